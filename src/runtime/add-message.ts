@@ -6,7 +6,7 @@ import { readMessage } from "../session/read-message.ts";
 import { recordMessage } from "../session/record-message.ts";
 import { closedSession } from "./session-errors.ts";
 import { type RuntimeSession } from "./runtime-session.ts";
-import { whenStored } from "./submit-calls.ts";
+import { whenStored } from "./when-stored.ts";
 import { callerIn } from "../session/turn.ts";
 
 /** Records it between two turns, or in the turn whose handler says it. Resolves when it is durable. */

@@ -5,7 +5,6 @@ import { ToolError } from "../core/error.ts";
 import type { JsonLimits } from "../core/base/json.ts";
 import type { Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { EventLog } from "../core/store.ts";
 import { readItems, runBatch, type Submission } from "../call/batch.ts";
 import type { CallParts } from "../call/call-run.ts";
 import type { CallOptions } from "../call/call-options.ts";
@@ -23,6 +22,7 @@ import { partsOf, type RuntimeSession, type SessionTurn } from "./runtime-sessio
 import { isInsideSimulation, simulations, type RunningTurn, type TurnCall } from "../session/turn-queue.ts";
 import { HeldTurn } from "./session-turn.ts";
 import { Turn, callerIn } from "../session/turn.ts";
+import { storedAnswer } from "./when-stored.ts";
 
 type Answer = ToolResult | readonly ToolResult[];
 
@@ -86,7 +86,7 @@ export class CallRunner {
         signal: options.signal,
         concurrent,
       });
-      return whenDurable(session, answer);
+      return storedAnswer(session, answer);
     } catch (thrown: unknown) {
       return Promise.reject(thrown instanceof Error ? thrown : ToolError.fromUnknown(thrown));
     }
@@ -117,7 +117,7 @@ export class CallRunner {
       turn,
       callOptions: (options) => this.callOptions(options, session),
       refusal: () => refuse(session),
-      whenDurable: (results) => whenDurable(session, results),
+      whenDurable: (results) => storedAnswer(session, results),
     });
     const { clock } = session.ports;
     clock.hold?.(); // its work may wait for something that keeps no process alive
@@ -267,25 +267,4 @@ function needsSession(options: ExecuteOptions): ToolError | undefined {
       hint: "Use runtime.session(id).execute(calls, { idempotencyKey }).",
     },
   );
-}
-
-/** Holds an answer back until a crash cannot take it back. */
-function whenDurable<T>(session: RuntimeSession, answer: T | Promise<T>): Promise<T> {
-  const { eventLog } = session;
-  if (eventLog === undefined || eventLog.options.durability === "async") return Promise.resolve(answer);
-  return waitUntilDurable(session, eventLog, answer);
-}
-
-/** An error that the caller was to get anyway goes before that of the store. */
-async function waitUntilDurable<T>(session: RuntimeSession, eventLog: EventLog, answer: T | Promise<T>): Promise<T> {
-  let result: T;
-  try {
-    result = await answer;
-  } catch (thrown: unknown) {
-    await eventLog.whenDurable()?.catch(() => {});
-    throw thrown;
-  }
-  await eventLog.whenDurable();
-  if (session.broken !== undefined) throw session.broken;
-  return result;
 }

@@ -35,7 +35,8 @@ import { startEvent, surroundingsOf, type SessionStart, type StartedFrom } from 
 import { cancelRequestsIn } from "./stored-jobs.ts";
 import { closedSession, noteTakenOver, storeFor } from "./session-errors.ts";
 import { makeSnapshot, readSnapshot, type ReadSnapshot, type SessionSnapshot } from "./snapshot.ts";
-import { submitCalls, whenStored } from "./submit-calls.ts";
+import { submitCalls } from "./submit-calls.ts";
+import { whenStored } from "./when-stored.ts";
 
 export interface SessionsOptions extends ToolsetEngines {
   readonly parts: CallParts;

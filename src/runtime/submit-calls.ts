@@ -8,6 +8,7 @@ import type { ExecuteOptions } from "../call/execute-options.ts";
 import { readAhead, type CallRunner } from "./run-calls.ts";
 import { closedSession } from "./session-errors.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
+import { whenStored } from "./when-stored.ts";
 import { digestOfCalls, type Submitted } from "./submissions.ts";
 
 export interface SubmitParts {
@@ -40,13 +41,6 @@ export function submitCalls(
       return results;
     },
   });
-}
-
-/** Resolves when what was recorded is durable, where that is to be waited for. */
-export async function whenStored(session: RuntimeSession): Promise<void> {
-  const { eventLog } = session;
-  if (eventLog?.options.durability !== "async") await eventLog?.whenDurable();
-  if (session.broken !== undefined) throw session.broken;
 }
 
 async function readResults(
