@@ -2,6 +2,7 @@
 import type { CallPhase } from "../core/call-phase.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { Clock } from "../core/ports.ts";
+import type { Mutable } from "../core/base/mutable.ts";
 
 /** Waits shorter than this are not reported. */
 export const REPORTED_WAIT_MS = 1;
@@ -17,7 +18,7 @@ interface TimedCall {
   timing: CallTiming | undefined;
 }
 
-type Attempt = { -readonly [Key in keyof Extract<CallPhase, { phase: "attempt" }>]: Extract<CallPhase, { phase: "attempt" }>[Key] };
+type Attempt = Mutable<Extract<CallPhase, { phase: "attempt" }>>;
 
 /** The phases of one call so far, in order. */
 export class CallTiming {

@@ -7,6 +7,7 @@ import type { ToolResult } from "../core/result.ts";
 import { inputRepair } from "../registry/input-repair.ts";
 import type { DefinedTool, SchemaSource } from "../registry/define-tool.ts";
 import type { InferSent } from "../schema/infer-schema.ts";
+import type { Mutable } from "../core/base/mutable.ts";
 
 /** A call whose input fits the schema of its tool, before any transform. */
 export interface TypedCall<Input> extends ToolCall {
@@ -41,7 +42,7 @@ export function defineHook<Input extends SchemaSource>(options: ToolHook<Input>)
     throw new ToolError("invalid_argument", `The hook ${JSON.stringify(options.name)} has neither beforeCall nor afterCall.`);
   const name = qualifiedName(toolset, tool.name);
   const repair = inputRepair(tool) as (input: unknown) => InferSent<Input> | undefined; // the schema says so
-  const hook: { -readonly [Key in keyof Hook]: Hook[Key] } = settingsOf(options);
+  const hook: Mutable<Hook> = settingsOf(options);
   if (options.beforeCall !== undefined) {
     hook.beforeCall = (call, context) => {
       if (call.name !== name && call.name !== tool.name) return undefined;

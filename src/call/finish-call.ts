@@ -24,6 +24,7 @@ import { settle } from "./call-tree.ts";
 import { keepPartFiles } from "./keep-artifacts.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
 import { deepFreeze } from "../core/base/frozen.ts";
+import type { Mutable } from "../core/base/mutable.ts";
 
 /** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
 export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): ToolResult | Promise<ToolResult> {
@@ -85,8 +86,6 @@ function fidelityOf({ plan }: CallRun, { origin, status }: ToolResult): Fidelity
   if (origin === "stub") return "scripted";
   return status === "ok" && plan?.outputValidator !== undefined ? "schema-valid" : "unchecked";
 }
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 function buildResult(run: CallRun, error: ToolError | undefined, status: ResultStatus): Mutable<ToolResult> {
   const result: Mutable<ToolResult> = {
