@@ -97,6 +97,9 @@ export interface CallParts {
   emit(event: RuntimeEvent): void;
 }
 
+/** The result of a call, without a promise where nothing has to be waited for. */
+export type Answer = ToolResult | Promise<ToolResult>;
+
 /** A call as a simulation of it went. */
 export interface SimulatedCall {
   readonly preview: ApprovalPreview;

@@ -15,7 +15,7 @@ import { isVisible } from "../registry/visible-tool.ts";
 import { providerName } from "../wire/provider-name.ts";
 import { endRead } from "./cached-read.ts";
 import { callHook, hookContext } from "./call-hook.ts";
-import { NO_REPAIRS, NO_WARNINGS, type CallRun } from "./call-run.ts";
+import { NO_REPAIRS, NO_WARNINGS, type Answer, type CallRun } from "./call-run.ts";
 import type { ResultNotes } from "./call-options.ts";
 import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
@@ -27,7 +27,7 @@ import { deepFreeze } from "../core/base/frozen.ts";
 import type { Mutable } from "../core/base/mutable.ts";
 
 /** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
-export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): ToolResult | Promise<ToolResult> {
+export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): Answer {
   if (run.plan?.holdsNothing === false) release(run);
   const end =
     error !== undefined && run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : error;
@@ -47,7 +47,7 @@ interface CallEnd {
   readonly partial: AnswerParts | undefined;
 }
 
-function finishWith(run: CallRun, { end, status, partial }: CallEnd): ToolResult | Promise<ToolResult> {
+function finishWith(run: CallRun, { end, status, partial }: CallEnd): Answer {
   const result = buildResult(run, end ?? run.partial, status ?? statusOf(run, end));
   if (partial !== undefined) takePartial(result, partial);
   if (run.parts.afterHooks.length === 0 || run.plan === undefined) return recordResult(run, result);

@@ -1,6 +1,5 @@
 /** One call from its arrival to its one result: the steps, in order. */
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
-import type { ToolResult } from "../core/result.ts";
 import type { Turn } from "../session/turn.ts";
 import { places } from "../session/turn-queue.ts";
 import { passGates, resolveLater, resolveTool, routeCall } from "./admit-call.ts";
@@ -8,7 +7,7 @@ import { approveWhole, coverAgain, isCovered } from "./approve-whole.ts";
 import { askApproval } from "./ask-approval.ts";
 import { attempt, hasFallbacks, retry, tryEach } from "./attempt.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
-import { CallRun, type AdmittedCall, type CallParts, type ResolvedCall } from "./call-run.ts";
+import { CallRun, type AdmittedCall, type Answer, type CallParts, type ResolvedCall } from "./call-run.ts";
 import type { CallOptions } from "./call-options.ts";
 import { startOf } from "./call-start.ts";
 import { approvalNeed } from "./composite.ts";
@@ -26,7 +25,6 @@ import { takeOutput } from "./take-output.ts";
 
 /** The outcome of a phase: the call, which continues, or the error that ends it. Throwing ends it too. */
 type Phase<Run> = Run | ToolError | Promise<Run | ToolError>;
-export type Answer = ToolResult | Promise<ToolResult>;
 
 /** Runs one call that nothing but itself can end: no signal, no batch to fail. Never throws or rejects. */
 export function runCall(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): Answer {

@@ -5,7 +5,7 @@ import type { JobStatus } from "../core/job-status.ts";
 import type { ToolResult } from "../core/result.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { withinCall } from "../session/turn-queue.ts";
-import { isAdmitted, type AdmittedCall, type CallRun } from "./call-run.ts";
+import { isAdmitted, type AdmittedCall, type Answer, type CallRun } from "./call-run.ts";
 import type { EarlierCalls, ResumedCall } from "./earlier-calls.ts";
 import { lenderOfJobSlot } from "./borrow.ts";
 import { isPartOf } from "./call-tree.ts";
@@ -14,7 +14,6 @@ import type { CallJob } from "./job.ts";
 import { tryTake, waitForSlot, type AwaitedSlot, type HeldSlot } from "./lent-hold.ts";
 import { untilKept } from "./until-kept.ts";
 
-type Answer = ToolResult | Promise<ToolResult>;
 /** Runs the call to its one result. Never throws or rejects. */
 type Work = (run: AdmittedCall) => Answer;
 

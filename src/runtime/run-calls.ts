@@ -24,7 +24,7 @@ import { HeldTurn } from "./session-turn.ts";
 import { Turn, callerIn } from "../session/turn.ts";
 import { storedAnswer } from "./when-stored.ts";
 
-type Answer = ToolResult | readonly ToolResult[];
+type Results = ToolResult | readonly ToolResult[];
 
 interface TurnPlace {
   readonly turn: RunningTurn | undefined;
@@ -59,7 +59,7 @@ export class CallRunner {
   }
 
   /** Runs calls of no session. Nothing of them is kept. */
-  runAlone(parts: CallParts, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Answer> {
+  runAlone(parts: CallParts, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Results> {
     const misuse =
       (options === NO_OPTIONS ? undefined : (wrongOptions(options) ?? needsSession(options))) ??
       (simulations.haveBegun ? realInSimulation() : undefined);
@@ -74,7 +74,7 @@ export class CallRunner {
   }
 
   /** Runs the next turn of a session; see `RuntimeSession.execute`. */
-  run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions, submission?: Submission): Promise<Answer> {
+  run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions, submission?: Submission): Promise<Results> {
     const refusal = refuse(session) ?? (options === NO_OPTIONS ? undefined : wrongOptions(options));
     if (refusal !== undefined) return Promise.reject(refusal);
     const waits = session.ready !== undefined || session.turns.busy || options.concurrent === true;
@@ -153,7 +153,7 @@ export class CallRunner {
     calls: ToolCall | readonly ToolCall[],
     options: ExecuteOptions,
     place: TurnPlace & { readonly submission: Submission | undefined },
-  ): Answer | Promise<Answer> {
+  ): Results | Promise<Results> {
     const refusal = refuse(session); // it may have been closed while the turn waited
     if (refusal !== undefined) throw refusal;
     const own = beginTurn(session, place);
@@ -167,7 +167,7 @@ export class CallRunner {
     calls: ToolCall | readonly ToolCall[],
     options: ExecuteOptions,
     submission: Submission | undefined,
-  ): Answer | Promise<Answer> {
+  ): Results | Promise<Results> {
     const { session } = turn;
     const isPlain = options === NO_OPTIONS && !(layers.inUse && isInLayer(session));
     const callOptions = isPlain ? this.#defaultCallOptions : this.callOptions(options, session);
