@@ -17,7 +17,7 @@ import { release, takePlace } from "./hold.ts";
 import { callerOf, noteNested } from "./call-tree.ts";
 import { keepAnswerFiles } from "./keep-artifacts.ts";
 import { readCall } from "./read-call.ts";
-import { goesOnElsewhere } from "./attach-to-work.ts";
+import { continuesElsewhere } from "./attach-to-work.ts";
 import { reconcileCall } from "./reconcile-call.ts";
 import { rewriteCall } from "./rewrite-call.ts";
 import { countStart, runInBackground, startIsKept, whileDirect } from "./run-in-background.ts";
@@ -185,7 +185,7 @@ function checkGates(run: ResolvedCall): Phase<ResolvedCall> {
 }
 
 function reconcile(run: AdmittedCall): Phase<AdmittedCall> {
-  return run.isInterrupted && !goesOnElsewhere(run) ? reconcileCall(run) : run;
+  return run.isInterrupted && !continuesElsewhere(run) ? reconcileCall(run) : run;
 }
 
 /** A person may have to allow a call that cannot be undone. */
