@@ -112,8 +112,8 @@ function allowsRetry(run: AdmittedCall, error: ToolError, tries: number): boolea
 }
 
 /** Of a composite call: whether another attempt gets an answer to every call that it made, and so need not end as this one did. */
-function mayMakeCallsAgain({ kept, unanswered = 0 }: AdmittedCall): boolean {
-  return kept && unanswered === 0; // elsewhere than in a log nothing remembers the calls
+function mayMakeCallsAgain({ isLogged, unanswered = 0 }: AdmittedCall): boolean {
+  return isLogged && unanswered === 0; // elsewhere than in a log nothing remembers the calls
 }
 
 /** The failure of a stand-in is no evidence against the tool, and takes nothing from its budget. */

@@ -281,7 +281,7 @@ function cancelAll(runs: readonly CallRun[], reason: string): void {
 
 function recordRollback(runs: readonly CallRun[]): void {
   const [first] = runs;
-  if (first === undefined || !first.noticed) return;
+  if (first === undefined || !first.hasObservers) return;
   const { session } = first.turn;
   const event = {
     type: "batch-rollback",

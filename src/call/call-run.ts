@@ -232,13 +232,13 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     return this.plan === undefined ? this.call.name : this.plan.qualifiedName;
   }
 
-  /** Whether its events have listeners. */
-  get noticed(): boolean {
-    return this.parts.listening || this.kept;
+  /** Its events have listeners, or are in a log. */
+  get hasObservers(): boolean {
+    return this.parts.listening || this.isLogged;
   }
 
-  /** Its session's log has it. */
-  get kept(): boolean {
+  /** Its events are in the log of its session. */
+  get isLogged(): boolean {
     return this.turn.session.recorded && this.options.recordHistory;
   }
 
@@ -298,14 +298,14 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     return (this.#outputBuffer ??= this.parts.jobs.newOutput(this.turn.session.recorded && !this.turn.session.isEphemeral));
   }
 
-  /** Keeps the process alive until `letProcessEnd`: a caller waits for the result. */
-  keepProcess(): void {
+  /** Keeps the process alive until `releaseProcess`: a caller waits for the result. */
+  holdProcess(): void {
     if (this.#holdsProcess) return;
     this.#holdsProcess = true;
     this.clock.hold?.();
   }
 
-  letProcessEnd(): void {
+  releaseProcess(): void {
     if (!this.#holdsProcess) return;
     this.#holdsProcess = false;
     this.clock.release?.();
@@ -317,25 +317,25 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
 
   /** Passes an event to listeners and, by default, to the session's log. */
   record(event: SessionEvent): void {
-    this.keep(event);
+    this.logEvent(event);
     this.emit(event);
   }
 
   /** Passes an event to the session's log only. */
-  keep(event: SessionEvent): void {
-    if (this.kept) this.turn.session.record(Object.freeze(event));
+  logEvent(event: SessionEvent): void {
+    if (this.isLogged) this.turn.session.record(Object.freeze(event));
   }
 
   /** The log that its events are written to; undefined where no caller waits for that. */
   get written(): Pick<EventLog, "whenDurable"> | undefined {
     const { eventLog } = this.turn.session;
-    return this.kept && eventLog?.options.durability === "sync" ? eventLog : undefined;
+    return this.isLogged && eventLog?.options.durability === "sync" ? eventLog : undefined;
   }
 
   /** As `record`, of events that belong together: a store keeps all of them or none. */
   recordAll(events: readonly SessionEvent[]): void {
     for (const event of events) Object.freeze(event);
-    if (this.kept) this.turn.session.recordAll(events);
+    if (this.isLogged) this.turn.session.recordAll(events);
     for (const event of events) this.emit(event);
   }
 

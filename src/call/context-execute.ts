@@ -36,7 +36,7 @@ export function contextExecute(run: AdmittedCall, attempt: Attempt): CallTools {
       signal: signal === undefined ? attempt.signal : AbortSignal.any([attempt.signal, signal]),
       ...(background === undefined ? {} : { background }),
       // After a crash the same code makes the same calls again, in the same order, and those that were made have their results.
-      ...(run.plan.tool.composite === true && run.kept ? { idempotencyKey: `${run.callId}/${++made}` } : {}),
+      ...(run.plan.tool.composite === true && run.isLogged ? { idempotencyKey: `${run.callId}/${++made}` } : {}),
     };
     run.unanswered = (run.unanswered ?? 0) + 1;
     const results = asHandler(() => runDeeper(run, () => runInCall(run, () => run.parts.executeWithin(run, calls, nested))));

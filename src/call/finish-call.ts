@@ -35,7 +35,7 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
   if (run.read !== undefined) endRead(run, end);
   const partial = end === undefined ? undefined : partialOf(run, end);
   if (partial instanceof Promise) {
-    run.keepProcess();
+    run.holdProcess();
     return partial.then((kept) => finishWith(run, { end, status, partial: kept }));
   }
   return finishWith(run, { end, status, partial });
@@ -51,7 +51,7 @@ function finishWith(run: CallRun, { end, status, partial }: CallEnd): Answer {
   const result = buildResult(run, end ?? run.partial, status ?? statusOf(run, end));
   if (partial !== undefined) takePartial(result, partial);
   if (run.parts.afterHooks.length === 0 || run.plan === undefined) return recordResult(run, result);
-  run.keepProcess();
+  run.holdProcess();
   return showHooks(run, result).then((shown) => recordResult(run, shown));
 }
 
@@ -200,15 +200,15 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   run.parts.running.remove(run);
   if (run.turn.madeIn !== undefined && run.turn.isSingleCall) settle(run.turn, [run]);
   if (run.turn.keepsAnswers && run.turn.isSingleCall) run.parts.cache.forget(run.turn);
-  run.letProcessEnd();
+  run.releaseProcess();
   run.parts.counters.calls++;
   if (result.status === "ok") run.parts.counters.succeeded++;
   run.parts.counters.repairs += run.repairs.length;
   const isWrittenDown = run.route?.source === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);
-  if (run.noticed || isWrittenDown) {
+  if (run.hasObservers || isWrittenDown) {
     const end = endOf(run, result);
     if (run.job !== undefined) endJob(run, run.job, end);
-    else if (run.noticed) run.record(end);
+    else if (run.hasObservers) run.record(end);
     if (isWrittenDown) writeDown(run, end);
   } else if (run.job !== undefined) endJob(run, run.job, endOf(run, result));
   if (run.atEnd !== undefined) run.atEnd();
@@ -292,7 +292,7 @@ const ASK_FOR_LESS = "ask for less at a time";
 /** In memory for as long as there is room, and where a store has the session, in its log for good. */
 function keepWhole(run: CallRun, { output, content }: Shown): string {
   const { session } = run.turn;
-  if (run.kept && session.eventLog !== undefined) {
+  if (run.isLogged && session.eventLog !== undefined) {
     const whole = { ...(output === undefined ? {} : { output }), ...(content === undefined ? {} : { content }) };
     const event = Object.freeze({ ...run.eventBase, type: "output-keep", ...whole } as const);
     session.recordOutput(event);

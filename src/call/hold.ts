@@ -70,7 +70,7 @@ export function release(run: CallRun): void {
 
 async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<ToolError | undefined> {
   const since = run.clock.now();
-  let waitedFor = run.noticed ? ticket.waitingFor() : [];
+  let waitedFor = run.hasObservers ? ticket.waitingFor() : [];
   warnUndeclared(run, ticket);
   if (wouldDeadlock(run)) {
     release(run);

@@ -54,7 +54,7 @@ export function beginCall(parts: CallParts, turn: Turn, raw: unknown, options: B
   if (places.haveBegun) run.madeBy = callerOf(turn);
   const { madeIn } = turn;
   if (madeIn !== undefined || turn.joins !== undefined) noteNested(run);
-  if (options.isSubmitted !== true && run.noticed) run.record(startOf(run, options.inRound));
+  if (options.isSubmitted !== true && run.hasObservers) run.record(startOf(run, options.inRound));
   if (madeIn?.takenBack !== undefined) run.takeBack(madeIn.takenBack);
   return run;
 }
@@ -149,7 +149,7 @@ function runAttempts(run: CallRun, came: AdmittedCall | ToolError): Answer {
   try {
     if (hasFallbacks(begun)) return follow(begun, tryEach(begun), takeAnswer);
     const answer = attempt(begun, attemptEnded);
-    if (answer instanceof Promise) run.keepProcess(); // while it is waited for, the process stays alive
+    if (answer instanceof Promise) run.holdProcess(); // while it is waited for, the process stays alive
     return answer;
   } catch (thrown: unknown) {
     return takeAnswer(run, stepFailed(run, thrown));
@@ -238,7 +238,7 @@ function follow<Run extends CallRun, End>(run: CallRun, came: Phase<Run>, step: 
 type Step<Run, End> = (run: CallRun, came: Run | ToolError) => End | Promise<End>;
 
 function followLater<Run extends CallRun, End>(run: CallRun, coming: Promise<Run | ToolError>, step: Step<Run, End>): Promise<End> {
-  run.keepProcess(); // while it is waited for, the process stays alive
+  run.holdProcess(); // while it is waited for, the process stays alive
   return coming.then(
     (came) => step(run, came),
     (thrown: unknown) => step(run, stepFailed(run, thrown)),

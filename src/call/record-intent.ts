@@ -12,7 +12,7 @@ import { untilKept } from "./until-kept.ts";
 export function recordIntent(run: AdmittedCall): ToolError | undefined | Promise<ToolError | undefined> {
   const { session } = run.turn;
   const { eventLog } = session;
-  if (eventLog === undefined || run.attempts > 0 || !run.kept || run.effects.repeatable || !run.route.rules.isConsequential)
+  if (eventLog === undefined || run.attempts > 0 || !run.isLogged || run.effects.repeatable || !run.route.rules.isConsequential)
     return undefined;
   run.record({
     ...run.eventBase,

@@ -46,7 +46,7 @@ function beginJob(run: AdmittedCall): CallJob | ToolError {
 async function runJob(run: AdmittedCall, job: CallJob, work: Work): Promise<void> {
   const waits = run.jobSlot === undefined;
   if (waits) {
-    run.keepProcess();
+    run.holdProcess();
     const refused = await waitForPlace(run);
     if (refused !== undefined) {
       await run.resumed?.calls?.end(refused.message);

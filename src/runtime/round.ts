@@ -251,7 +251,7 @@ export class Round {
     const index = this.#standings.push(standing) - 1;
     if (!(standing instanceof CallRun)) return;
     if (this.#mayStart(standing)) this.#standings[index] = executeCall(standing);
-    else standing.letProcessEnd(); // until the round is ended, no caller waits for it
+    else standing.releaseProcess(); // until the round is ended, no caller waits for it
   }
 
   /** Whether the call may run before the message is known to be whole. One that may not keeps its place in line before later ones. */
@@ -266,7 +266,7 @@ export class Round {
     const { turn } = this.#place;
     const { session } = turn;
     if (!session.recorded) return;
-    const nested = voided === undefined ? [] : this.#nested.filter((run) => run.kept);
+    const nested = voided === undefined ? [] : this.#nested.filter((run) => run.isLogged);
     const { recordHistory } = this.#options;
     if (!recordHistory && nested.length === 0) return;
     session.recordAndTell({
