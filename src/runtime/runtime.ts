@@ -131,7 +131,7 @@ export class Runtime {
     for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
   }
 
-  /** Opens every toolset that needs it; the report names those that failed, and the others work. */
+  /** Opens every toolset that needs it, once; the report names those that failed, and the others work. @throws ToolError `unavailable` with `strict` when one failed, and all are closed then; `invalid_argument` where it was closed before. By rejecting */
   open(): Promise<OpenReport> {
     return this.#lifecycle.open();
   }
