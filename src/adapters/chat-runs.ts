@@ -1,4 +1,5 @@
 /** Runs of a program that clients follow from request to request: what happens in a session, and the approvals it waits for. */
+import { keepWith } from "../core/base/keep-with.ts";
 import type { PendingApproval } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
 import { describeThrown, isToolError, ToolError } from "../core/error.ts";
@@ -50,6 +51,8 @@ interface ChatRun {
   /** Its calls that began, by their ids. */
   readonly calls: Map<string, ChatCall>;
   readonly texts: ChatTexts;
+  /** Of one that is over: it is not kept for `KEEP_MS` any more. */
+  stopKeeping?: () => void;
 }
 
 export class ChatRuns {
@@ -75,17 +78,19 @@ export class ChatRuns {
         (thrown: unknown) => this.clientError(thrown),
       );
     const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length), calls: new Map(), texts: new ChatTexts() };
+    this.#runs.get(conversation)?.stopKeeping?.();
     this.#runs.set(conversation, run);
     void whenOver.then(() => this.#end(conversation, run));
   }
 
   #end(conversation: string, run: ChatRun): void {
     run.isOver = true;
-    this.#runtime.ports.clock.timer(() => this.#forget(conversation, run), KEEP_MS, { background: true });
+    run.stopKeeping = this.#runtime.ports.clock.timer(() => this.#forget(conversation, run), KEEP_MS, { background: true });
   }
 
   /** The conversation may have another run since. */
   #forget(conversation: string, run: ChatRun): void {
+    run.stopKeeping?.(); // its timer would hold the session for as long
     if (this.#runs.get(conversation) === run) this.#runs.delete(conversation);
   }
 
@@ -208,7 +213,7 @@ function dataFrame(value: unknown): Uint8Array {
 export function streamOf(request: Request, events: (signal: AbortSignal) => AsyncGenerator): ReadableStream<Uint8Array> {
   const closed = new AbortController();
   const given = events(AbortSignal.any([request.signal, closed.signal]));
-  return new ReadableStream<Uint8Array>({
+  const stream = new ReadableStream<Uint8Array>({
     async pull(controller) {
       const { done, value } = await given.next();
       if (done === true) controller.close();
@@ -219,4 +224,6 @@ export function streamOf(request: Request, events: (signal: AbortSignal) => Asyn
       await given.return(undefined);
     },
   });
+  keepWith(stream, request);
+  return stream;
 }

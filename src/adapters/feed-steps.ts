@@ -31,7 +31,7 @@ export class FeedSteps {
 
   /** The items that came; undefined after a pause, and when `until` settles meanwhile. @throws ToolError as the feed. By rejecting */
   async next(): Promise<readonly FeedItem[] | undefined> {
-    if (!this.#isReading) this.#read();
+    if (!this.#isReading && this.#came === undefined) this.#read(); // the next items may be there before these are given
     await this.#pause();
     if (this.#failure !== undefined) throw this.#failure.thrown;
     const came = this.#came;

@@ -31,7 +31,10 @@ async function wait(run: AdmittedCall, first: Promise<void>, { late, failed }: K
     if ("ended" in waited) return waited.ended;
     const error = ToolError.fromUnknown(waited.thrown, "store_failed");
     if (run.job === undefined || !error.retryable || session.broken !== undefined) return failed(error);
-    const paused = await waitFor(run, new Promise<never>(() => {}), { endsAt: run.clock.now() + AGAIN_MS, late: () => AGAIN });
+    const now = run.clock.now();
+    if (now >= run.deadlineAt) return late(); // a store that refuses at once is quicker than the timer
+    const endsAt = Math.min(now + AGAIN_MS, run.deadlineAt);
+    const paused = await waitFor(run, new Promise<never>(() => {}), { endsAt, late: () => AGAIN });
     if ("ended" in paused && paused.ended !== AGAIN) return paused.ended;
   }
   return undefined;

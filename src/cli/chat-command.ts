@@ -207,9 +207,12 @@ async function* sentLines({ stdin, signal }: CommandContext): AsyncGenerator<str
   const decoder = new StringDecoder("utf8");
   const pieces = stdin[Symbol.asyncIterator]();
   let rest = "";
+  let isStart = true;
   for (;;) {
     const step = await untilAborted(pieces.next(), signal);
-    const text = step.done === true ? decoder.end() : decoder.write(Buffer.from(step.value));
+    const read = step.done === true ? decoder.end() : decoder.write(Buffer.from(step.value));
+    const text = isStart ? read.replace(/^\uFEFF/u, "") : read; // a byte order mark, which shells of Windows send
+    isStart &&= read === "";
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
     if (rest.length > MAX_LINE_LENGTH)

@@ -89,8 +89,8 @@ export class HeldAgent {
     await agent.stop();
     const { session } = agent;
     const { runtime } = this.#options;
-    if (runtime.store?.queue === undefined) return; // it is closed with the runtime
-    const isLost = session.broken !== undefined; // of one that is another's now nothing can be written
+    const isLost = session.broken !== undefined; // of one that is another's now, or that the store failed, nothing can be written
+    if (runtime.store?.queue === undefined && !isLost) return; // it is closed with the runtime
     await (session.jobs.length > 0 ? runtime.sessions.handOver(session.id) : session.close()).catch((thrown: unknown) => {
       if (!isLost) throw thrown;
     });

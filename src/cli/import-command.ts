@@ -9,6 +9,7 @@ import { jsonPath } from "../core/base/json.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import type { CommandBody, CommandContext } from "./command.ts";
 import { warn } from "./open-runtime.ts";
+import { isSameFile } from "./refuse-inputs.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
 import { writeFileWhole } from "./write-file.ts";
 
@@ -36,6 +37,10 @@ export const importCommand: CommandBody = {
     const isFile = out !== undefined && out !== "-";
     if (isFile && ![".toml", ".json"].includes(extname(out).toLowerCase()))
       throw new ToolError("invalid_argument", `--out ${JSON.stringify(out)} must end in .toml or .json.`);
+    if (isFile && (await isSameFile(out, file)))
+      throw new ToolError("invalid_argument", `--out names the file ${safeText(file)} itself, which would be lost.`, {
+        hint: "Take another name.",
+      });
     await writeOut(context, toolsetsOf(entries, isFile ? dirname(resolve(out)) : process.cwd()));
     return 0;
   },

@@ -13,7 +13,7 @@ export function printAnswer({ out, err, options }: Pick<CommandContext, "out" | 
   const origin = result.origin === "live" ? [] : [originText(result)];
   for (const note of [...result.repairs.map(repairText), ...result.warnings.map(safeText), ...origin]) err.print(err.paint("yellow", note));
   const text = answerText(result);
-  if (text !== "") out.write(`${out.isTerminal ? safeText(text) : text}\n`);
+  if (text !== "") out.write(`${out.isTerminal ? safeText(text) : text}${text.endsWith("\n") ? "" : "\n"}`);
   if (result.error !== undefined) err.print(errorLines(result.error, err));
 }
 

@@ -85,6 +85,7 @@ export function repairText(repair: Repair): string {
 export function errorLines(error: ErrorInfo, { paint }: Pick<Screen, "paint">): string {
   const { headline, details } = withoutRepetition(error);
   const lines = [`${paint("red", `haft: ${error.code}:`)} ${safeText(headline)}`, ...details.map((detail) => `  ${safeText(detail)}`)];
+  if (error.retryAfterMs !== undefined) lines.push(`  It may be tried again in ${duration(error.retryAfterMs)}.`);
   const hint = error.operatorHint ?? error.hint;
   if (hint !== undefined) lines.push(`  ${safeText(hint)}`);
   return lines.join("\n");

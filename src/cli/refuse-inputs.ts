@@ -57,7 +57,7 @@ async function configuredStore({ environment }: CommandContext, path: string | u
 }
 
 /** Under whatever name: a link leads to the same file. */
-async function isSameFile(one: string, other: string): Promise<boolean> {
+export async function isSameFile(one: string, other: string): Promise<boolean> {
   if (resolve(one) === resolve(other)) return true;
   const [a, b] = await Promise.all([one, other].map((path) => stat(path, { bigint: true }).catch(() => undefined)));
   return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev;

@@ -150,9 +150,13 @@ async function serveUntilStopped(
 ): Promise<void> {
   const { signal, err, onInterrupt } = context;
   const stopped = Promise.withResolvers<void>();
+  const hurry = new AbortController();
   const stop = (): void => stopped.resolve();
   // The first Ctrl-C stops the server alone: what the calls under way need stays open until they have ended.
-  const giveBack = onInterrupt?.(stop);
+  let giveBack = onInterrupt?.(() => {
+    giveBack = onInterrupt(() => hurry.abort());
+    stop();
+  });
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   try {
@@ -164,7 +168,7 @@ async function serveUntilStopped(
     await stopped.promise;
     err.write("haft: stopping\n");
   } finally {
-    await server.close();
+    await server.close({ signal: hurry.signal });
     giveBack?.();
   }
 }

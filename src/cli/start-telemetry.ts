@@ -75,7 +75,7 @@ async function startSending(config: TelemetryConfig | undefined, environment: En
   });
   const sdk = startNodeSdk({ logLevel: environment["OTEL_LOG_LEVEL"] ?? "error" });
   return async () => {
-    // a collector that is away neither fails the command nor holds it up
+    // a collector that is away does not fail the command, and delays its end by so much at most
     await Promise.race([sdk.shutdown().catch(() => {}), setTimeout(LAST_SENDING_MS, undefined, { ref: false })]);
     for (const api of [trace, metrics, context, propagation]) api.disable();
     forget();

@@ -3,6 +3,9 @@ import { isToolError } from "../core/error.ts";
 
 /** @throws ToolError that the signal aborted with, except `cancelled`, by which a person or a system ends the command in order */
 export function throwIfBroken(signal: AbortSignal): void {
-  const reason: unknown = signal.aborted ? signal.reason : undefined;
-  if (isToolError(reason) && reason.code !== "cancelled") throw reason;
+  if (isBroken(signal)) throw signal.reason;
+}
+
+export function isBroken({ aborted, reason }: AbortSignal): boolean {
+  return aborted && isToolError(reason) && reason.code !== "cancelled";
 }

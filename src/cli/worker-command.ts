@@ -8,11 +8,12 @@ import type { CommandBody, CommandContext } from "./command.ts";
 import { withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
 import { packageVersion } from "./package-version.ts";
-import { readPort } from "./read-port.ts";
+import { readPort, refusePort } from "./read-port.ts";
 import { agentNames, startAgents, type ServedAgents } from "./serve-agents.ts";
 import { accessOf, checkReachable, tokenOf } from "./server-access-options.ts";
 import { announceWorker, settingsOf } from "./own-process.ts";
 import { noQueue, workerOptions } from "./start-working.ts";
+import { isBroken, throwIfBroken } from "./throw-if-broken.ts";
 
 const DEFAULT_HOST = "127.0.0.1";
 
@@ -81,6 +82,7 @@ export const workerCommand: CommandBody = {
       } finally {
         await served.stop();
       }
+      throwIfBroken(context.signal);
       return 0;
     });
   },
@@ -88,12 +90,13 @@ export const workerCommand: CommandBody = {
 
 async function workAlone(context: CommandContext, open: OpenRuntime): Promise<void> {
   const worker = createWorker(open.runtime, workerOptions(context, open.config));
+  let hurry: AbortSignal | undefined;
   try {
     await worker.start();
     await announceWorker(context, open);
-    await untilStopped(context, open);
+    hurry = await untilStopped(context, open);
   } finally {
-    await worker.stop({ signal: context.signal });
+    await worker.stop(omitUndefined({ signal: hurry }));
     const { finished, left } = worker.counts;
     context.err.write(`haft: finished the jobs of ${plural(finished, "session")}, handed over ${left}\n`);
   }
@@ -109,13 +112,16 @@ interface HealthAddress {
 async function workBehindPort(context: CommandContext, open: OpenRuntime, { served, port, host }: HealthAddress): Promise<void> {
   const server = await serverOf(context, open, { host, served });
   const { address } = context.options;
+  let hurry: AbortSignal | undefined;
   try {
-    const { url } = await server.listen({ port, host, ...omitUndefined({ address }) });
+    const { url } = await server
+      .listen({ port, host, ...omitUndefined({ address }) })
+      .catch((thrown: unknown) => refusePort(thrown, "--health-port"));
     await server.work(workerOptions(context, open.config));
     context.err.write(`haft: health at ${url}/readyz\n`);
-    await untilStopped(context, open);
+    hurry = await untilStopped(context, open);
   } finally {
-    await server.close();
+    await server.close(omitUndefined({ signal: hurry }));
   }
 }
 
@@ -140,17 +146,22 @@ async function serverOf(
   });
 }
 
-/** Resolves when the worker is to stop. */
-async function untilStopped(context: CommandContext, { config }: OpenRuntime): Promise<void> {
+/** Resolves when the worker is to stop, to what aborts when jobs are to be handed over at once: a second Ctrl-C does that, and a second SIGTERM ends the process. */
+async function untilStopped(context: CommandContext, { config }: OpenRuntime): Promise<AbortSignal> {
   const { signal, err, onInterrupt } = context;
   const { concurrency = 10 } = workerOptions(context, config);
   const { promise, resolve } = Promise.withResolvers<void>();
   const stop = (): void => resolve();
-  const giveBack = onInterrupt?.(stop);
+  const hurry = new AbortController();
+  onInterrupt?.(() => {
+    onInterrupt(() => hurry.abort());
+    stop();
+  });
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   err.write(`haft: working, ${concurrency} sessions at a time\n`);
   await promise;
   err.write("haft: stopping\n");
-  giveBack?.();
+  if (isBroken(signal)) hurry.abort(); // the state of its tools is unknown
+  return hurry.signal;
 }

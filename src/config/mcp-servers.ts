@@ -139,7 +139,6 @@ class ClientServer {
 
   /** `${env:NAME}`, `${NAME:-default}` and the folders of editors, as our variables. */
   #translated(text: string, place: KeyPath): string {
-    if (!this.#enabled) return text;
     return text.replaceAll(/\$\{([^}]*)\}/gu, (written: string, name: string) => {
       if (name.startsWith("env:")) return `\${${name.slice("env:".length)}}`;
       if (name === "workspaceFolder" || name === "workspaceRoot") return this.#workspace;
@@ -147,7 +146,7 @@ class ClientServer {
       if (name === "pathSeparator" || name === "/") return "/";
       const [, variable, otherwise] = /^(\w+):-(.*)$/su.exec(name) ?? [];
       if (variable !== undefined) return (this.#variables.environment[variable] ?? "") === "" ? (otherwise ?? "") : `\${${variable}}`;
-      if (!name.startsWith("input:")) return written;
+      if (!name.startsWith("input:") || !this.#enabled) return written;
       const problem = `${JSON.stringify(written)} is asked of a person by the editor, which is not done here; name an environment variable: \${env:NAME}.`;
       this.#problems.add(place, problem);
       return "";

@@ -9,16 +9,21 @@ const OVER: Step = Object.freeze({ done: true, value: undefined });
 export class EventStream implements AsyncIterableIterator<ModelEvent, undefined> {
   readonly #lists: AsyncGenerator<readonly ModelEvent[], void>;
   readonly #check: () => void;
+  readonly #leave: () => void;
   #events: readonly ModelEvent[] = [];
   #at = 0;
   #isOver = false;
   /** The last answer that has not arrived yet; later ones wait behind it. */
   #waiting: Promise<Step> | undefined;
 
-  /** @param check throws where nothing more is to be given; called before each event */
-  constructor(lists: AsyncGenerator<readonly ModelEvent[], void>, check: () => void = () => {}) {
+  /**
+   * @param check throws where nothing more is to be given; called before each event
+   * @param leave ends what the generator waits for; called where it is left in the middle of that, as it could not end before
+   */
+  constructor(lists: AsyncGenerator<readonly ModelEvent[], void>, check: () => void = () => {}, leave: () => void = () => {}) {
     this.#lists = lists;
     this.#check = check;
+    this.#leave = leave;
   }
 
   [Symbol.asyncIterator](): this {
@@ -32,6 +37,7 @@ export class EventStream implements AsyncIterableIterator<ModelEvent, undefined>
 
   async return(): Promise<Step> {
     this.#end();
+    if (this.#waiting !== undefined) this.#leave();
     await this.#lists.return();
     return OVER;
   }
@@ -61,7 +67,7 @@ export class EventStream implements AsyncIterableIterator<ModelEvent, undefined>
 
   async #read(): Promise<Step> {
     while (!this.#isOver) {
-      const { done, value } = await this.#lists.next();
+      const { done, value } = await this.#nextList();
       if (done === true) break;
       if (this.#isOver || value.length === 0) continue;
       this.#events = value;
@@ -70,6 +76,15 @@ export class EventStream implements AsyncIterableIterator<ModelEvent, undefined>
     }
     this.#end();
     return OVER;
+  }
+
+  async #nextList(): Promise<IteratorResult<readonly ModelEvent[], void>> {
+    try {
+      return await this.#lists.next();
+    } catch (thrown: unknown) {
+      if (!this.#isOver) throw thrown;
+      return { done: true, value: undefined }; // the error of a stream that was left has no reader
+    }
   }
 
   #end(): void {

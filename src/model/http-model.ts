@@ -159,12 +159,20 @@ class HttpModel implements Model {
   }
 
   stream(request: ModelRequest, { signal }: ModelOptions = {}): AsyncIterableIterator<ModelEvent> {
-    return new EventStream(this.#answer(request, signal));
+    const stop = new AbortController();
+    const leave = (): void => stop.abort();
+    return new EventStream(this.#answer(request, signal, stop), undefined, leave);
   }
 
   /** Attempts, until one gives events or there is nothing left to try. */
-  async *#answer(request: ModelRequest, signal: AbortSignal | undefined): AsyncGenerator<readonly ModelEvent[], void> {
+  async *#answer(
+    request: ModelRequest,
+    caller: AbortSignal | undefined,
+    stop: AbortController,
+  ): AsyncGenerator<readonly ModelEvent[], void> {
     const { meter } = this.#options;
+    const { signal } = stop;
+    const forget = caller === undefined ? undefined : onAbort(caller, () => stop.abort());
     meter?.request(this.name);
     try {
       const encoded = this.#encode(request);
@@ -192,6 +200,8 @@ class HttpModel implements Model {
     } catch (thrown: unknown) {
       meter?.failure(this.name);
       throw thrown;
+    } finally {
+      forget?.();
     }
   }
 
@@ -230,13 +240,13 @@ class HttpModel implements Model {
     return error.retryable && attempt < maxAttempts && (error.retryAfterMs ?? 0) <= MAX_WAIT_MS && this.#budget.tryRetry();
   }
 
-  #pause(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
+  #pause(waitMs: number, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const cancelTimer = this.#ports.clock.timer(resolve, waitMs);
-    const forget = signal === undefined ? undefined : onAbort(signal, () => reject(cancelled(this.name)));
+    const forget = onAbort(signal, () => reject(cancelled(this.name)));
     return promise.finally(() => {
       cancelTimer();
-      forget?.();
+      forget();
     });
   }
 }

@@ -3,7 +3,7 @@ import type { CallParts } from "../call/call-run.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
-import { handedOver } from "./session-errors.ts";
+import { handedOver, hasBranch } from "./session-errors.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 export interface OpenSessionsOptions {
@@ -38,12 +38,15 @@ export class OpenSessions {
    * Closes a session if it is open here, and removes what the store has of it for good. Calls that run in it are cancelled, and waited for, unless
    * one of them asks for this. Resolves to whether there was one.
    *
-   * @throws ToolError `resource_busy` while another process has it open; `conflict` while others are branches of it. By rejecting
+   * @throws ToolError `resource_busy` while another process has it open; `conflict` while others are branches of it, after its calls
+   * were cancelled where none of these is open here. By rejecting
    */
   async forget(id: string): Promise<boolean> {
     checkSessionId(id);
     const session = this.get(id);
     if (session !== undefined) {
+      const branch = this.list().find(({ parent, eventLog }) => parent === session && eventLog !== undefined);
+      if (branch !== undefined) throw hasBranch(session, branch); // before calls are cancelled for nothing
       session.markClosed(); // before, so that no call begins behind those that are cancelled
       if (!session.turns.isInside) this.#options.parts.running.cancelAll("the session was removed", ({ turn }) => turn.session === session);
       await session.close();

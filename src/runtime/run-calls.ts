@@ -86,7 +86,8 @@ export class CallRunner {
         signal: options.signal,
         concurrent,
       });
-      return storedAnswer(session, answer);
+      // One with a key is asked for again by that, and gets its job.
+      return storedAnswer(session, answer, submission === undefined ? (results) => cancelWaiting(session, results) : undefined);
     } catch (thrown: unknown) {
       return Promise.reject(thrown instanceof Error ? thrown : ToolError.fromUnknown(thrown));
     }
@@ -267,4 +268,11 @@ function needsSession(options: ExecuteOptions): ToolError | undefined {
       hint: "Use runtime.session(id).execute(calls, { idempotencyKey }).",
     },
   );
+}
+
+/** Cancels the jobs of these answers that have not begun to run: the caller, who gets an error that says so, may make the calls again. */
+function cancelWaiting(session: RuntimeSession, results: Results): void {
+  const begun = new Set([results].flat().flatMap(({ status, callId }) => (status === "pending" ? [callId] : [])));
+  if (begun.size === 0) return;
+  partsOf(session).running.cancelAll("its beginning could not be stored", ({ callId, attempts }) => attempts === 0 && begun.has(callId));
 }

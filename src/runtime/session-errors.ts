@@ -19,6 +19,14 @@ export function noBranch(session: Session): ToolError {
   });
 }
 
+export function hasBranch({ id }: Session, branch: Session): ToolError {
+  return new ToolError(
+    "conflict",
+    `Session ${JSON.stringify(id)} cannot be removed: session ${branch.id} branches off it and shares its events.`,
+    { hint: "Remove the branch first." },
+  );
+}
+
 /** The store that there must be. @throws ToolError `invalid_argument` */
 export function storeFor(id: string, store: Store | undefined): Store {
   if (store !== undefined) return store;

@@ -8,15 +8,15 @@ export async function whenStored(session: RuntimeSession): Promise<void> {
   if (session.broken !== undefined) throw session.broken;
 }
 
-/** Holds an answer back until what was recorded is durable. */
-export function storedAnswer<T>(session: RuntimeSession, answer: T | Promise<T>): Promise<T> {
+/** Holds an answer back until what was recorded is durable. @param refused called with one that the store did not take */
+export function storedAnswer<T>(session: RuntimeSession, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
   const { eventLog } = session;
   if (eventLog === undefined || eventLog.options.durability === "async") return Promise.resolve(answer);
-  return answerWhenStored(session, answer);
+  return answerWhenStored(session, answer, refused);
 }
 
 /** An error that the caller was to get anyway goes before that of the store. */
-async function answerWhenStored<T>(session: RuntimeSession, answer: T | Promise<T>): Promise<T> {
+async function answerWhenStored<T>(session: RuntimeSession, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
   let result: T;
   try {
     result = await answer;
@@ -24,6 +24,11 @@ async function answerWhenStored<T>(session: RuntimeSession, answer: T | Promise<
     await session.eventLog?.whenDurable()?.catch(() => {});
     throw thrown;
   }
-  await whenStored(session);
+  try {
+    await whenStored(session);
+  } catch (thrown: unknown) {
+    refused?.(result);
+    throw thrown;
+  }
   return result;
 }

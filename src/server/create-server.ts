@@ -1,4 +1,5 @@
 /** Puts the parts of a server together: the guard, the API, MCP, and how it stops. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Agent } from "../compose/agent.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -120,8 +121,10 @@ export interface HaftServer {
   /**
    * Takes no more calls, tells streams, lets calls under way end for a while and cancels the rest, closes the sessions that it has opened,
    * and lets its ports go. The runtime stays open. Idempotent.
+   *
+   * @param options.signal aborts to wait no longer: what runs is cancelled at once
    */
-  close(): Promise<void>;
+  close(options?: { readonly signal?: AbortSignal }): Promise<void>;
 }
 
 const OPTIONS: OptionNames<ServerOptions> = {
@@ -265,14 +268,14 @@ class RuntimeServer implements HaftServer {
     await worker.start();
   }
 
-  close(): Promise<void> {
-    return (this.#closing ??= this.#close());
+  close({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    return (this.#closing ??= this.#close(signal));
   }
 
-  async #close(): Promise<void> {
+  async #close(signal: AbortSignal | undefined): Promise<void> {
     // Each port stops listening before the work begins, and is let go when it is done.
     const work = async (): Promise<void> => {
-      await Promise.all([this.#worker?.stop(), this.#mcp?.close(), drain(this.#services)]);
+      await Promise.all([this.#worker?.stop(omitUndefined({ signal })), this.#mcp?.close(), drain(this.#services, signal)]);
     };
     let done: Promise<void> | undefined;
     const once = (): Promise<void> => (done ??= work());

@@ -252,9 +252,9 @@ export class SqlDatabase implements LogDatabase {
   /** Says that this owner lives, and gives up claims that may have been made though their answers were lost; to be called every `HEARTBEAT_MS`. */
   async beat(): Promise<void> {
     const { beats } = this.#options;
-    await (beats === undefined
-      ? this.#do("could not say that it is in use", (tables) => this.#owner.beat(tables))
-      : beats.attempt(() => this.#owner.beat(beats.tables)));
+    const beat = (): Promise<void> => this.#do("could not say that it is in use", (tables) => this.#owner.beat(tables));
+    // A server or a role that has no connection left for it may still have those that are open.
+    await (beats === undefined ? beat() : beats.attempt(() => this.#owner.beat(beats.tables)).catch(beat));
     await this.#do("could not give up a claim", (tables) => this.#doubtful.giveUp(tables));
   }
 

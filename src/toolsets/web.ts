@@ -44,6 +44,9 @@ function checkProvider(search: SearchProviderOptions): void {
   if (address === undefined && url === undefined) throw invalid(`The search provider ${provider} needs the url of its server.`);
   if (url !== undefined && (!URL.canParse(url) || !/^https?:/iu.test(url)))
     throw invalid(`The url ${JSON.stringify(url)} of the search is not an http or https address.`);
+  const { username = "", password = "", search: query = "", hash = "" } = url === undefined ? {} : new URL(url);
+  if (`${username}${password}${query}${hash}` !== "")
+    throw invalid("The url of the search has a user name, password, query or fragment, which it cannot take.");
 }
 
 function invalid(message: string, hint?: string): ToolError {

@@ -30,6 +30,11 @@ const FORMS: readonly SecretForm[] = [
       /\b(?:sk|rk|pk)[-_](?:[a-z\d]+[-_]){0,3}[A-Za-z\d]{16,}[\w-]*|\bgh[opsur]_[A-Za-z\d]{16,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[a-z]-[\w-]{10,}|\b(?:AKIA|ASIA)[A-Z\d]{16}\b|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bnpm_[A-Za-z\d]{30,}|\bhf_[A-Za-z\d]{20,}|\bSG\.[\w-]{16,}\.[\w-]{16,}|\bdop_v1_[a-f\d]{32,}|\bwhsec_[\w+/=]{16,}/dgu,
   },
   { what: "credentials of a header", pattern: /\b(?:bearer|basic)\s+(?<secret>[\w.~+/-]{8,}={0,2})/dgiu },
+  {
+    what: "token of an address",
+    pattern:
+      /[?&#](?:(?:api|security|csrf|jwt|oauth|personal|login|reset|x-amz-security)?[-_]?token|sig|(?:x-amz-|x-goog-)?signature)=(?<secret>[^\s"'&#<>\\]{8,})/dgiu,
+  },
   { what: "password of an address", pattern: /:\/\/[^\s/:@]{0,100}:(?<secret>[^\s/@]{1,200})@/dgu },
   {
     what: "named secret",

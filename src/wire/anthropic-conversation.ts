@@ -14,8 +14,9 @@ import {
   inputObject,
   isErrorAnswer,
   nativeBlocks,
+  withReturnableName,
 } from "./conversation-steps.ts";
-import type { AssistantStep, SpokenStep } from "./conversation-steps.ts";
+import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 import { writtenOnce } from "./written-once.ts";
 
 export interface AnthropicConversation {
@@ -60,7 +61,12 @@ export function toAnthropicMessages(messages: readonly ModelMessage[], { asks = 
   return { ...(system.length === 0 ? {} : { system }), messages: turns.written, toolNames };
 }
 
-const writeAssistant = writtenOnce((step: AssistantStep) => nativeBlocks(step, ANTHROPIC, callIdOf)?.filter(isSendable) ?? ownBlocks(step));
+const writeAssistant = writtenOnce(
+  (step: AssistantStep) =>
+    nativeBlocks(step, ANTHROPIC, callIdOf)
+      ?.filter(isSendable)
+      .map((block) => withReturnableName(block, callOf(block, step))) ?? ownBlocks(step),
+);
 const writeResults = writtenOnce(({ calls }: AssistantStep) => calls.map(({ id, result }) => toolResultBlock(id, result)));
 const writeSpoken = writtenOnce(spokenBlocks);
 const writeNote = writtenOnce(({ content }: SpokenStep) => textBlock(contentText(content)));
@@ -88,6 +94,11 @@ function ownBlocks({ content, calls }: AssistantStep): readonly JsonObject[] {
 function callIdOf(block: JsonValue): string | undefined {
   const { type, id } = isJsonObject(block) ? block : {};
   return type === "tool_use" && typeof id === "string" ? id : undefined;
+}
+
+function callOf(block: JsonObject, { calls }: AssistantStep): WireCall | undefined {
+  const id = callIdOf(block);
+  return id === undefined ? undefined : calls.find((call) => call.id === id);
 }
 
 /** The API makes blocks without text, and refuses them when they come back. */

@@ -43,7 +43,7 @@ function encodeTools(tools: readonly ModelTool[], { strict = false, model = "" }
   const rules = {
     format: BEDROCK,
     subset: NOVA.test(model) ? "bedrock-nova" : "json-schema",
-    strictSubset: strict ? "anthropic-strict" : undefined,
+    strictSubset: strict && !WITHOUT_SCHEMAS.test(model) ? "anthropic-strict" : undefined,
     ownNames: (words: JsonObject) => namedWords(isJsonObject(words["toolSpec"]) ? words["toolSpec"] : words),
     isClaude: model.includes("claude"),
   } as const;
@@ -60,11 +60,13 @@ function encodeTools(tools: readonly ModelTool[], { strict = false, model = "" }
 function encodeRequest(request: ModelRequest, { model, strict = false }: WireTarget): EncodedRequest {
   const { native = {}, toolChoice = "auto", maxOutputTokens: maxTokens, temperature } = request;
   const encoded = encodeTools(request.tools ?? [], { strict, model });
-  const toolConfig = toolConfigOf(request, encoded);
+  const notes: WireNote[] = [...encoded.notes];
+  if (strict && encoded.tools.length > 0 && WITHOUT_SCHEMAS.test(model))
+    notes.push({ kind: "unsupported", note: `${BEDROCK} cannot hold ${model} to the schemas of tools.` });
+  const toolConfig = toolConfigOf(request, encoded, { model, notes });
   const offered = toolConfig["toolConfig"] !== undefined || native["toolConfig"] !== undefined;
   const said = toConverseMessages(request.messages, { tools: offered, model, asks: true });
   const system = [...textBlock(request.system ?? ""), ...(said.system ?? [])];
-  const notes: WireNote[] = [...encoded.notes];
   if (toolChoice !== "none" && request.parallelCalls === false) notes.push(NO_SWITCH);
   candidateCount(request, { format: BEDROCK, most: 1 }, notes);
   const { effort, ...ofModel } = effortFields(request, { format: BEDROCK, model, efforts: effortsOf(model, toolChoice) }, notes);
@@ -110,7 +112,7 @@ function effortsOf(model: string, toolChoice: ToolChoice): EffortFields {
   return model.includes("gpt-oss") ? GPT_OSS_EFFORTS : {};
 }
 
-/** Models that Bedrock cannot hold to a schema. */
+/** Models that Bedrock cannot hold to a schema, of a reply or of a tool. */
 const WITHOUT_SCHEMAS =
   /(?:^|[./])(?:amazon|meta|ai21|cohere|writer)\.|claude-(?:v\d|instant|[23](?!\d)|(?:sonnet|opus)-4-(?:\d{8}|1)(?!\d))/u;
 
@@ -127,12 +129,23 @@ function outputConfig({ responseFormat }: ModelRequest, model: string, notes: Wi
   return { textFormat: { type: "json_schema", structure: { jsonSchema } } };
 }
 
+/** Models that refuse any choice of tools. @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolChoice.html */
+const WITHOUT_CHOICE = /(?:^|[./])(?:meta|ai21|cohere)\./u;
+
 /** Left out where there are no tools, or none is to be called: the API has no other way to say so. */
-function toolConfigOf({ toolChoice = "auto" }: ModelRequest, encoded: EncodedTools): JsonObject {
+function toolConfigOf(
+  { toolChoice = "auto" }: ModelRequest,
+  encoded: EncodedTools,
+  { model, notes }: { readonly model: string; readonly notes: WireNote[] },
+): JsonObject {
   const name = chosenTool(toolChoice, encoded);
   const { tools } = encoded;
   if (tools.length === 0 || toolChoice === "none") return {};
   if (toolChoice === "auto") return { toolConfig: { tools } };
+  if (WITHOUT_CHOICE.test(model)) {
+    notes.push({ kind: "unsupported", note: `${BEDROCK} cannot require calls of ${model}.` });
+    return { toolConfig: { tools } };
+  }
   return { toolConfig: { tools, toolChoice: name === undefined ? { any: {} } : { tool: { name } } } };
 }
 

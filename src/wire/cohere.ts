@@ -18,7 +18,7 @@ import {
 } from "./conversation-steps.ts";
 import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 import { candidateCount } from "./candidates.ts";
-import { encodeEachTool } from "./encode-tools.ts";
+import { encodeEachTool, type WireTool } from "./encode-tools.ts";
 import { nativeMessage } from "./openai-chat/native-message.ts";
 import { chosenTool } from "./own-tools.ts";
 import { effortFields, type EffortFields } from "./reasoning-effort.ts";
@@ -60,10 +60,44 @@ export function cohere(): WireFormat {
 }
 
 function encodeTools(tools: readonly ModelTool[]): EncodedTools {
-  return encodeEachTool(tools, { format: FORMAT, subset: "json-schema" }, ({ name, description, schema }) => ({
-    type: "function",
-    function: { name, description, parameters: schema },
-  }));
+  return encodeEachTool(tools, { format: FORMAT, subset: "json-schema" }, writeTool);
+}
+
+function writeTool({ name, description, schema }: WireTool): JsonObject {
+  return { type: "function", function: { name, description, parameters: schema } };
+}
+
+const MAX_STRICT_FIELDS = 200;
+
+/**
+ * Tools whose schemas the model can be held to; undefined, with a note, where one of them would make Cohere refuse the request.
+ *
+ * @see https://docs.cohere.com/docs/tool-use-parameter-types
+ */
+function strictTools(tools: readonly ModelTool[], notes: WireNote[]): EncodedTools | undefined {
+  const refused: (readonly [tool: string, why: string])[] = [];
+  let fields = 0;
+  const encoded = encodeEachTool(tools, { format: FORMAT, subset: "json-schema", strictSubset: "cohere" }, (one) => {
+    const why = one.strict ? requiresNothing(one.schema) : "Its schema cannot be written so.";
+    if (why !== undefined) refused.push([one.tool.name, why]);
+    fields += countFields(one.schema);
+    return writeTool(one);
+  });
+  if (fields > MAX_STRICT_FIELDS) notes.push(notStrict(`Together they have more than ${MAX_STRICT_FIELDS} fields.`));
+  for (const [tool, why] of refused) notes.push({ ...notStrict(why), tool });
+  return refused.length === 0 && fields <= MAX_STRICT_FIELDS ? encoded : undefined;
+}
+
+function notStrict(why: string): WireNote {
+  return { kind: "unsupported", note: `No tool is strict: ${FORMAT} holds the model to all of them or to none. ${why}` };
+}
+
+function countFields(schema: JsonValue): number {
+  if (isJsonArray(schema)) return schema.reduce<number>((sum, part) => sum + countFields(part), 0);
+  if (!isJsonObject(schema)) return 0;
+  const { properties, enum: _values, ...others } = schema;
+  const named = isJsonObject(properties) ? Object.values(properties) : [];
+  return named.length + countFields(named) + countFields(Object.values(others));
 }
 
 function encodeMessages(messages: readonly ModelMessage[], { tools = true }: EncodeMessagesOptions = {}): EncodedMessages {
@@ -133,16 +167,19 @@ function textPart(text: string): JsonObject {
 
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
   const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
-  const encoded = encodeTools(typeof toolChoice === "object" ? tools.filter(({ name }) => name === toolChoice.tool) : tools);
+  const chosen = typeof toolChoice === "object" ? tools.filter(({ name }) => name === toolChoice.tool) : tools;
+  const strictNotes: WireNote[] = [];
+  const held = strict ? strictTools(chosen, strictNotes) : undefined;
+  const encoded = held ?? encodeTools(chosen);
   const offered = encoded.tools.length > 0;
   const conversation = encodeMessages(messages, { tools: offered || native["tools"] !== undefined });
-  const notes: WireNote[] = [...encoded.notes];
+  const notes: WireNote[] = [...encoded.notes, ...strictNotes];
   if (parallelCalls !== undefined) notes.push({ kind: "unsupported", note: `${FORMAT} has no setting for several calls at once.` });
   candidateCount(request, { format: FORMAT, most: 1 }, notes);
   const body: JsonObject = {
     model,
     messages: [...(system === undefined ? [] : [{ role: "system", content: system.toWellFormed() }]), ...conversation.messages],
-    ...(offered ? { tools: encoded.tools, ...(strict ? { strict_tools: true } : {}) } : {}),
+    ...(offered ? { tools: encoded.tools, ...(held === undefined ? {} : { strict_tools: true }) } : {}),
     ...(toolChoice === undefined ? {} : choiceOf(toolChoice, encoded)),
     ...omitUndefined({ max_tokens: maxOutputTokens, temperature }),
     ...effortFields(request, { format: FORMAT, model, efforts: EFFORTS }, notes),

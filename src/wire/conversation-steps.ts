@@ -195,6 +195,18 @@ export function nativeBlocks(
   return calls.every(({ id, providerId }) => id === providerId && found.has(id)) ? blocks : undefined;
 }
 
+/** Names that every provider takes back. */
+const RETURNABLE = /^[A-Za-z0-9_-]{1,64}$/u;
+
+/**
+ * The part of a call's block that holds its name, with our name where the model called a tool that cannot be named so: providers refuse
+ * such a name, and with it every later request of the conversation.
+ */
+export function withReturnableName(named: JsonObject, call: Pick<WireCall, "name"> | undefined): JsonObject {
+  const { name } = named;
+  return call === undefined || typeof name !== "string" || RETURNABLE.test(name) ? named : { ...named, name: call.name };
+}
+
 /** Gives every call an id of its own, its provider's where that will do. */
 class WireIds {
   readonly #rule: IdRule;

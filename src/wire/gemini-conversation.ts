@@ -16,8 +16,10 @@ import {
   inputObject,
   isErrorAnswer,
   wellFormed,
+  withReturnableName,
 } from "./conversation-steps.ts";
 import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import { textOf } from "./read-field.ts";
 import { writtenOnce } from "./written-once.ts";
 
 export interface GeminiConversation {
@@ -122,10 +124,14 @@ const writeSpoken = writtenOnce(spokenParts);
 const writeNote = writtenOnce(({ content }: SpokenStep) => textPart(contentText(content)));
 const writeSaid = writtenOnce((step: AssistantStep, options: GeminiOptions) => {
   const { content, calls } = step;
-  const said = nativeParts(step) ?? [...textPart(contentText(content)), ...calls.map((call) => callPart(call, options))];
+  const said = nativeParts(step)?.parts ?? [...textPart(contentText(content)), ...calls.map((call) => callPart(call, options))];
   return signed(said, options);
 });
-const writeResponses = writtenOnce(({ calls }: AssistantStep, options: GeminiOptions) => calls.map((call) => responsePart(call, options)));
+/** Gemini refuses an answer under another name than the call's own: that of an overload, and one that was mended. */
+const writeResponses = writtenOnce((step: AssistantStep, options: GeminiOptions) => {
+  const names = nativeParts(step)?.names;
+  return step.calls.map((call) => responsePart({ ...call, name: names?.get(call) ?? call.name }, options));
+});
 const writeMedia = writtenOnce(({ calls }: AssistantStep, options: GeminiOptions) => calls.flatMap((call) => mediaParts(call, options)));
 
 function callPart(call: WireCall, options: GeminiOptions): JsonObject {
@@ -147,13 +153,14 @@ function signed(parts: readonly JsonObject[], { thoughtSignature }: GeminiOption
  * The parts that Gemini made, without the calls that the conversation no longer has and what it would refuse; undefined where its calls
  * are not those of the conversation. Calls without an id are known by their order.
  */
-function nativeParts({ native, calls }: AssistantStep): readonly JsonObject[] | undefined {
+function nativeParts({ native, calls }: AssistantStep): NativeParts | undefined {
   if (native?.format !== GEMINI) return undefined;
   const parts = native.blocks.filter(isJsonObject);
   const left = [...calls];
-  const kept = parts.filter((part) => {
+  const names = new Map<WireCall, string>();
+  const kept = parts.flatMap((part) => {
     const { functionCall } = part;
-    if (!isJsonObject(functionCall)) return !isEmptyText(part);
+    if (!isJsonObject(functionCall)) return isEmptyText(part) ? [] : [part];
     const [next] = left;
     const place =
       functionCall["id"] === undefined
@@ -161,10 +168,19 @@ function nativeParts({ native, calls }: AssistantStep): readonly JsonObject[] | 
           ? 0
           : -1
         : left.findIndex((call) => isSame(functionCall, call));
-    if (place >= 0) left.splice(place, 1);
-    return place >= 0;
+    const [call] = place < 0 ? [] : left.splice(place, 1);
+    if (call === undefined) return [];
+    const named = withReturnableName(functionCall, call);
+    names.set(call, textOf(named["name"]) ?? call.name);
+    return named === functionCall ? [part] : [{ ...part, functionCall: named }];
   });
-  return left.length === 0 ? kept.slice(0, kept.findLastIndex((part) => !isThought(part)) + 1) : undefined;
+  return left.length === 0 ? { parts: kept.slice(0, kept.findLastIndex((part) => !isThought(part)) + 1), names } : undefined;
+}
+
+interface NativeParts {
+  readonly parts: readonly JsonObject[];
+  /** By call, the name that Gemini called it by. */
+  readonly names: ReadonlyMap<WireCall, string>;
 }
 
 /** Refused when it comes back; a conversation may hold one from a reader that kept it. */

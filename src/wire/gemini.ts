@@ -76,8 +76,8 @@ function encodeTools(tools: readonly ModelTool[], { schemaField = "parametersJso
   const subset = schemaField === "parameters" ? "gemini-openapi" : "gemini-json-schema";
   const declared = new Set<JsonObject>();
   const encoded = encodeEachTool(tools, { format: GEMINI, subset }, ({ name, description, schema }) => {
-    const isEmpty = Object.keys(isJsonObject(schema["properties"]) ? schema["properties"] : {}).length === 0;
-    const declaration = { name, description, ...(isEmpty ? {} : { [schemaField]: schema }) };
+    const { additionalProperties: others = false } = schema;
+    const declaration = { name, description, ...(isEmpty(schema) && others === false ? {} : { [schemaField]: schema }) };
     declared.add(declaration);
     return declaration;
   });

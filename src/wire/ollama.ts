@@ -4,7 +4,16 @@ import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { checkingAnswers } from "./answered-calls.ts";
-import { answerText, contentParts, contentText, conversationSteps, documentHeading, inputObject, isSilent } from "./conversation-steps.ts";
+import {
+  IMAGE_TYPES,
+  answerText,
+  contentParts,
+  contentText,
+  conversationSteps,
+  documentHeading,
+  inputObject,
+  isSilent,
+} from "./conversation-steps.ts";
 import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
@@ -77,7 +86,7 @@ function userMessage(content: string, parts: readonly ContentPart[]): JsonObject
 }
 
 function imagesOf(parts: readonly ContentPart[]): readonly string[] {
-  return parts.flatMap((part) => (part.type === "image" ? [part.data] : []));
+  return parts.flatMap((part) => (part.type === "image" && IMAGE_TYPES.has(part.mediaType) ? [part.data] : []));
 }
 
 function writeAssistant(step: AssistantStep): readonly JsonObject[] {

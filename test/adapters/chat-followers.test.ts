@@ -85,6 +85,20 @@ test("a run that is over is kept for ten minutes for a client that left, and no 
   expect(await newsOf(runs.follow("again"))).toEqual([{ type: "end", error: undefined }]);
 });
 
+test("a run whose end a client was told, and one that another took the place of, is not kept", async () => {
+  const { clock, runtime, runs } = chats();
+  const work = async () => undefined;
+  const before = clock.pending;
+  for (let count = 0; count < 3; count++) {
+    runs.begin("a", runtime.sessions.get("a") ?? runtime.session("a"), work);
+    await clock.advance(100);
+  }
+  expect(clock.pending).toBe(before + 1);
+  expect(await newsOf(runs.follow("a"))).toEqual([{ type: "end", error: undefined }]);
+  await clock.advance(100);
+  expect(clock.pending).toBe(before);
+});
+
 test("a stream that ends after the next run of its conversation began leaves that run", async () => {
   const { clock, runtime, runs } = chats();
   const session = runtime.session("a");

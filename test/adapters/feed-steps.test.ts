@@ -50,3 +50,19 @@ test("a step ends at once with what came, with the failure of the feed, and when
   await expect(third).rejects.toThrow("gone");
   expect([clock.now(), clock.pending, reads.length]).toEqual([0, 0, 2]);
 });
+
+test("no items are lost where the next ones are there at once", async () => {
+  const { clock } = fakePorts();
+  const pages = [["a"], ["b"], ["c"]] as unknown as (readonly FeedItem[])[];
+  const first = Promise.withResolvers<void>();
+  let reads = 0;
+  const read = async () => {
+    if (reads === 0) await first.promise;
+    return pages[reads++] ?? [];
+  };
+  const feed = new FeedSteps({ read }, { until: new Promise(() => {}), clock, pauseMs: 50 });
+  expect(await clock.run(feed.next())).toBeUndefined();
+  first.resolve(); // while no step waits
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([await feed.next(), await feed.next(), await feed.next()]).toEqual(pages);
+});

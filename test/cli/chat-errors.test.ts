@@ -55,6 +55,18 @@ describe("errors of the provider", () => {
     expect(stdout).toContain("openai-chat/gpt-x: 1 request, 1 retry, 10 tokens in, 5 out\n");
   });
 
+  test("a limit that lasts longer than a request waits says how long", async () => {
+    const project = await chatProject({ script: [{ ...LIMITED, headers: { "retry-after": "3600" } }] });
+    const { exitCode, stdout } = await project.haft(["chat"], { input: "Go." });
+    expect([exitCode, stdout]).toEqual([7, expect.stringContaining("Slow down.\n  It may be tried again in 60 min.\n")]);
+  });
+
+  test("a model that says nothing", async () => {
+    const project = await chatProject({ script: [{ text: "" }] });
+    const { exitCode, stdout } = await project.haft(["chat"], { input: "Go." });
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining("the model said nothing")]);
+  });
+
   test("a server that is down", async () => {
     const project = await chatProject({ script: [], model: "maxAttempts = 1\n" });
     await project.server.close();

@@ -256,6 +256,13 @@ describe("lines that are sent", () => {
     expect((await project.haft(["chat"], { input: "d" })).exitCode).toBe(6);
   });
 
+  test("a byte order mark is not part of the first one", async () => {
+    const project = await chatProject({ script: [] });
+    const { exitCode, stdout } = await project.haft(["chat"], { input: "\uFEFF/usage\n" });
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining("Nothing was asked yet.")]);
+    expect(project.asked).toEqual([]);
+  });
+
   test("with --json each message is one line, and nothing else goes to standard output", async () => {
     const project = await chatProject({ script: [calling("shop__look"), { text: "There." }, { status: 404, message: "No gpt-x." }] });
     const { exitCode, stdout } = await project.haft(["chat", "--json"], { input: "Where?\nAgain?\n/usage\n" });

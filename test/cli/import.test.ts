@@ -97,6 +97,17 @@ Key = "\${NAME}"
     });
   });
 
+  test("is not written over itself", async () => {
+    const text = '{"mcpServers": {"a": {"command": "node"}}, "other": 1}';
+    const folder = folderWith({ "mcp.json": text });
+    expect(await haft(["import", "mcp.json", "--out", "./mcp.json", "--overwrite"], { folder })).toMatchObject({
+      exitCode: 2,
+      stdout: "",
+      stderr: expect.stringContaining("--out names the file mcp.json itself, which would be lost.\n  Take another name."),
+    });
+    expect(readFileSync(join(folder, "mcp.json"), "utf8")).toBe(text);
+  });
+
   test("without servers is an error", async () => {
     const folder = folderWith({ "empty.json": '{"mcpServers": {}}' });
     expect(await haft(["import", "empty.json"], { folder })).toMatchObject({

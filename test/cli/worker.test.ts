@@ -20,13 +20,27 @@ export const build = {
   effects: { writes: ["out"], idempotent: true },
   execute: async () => (await after(500), "built by " + process.pid),
 };
+export const long = {
+  name: "long",
+  description: "Takes long, and ends.",
+  inputSchema: { type: "object" },
+  effects: { writes: ["out"], idempotent: true },
+  execute: async () => (await after(3000), "done"),
+};
+export const breaks = {
+  name: "breaks",
+  description: "Breaks the process a while after it has answered.",
+  inputSchema: { type: "object" },
+  effects: { writes: ["pool"], idempotent: true },
+  execute: () => (setTimeout(() => { throw new Error("lost connection pool"); }, 200), "answered"),
+};
 export const wait = {
   name: "wait",
   description: "Waits.",
   inputSchema: { type: "object" },
   effects: { writes: ["out"], idempotent: true },
   execute: (_, { signal }) => new Promise((resolve) => {
-    const timer = setTimeout(resolve, 60_000);
+    const timer = setTimeout(resolve, 600_000);
     signal.addEventListener("abort", () => (clearTimeout(timer), resolve("stopped")));
   }),
 };
@@ -100,24 +114,70 @@ describe.skipIf(SKIPPED)(`issue 21.6 haft worker, over a PostgreSQL server ${IN_
     expect((await server.ended).exitCode).toBe(0);
   });
 
-  test("Ctrl-C lets jobs under way end, a second one hands them over", async () => {
-    const folder = folderWith({ ...FILES, "haft.toml": `${FILES["haft.toml"]}graceMs = 60000\n` });
+  const HEALTH = ["--health-port", "0"];
+
+  /** A worker, and a server that has sent it a job, which runs. */
+  async function workerWithJob(tool: string, sessionId: string, options: readonly string[]) {
+    const folder = folderWith({ ...FILES, "haft.toml": `${FILES["haft.toml"]}graceMs = 600000\n[serve.limits]\ngraceMs = 600000\n` });
     const server = await start(["serve", "--port", "0", "--store", url(), "--no-worker"], folder, /serving at (\S+)/u);
-    const worker = await start(["worker", "--store", url()], folder, /working, 10 sessions/u);
+    const worker = await start(["worker", "--store", url(), ...options], folder, /working, 10 sessions/u);
     const client = createClient({ url: server.said, token: TOKEN });
-    await client.call("createSession", { body: { id: "tuesday" } });
-    const body = { calls: [{ name: "shop::wait", input: {} }], background: true };
-    await client.call("executeInSession", { params: { sessionId: "tuesday" }, body });
-    const state = async () => (await client.call("listJobs", { query: { sessionId: "tuesday" } })).jobs[0];
-    while ((await state())?.state !== "running") await new Promise((resolve) => setTimeout(resolve, 100));
+    await client.call("createSession", { body: { id: sessionId } });
+    await client.call("executeInSession", {
+      params: { sessionId },
+      body: { calls: [{ name: `shop::${tool}`, input: {} }], background: true },
+    });
+    const job = async () => (await client.call("listJobs", { query: { sessionId } })).jobs[0];
+    while (!["running", "done"].includes(String((await job())?.state))) await new Promise((resolve) => setTimeout(resolve, 100));
+    return { server, worker, job };
+  }
+
+  test.each([
+    ["Ctrl-C", "SIGINT", []],
+    ["SIGTERM", "SIGTERM", []],
+    ["SIGTERM with a health port", "SIGTERM", HEALTH],
+  ] as const)("%s lets jobs under way end", async (what, signal, options) => {
+    const { server, worker, job } = await workerWithJob("long", `ends after ${what}`, options);
+    worker.control.signal(signal);
+    expect((await worker.ended).exitCode).toBe(0);
+    expect(await job()).toMatchObject({ state: "done" });
+    server.control.signal("SIGTERM");
+    await server.ended;
+  });
+
+  test.each([
+    ["", []],
+    [" with a health port", HEALTH],
+  ])("a second Ctrl-C%s hands jobs under way over", async (what, options) => {
+    const { server, worker, job } = await workerWithJob("wait", `handed over${what}`, options);
     worker.control.signal("SIGINT");
     await new Promise((resolve) => setTimeout(resolve, 500));
     worker.control.signal("SIGINT");
-    expect(await worker.ended).toMatchObject({
-      exitCode: 0,
-      stderr: expect.stringContaining("finished the jobs of 0 sessions, handed over 1"),
+    expect((await worker.ended).exitCode).toBe(0);
+    expect(await job()).toMatchObject({ state: expect.stringMatching(/queued|running/u) });
+    expect(await job()).not.toMatchObject({ openedBy: expect.anything() });
+    server.control.signal("SIGTERM");
+    await server.ended;
+  });
+
+  test.each([
+    ["", []],
+    [" with a health port", HEALTH],
+  ])("a worker%s in which something throws outside any call stops and says so", async (what, options) => {
+    const { server, worker } = await workerWithJob("breaks", `broken${what}`, options);
+    expect(await worker.ended).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("lost connection pool") });
+    server.control.signal("SIGTERM");
+    await server.ended;
+  });
+
+  test("a health port that is taken names the option", async () => {
+    const folder = folderWith(FILES);
+    const server = await start(["serve", "--port", "0", "--store", url(), "--no-worker"], folder, /serving at (\S+)/u);
+    const worker = ["worker", "--store", url(), "--health-port", new URL(server.said).port];
+    expect(await haft(worker, { folder, environment: { HAFT_TOKEN: TOKEN } })).toMatchObject({
+      exitCode: expect.toSatisfy((code) => code > 0),
+      stderr: expect.stringContaining("--health-port 0"),
     });
-    expect(await state()).not.toMatchObject({ openedBy: expect.anything() });
     server.control.signal("SIGTERM");
     await server.ended;
   });

@@ -6,13 +6,17 @@ import { afterEach, expect, test, vi } from "vitest";
 
 afterEach(() => vi.useRealTimers());
 
-function clientOf(answer: (request: Request) => Response | Promise<Response>, options: Partial<ClientOptions> = {}) {
+/** @param signal of the call: that of the request does not follow it once the request is collected */
+type Answer = (request: Request, signal: AbortSignal) => Response | Promise<Response>;
+
+function clientOf(answer: Answer, options: Partial<ClientOptions> = {}) {
   const urls: string[] = [];
   const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request = new Request(url, init);
     urls.push(request.url);
-    request.signal.throwIfAborted();
-    return answer(request);
+    const signal = init?.signal ?? request.signal;
+    signal.throwIfAborted();
+    return answer(request, signal);
   };
   return { urls, client: createClient({ url: "http://server.example", retryDelayMs: 1, fetch, ...options }) };
 }
@@ -59,20 +63,20 @@ test("an operation that answers with a stream is refused, and nothing is sent", 
   expect(urls).toEqual([]);
 });
 
-const never = ({ signal }: Request): Promise<Response> =>
+const never = (_: Request, signal: AbortSignal): Promise<Response> =>
   new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
 
 const silent = (signal: AbortSignal) =>
   new ReadableStream({ start: (controller) => signal.addEventListener("abort", () => controller.error(signal.reason)) });
 
-test.each<[string, (request: Request) => Response | Promise<Response>]>([
+test.each<[string, Answer]>([
   ["an answer", never],
-  ["the rest of an answer", ({ signal }) => new Response(silent(signal), { headers: asJson })],
+  ["the rest of an answer", (_, signal) => new Response(silent(signal), { headers: asJson })],
   ["the next attempt", () => new Response(null, { status: 503, headers: { "retry-after": "10" } })],
   [
     "results",
-    (request) =>
-      request.method === "GET" ? never(request) : new Response(null, { status: 202, headers: { location: "/v1/submissions/a" } }),
+    (request, signal) =>
+      request.method === "GET" ? never(request, signal) : new Response(null, { status: 202, headers: { location: "/v1/submissions/a" } }),
   ],
 ])("a call that waits for %s ends with its signal, also one that has other listeners, and says so", async (_, answer) => {
   const { client, urls } = clientOf(answer);

@@ -23,7 +23,12 @@ describe("the files of other MCP clients", () => {
           far: { type: "http", url: "https://example.com/mcp", headers: { Authorization: "Bearer ${env:KEY}" } },
           old: { type: "sse", url: "https://example.com/sse" },
           any: { url: "https://example.com" },
-          off: { command: "x", env: { A: "${NOT_SET}" }, disabled: true, alwaysAllow: ["a"] },
+          off: {
+            command: "x",
+            env: { A: "${NOT_SET}", B: "${env:KEY}", C: "${C:-c}", D: "${input:key}" },
+            disabled: true,
+            alwaysAllow: ["a"],
+          },
         },
       },
       { HOME: "/home/me", KEY: "k" },
@@ -38,7 +43,7 @@ describe("the files of other MCP clients", () => {
       far: { ...reached, url: "https://example.com/mcp", transport: "http", headers: { Authorization: "Bearer k" } },
       old: { ...reached, url: "https://example.com/sse", transport: "sse" },
       any: { ...reached, url: "https://example.com" },
-      off: { ...started, enabled: false, command: "x", args: [], env: { A: "${NOT_SET}" } },
+      off: { ...started, enabled: false, command: "x", args: [], env: { A: "${NOT_SET}", B: "${KEY}", C: "c", D: "${input:key}" } },
     });
     expect(loaded.sent.map(({ name }) => name)).toEqual(["KEY"]);
     expect(loaded.warnings.map((line) => line.replace(/^.*json/u, ""))).toEqual([

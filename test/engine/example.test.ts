@@ -406,3 +406,41 @@ test("F0.40 a call that cannot be answered leaves the state of reducers as it wa
 test("F0.40 a seed that is neither text nor number is refused at once", () => {
   for (const seed of [Number.NaN, null, {}]) expect(() => exampleEngine({ seed: JSON.parse(JSON.stringify(seed)) })).toThrow(/seed/u);
 });
+
+test.each([
+  true,
+  {},
+  { type: "object" },
+  { type: "object", additionalProperties: true, title: "Output" },
+  { type: "object", properties: {} },
+])("F0.40 an output schema that says nothing is as none: %j", async (outputSchema) => {
+  const [plain, said] = await Promise.all(
+    [undefined, outputSchema].map(async (schema) => {
+      const call = await callerOf([tool("get_ticket", { ticket_id: text }, schema)]);
+      return await call("get_ticket", { ticket_id: "T-1" });
+    }),
+  );
+  expect(said).toEqual(plain);
+});
+
+test("F0.40 a map repeats what was given, and no words about the call", async () => {
+  const call = await callerOf([tool("get_labels", { repo: text }, { type: "object", additionalProperties: text })]);
+  expect(await call("get_labels", { repo: "haft" })).toEqual({ repo: "haft" });
+});
+
+test("F0.40 a thing inside another of its kind has an id of its own", async () => {
+  const comment: JsonSchema = {
+    $ref: "#/$defs/c",
+    $defs: { c: object({ comment_id: text, replies: { type: "array", items: { $ref: "#/$defs/c" } } }) },
+  };
+  const lone: JsonSchema = object({
+    employee_id: text,
+    manager: { anyOf: [object({ employee_id: text, manager: { type: "null" } }), { type: "null" }] },
+  });
+  const call = await callerOf([tool("get_comment", { comment_id: text }, comment), tool("get_employee", { employee_id: text }, lone)]);
+  const { comment_id: id, replies } = Object(await call("get_comment", { comment_id: "c_1" }));
+  expect(id).toBe("c_1");
+  expect(new Set(["c_1", ...replies.map((reply: { comment_id: string }) => reply.comment_id)]).size).toBe(replies.length + 1);
+  const { manager } = Object(await call("get_employee", { employee_id: "E-77" }));
+  expect(manager.employee_id).not.toBe("E-77");
+});

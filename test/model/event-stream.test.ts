@@ -51,3 +51,14 @@ test("a check that throws ends it", async () => {
   await expect(stream.next()).rejects.toThrow("cancelled");
   await expect(stream.next()).resolves.toEqual(OVER);
 });
+
+test("a stream that is left while it waits ends what it waits for, and tells no error of that", async () => {
+  const { promise: forever, reject } = Promise.withResolvers<never>();
+  const lists = (async function* (): AsyncGenerator<never, void> {
+    yield await forever;
+  })();
+  const stream = new EventStream(lists, undefined, () => reject(new Error("left")));
+  const pending = stream.next();
+  expect(await stream.return()).toEqual({ done: true, value: undefined });
+  expect(await pending).toEqual({ done: true, value: undefined });
+});

@@ -57,3 +57,19 @@ test("F1 calls that run in a session that is forgotten are cancelled, also those
   expect(await elsewhere).toMatchObject({ status: "ok" });
   await runtime.close();
 });
+
+test("F1 a session that cannot be removed, as a branch of it is open, keeps its calls", async () => {
+  const gone = Promise.withResolvers<string>();
+  const pay = defineTool({ name: "pay", description: "Pays.", effects: { writes: ["account"] }, execute: () => gone.promise });
+  const runtime = createRuntime({ store: memoryStore(), tools: [pay] });
+  const session = runtime.session("a");
+  await session.execute([]);
+  const branch = session.fork({ id: "b" });
+  const running = session.execute({ name: "pay", input: {} });
+  await expect(runtime.sessions.forget("a")).rejects.toMatchObject({ code: "conflict" });
+  gone.resolve("paid");
+  expect(await running).toMatchObject({ status: "ok", output: "paid" });
+  await branch.discard();
+  expect(await runtime.sessions.forget("a")).toBe(true);
+  await runtime.close();
+});

@@ -45,6 +45,14 @@ describe("F1.68 json_read", () => {
     expect(await read(at)).toEqual(value);
   });
 
+  test("F1.68 digits that a number cannot keep are not read, and stay where another value is set", async () => {
+    const workspace = new TemporaryWorkspace({ "a.json": "[12345678901234567890,1]" });
+    await workspace.call("read", { path: "a.json" });
+    expect((await workspace.refusal("json_read", { path: "a.json" })).message).toMatch(/would lose digits/);
+    await workspace.call("json_write", { path: "a.json", at: "[1]", value: 2 });
+    expect(workspace.text("a.json")).toBe("[12345678901234567890,2]");
+  });
+
   test.each([
     ["broken JSON", '{"a":', /^"a.json": Not valid JSON at line 1/],
     ["A05 a million brackets", "[".repeat(1_000_000), /nests deeper than 64 levels/],
@@ -54,7 +62,6 @@ describe("F1.68 json_read", () => {
       JSON.stringify(Object.fromEntries(Array.from({ length: 60_000 }, (_, key) => [`key${key}`, 1]))),
       /50000 keys/,
     ],
-    ["digits a number cannot keep", "[12345678901234567890]", /would lose digits/],
   ])("F1.68 a file with %s is refused", async (_what, content, message) => {
     const workspace = new TemporaryWorkspace({ "a.json": content });
     await workspace.call("read", { path: "a.json" });
@@ -78,6 +85,7 @@ describe("F1.68 json_write", () => {
     ['{"a":[1]}', "a[2]", 0, "$.a has no index 2: it is an array of 1 item."],
     ['{"a":[1]}', "a.x", 0, '$.a has no key "x": it is an array of 1 item.'],
     ['{"a":1}', "a.b", 0, '$.a has no key "b": it is a number.'],
+    ['{"a":1.0}', "a.rawJSON", 0, '$.a has no key "rawJSON": it is a number.'],
   ])("F1.68 %s at %s cannot be set, and the file stays", async (before, at, value, message) => {
     expect(await write(before, at, value)).toBe(message);
   });
@@ -100,6 +108,13 @@ describe("F1.68 json_write", () => {
     ["digits kept as text", "{}", "a", "12345678901234567890", '{"a":"12345678901234567890"}'],
     ["a key that could reach a prototype", "{}", "__proto__.x", 1, '{"__proto__":{"x":1}}'],
     ["other keys in their order", '{"z":1,"a":2}', "m", 3, '{"z":1,"a":2,"m":3}'],
+    [
+      "other numbers as they are written",
+      '{"a":[19.90,1e22,0.12345678901234567],"b":1}',
+      "b",
+      2,
+      '{"a":[19.90,1e22,0.12345678901234567],"b":2}',
+    ],
   ])("F1.68 %s", async (_what, before, at, value, after) => {
     expect(await write(before, at, value)).toBe(after);
     expect(Object.hasOwn(Object.prototype, "x")).toBe(false);

@@ -51,7 +51,7 @@ describe("F1.72 notebook_read", () => {
 
   test.each([
     ["not JSON", "{", /cannot be read as a notebook: Not valid JSON/u],
-    ["one with digits that a number cannot keep", '{"nbformat": 4, "x": 12345678901234567890}', /would lose digits\.$/u],
+    ["one with a key twice", '{"nbformat": 4, "x": 1, "x": 2}', /is given twice in one object\.$/u],
     ["an array", "[]", /is not a JSON object/u],
     ["an old one", { nbformat: 3, worksheets: [] }, /its nbformat is 3, and only 4 is supported/u],
     ["one without cells", { nbformat: 4, cells: {} }, /"cells" is not an array/u],
@@ -83,6 +83,18 @@ describe("F1.72 notebook_edit", () => {
       outputs: [],
     });
     expect(text()).toMatch(/^\{\n "cells"[^]*\n\}\n$/u);
+  });
+
+  test("F1.72 numbers that JavaScript writes otherwise stay as they are", async () => {
+    const output = { output_type: "display_data", metadata: {}, data: { "application/json": { long: 1, float: 2, small: 3 } } };
+    const content = JSON.stringify({ ...NOTEBOOK, cells: [...NOTEBOOK.cells, { ...NOTEBOOK.cells[1], id: "a3", outputs: [output] }] })
+      .replace('"long":1', '"long":12345678901234567890')
+      .replace('"float":2', '"float":12.0')
+      .replace('"small":3', '"small":1e-05');
+    const { use, text } = bench(content);
+    expect((await use("notebook_read", {})).status).toBe("ok");
+    expect((await use("notebook_edit", { cell: 0, source: "# Sales" })).status).toBe("ok");
+    expect(text()).toContain('"application/json":{"long":12345678901234567890,"float":12.0,"small":1e-05}');
   });
 
   test("F1.72 the attachments of a cell stay, unless it becomes a code cell, which may have none", async () => {

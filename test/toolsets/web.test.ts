@@ -1,12 +1,13 @@
 /** Real pages of a real server on loopback; no address outside of this machine is reached. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { deflateSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { resultText } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { webToolset } from "../../src/toolsets/web.ts";
 import { inCI, IN_CI } from "../ci.ts";
-import { pdfOf } from "./pdf-document.ts";
+import { pdfOf, pdfOfObjects } from "./pdf-document.ts";
 import type { WebOptions } from "../../src/toolsets/web/web-options.ts";
 
 const PAGE = `<!doctype html><html><head><title>Ferries</title><script>document.title = "ran"</script></head><body><nav>Home | About</nav>
@@ -138,9 +139,21 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
   });
 
   test.each([
+    "<script>var tag = '<body>';</script>",
+    "<script>var tag = '</head>';</script>",
+    "<!-- <body> -->",
+    "<!--><p>First.<!-- </head> -->",
+  ])("F1.69 a page without <body> has its text, also where %s only looks like a tag", async (part) => {
+    const { fetchPage } = await bench(send("text/html", Buffer.from(`<!doctype html><title>Hours</title>${part}<p>Open until five.</p>`)));
+    expect(resultText(await fetchPage("/"))).toContain("Open until five.");
+  });
+
+  test.each([
     ["text/html", '<meta charset="windows-1251">', [0xcf, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2], "Привет"],
     ["text/html", '<META http-equiv="Content-Type" content="text/html; charset=Shift_JIS">', [0x93, 0xfa, 0x96, 0x7b], "日本"],
     ["text/html; charset=utf-8", '<meta charset="windows-1251">', [...Buffer.from("日本")], "日本"],
+    ["text/html; charset=", "", [...Buffer.from("日本")], "日本"],
+    ["text/html; charset=of-none", '<meta charset="windows-1251">', [0xcf, 0xf0], "Пр"],
     ["text/html", '<meta charset="of-none">', [...Buffer.from("日本")], "日本"],
     ["application/xhtml+xml", '<?xml version="1.0" encoding="iso-8859-2"?>', [0xb1, 0xe6], "ąć"],
   ])("F1.69 a page of the type %s with %s is read in its encoding", async (type, head, bytes, text) => {
@@ -151,6 +164,11 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     );
     const result = await fetchPage("/");
     expect(resultText(result), JSON.stringify(result.error)).toContain(text);
+  });
+
+  test("F1.69 a byte order mark counts more than the encoding that the type says", async () => {
+    const { fetchPage } = await bench(send("text/plain; charset=iso-8859-1", "\ufeff日本"));
+    expect(resultText(await fetchPage("/t"))).toMatch(/\n\n日本$/u);
   });
 
   test.each([
@@ -184,6 +202,38 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     expect((await fetchPage("/")).error?.message).toMatch(/^The PDF document cannot be converted: /u);
   });
 
+  const streamOf = (bytes: Uint8Array, filter = "") =>
+    `<< /Length ${bytes.length} ${filter} >>\nstream\n${Buffer.from(bytes).toString("latin1")}\nendstream`;
+  const HELLO = Buffer.from("BT /F1 24 Tf 72 720 Td (Hello) Tj ET");
+  const TWICE = "/Filter [/FlateDecode /FlateDecode]";
+
+  test("F1.69 a page that is damaged is named, and the others are read", async () => {
+    const { fetchPage } = await bench(send("application/pdf", pdfOfObjects(streamOf(HELLO), { kids: "3 0 R 99 0 R" })));
+    expect(resultText(await fetchPage("/"))).toMatch(/page 1 of 2 ---\nHello\n\n--- page 2 of 2 ---\n\(this page cannot be read: .*\)$/u);
+  });
+
+  test("F1.69 a document whose text needs a character map that is not there says so", async () => {
+    const font = "<< /Type /Font /Subtype /Type0 /BaseFont /SimSun /Encoding /UniGB-UCS2-H /DescendantFonts [6 0 R] >>";
+    const more = [
+      "<< /Type /Font /Subtype /CIDFontType0 /BaseFont /SimSun /CIDSystemInfo << /Registry (Adobe) /Ordering (GB1) /Supplement 2 >> >>",
+    ];
+    const content = streamOf(Buffer.from("BT /F1 24 Tf 72 720 Td <4f60597d> Tj ET"));
+    const { fetchPage } = await bench(send("application/pdf", pdfOfObjects(content, { font, more })));
+    expect(resultText(await fetchPage("/"))).toContain("(text is missing: the character maps UniGB-UCS2-H are not installed");
+  });
+
+  test("F1.69 a stream that is packed twice is read", async () => {
+    const { fetchPage } = await bench(send("application/pdf", pdfOfObjects(streamOf(deflateSync(deflateSync(HELLO)), TWICE))));
+    expect(resultText(await fetchPage("/"))).toMatch(/\nHello$/u);
+  });
+
+  test.skipIf(!inCI)(`F1.69 a few kilobytes of PDF that unpack to gigabytes do not take them ${IN_CI}`, async () => {
+    const bomb = deflateSync(deflateSync(Buffer.alloc(1_000_000_000, " ")));
+    expect(bomb.length).toBeLessThan(10_000);
+    const { fetchPage } = await bench(send("application/pdf", pdfOfObjects(streamOf(bomb, TWICE))));
+    expect((await fetchPage("/")).error?.message).toBe("The PDF document cannot be converted: it unpacks to more than 512 MB.");
+  });
+
   test.skipIf(!inCI)(`F1.69 200,000 nested elements end in an error or a text, and the program goes on ${IN_CI}`, async () => {
     const deep = await bench(send("text/html", `${"<div>".repeat(200_000)}deep`));
     let turns = 0;
@@ -206,7 +256,13 @@ describe("F1.69 web_search", () => {
   const FOUND = "Ferries\nhttps://ferries.example/\nWhen they leave.";
 
   test.each([
-    ["brave", { web: { results: [entry] } }, "GET /res/v1/web/search?q=ferry+%26+bus&count=3", "x-subscription-token", ""],
+    [
+      "brave",
+      { web: { results: [entry] } },
+      "GET /res/v1/web/search?q=ferry+%26+bus&count=3&text_decorations=false",
+      "x-subscription-token",
+      "",
+    ],
     ["tavily", { results: [entry] }, "POST /search", "authorization", '{"query":"ferry & bus","max_results":3}'],
     [
       "exa",
@@ -239,6 +295,38 @@ describe("F1.69 web_search", () => {
     expect(JSON.stringify(await denied.runtime.execute({ name: "web_search", input: { query: "x" } }))).not.toContain("k-secret");
   });
 
+  test.each([
+    ["a page in place of JSON", "<html>Are you a robot?</html>", "execution_failed"],
+    ["nothing", "", "execution_failed"],
+    ["a key twice", '{"results":[],"results":[]}', "execution_failed"],
+    ["no results, as its engines did not answer", '{"results":[],"unresponsive_engines":[["bing","CAPTCHA"]]}', "unavailable"],
+  ])("F1.69 an answer that is %s is a fault of the search, not of the query", async (_what, body, code) => {
+    const { runtime } = await bench(send("application/json", body), (url) => ({ search: { provider: "searxng", url } }));
+    expect((await runtime.execute({ name: "web_search", input: { query: "x" } })).error).toMatchObject({ code, outcome: "failed" });
+  });
+
+  test("F1.69 a long number in an answer does not take its results", async () => {
+    const body = `{"number_of_results":12345678901234567890,"results":${JSON.stringify([entry])}}`;
+    const { runtime } = await bench(send("application/json", body), (url) => ({ search: { provider: "searxng", url } }));
+    expect((await runtime.execute({ name: "web_search", input: { query: "x" } })).output).toBe(FOUND);
+  });
+
+  test("F1.69 the HTML of brave is read as text", async () => {
+    const results = [
+      {
+        title: "Tom &amp; Jerry",
+        url: "https://a.example/",
+        description: "It isn&#x27;t <strong>one</strong> &lt;b&gt; &amp;lt; &#1114112;",
+      },
+    ];
+    const { runtime } = await bench(send("application/json", JSON.stringify({ web: { results } })), (url) => ({
+      search: { provider: "brave", apiKey: "k", url },
+    }));
+    expect((await runtime.execute({ name: "web_search", input: { query: "x" } })).output).toBe(
+      "Tom & Jerry\nhttps://a.example/\nIt isn't one <b> &lt; &#1114112;",
+    );
+  });
+
   test("F1.69 a search that repeats its key, in an error or in its results, does not show it", async () => {
     const key = "key-of-the-search-1";
     for (const status of [400, 401, 200]) {
@@ -266,6 +354,15 @@ describe("F1.69 web_search", () => {
     const search = (query: string) => Promise.resolve([{ title: query, url: "https://a.example/", snippet: "" }]);
     const { runtime } = await bench(send("text/plain", ""), () => ({ search }));
     expect((await runtime.execute({ name: "web_search", input: { query: "x" } })).output).toBe("x\nhttps://a.example/");
+    const of = async (found: unknown) => {
+      const own = await bench(send("text/plain", ""), () => ({ search: () => Promise.resolve(found as never) }));
+      return own.runtime.execute({ name: "web_search", input: { query: "x" } });
+    };
+    expect((await of([{ url: "https://a.example/" }])).output).toBe("https://a.example/");
+    expect((await of(undefined)).error).toMatchObject({
+      code: "execution_failed",
+      message: expect.stringContaining("without a list of results"),
+    });
     const bare = await bench(send("text/plain", ""));
     expect(bare.runtime.registry.has("web::web_search")).toBe(false);
   });
@@ -274,6 +371,14 @@ describe("F1.69 web_search", () => {
     [{ provider: "bravo" }, 'The search provider "bravo" is unknown.'],
     [{ provider: "brave" }, "The search provider brave needs an apiKey."],
     [{ provider: "searxng" }, "The search provider searxng needs the url of its server."],
+    [
+      { provider: "searxng", url: "http://bob:pw@a" },
+      "The url of the search has a user name, password, query or fragment, which it cannot take.",
+    ],
+    [
+      { provider: "searxng", url: "http://a?x=1" },
+      "The url of the search has a user name, password, query or fragment, which it cannot take.",
+    ],
     [{ provider: "searxng", url: "ftp://a" }, 'The url "ftp://a" of the search is not an http or https address.'],
   ])("F1.69 %j is refused where it is written", (search, message) => {
     expect(() => webToolset({ search: search as never })).toThrow(message);

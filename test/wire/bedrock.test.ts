@@ -482,3 +482,16 @@ test("F4.17 F4.18 calls and text come back as they went, whole and in any pieces
     }),
   );
 });
+
+test("F4.16 what a model refuses is not asked of it", () => {
+  const sent = (model: string): readonly unknown[] => {
+    const { body, notes } = FORMAT.encodeRequest(
+      { messages: [said("user", "?")], tools: [WEATHER], toolChoice: "required" },
+      { model, strict: true },
+    );
+    return [JSON.stringify(body).includes('"strict":true'), JSON.stringify(body).includes('"toolChoice"'), notes.length];
+  };
+  expect(sent("anthropic.claude-opus-4-6")).toEqual([true, true, 0]);
+  expect(sent("us.amazon.nova-pro-v1:0")).toEqual([false, true, 1]);
+  expect(sent("us.meta.llama3-3-70b-instruct-v1:0")).toEqual([false, false, 2]);
+});

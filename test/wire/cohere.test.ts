@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
+import type { ModelTool } from "../../src/core/model.ts";
 import { cohere } from "../../src/wire/cohere.ts";
 import { allEvents, allPieces, frame, replyOf } from "./recorded-cases.ts";
 import { PICTURE, answered, called, failed, said } from "./conversations.ts";
@@ -120,7 +121,7 @@ describe("F4.16 requests to Cohere", () => {
         temperature: 0,
         maxOutputTokens: 5,
       },
-      { model: "m", strict: true, stream: false },
+      { model: "m", stream: false },
     );
     const written = TOOLS.map(({ name }) => ({
       type: "function",
@@ -134,13 +135,29 @@ describe("F4.16 requests to Cohere", () => {
         { role: "user", content: [{ type: "image_url", image_url: { url: "data:image/png;base64,iVBORw==" } }] },
       ],
       tools: written,
-      strict_tools: true,
       tool_choice: "REQUIRED",
       max_tokens: 5,
       temperature: 0,
       stream: false,
     });
     expect(notes.map(({ kind }) => kind)).toEqual(["unsupported"]);
+  });
+  test("the model is held to the tools only where all of them can be: the request would be refused otherwise", () => {
+    const tool = (name: string, rest: JsonObject): ModelTool => ({
+      name,
+      description: "",
+      inputSchema: { type: "object", properties: { city: { type: "string" } }, ...rest },
+    });
+    const fits = tool("fits", { required: ["city"] });
+    const sent = (...tools: readonly ModelTool[]): readonly unknown[] => {
+      const { body, notes } = format.encodeRequest({ messages: [said("user", "?")], tools }, { model: "m", strict: true });
+      return [body["strict_tools"], notes.map(({ kind, tool: of }) => [kind, of])];
+    };
+    expect(sent(fits)).toEqual([true, []]);
+    expect(sent(fits, tool("optional", {}))).toEqual([undefined, [["unsupported", "optional"]]]);
+    expect(sent(fits, tool("bounded", { required: ["city"], minProperties: 1 }))).toEqual([undefined, [["unsupported", "bounded"]]]);
+    const properties = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`field${index}`, { type: "string" }]));
+    expect(sent(fits, tool("wide", { properties, required: ["field0"] }))).toEqual([undefined, [["unsupported", undefined]]]);
   });
   test("one tool that must be called is offered alone; one that is not there cannot be chosen", () => {
     const { body } = format.encodeRequest({ messages: [], tools: TOOLS, toolChoice: { tool: "go" } }, { model: "m" });

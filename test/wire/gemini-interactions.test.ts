@@ -229,3 +229,37 @@ describe("a request", () => {
     ]);
   });
 });
+
+test("F4.20 citations that come after their text are a part of it when it goes back", () => {
+  const citation = { type: "url_citation", url: "https://example.com", start_index: 0, end_index: 4 };
+  const { text, native } = replyOf(
+    events(
+      start(0, { type: "thought", signature: "S" }),
+      start(1, { type: "model_output" }),
+      delta(1, { type: "text", text: "Oslo " }),
+      delta(1, { type: "text_annotation_delta", annotations: [citation] }),
+      delta(1, { type: "text", text: "rains." }),
+      delta(1, { type: "text_annotation_delta", annotations: [citation] }),
+      completed("completed"),
+    ),
+  );
+  expect(text).toBe("Oslo rains.");
+  expect(native?.blocks.at(-1)).toEqual({
+    type: "model_output",
+    content: [{ type: "text", text: "Oslo rains.", annotations: [citation, citation] }],
+  });
+});
+
+test("F4.18 an answer bears the name of its call", () => {
+  const native = {
+    format: format.name,
+    blocks: [{ type: "function_call", id: "v1", name: "crm__find__fd97752cad65f86d", arguments: {}, signature: "S" }],
+  };
+  const { messages } = format.encodeMessages([
+    said("user", "?"),
+    { ...said("assistant", ""), native } as ModelMessage,
+    called("c1", "crm::find", { id: "v1" }),
+    answered("c1", "crm::find"),
+  ]);
+  expect(messages.at(-1)).toMatchObject({ type: "function_result", call_id: "v1", name: "crm__find__fd97752cad65f86d" });
+});

@@ -417,3 +417,50 @@ describe("a request", () => {
     ]);
   });
 });
+
+describe("F4.18 an answer bears the name of its call", () => {
+  const sent = (name: string, tool: string): readonly JsonObject[] => {
+    const native = { format: "gemini-generateContent", blocks: [{ functionCall: { id: "g1", name, args: {} }, thoughtSignature: "S" }] };
+    const { messages } = format.encodeMessages(
+      [said("user", "?"), { ...said("assistant", ""), native } as ModelMessage, called("c1", tool, { id: "g1" }), answered("c1", tool)],
+      NEW,
+    );
+    return messages.slice(1);
+  };
+
+  test.each([
+    ["an overload", "crm__find__fd97752cad65f86d", "crm::find"],
+    ["a name that was mended", "Search", "search"],
+  ])("%s", (_, name, tool) => {
+    expect(sent(name, tool)).toEqual([
+      { role: "model", parts: [{ functionCall: { id: "g1", name, args: {} }, thoughtSignature: "S" }] },
+      { role: "user", parts: [{ functionResponse: { id: "g1", name, response: { output: null } } }] },
+    ]);
+  });
+});
+
+test("F4.20 a name that no tool can have is made fit in Gemini's own message and in the answer", () => {
+  const native = { format: format.name, blocks: [{ functionCall: { name: "default_api.search", args: {} }, thoughtSignature: "S" }] };
+  const { messages } = format.encodeMessages(
+    [
+      said("user", "?"),
+      { role: "assistant", at: 0, content: "", native },
+      called("c1", "default_api.search"),
+      failed("c1", "default_api.search"),
+    ],
+    NEW,
+  );
+  const name = expect.stringMatching(/^default_api_search__[0-9a-f]{16}$/u) as string; // the matcher stands for a string
+  expect(messages.slice(1)).toMatchObject([
+    { parts: [{ functionCall: { name, args: {} }, thoughtSignature: "S" }] },
+    { parts: [{ functionResponse: { name } }] },
+  ]);
+});
+
+test("F4.16 a tool that takes any arguments is told of them", () => {
+  const inputSchema = { type: "object", additionalProperties: { type: "string" } } as const;
+  const { tools } = format.encodeTools([{ name: "tag", description: "", inputSchema }]);
+  expect(tools).toEqual([
+    { functionDeclarations: [{ name: "tag", description: "", parametersJsonSchema: { ...inputSchema, properties: {} } }] },
+  ]);
+});

@@ -151,3 +151,15 @@ test("F4.18 calls come back equal from the message they are written to", () => {
     }),
   );
 });
+
+test("F4.18 a picture that no model reads is described, not sent", () => {
+  const drawing = { type: "image", mediaType: "image/svg+xml", data: "PHN2Zy8+" } as const;
+  const { messages } = format.encodeMessages([
+    said("user", [drawing]),
+    called("c1", "look"),
+    answered("c1", "look", { content: [drawing] }),
+  ]);
+  expect(JSON.stringify(messages)).not.toContain(drawing.data);
+  expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
+  expect(messages[0]).toEqual({ role: "user", content: "[image image/svg+xml]" });
+});

@@ -79,6 +79,7 @@ export class ChatPrinter {
     this.#endText();
     if (error !== undefined) this.#screen.print(`${this.#isNamed ? "" : "\n"}${errorLines(error.toJSON(), this.#screen)}`);
     else if (reason !== "answered") this.note(reasonText(reason, detail));
+    else if (!this.#isNamed) this.note("the model said nothing");
     for (const call of pending) this.#events.aside(this.#waiting(call));
     if (remedy !== undefined) this.#events.aside(remedy);
     const parts = [

@@ -1,4 +1,5 @@
 /** `type = "module"`: the tools that a JavaScript or TypeScript file exports. */
+import { checkTool } from "../../registry/check-registration.ts";
 import { moduleTools } from "../module-tools.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
@@ -15,6 +16,8 @@ export const moduleType: ToolsetType<ModuleConfig> = {
     return path === undefined ? undefined : { type: "module", ...common, path };
   },
   async build(_place, { path }, { folder }) {
-    return { toolset: await moduleTools(path, folder) };
+    const toolset = await moduleTools(path, folder);
+    for (const tool of toolset.tools ?? []) checkTool(tool); // here, so that a fault is reported with its place in the configuration
+    return { toolset };
   },
 };

@@ -39,9 +39,28 @@ const OF_LIST = pageFacts({ total: 0, shown: 0, offset: 0, limit: 0 });
 const usualSchemas = new WeakMap<Tool, Map<boolean, JsonSchema>>();
 const validators = new WeakMap<Tool, Validator>();
 
+/** Whether a schema lets an answer be any object: as a tool without one, such a tool answers with what is usual. */
+function saysNothing(schema: JsonSchema | undefined): boolean {
+  if (schema === undefined || schema === true) return true;
+  if (schema === false) return false;
+  return Object.entries(schema).every(([keyword, value]) => {
+    if (keyword === "type") return value === "object" || (Array.isArray(value) && value.includes("object"));
+    if (keyword === "additionalProperties") return value === true || isEmpty(value);
+    return keyword === "properties" ? isEmpty(value) : OF_NO_VALUE.has(keyword);
+  });
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+const OF_NO_VALUE = new Set(["$schema", "$id", "$comment", "title", "description"]);
+
 export class ExampleCall {
   readonly #request: EngineRequest;
   readonly #tool: Tool;
+  /** Undefined where its output schema says nothing of an answer. */
+  readonly #outputSchema: JsonSchema | undefined;
   readonly #input: JsonObject;
   readonly #context: ToolContext;
   readonly #seed: string;
@@ -55,12 +74,13 @@ export class ExampleCall {
     const { tool, input } = request;
     this.#request = request;
     this.#tool = tool;
+    this.#outputSchema = saysNothing(tool.outputSchema) ? undefined : tool.outputSchema;
     this.#input = bounded(input);
     this.#context = context;
     const { variation = "" } = context;
     this.#seed = `${seed}|${variation === "" ? "" : `${variation}|`}${context.toolName}|${canonicalJson(input)}`;
     this.#factsSeed = Math.floor(seededRandom(`${seed}|facts|${variation}`).next() * 4_294_967_296);
-    this.#intent = tool.outputSchema === undefined ? this.#intentTold() : toolIntent(context.toolName);
+    this.#intent = this.#outputSchema === undefined ? this.#intentTold() : toolIntent(context.toolName);
     this.#facts = factsOf(seed, tool, this.#intent);
     this.#records = new Records(context.state);
   }
@@ -91,7 +111,7 @@ export class ExampleCall {
 
   /** The tool keeps its world itself: nothing is remembered here. All facts are in the answer, unless the schema has no room for them. */
   #reduced(): JsonValue {
-    const { outputSchema } = this.#tool;
+    const outputSchema = this.#outputSchema;
     const step = stepWorld(this.#request, this.#context);
     if (step === undefined) return this.#draw(this.#input);
     const { facts } = step;
@@ -166,9 +186,7 @@ export class ExampleCall {
     const { noun } = this.#intent;
     const known = this.#records
       .of([noun])
-      .findLast(
-        (thing) => !thing.isGone && (thing.isNew || this.#tool.outputSchema !== undefined) && matches(thing, this.#input, undefined),
-      );
+      .findLast((thing) => !thing.isGone && (thing.isNew || this.#outputSchema !== undefined) && matches(thing, this.#input, undefined));
     const output = this.#draw({ ...known?.values, ...this.#input });
     const identity = identityIn(thingIn(output, { noun }), noun);
     if (identity?.of === "noun" && identity.kind === "id" && noun !== "")
@@ -190,7 +208,7 @@ export class ExampleCall {
     const values = { ...Object.fromEntries(before), ...changesIn(this.#input, identity, noun) };
     const output = this.#draw({ ...this.#input, ...values, ...this.#spelled(identity) });
     const state = told === undefined ? {} : { status: told };
-    const drawn = this.#tool.outputSchema === undefined ? {} : thingIn(output, { noun });
+    const drawn = this.#outputSchema === undefined ? {} : thingIn(output, { noun });
     this.#records.put([remembered(known, { nouns: identity.nouns, id: identity.id, values: { ...state, ...values, ...drawn } })]);
     return output;
   }
@@ -199,7 +217,7 @@ export class ExampleCall {
     const identity = this.#named();
     if (identity === undefined) return this.#draw(this.#input);
     const known = this.#knownOrGone(identity);
-    const { status: _, ...values } = this.#tool.outputSchema === undefined ? {} : (known?.values ?? {});
+    const { status: _, ...values } = this.#outputSchema === undefined ? {} : (known?.values ?? {});
     const output = this.#draw({ ...values, ...this.#input, ...this.#spelled(identity) });
     this.#records.put([{ ...remembered(known, { nouns: identity.nouns, id: identity.id, values: {} }), values: {}, isGone: true }]);
     return output;
@@ -272,7 +290,7 @@ export class ExampleCall {
   /** The remembered part of a new thing: without the status that only says what the call did. */
   #made(output: JsonValue): JsonObject {
     const values = thingIn(output, { noun: madeBy(this.#intent, output) });
-    if (this.#tool.outputSchema !== undefined) return values;
+    if (this.#outputSchema !== undefined) return values;
     const { status: _, ...rest } = values;
     return rest;
   }
@@ -281,13 +299,13 @@ export class ExampleCall {
   #spelled({ nouns, key, kind }: Identity): JsonObject {
     const id = this.#input[key];
     if (id === undefined) return {};
-    if (this.#tool.outputSchema === undefined) return { [key]: id };
+    if (this.#outputSchema === undefined) return { [key]: id };
     return kind === "number" ? { number: id, [key]: id } : { ...idNames(nouns, id), [key]: id };
   }
 
   #asRecord({ nouns, id, values }: Thing): JsonObject {
     if (id.startsWith("#")) return values;
-    return this.#tool.outputSchema === undefined ? { id, ...values } : { ...idNames(nouns, id), ...values };
+    return this.#outputSchema === undefined ? { id, ...values } : { ...idNames(nouns, id), ...values };
   }
 
   #remember(known: Thing | undefined, change: Change): void {
@@ -300,7 +318,7 @@ export class ExampleCall {
     given: JsonObject,
     { turn = 0, subject = this.#subject() }: { readonly turn?: number; readonly subject?: Subject } = {},
   ): JsonValue {
-    const { outputSchema } = this.#tool;
+    const outputSchema = this.#outputSchema;
     const random = seededRandom(turn === 0 ? this.#seed : `${this.#seed}|${turn}`);
     const factsSeed = this.#factsSeed;
     const { about, house } = this.#facts;

@@ -75,7 +75,9 @@ function* variantsOf(object: JsonObject, contract: OutputContract): Generator<Js
     return;
   }
   yield* readings(object, contract);
-  if (isJsonObject(result) && !contract.declares("result")) yield* readings(result, contract);
+  if (result === undefined || contract.declares("result")) return;
+  if (isJsonObject(result)) yield* readings(result, contract);
+  else yield result; // as the instruction asks for it, where the schema allows other values besides objects
 }
 
 /** The declared properties without empty values, with them, and all of it: a schema may require what is empty. */

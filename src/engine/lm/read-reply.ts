@@ -12,7 +12,7 @@ const MAX_WIDE_KEYS = 10_000;
 const LEAST_KEY_CHARS = 2;
 const FENCE = "```";
 
-const END_OF_THINKING = "</think>";
+const END_OF_THINKING = /<\/think(?:ing)?>|<\/reasoning>|\[\/THINK\]|◁\/think▷/gu;
 
 /**
  * The objects in their order, deeply frozen; [] where there are none, or they are too wide to be read.
@@ -47,9 +47,10 @@ function isTooWide(text: string): boolean {
   return text.length > MAX_WIDE_KEYS * LEAST_KEY_CHARS && wideKeys(text) > MAX_WIDE_KEYS;
 }
 
-function behindThinking(text: string): string {
-  const end = text.lastIndexOf(END_OF_THINKING);
-  return end < 0 ? text : text.slice(end + END_OF_THINKING.length);
+/** The text behind the thoughts that a model wrote into it. */
+export function behindThinking(text: string): string {
+  const last = [...text.matchAll(END_OF_THINKING)].at(-1);
+  return last === undefined ? text : text.slice(last.index + last[0].length);
 }
 
 function objectOf(text: string): JsonObject | undefined {

@@ -23,7 +23,9 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-function charsetOfMark([first, second]: Uint8Array): string | undefined {
+/** @see https://encoding.spec.whatwg.org/#bom-sniff */
+function charsetOfMark([first, second, third]: Uint8Array): string | undefined {
+  if (first === 0xef && second === 0xbb && third === 0xbf) return "utf-8";
   if (first === 0xff && second === 0xfe) return "utf-16le";
   return first === 0xfe && second === 0xff ? "utf-16be" : undefined;
 }

@@ -19,7 +19,7 @@ export function parseMediaType(header: string | undefined): MediaType {
     .find((parameter) => parameter.startsWith("charset="))
     ?.slice("charset=".length)
     .replaceAll(/["']/gu, "");
-  return { type: MEDIA_TYPE.test(type) ? type : "", charset };
+  return { type: MEDIA_TYPE.test(type) ? type : "", charset: charset === "" ? undefined : charset };
 }
 
 /** One JSON value, whatever it is called. Not a sequence of them. */

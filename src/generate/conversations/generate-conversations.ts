@@ -57,6 +57,22 @@ export interface GenerateOptions {
   readonly clock?: Ports["clock"];
 }
 
+/** The seeds of the generations that a runtime is in: equal ones make sessions of the same ids. */
+const underWay = new WeakMap<Runtime, Set<string>>();
+
+/** @returns what ends it. @throws ToolError `conflict` where a generation of the seed is under way */
+function begin(runtime: Runtime, seed: string): () => void {
+  let seeds = underWay.get(runtime);
+  if (seeds === undefined) underWay.set(runtime, (seeds = new Set()));
+  if (seeds.has(seed))
+    throw new ToolError("conflict", `Conversations of the seed ${JSON.stringify(seed)} are being generated with this runtime already.`, {
+      hint: "Wait until that is done, or give each another seed or a runtime of its own.",
+    });
+  seeds.add(seed);
+  const known = seeds;
+  return () => void known.delete(seed);
+}
+
 const DEFAULT_CONCURRENCY = 8;
 const DEFAULT_MAX_TOOLS = 32;
 const DEFAULT_MAX_FAILURES = 10;
@@ -80,7 +96,7 @@ const MAX_REPEATED = 2;
  * A conversation that breaks off is written with its `error`. Resolves as well where it was stopped: see `stopped` of the summary.
  *
  * @throws ToolError `invalid_argument` for options that cannot work, and for a file that something else made; `conflict` when something
- * else writes to it meanwhile; `store_failed` when it cannot be written. By rejecting
+ * else writes to it meanwhile, and while the runtime makes others of the same seed; `store_failed` when it cannot be written. By rejecting
  */
 export async function generateConversations(options: GenerateOptions): Promise<GenerationSummary> {
   if (typeof options?.runtime?.session !== "function")
@@ -88,6 +104,15 @@ export async function generateConversations(options: GenerateOptions): Promise<G
       hint: "Give one that is open: generateConversations({ runtime, plan, out }).",
     });
   const planned = checkOptions(options);
+  const end = begin(options.runtime, String(options.seed ?? 0));
+  try {
+    return await generated(options, planned);
+  } finally {
+    end();
+  }
+}
+
+async function generated(options: GenerateOptions, planned: number | undefined): Promise<GenerationSummary> {
   const { out, format = "neutral", split = 0, overwrite = false, clock = systemPorts.clock } = options;
   const startedAt = clock.now();
   const maker = await ConversationMaker.prepare({

@@ -5,6 +5,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { collectReply, endedWell, type Model, type ModelRequest } from "../../core/model.ts";
 import type { AnsweredTurn, ConversationWriter, PlannedTurn, WriterOptions, WritingReport } from "./conversation-writer.ts";
+import { behindThinking } from "../../engine/lm/read-reply.ts";
 import { Grounds } from "./grounding.ts";
 import { isIdName } from "./id-names.ts";
 import { plainWriter } from "./plain-writer.ts";
@@ -134,7 +135,7 @@ class ModelWriter implements ConversationWriter {
         ...omitUndefined({ temperature, maxOutputTokens, reasoningEffort }),
       };
       const reply = await collectReply(model.stream(request, { signal }));
-      const text = reply !== undefined && endedWell(reply.finish) ? reply.text.trim() : "";
+      const text = reply !== undefined && endedWell(reply.finish) ? behindThinking(reply.text).trim() : "";
       const problem = text === "" ? "There was no whole text." : judge(text);
       if (problem === undefined) return text;
       asked = `${content}\n\nYour last text was: ${JSON.stringify(text)}\n${problem} Write it again.`;

@@ -2,6 +2,7 @@
 import type { ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
 import { readJsonLines } from "../../documents/read-json-lines.ts";
 import type { ConversationTemplate, TemplateMessage } from "./conversation-template.ts";
 import { wrongReferences } from "./template-references.ts";
@@ -77,8 +78,18 @@ function callsOf(calls: JsonValue, at: string): readonly ToolCall[] {
     if (!isJsonObject(call) || typeof name !== "string" || name === "")
       throw wrong(`${at}.calls[${index}] must be a call such as {"name": "files::read", "input": {"path": "notes.md"}}.`);
     const { id, input = {} } = call;
-    return { ...(id === undefined ? {} : { id: textOf(id, `${at}.calls[${index}].id`) }), name, input };
+    return { ...(id === undefined ? {} : { id: textOf(id, `${at}.calls[${index}].id`) }), name, input: inputOf(input) };
   });
+}
+
+/** The object, where it is the text of one, as OpenAI writes arguments: lines hold the input as the tool takes it. */
+function inputOf(input: JsonValue): JsonValue {
+  if (typeof input !== "string" || !/^\s*\{/u.test(input)) return input;
+  try {
+    return parseJson(input);
+  } catch {
+    return input; // the call says what is wrong with it
+  }
 }
 
 function isNothing(value: JsonValue | undefined): boolean {

@@ -56,17 +56,22 @@ function identify(object: Object, names: readonly string[]): void {
   const { place, drawing } = object;
   const { facts, subject } = drawing;
   if (facts === undefined) return;
-  const name = ownIdName(names, place.name, subject);
+  const { properties } = object.plan;
+  const outer = place.isSubject || place.kin?.properties !== properties ? undefined : place.kin;
+  const name = ownIdName(names, place.name, subject) ?? outer?.idName;
+  if (outer !== undefined) object.place = { ...place, given: place.given.without(outer.idName) };
   const parts = name === undefined ? undefined : object.plan.parts(name, drawing);
   if (name !== undefined && parts !== undefined) {
     const value = valueFor(object, { name, parts, random: place.random.branch(name) });
     if (value !== undefined) object.id = { name, value };
+    object.place = { ...object.place, kin: { properties, idName: name } };
   }
   const isWhole = place.isSubject && place.depth === 0;
   const id = object.id?.value ?? (isWhole ? subject?.id : undefined);
   if ((typeof id !== "string" && typeof id !== "number") || id === "") return;
   const known = place.isSubject ? undefined : subject?.factsOf?.(String(id));
-  const given = known === undefined ? place : { ...place, given: place.given.with(known), isSubject: true };
+  const inner = object.place;
+  const given = known === undefined ? inner : { ...inner, given: inner.given.with(known), isSubject: true };
   object.place = { ...given, random: facts.branch(String(id)) };
 }
 
@@ -110,6 +115,8 @@ class ObjectPlan {
   /** The required names, and those that are needed because of them. */
   readonly required: ReadonlySet<string>;
   readonly declared: ReadonlySet<string>;
+  /** The declared names as one text: equal for objects of one kind. */
+  readonly properties: string;
   /** By how many more than the required ones there is room for. */
   readonly names = new Map<number, readonly string[]>();
   readonly #demand: Demand;
@@ -120,6 +127,7 @@ class ObjectPlan {
     this.#demand = demand;
     this.required = closure(demand.required, demand);
     this.declared = new Set(demand.propertyRules.flatMap(({ properties }) => Object.keys(properties)));
+    this.properties = JSON.stringify([...this.declared].sort());
   }
 
   static of(demand: Demand): ObjectPlan {

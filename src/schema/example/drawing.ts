@@ -24,6 +24,14 @@ export interface Place {
   readonly trail: Trail | undefined;
   /** The name or title of the object that it is a property of, where it is known already. */
   readonly called?: string | undefined;
+  /** The nearest object around it that has an id. */
+  readonly kin?: Kin | undefined;
+}
+
+/** An object with an id: those of the same properties inside of it are other things of its kind. */
+export interface Kin {
+  readonly properties: string;
+  readonly idName: string;
 }
 
 /** The subschemas on the way down to a place. */

@@ -84,7 +84,7 @@ export function exampleValue(schema: JsonSchema, options: ExampleOptions): Examp
 function givenBy({ given, usual }: ExampleOptions): Given {
   if (usual === undefined) return given === undefined ? NO_VALUES : new Given(given);
   let outer = usuals.get(usual);
-  if (outer === undefined) usuals.set(usual, (outer = new Given(usual)));
+  if (outer === undefined) usuals.set(usual, (outer = new Given(usual, { isUsual: true })));
   return given === undefined ? outer : new Given(given, { outer });
 }
 

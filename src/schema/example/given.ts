@@ -96,6 +96,10 @@ export interface GivenOptions {
   readonly isList?: boolean;
   /** Values that count where these have none of the name. @default none */
   readonly outer?: Given | undefined;
+  /** They are only usual: taken over where they are asked for, and not repeated. @default false */
+  readonly isUsual?: boolean;
+  /** The plain name of a value of `outer` that does not count. @default none */
+  readonly hidden?: string;
 }
 
 export class Given {
@@ -104,13 +108,17 @@ export class Given {
   readonly #own: JsonObject;
   readonly #outer: Given | undefined;
   readonly #isList: boolean;
+  readonly #isUsual: boolean;
+  readonly #hidden: string | undefined;
   /** A name speaks of a least or a most; undefined until it is asked for. */
   #hasBounds: boolean | undefined = undefined;
 
-  constructor(values: JsonObject, { isList = false, outer }: GivenOptions = {}) {
+  constructor(values: JsonObject, { isList = false, outer, isUsual = false, hidden }: GivenOptions = {}) {
     this.#own = values;
     this.#outer = outer;
     this.#isList = isList;
+    this.#isUsual = isUsual;
+    this.#hidden = hidden;
     let room = MAX_NAMES;
     for (const name in values) {
       const value = values[name];
@@ -120,9 +128,10 @@ export class Given {
     }
   }
 
-  /** As given. */
+  /** As given, without what is only usual. */
   get values(): JsonObject {
-    return this.#outer === undefined ? this.#own : { ...this.#outer.values, ...this.#own };
+    const outer = this.#isUsual ? {} : this.#own;
+    return this.#outer === undefined ? outer : { ...this.#outer.values, ...outer };
   }
 
   get isEmpty(): boolean {
@@ -142,7 +151,13 @@ export class Given {
     return new Given(values, { isList: this.#isList, outer: this });
   }
 
+  /** The same, where a value speaks of another thing. */
+  without(name: string): Given {
+    return new Given({}, { isList: this.#isList, outer: this, hidden: plainName(name) });
+  }
+
   #get(plain: string): JsonValue | undefined {
+    if (plain === this.#hidden) return undefined;
     const own = this.#values.get(plain);
     return own === undefined && this.#outer !== undefined ? this.#outer.#get(plain) : own;
   }

@@ -1,4 +1,5 @@
 /** Counts the bytes of requests and answers as they pass. */
+import { keepWith } from "../../core/base/keep-with.ts";
 import type { HeaderReader } from "../http/request-head.ts";
 import { WholeAnswer } from "../http/whole-answer.ts";
 
@@ -10,7 +11,11 @@ export function countedRequest(request: Request, count: Count): Request {
   const { body, headers } = request;
   if (body === null) return request;
   const declared = declaredLength(headers);
-  if (declared === undefined) return new Request(request, { method: request.method, body: counted(body, count), duplex: "half" });
+  if (declared === undefined) {
+    const copy = new Request(request, { method: request.method, body: counted(body, count), duplex: "half" });
+    keepWith(request, copy);
+    return copy;
+  }
   count(declared);
   return request;
 }

@@ -6,14 +6,17 @@ import type { ApiServices } from "./services.ts";
 /**
  * The server takes no more calls when this begins. Streams end with `draining`, calls under way and requests that were passed on may end for `graceMs`, then those that change nothing are
  * cancelled; those that write get as long again, and what is left is cancelled, its outcome recorded as unknown. Then the sessions are let go, those with jobs to
- * other processes where the store has a queue.
+ * other processes where the store has a queue. When the signal aborts, all calls are cancelled at once.
  */
-export async function drain({ events, submissions, passedOn, runtime, sessions, settings, clock }: ApiServices): Promise<void> {
+export async function drain(
+  { events, submissions, passedOn, runtime, sessions, settings, clock }: ApiServices,
+  signal?: AbortSignal,
+): Promise<void> {
   events.close();
   const { graceMs } = settings;
-  if (!(await untilOver(Promise.all([submissions.whenIdle(), passedOn.whenIdle()]), graceMs, clock))) {
+  if (!(await untilOver(Promise.all([submissions.whenIdle(), passedOn.whenIdle()]), graceMs, clock, signal))) {
     cancelCalls(runtime, (name) => declaresNoWrites(runtime.registry.get(name)?.tool.effects));
-    if (!(await untilOver(submissions.whenIdle(), graceMs, clock))) {
+    if (!(await untilOver(submissions.whenIdle(), graceMs, clock, signal))) {
       cancelCalls(runtime, () => true);
       await untilOver(submissions.whenIdle(), graceMs, clock);
     }

@@ -1,6 +1,7 @@
 /** Answers the requests that come to a port, by any function from `Request` to `Response`. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { keepWith } from "../../core/base/keep-with.ts";
 import { ToolError, describeThrown, errorInfo } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
@@ -142,8 +143,7 @@ async function pass({ handler, clock }: Omit<Answerers, "direct">, { incoming, o
   outgoing.on("close", abort);
   outgoing.on("error", abort);
   if (outgoing.destroyed) abort();
-  await writeResponse(await handler(requestOf(incoming, { signal: gone.signal, clock, text: read })), outgoing, {
-    gone: gone.signal,
-    clock,
-  });
+  const request = requestOf(incoming, { signal: gone.signal, clock, text: read });
+  keepWith(outgoing, request);
+  await writeResponse(await handler(request), outgoing, { gone: gone.signal, clock });
 }

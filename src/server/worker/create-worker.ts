@@ -71,8 +71,14 @@ const LOOK = { ...MILLISECONDS, min: 100, integer: true };
 /** So long is a session with a job at another place left alone. */
 const ELSEWHERE_MS = 60_000;
 
+/** So long is one left for a tool that is not here. Digests do not say which tools others have: one that no process has taken by then may need a tool that none has. */
+const LACKING_MS = 60 * ELSEWHERE_MS;
+
 /** The names of the digests of toolsets begin with it. */
 const TOOLSETS = "toolsets.";
+
+/** So many sessions are offered at a time. */
+const MOST_SESSIONS = 1_000;
 
 /** So many jobs of a session are looked at. */
 const MOST_JOBS = 10_000;
@@ -124,8 +130,8 @@ export class StoreWorker implements HaftWorker {
   readonly #except: ReadonlySet<string>;
   readonly #counts = { taken: 0, finished: 0, left: 0 };
   readonly #held = new Set<RuntimeSession>();
-  /** Sessions with a job at a place that is not here, and until when they are left. */
-  readonly #elsewhere = new Map<string, number>();
+  /** Sessions with a job that others are to run, and from when until when they are left. */
+  readonly #elsewhere = new Map<string, { readonly since: number; readonly until: number }>();
   #differing: { readonly until: number; readonly toolsets: Promise<ReadonlySet<string>> } | undefined;
   readonly #stopping = new AbortController();
   #taking: TakenSessions | undefined;
@@ -188,11 +194,8 @@ export class StoreWorker implements HaftWorker {
     const stopped = this.#taking?.stop();
     if (stopped === undefined) return;
     const { graceMs } = this.#settings;
-    const hurry = (): void => this.#stopping.abort();
-    signal?.addEventListener("abort", hurry, { once: true });
-    if (signal?.aborted === true || !(await untilOver(stopped, graceMs, this.#clock))) hurry();
+    if (!(await untilOver(stopped, graceMs, this.#clock, signal))) this.#stopping.abort();
     await stopped;
-    signal?.removeEventListener("abort", hurry);
   }
 
   #look(): void {
@@ -213,7 +216,8 @@ export class StoreWorker implements HaftWorker {
 
   /** Where all that it finds is in the queue already, it looks less and less often: a long queue is no work for processes that only look at it. */
   async #offerUnattended(): Promise<void> {
-    const unattended = new Set(await this.#store.jobs.unattended());
+    // Those that are left are the oldest, and must not hide what is behind them.
+    const unattended = new Set(await this.#store.jobs.unattended({ limit: MOST_SESSIONS + this.#elsewhere.size }));
     for (const id of this.#elsewhere.keys()) if (!unattended.has(id)) this.#elsewhere.delete(id);
     const ids = [...unattended].filter((id) => !this.#isLeft(id));
     const isKnown = (await this.#queue.offer(ids)) === 0 && ids.length > 0;
@@ -223,7 +227,9 @@ export class StoreWorker implements HaftWorker {
   /** It is open here, or is not to be. */
   #isLeft(id: string): boolean {
     return (
-      this.#except.has(id) || (this.#elsewhere.get(id) ?? -Infinity) > this.#clock.now() || this.#runtime.sessions.get(id) !== undefined
+      this.#except.has(id) ||
+      (this.#elsewhere.get(id)?.until ?? -Infinity) > this.#clock.now() ||
+      this.#runtime.sessions.get(id) !== undefined
     );
   }
 
@@ -237,6 +243,7 @@ export class StoreWorker implements HaftWorker {
     const jobs = await this.#store.jobs.list({ sessionId: id, states: UNENDED_STATES, limit: MOST_JOBS });
     const inPlaces = jobs.some(({ toolName }) => names.has(splitName(toolName).namespace)); // tools that an engine would bring are not registered here
     if (inPlaces) return "a job at a place that is not here";
+    if (this.#clock.now() - (this.#elsewhere.get(id)?.since ?? Infinity) >= LACKING_MS) return undefined;
     const isLacking = jobs.some(
       ({ toolName }) => differing.has(splitName(toolName).namespace ?? "") && registry.overloads(toolName).length === 0,
     );
@@ -261,8 +268,10 @@ export class StoreWorker implements HaftWorker {
   }
 
   #leave(id: string, why: string): void {
-    if (!this.#elsewhere.has(id)) this.#log.warn(`The session ${JSON.stringify(id)} has ${why}: it waits for a process that has it.`);
-    this.#elsewhere.set(id, this.#clock.now() + ELSEWHERE_MS);
+    const now = this.#clock.now();
+    const since = this.#elsewhere.get(id)?.since;
+    if (since === undefined) this.#log.warn(`The session ${JSON.stringify(id)} has ${why}: it waits for a process that has it.`);
+    this.#elsewhere.set(id, { since: since ?? now, until: now + ELSEWHERE_MS });
   }
 
   /** Rejects for a session that cannot be opened, which is then tried again later. */

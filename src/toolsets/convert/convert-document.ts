@@ -67,9 +67,13 @@ async function answerOf(worker: Worker, kind: DocumentKind, signal: AbortSignal)
 }
 
 function failed(kind: DocumentKind, reason: string): ToolError {
-  return new ToolError("execution_failed", `The ${kind === "pdf" ? "PDF document" : "page"} cannot be converted: ${reason}.`, {
-    outcome: "failed",
-  });
+  return new ToolError(
+    "execution_failed",
+    `The ${kind === "pdf" ? "PDF document" : "page"} cannot be converted: ${reason.replace(/\.$/u, "")}.`,
+    {
+      outcome: "failed",
+    },
+  );
 }
 
 function notInstalled(kind: DocumentKind, reason: string): ToolError {

@@ -1,9 +1,53 @@
 /** The thread that turns pages and PDF documents into text: a hostile one cannot hold up or exhaust the program. */
+import { readFile } from "node:fs/promises";
 import { parentPort, workerData } from "node:worker_threads";
+import type { PDFDocumentProxy } from "unpdf/pdfjs";
 import type { ConvertAnswer, ConvertJob } from "./convert-document.ts";
+
+/** Comments, and elements whose text is no HTML: what looks like a tag there is none. */
+const NO_TAGS = /<!--(?:-?>|[^]*?(?:-->|$))|<(script|style|title|textarea)\b[^]*?(?:<\/\1\s*>|$)/giu;
 
 // No converter has a reason to reach the network, and the address guard does not hold in here.
 globalThis.fetch = () => Promise.reject(new Error("A converter may not use the network."));
+
+/** As much as the heap may have, whose limit does not count these bytes: a few kilobytes of PDF unpack to gigabytes. */
+const MAX_BUFFER_BYTES = 512 * 1024 * 1024;
+/** Smaller ones are not measured, for speed. */
+const SMALL_BYTES = 64 * 1024;
+
+globalThis.Uint8Array = new Proxy(Uint8Array, {
+  construct(type, values: unknown[], target) {
+    const [size] = values;
+    if (typeof size === "number" && size > SMALL_BYTES) checkMemory(size);
+    return Reflect.construct(type, values, target) as Uint8Array;
+  },
+});
+
+// Its pieces are made outside of the constructor above.
+const Unpacked = DecompressionStream;
+globalThis.DecompressionStream = class {
+  readonly readable: ReadableStream;
+  readonly writable: WritableStream;
+
+  constructor(format: ConstructorParameters<typeof Unpacked>[0]) {
+    const { readable, writable } = new Unpacked(format);
+    const counted = new TransformStream<Uint8Array, Uint8Array>({
+      transform(piece, controller) {
+        checkMemory(piece.byteLength);
+        controller.enqueue(piece);
+      },
+    });
+    this.readable = readable.pipeThrough(counted);
+    this.writable = writable;
+  }
+};
+
+/** Ends the thread: an error would be taken for a fault of one stream or page, and the next one would be tried. */
+function checkMemory(more: number): void {
+  if (process.memoryUsage().arrayBuffers + more <= MAX_BUFFER_BYTES) return;
+  answer({ error: "it unpacks to more than 512 MB", isMissing: false });
+  process.exit();
+}
 
 try {
   answer(await convert(workerData as ConvertJob)); // made by convertDocument()
@@ -30,16 +74,67 @@ async function convertPage(html: string, url: string | undefined): Promise<Conve
 
 /** The tag `<body>` may be left out, as may `<html>`; the parser finds no text without it, and fails where there is no element. */
 function withBody(html: string): string {
-  if (/<(?:body|frameset)[\s>]/iu.test(html)) return html;
-  const head = /<\/head\s*>/iu.exec(html);
+  const tags = html.replaceAll(NO_TAGS, (part) => " ".repeat(part.length));
+  if (/<(?:body|frameset)[\s>]/iu.test(tags)) return html;
+  const head = /<\/head\s*>/iu.exec(tags);
   if (head === null) return `<html><body>${html}`;
   const end = head.index + head[0].length;
   return `${html.slice(0, end)}<body>${html.slice(end)}`;
 }
 
+/** Page by page: a damaged one takes no other with it, and what a page unpacks to is freed before the next. */
 async function convertPdf(bytes: Uint8Array): Promise<ConvertAnswer> {
-  const { extractText, getDocumentProxy } = await import("unpdf");
-  const document = await getDocumentProxy(new Uint8Array(bytes));
-  const { text, totalPages } = await extractText(document, { mergePages: false });
-  return { text: text.map((page, at) => `--- page ${at + 1} of ${totalPages} ---\n${page.trim()}`).join("\n\n"), title: undefined };
+  const { getDocumentProxy } = await import("unpdf");
+  const missingMaps = new Set<string>();
+  const document = await getDocumentProxy(new Uint8Array(bytes), { BinaryDataFactory: packageFiles(missingMaps) });
+  const pages: string[] = [];
+  const faults: string[] = [];
+  for (let at = 1; at <= document.numPages; at++) {
+    let text: string;
+    try {
+      text = await pageText(document, at);
+    } catch (thrown: unknown) {
+      const fault = thrown instanceof Error ? thrown.message : String(thrown);
+      faults.push(fault);
+      text = `(this page cannot be read: ${fault.slice(0, 500)})`;
+    }
+    pages.push(`--- page ${at} of ${document.numPages} ---\n${text}`);
+  }
+  const [fault] = faults;
+  if (fault !== undefined && faults.length === pages.length) throw new Error(fault);
+  if (missingMaps.size > 0)
+    pages.unshift(
+      `(text is missing: the character maps ${[...missingMaps].join(", ")} are not installed, which are in the package pdfjs-dist)`,
+    );
+  return { text: pages.join("\n\n"), title: undefined };
+}
+
+async function pageText(document: PDFDocumentProxy, number: number): Promise<string> {
+  const page = await document.getPage(number);
+  const { items } = await page.getTextContent();
+  page.cleanup();
+  return items
+    .map((item) => ("str" in item ? `${item.str}${item.hasEOL ? "\n" : ""}` : ""))
+    .join("")
+    .trim();
+}
+
+/** Reads the files of `pdfjs-dist`, whose place unpdf gives where it is installed, and notes the character maps that are not there: their text is left out. */
+function packageFiles(missingMaps: Set<string>) {
+  return class {
+    readonly #folders: Readonly<Record<string, string | null | undefined>>;
+
+    constructor(folders: Readonly<Record<string, string | null | undefined>>) {
+      this.#folders = folders;
+    }
+
+    async fetch({ kind, filename }: { readonly kind: string; readonly filename: string }): Promise<Uint8Array> {
+      try {
+        return new Uint8Array(await readFile(new URL(filename, this.#folders[kind] ?? undefined)));
+      } catch (thrown: unknown) {
+        if (kind === "cMapUrl") missingMaps.add(filename.replace(/\.bcmap$/u, ""));
+        throw thrown;
+      }
+    }
+  };
 }

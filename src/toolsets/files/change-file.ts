@@ -79,7 +79,8 @@ export async function loadCurrent(place: Place, signal: AbortSignal): Promise<Cu
 
 /** The text of a file. @throws ToolError when it is too large, binary, or not UTF-8 */
 export function textOf(file: CurrentFile): string {
-  if (file.bytes === undefined) throw tooLargeFile(file.shown, MAX_TEXT_BYTES);
+  if (file.bytes === undefined)
+    throw tooLargeFile(file.shown, MAX_TEXT_BYTES, "Read parts of it with offset and limit, or search it with grep.");
   refuseBinary(file.shown, file.bytes.subarray(0, HEAD_BYTES));
   try {
     return UTF8.decode(file.bytes);

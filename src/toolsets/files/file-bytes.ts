@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import type { OpenFile } from "./open-place.ts";
 
@@ -71,8 +72,7 @@ export async function letOthersRun(signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
 }
 
-export function tooLargeFile(shown: string, maxBytes: number): ToolError {
-  return new ToolError("too_large", `${JSON.stringify(shown)} is larger than ${maxBytes / 1024 / 1024} MiB.`, {
-    hint: "Read parts of it with offset and limit, or search it with grep.",
-  });
+/** @param hint for the model; left out where no part of it can be read */
+export function tooLargeFile(shown: string, maxBytes: number, hint?: string): ToolError {
+  return new ToolError("too_large", `${JSON.stringify(shown)} is larger than ${maxBytes / 1024 / 1024} MiB.`, omitUndefined({ hint }));
 }

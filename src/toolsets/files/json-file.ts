@@ -4,7 +4,9 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
+import type { JsonStep } from "../../core/base/json-steps.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
+import { parseAsWritten } from "../../core/base/written-numbers.ts";
 import type { Tool } from "../../core/tool.ts";
 import { changeFile, loadCurrent, textOf } from "./change-file.ts";
 import { parsePlace, valueAt, withValueAt } from "./json-place.ts";
@@ -82,8 +84,7 @@ async function writeJson(workspace: Workspace, input: JsonWriteInput, context: T
     isWhole: steps.length === 0,
     revise: (before) => {
       const text = before === undefined ? undefined : textOf(before);
-      const document = text === undefined ? undefined : parseDocument(text, input.path);
-      return writeDocument(withValueAt(document, steps, value), text);
+      return writeDocument(withValueAt(changeable(text, input, steps), steps, value), text);
     },
   });
   const text = `${change.created ? "Created" : "Updated"} ${change.shown}.`;
@@ -91,6 +92,13 @@ async function writeJson(workspace: Workspace, input: JsonWriteInput, context: T
     content: [{ type: "text", text }],
     output: { path: change.shown, created: change.created, at: input.at, value },
   });
+}
+
+/** The document of a file, the numbers of which are written as they were read. @throws ToolError as `parseDocument` and `withValueAt` */
+function changeable(text: string | undefined, { path, value }: JsonWriteInput, steps: readonly JsonStep[]): JsonValue | undefined {
+  if (text === undefined) return undefined;
+  withValueAt(parseDocument(text, path, "round"), steps, value); // no step leads into a number
+  return parseAsWritten(withoutMark(text)) as JsonValue; // JSON, as was just seen
 }
 
 /** A string that is JSON means its value: models often send numbers and objects as text. */
@@ -103,9 +111,9 @@ function typedValue(value: JsonValue): JsonValue {
   }
 }
 
-function parseDocument(text: string, shown: string): JsonValue {
+function parseDocument(text: string, shown: string, longIntegers: "refuse" | "round" = "refuse"): JsonValue {
   try {
-    return parseJson(withoutMark(text), { maxChars: MAX_JSON_CHARS, maxWideKeys: ANSWER_LIMITS.maxWideKeys });
+    return parseJson(withoutMark(text), { maxChars: MAX_JSON_CHARS, maxWideKeys: ANSWER_LIMITS.maxWideKeys, longIntegers });
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
     const code = error.code === "too_large" ? "too_large" : "execution_failed";

@@ -4,6 +4,7 @@ import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
+import { parseAsWritten } from "../../core/base/written-numbers.ts";
 import { withoutMark } from "../files/json-file.ts";
 import { MAX_PATH_LENGTH } from "../files/workspace-path.ts";
 
@@ -48,7 +49,9 @@ export function linesOf(text: string): readonly string[] {
 
 function documentOf(text: string, shown: string): JsonValue {
   try {
-    return parseJson(withoutMark(text), { maxChars: MAX_CHARS, maxWideKeys: ANSWER_LIMITS.maxWideKeys });
+    const plain = withoutMark(text);
+    parseJson(plain, { maxChars: MAX_CHARS, maxWideKeys: ANSWER_LIMITS.maxWideKeys, longIntegers: "round" });
+    return parseAsWritten(plain) as JsonValue; // JSON, as was just seen
   } catch (thrown: unknown) {
     const { code, message } = ToolError.fromUnknown(thrown);
     if (code === "too_large")

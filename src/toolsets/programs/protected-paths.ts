@@ -38,13 +38,14 @@ interface Found {
 
 /**
  * Sensitive files and folders, those nearest to the root first: at most three folders deep. Of a link, only where its name is that
- * of credentials, what it leads to in the workspace.
+ * of credentials, what it leads to in the workspace and that was not let through.
  *
  * @throws ToolError `limit_exceeded`, by rejecting, where there is too much to look at: a program could make so many files that the others are
  * not found
  */
 export async function sensitivePaths({ root, allowed }: ProtectedWorkspace): Promise<readonly Found[]> {
   const found: Found[] = [];
+  const isAllowed = (path: readonly string[]): boolean => allowed.some((allows) => allows(path) || allows([...path, "x"]));
   let entries = 0;
   let level: readonly Level[] = [{ folder: [], onlyCredentials: false }];
   for (let depth = 0; depth < MAX_DEPTH; depth++) {
@@ -54,11 +55,11 @@ export async function sensitivePaths({ root, allowed }: ProtectedWorkspace): Pro
         if (++entries > MAX_ENTRIES) throw tooMuch("files and folders", MAX_ENTRIES, "Take a smaller root.");
         const segments = [...folder, entry.name];
         const sensitivity = sensitivityOf(segments, basename(root));
-        const isKept = sensitivity !== undefined && !allowed.some((allows) => allows(segments) || allows([...segments, "x"]));
+        const isKept = sensitivity !== undefined && !isAllowed(segments);
         const isHidden = isKept && sensitivity === "credentials";
         if (entry.isSymbolicLink()) {
           const path = isHidden ? await targetBelow(root, segments) : undefined;
-          if (path !== undefined) found.push({ path, kind: "hidden" });
+          if (path !== undefined && !isAllowed(relative(root, path).split(sep))) found.push({ path, kind: "hidden" });
           continue;
         }
         if (isKept && (isHidden || !onlyCredentials)) found.push({ path: join(root, ...segments), kind: isHidden ? "hidden" : "readOnly" });

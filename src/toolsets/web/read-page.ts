@@ -27,7 +27,6 @@ export async function readPage(response: HttpResponse, { from, maxChars = MAX_CH
   if (IMAGES.has(type)) return image(await response.bytes(), type, url);
   if (PAGES.has(type)) {
     const html = decodePage(await response.bytes(), mediaType);
-    if (html === undefined) throw unreadable(url, `its encoding ${String(mediaType.charset)} is unknown`);
     const { text, title } = await convertDocument({ kind: "html", bytes: new TextEncoder().encode(html), url }, signal);
     return shown(text, { url, title, from, maxChars });
   }
@@ -48,16 +47,17 @@ export async function readPage(response: HttpResponse, { from, maxChars = MAX_CH
 const OWN_CHARSET = /<meta\s[^>]{0,200}?charset\s*=\s*["']?([\w:.-]{1,40})|^\s*<\?xml\s[^>]{0,100}?encoding\s*=\s*["']([\w:.-]{1,40})/iu;
 
 /**
- * A page whose type says no encoding may say it itself, in its first 1,024 bytes.
+ * A page whose type says no encoding, or none that is known, may say it itself, in its first 1,024 bytes.
  *
  * @see https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding
  */
-function decodePage(bytes: Uint8Array, { charset }: Pick<MediaType, "charset">): string | undefined {
-  if (charset !== undefined) return decodeText(bytes, { charset });
+function decodePage(bytes: Uint8Array, { charset }: Pick<MediaType, "charset">): string {
+  const known = charset === undefined ? undefined : decodeText(bytes, { charset });
+  if (known !== undefined) return known;
   const [, ofMeta, ofXml] = OWN_CHARSET.exec(Buffer.from(bytes.subarray(0, 1_024)).toString("latin1")) ?? [];
   const said = (ofMeta ?? ofXml)?.toLowerCase();
   const isReadable = said !== undefined && !said.startsWith("utf-16"); // these bytes could be read as letters, so they are not UTF-16
-  return (isReadable ? decodeText(bytes, { charset: said }) : undefined) ?? decodeText(bytes, { charset: undefined });
+  return (isReadable ? decodeText(bytes, { charset: said }) : undefined) ?? decodeText(bytes, { charset: undefined }) ?? "";
 }
 
 interface Shown {

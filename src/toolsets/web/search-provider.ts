@@ -42,6 +42,8 @@ export interface SearchProvider {
   /** Where the results are, and the name of the field with the snippet. */
   readonly results: readonly string[];
   readonly snippet: string;
+  /** Titles and snippets are HTML: `&amp;` is written for "&". */
+  readonly isHtml?: boolean;
 }
 
 /**
@@ -57,11 +59,12 @@ export const SEARCH_PROVIDERS: { readonly [Name in SearchProviderName]: SearchPr
     secretHeader: "x-subscription-token",
     request: ({ query, count, apiKey }) => ({
       method: "GET",
-      path: `/res/v1/web/search?${String(new URLSearchParams({ q: query, count: String(count) }))}`,
+      path: `/res/v1/web/search?${String(new URLSearchParams({ q: query, count: String(count), text_decorations: "false" }))}`,
       headers: [["x-subscription-token", apiKey]],
     }),
     results: ["web", "results"],
     snippet: "description",
+    isHtml: true,
   },
   tavily: {
     address: "https://api.tavily.com",
@@ -98,20 +101,58 @@ export const SEARCH_PROVIDERS: { readonly [Name in SearchProviderName]: SearchPr
 };
 export const SEARCH_PROVIDER_NAMES = ["brave", "exa", "searxng", "tavily"] as const satisfies readonly SearchProviderName[];
 
-/** @throws ToolError `execution_failed` for an answer that has no list of results */
-export function resultsIn(answer: JsonValue, { results, snippet }: SearchProvider, name: string): readonly WebResult[] {
+/** @throws ToolError `execution_failed` for an answer that has no list of results, `unavailable` where no search engine behind it answered */
+export function resultsIn(answer: JsonValue, { results, snippet, isHtml = false }: SearchProvider, name: string): readonly WebResult[] {
   let list: JsonValue | undefined = answer;
   for (const key of results) list = isJsonObject(list) ? own(list, key) : undefined;
   if (list === undefined && isJsonObject(answer)) return []; // some leave it out when nothing is found
   if (!Array.isArray(list))
     throw new ToolError("execution_failed", `The search ${name} answered without a list of results.`, { outcome: "failed" });
+  if (list.length === 0) checkEngines(answer, name);
   return list.flatMap((entry) => {
     const url = isJsonObject(entry) ? own(entry, "url") : undefined;
     if (!isJsonObject(entry) || typeof url !== "string") return [];
     const text = (key: string): string => {
       const value = own(entry, key);
-      return typeof value === "string" ? value.trim() : "";
+      return typeof value === "string" ? (isHtml ? plainText(value) : value).trim() : "";
     };
     return [{ title: text("title"), url, snippet: text(snippet) }];
   });
+}
+
+/**
+ * SearXNG asks other engines. Where it has no results and some of them sent a captcha or nothing, that none exist is not known.
+ *
+ * @see https://docs.searxng.org/dev/search_api.html
+ */
+function checkEngines(answer: JsonValue, name: string): void {
+  const silent = isJsonObject(answer) ? own(answer, "unresponsive_engines") : undefined;
+  if (!Array.isArray(silent) || silent.length === 0) return;
+  const engines = silent
+    .slice(0, MAX_ENGINES_NAMED)
+    .map((engine) => (Array.isArray(engine) ? engine.map(String).join(": ") : String(engine)));
+  throw new ToolError("unavailable", `The search ${name} found nothing, and not all of its engines answered (${engines.join("; ")}).`, {
+    outcome: "failed",
+    retryable: true,
+  });
+}
+
+const MAX_ENGINES_NAMED = 5;
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+  ["amp", "&"],
+  ["lt", "<"],
+  ["gt", ">"],
+  ["quot", '"'],
+  ["apos", "'"],
+  ["nbsp", " "],
+]);
+
+function plainText(html: string): string {
+  return html
+    .replaceAll(/<\/?strong>/giu, "")
+    .replaceAll(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|([a-z]{2,8}));/giu, (whole, hex?: string, digits?: string, name?: string) => {
+      const code = hex === undefined ? Number(digits) : Number.parseInt(hex, 16);
+      if (name !== undefined) return ENTITIES.get(name) ?? whole;
+      return code <= 0x10_ffff ? String.fromCodePoint(code).toWellFormed() : whole;
+    });
 }

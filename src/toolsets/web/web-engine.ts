@@ -5,6 +5,7 @@ import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { redactError } from "../../core/base/redact.ts";
 import { httpFailure } from "../../engine/rest/http-failure.ts";
@@ -79,7 +80,9 @@ export class WebEngine implements Engine {
 
   async #found(...asked: Parameters<WebSearch>): Promise<readonly WebResult[]> {
     try {
-      return await this.#search()(...asked);
+      const found = await this.#search()(...asked);
+      if (Array.isArray(found)) return found;
+      throw new ToolError("execution_failed", "The search of the program answered without a list of results.", { outcome: "failed" });
     } catch (error: unknown) {
       throw redactError(ToolError.fromUnknown(error), this.#secrets.redact);
     }
@@ -113,8 +116,8 @@ export class WebEngine implements Engine {
       signal,
     };
     const response = await this.#request(this.#opened().search, request, provider.needsKey ? "with the apiKey of the toolset" : undefined);
-    const answer = this.#secrets.redactValue(parseJson(new TextDecoder().decode(await response.bytes())));
-    return resultsIn(answer, provider, options.provider);
+    const answer = answerIn(await response.bytes(), options.provider);
+    return resultsIn(this.#secrets.redactValue(answer), provider, options.provider);
   }
 
   async #request(client: HttpClient, request: HttpRequest, sent: string = "without credentials"): Promise<HttpResponse> {
@@ -184,6 +187,24 @@ function addressOf(text: string): URL {
   });
 }
 
-function resultLines({ title, url, snippet }: WebResult): string {
+/** @throws ToolError `execution_failed` or `too_large`, not `invalid_input`: the call is not at fault */
+function answerIn(bytes: Uint8Array, provider: string): JsonValue {
+  try {
+    return parseJson(new TextDecoder().decode(bytes), { longIntegers: "round" });
+  } catch (thrown: unknown) {
+    const { code, message } = ToolError.fromUnknown(thrown);
+    throw new ToolError(
+      code === "too_large" ? code : "execution_failed",
+      `The answer of the search ${provider} cannot be read: ${message}`,
+      {
+        outcome: "failed",
+        cause: thrown,
+      },
+    );
+  }
+}
+
+/** A search of the program may leave out what it does not know. */
+function resultLines({ title = "", url, snippet = "" }: Partial<WebResult>): string {
   return [title === "" ? url : `${title}\n${url}`, snippet].filter((line) => line !== "").join("\n");
 }

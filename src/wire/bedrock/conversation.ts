@@ -16,6 +16,7 @@ import {
   isErrorAnswer,
   nativeBlocks,
   orNoOutput,
+  withReturnableName,
   wellFormed,
 } from "../conversation-steps.ts";
 import type { AssistantStep, SpokenStep } from "../conversation-steps.ts";
@@ -93,7 +94,9 @@ function reasoningOf(model: string): ConverseRules["reasoning"] {
 
 const writeAssistant = writtenOnce(
   (own: AssistantStep, rules: ConverseRules) =>
-    nativeBlocks(own, BEDROCK, callIdOf)?.filter((block) => isSendable(block, rules)) ?? ownBlocks(own),
+    nativeBlocks(own, BEDROCK, callIdOf)
+      ?.filter((block) => isSendable(block, rules))
+      .map((block) => returnable(block, own)) ?? ownBlocks(own),
 );
 const writeNote = writtenOnce(({ content }: SpokenStep) => textBlock(contentText(content)));
 const writeResults = writtenOnce(({ calls }: AssistantStep, rules: ConverseRules) => {
@@ -143,6 +146,17 @@ function callIdOf(block: JsonValue): string | undefined {
   const { toolUse } = isJsonObject(block) ? block : {};
   const { toolUseId, type } = isJsonObject(toolUse) ? toolUse : {};
   return type !== "server_tool_use" && typeof toolUseId === "string" ? toolUseId : undefined;
+}
+
+function returnable(block: JsonObject, { calls }: AssistantStep): JsonObject {
+  const id = callIdOf(block);
+  const { toolUse } = block;
+  if (id === undefined || !isJsonObject(toolUse)) return block;
+  const named = withReturnableName(
+    toolUse,
+    calls.find((call) => call.id === id),
+  );
+  return named === toolUse ? block : { ...block, toolUse: named };
 }
 
 /** The service makes blocks without text, and refuses them when they come back; those of tools too where there are none. */

@@ -117,10 +117,7 @@ export class CohereReader implements StreamDecoder {
     const thinking = this.#thinking.join("");
     if (this.#calls.size > 0 && (plan !== "" || thinking !== "")) {
       const text = this.#text.join("");
-      const content = [
-        ...(thinking === "" ? [] : [{ type: "thinking", thinking }]),
-        ...(thinking === "" || text === "" ? [] : [{ type: "text", text }]),
-      ];
+      const content = [...(thinking === "" ? [] : [{ type: "thinking", thinking }]), ...(text === "" ? [] : [{ type: "text", text }])];
       const calls = [...this.#calls.values()].map(({ id, name, pieces }) => ({
         id,
         type: "function",

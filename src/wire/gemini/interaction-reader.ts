@@ -114,6 +114,8 @@ export class InteractionReader implements StreamDecoder {
     } else if (type === "arguments_delta" && typeof args === "string") {
       step.addArguments(args);
       this.#reply.argumentText(keyOf(index), args);
+    } else if (type === "text_annotation_delta") {
+      if (isJsonArray(delta["annotations"])) step.addAnnotations(delta["annotations"]);
     } else if (step.type === "model_output") {
       step.addContent(delta);
       this.#tellContent(delta);

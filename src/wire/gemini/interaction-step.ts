@@ -36,6 +36,14 @@ export class InteractionStep {
     else this.#content.push({ type: "text", text });
   }
 
+  /** Of the text before them. */
+  addAnnotations(annotations: readonly JsonValue[]): void {
+    const last = this.#content.at(-1);
+    if (last?.["type"] !== "text") return;
+    const known = isJsonArray(last["annotations"]) ? last["annotations"] : [];
+    this.#content[this.#content.length - 1] = { ...last, annotations: [...known, ...annotations] };
+  }
+
   addContent(content: JsonObject): void {
     this.#content.push(content);
   }

@@ -13,9 +13,11 @@ import {
   inputObject,
   isErrorAnswer,
   nativeBlocks,
+  withReturnableName,
 } from "../conversation-steps.ts";
 import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "../conversation-steps.ts";
 import { inlineMedia } from "../gemini-conversation.ts";
+import { textOf } from "../read-field.ts";
 import type { EncodedMessages } from "../wire-format.ts";
 import { writtenOnce } from "../written-once.ts";
 
@@ -57,15 +59,21 @@ const writeStep = writtenOnce((step: ConversationStep) =>
 
 function assistantSteps(step: AssistantStep): readonly JsonObject[] {
   const { content, calls } = step;
-  const native = nativeBlocks(step, INTERACTIONS, (block) =>
-    isJsonObject(block) && block["type"] === "function_call" && typeof block["id"] === "string" ? block["id"] : undefined,
-  );
+  const byId = new Map(calls.map((call) => [call.id, call]));
+  const native = nativeBlocks(step, INTERACTIONS, callIdOf)
+    ?.filter(isJsonObject)
+    .map((block) => withReturnableName(block, byId.get(callIdOf(block) ?? "")));
   const said = textContent(contentText(content));
-  const spoken = native?.filter(isJsonObject) ?? [
+  const spoken: readonly JsonObject[] = native ?? [
     ...(said.length === 0 ? [] : [{ type: "model_output", content: said }]),
     ...calls.map(({ id, name, input }) => ({ type: "function_call", id, name, arguments: inputObject(input) })),
   ];
-  return [...spoken, ...resultSteps(calls)];
+  const names = new Map(spoken.map((block) => [callIdOf(block), block["name"]]));
+  return [...spoken, ...resultSteps(calls.map((call) => ({ ...call, name: textOf(names.get(call.id)) ?? call.name })))];
+}
+
+function callIdOf(block: JsonValue): string | undefined {
+  return isJsonObject(block) && block["type"] === "function_call" && typeof block["id"] === "string" ? block["id"] : undefined;
 }
 
 /** The steps that answer calls, and a step of the user behind them with their documents, which no answer may hold. */

@@ -1,6 +1,6 @@
 /** A model's message as its provider made it, for the formats where that is one message with `tool_calls`. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import type { AssistantStep } from "../conversation-steps.ts";
+import { withReturnableName, type AssistantStep, type WireCall } from "../conversation-steps.ts";
 
 /**
  * The message with the calls that the conversation still has, each under the id its result goes by; undefined where it must be written in
@@ -14,14 +14,22 @@ export function nativeMessage(step: AssistantStep, format: string): JsonObject |
   const { tool_calls: made = [], ...rest } = message;
   if (!isJsonArray(made)) return undefined;
   const isNameless = made.length === calls.length && calls.every(({ providerId }) => providerId === undefined);
-  if (isNameless && made.every((call) => callId(call) === "")) return message;
-  const ids = new Map(calls.map(({ id, providerId }) => [providerId, id]));
-  if (ids.size !== calls.length) return undefined;
-  const kept = made.flatMap((call) => {
-    const id = ids.get(callId(call));
-    return id === undefined || !isJsonObject(call) ? [] : [{ ...call, id }];
+  if (isNameless && made.every((call) => callId(call) === ""))
+    return made.length === 0
+      ? message
+      : { ...message, tool_calls: made.map((one, index) => (isJsonObject(one) ? returnable(one, calls[index]) : one)) };
+  const known = new Map(calls.map((call) => [call.providerId, call]));
+  if (known.size !== calls.length) return undefined;
+  const kept = made.flatMap((one) => {
+    const call = known.get(callId(one));
+    return call === undefined || !isJsonObject(one) ? [] : [{ ...returnable(one, call), id: call.id }];
   });
   return kept.length === 0 || kept.length !== calls.length ? undefined : { ...rest, tool_calls: kept };
+}
+
+function returnable(made: JsonObject, call: WireCall | undefined): JsonObject {
+  const { function: said } = made;
+  return isJsonObject(said) ? { ...made, function: withReturnableName(said, call) } : made;
 }
 
 /** Empty where there is none. */

@@ -1,7 +1,7 @@
 /** A conversation as the input items of OpenAI's Responses. */
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
-import { contentText, conversationSteps, documentHeading, nativeBlocks } from "../conversation-steps.ts";
+import { contentText, conversationSteps, documentHeading, nativeBlocks, withReturnableName } from "../conversation-steps.ts";
 import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "../conversation-steps.ts";
 import { asTextNotes } from "../text-notes.ts";
 import type { EncodedMessages } from "../wire-format.ts";
@@ -84,7 +84,11 @@ function ownItems(step: AssistantStep, { keeps }: Keeping): readonly JsonObject[
   if (answers.some((answer) => answer === undefined)) return undefined;
   const led = ledSomewhere(step.native?.blocks ?? [], new Set(blocks));
   const sent = blocks.filter((block) => !isReasoning(block) || (led.has(block) && keeps(block)));
-  return [...sent, ...answers.filter((answer) => answer !== undefined)];
+  const calls = new Map(step.calls.map((call) => [call.id, call]));
+  return [
+    ...sent.map((block) => withReturnableName(block, calls.get(callIdOf(block) ?? ""))),
+    ...answers.filter((answer) => answer !== undefined),
+  ];
 }
 
 /** The reasoning whose next other item is still there. */

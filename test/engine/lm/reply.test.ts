@@ -31,6 +31,8 @@ describe("F0.43 a reply is read where it is", () => {
     ["a fence among prose", `Here is {the} result:\n\`\`\`\n${GOOD}\n\`\`\`\nIt rains {often}.`],
     ["a fence that is never closed", `\`\`\`json\n${GOOD}`],
     ["thinking before it", `<think>Is it {"celsius": 40}? No.</think>\n\n${GOOD}`],
+    ["thinking in other marks before it", `<thinking>Is it {"celsius": 40, "sky": "red"}? No.</thinking>\n${GOOD}`],
+    ["thinking of Mistral before it", `[THINK]Is it {"celsius": 40, "sky": "red"}? No.[/THINK]${GOOD}`],
     ["thinking that the prompt began, and a fence", `Is it {"celsius": 40}? No.\n</think>\n\`\`\`json\n${GOOD}\n\`\`\``],
     ["prose around it", `The weather of {city} is ${GOOD}, I think.`],
     ["an object of another kind before it", `{"thought": "they want the weather"}\n${GOOD}`],
@@ -200,6 +202,15 @@ describe("F0.42 an output that is not an object", () => {
     ["a choice", { enum: ["up", "down"] }, 'So: {"result":"up"}', "up"],
   ])("is taken from under result: %s", async (_what, outputSchema, text, output) => {
     expect(await answer(toolWith(outputSchema), [text])).toEqual({ output });
+  });
+
+  test.each([
+    ["null or an object", { type: ["object", "null"], properties: { a: { type: "integer" } } }, null],
+    ["null or an object, as a union", { anyOf: [{ type: "null" }, { type: "object", properties: { a: true }, required: ["a"] }] }, null],
+    ["a list or an object", { anyOf: [{ type: "array" }, { type: "object", properties: { a: true }, required: ["a"] }] }, [1]],
+  ])("is taken from under result where it may be an object, too: %s", async (_what, outputSchema, result) => {
+    expect(await answer(toolWith(outputSchema), [JSON.stringify({ result })])).toEqual({ output: result });
+    expect(await answer(toolWith(outputSchema), ['{"a":1}'])).toEqual({ output: { a: 1 } });
   });
 
   test("must be there, and fit", async () => {

@@ -444,3 +444,18 @@ test("issue 6.7 conversations that are written leave nothing behind", async () =
   expect((heapUsed() - before) / (5 * count)).toBeLessThan(1_000);
   await runtime.close();
 });
+
+test("issue 6.7 a runtime makes the conversations of one seed once at a time", async () => {
+  const runtime = shop();
+  const sink = { write: async () => {} };
+  const made = { runtime, plan: SAMPLED, out: sink } as const;
+  const [first, second, other] = await Promise.allSettled([
+    generateConversations(made),
+    generateConversations({ ...made, seed: "0" }),
+    generateConversations({ ...made, seed: 1 }),
+  ]);
+  expect(first).toMatchObject({ status: "fulfilled", value: { failed: 0 } });
+  expect(second).toMatchObject({ status: "rejected", reason: { code: "conflict" } });
+  expect(other).toMatchObject({ status: "fulfilled", value: { failed: 0 } });
+  expect((await generateConversations(made)).failed).toBe(0);
+});

@@ -24,6 +24,16 @@ test("issue 6.7 a template is one line: id and system may be left out, blank lin
   ]);
 });
 
+test("issue 6.7 an input that is the text of an object is read as the object", () => {
+  const inputOf = (input: unknown): unknown => {
+    const line = JSON.stringify({ messages: [{ role: "assistant", calls: [{ name: "a::b", input }] }] });
+    const [template] = readTemplates(line, "t.jsonl");
+    return template?.messages.flatMap((message) => (message.role === "assistant" ? (message.calls ?? []) : []))[0]?.input;
+  };
+  expect(inputOf('{"article": "tea"}')).toEqual({ article: "tea" });
+  for (const other of ["tea", '{"article": ', 3]) expect(inputOf(other)).toBe(other);
+});
+
 test.for([
   ["{", /^t\.jsonl:1:2: (?!.*line 1)/u],
   ["[]", /must be a JSON object/u],

@@ -350,6 +350,15 @@ describe("issue 16.3 a writer", () => {
     expect(model.requests.length).toBe((summary.writing?.written ?? 0) + (summary.writing?.retried ?? 0));
   });
 
+  test("what a model thinks is not said, and says none of the values", async () => {
+    const model = scriptedModel(({ messages }) => {
+      return { text: `<think>I am given ${JSON.stringify(messages)}</think>\n\nPlease do it.` };
+    });
+    const { lines, summary } = await generated({ plan: { ...SAMPLED, writer: modelWriter({ model }) }, runtime: travel() });
+    expect(lines.join("\n")).not.toContain("think>");
+    expect(summary.writing?.byCode).toBeGreaterThan(0);
+  });
+
   test("a model that is away breaks the conversation off", async () => {
     const model = scriptedModel(() => {
       throw new ToolError("unavailable", "The model is away.");

@@ -31,15 +31,17 @@ test.each([{ effects: { writes: ["x"] } }, { effects: { writes: ["x"], idempoten
 
 test("F1.22 a job that waits for the store can be cancelled, and a direct call ends at once", async () => {
   const store = new FailingStore();
-  const work = tool("work", () => "done", { effects: { writes: ["x"] } });
-  const { runtime, ports } = testRuntime({ store, tools: [work] });
+  const first = gate<string>();
+  const work = tool("work", () => first.promise, { effects: { writes: ["x"] } });
+  const { runtime, ports } = testRuntime({ store, tools: [work], jobs: { maxRunning: 1 } });
   const session = runtime.session("s");
   const direct = runtime.session("t");
-  await session.execute([]);
+  await session.submit({ name: "work" });
+  await session.submit({ name: "work" });
   await direct.execute([]);
+  await settle();
   store.durableError = OUTAGE;
-  const submitted = session.submit({ name: "work" });
-  submitted.catch(() => {});
+  first.open("done");
   await ports.clock.advance(3_000);
   const [job] = session.jobs;
   expect(job).toMatchObject({ state: expect.not.stringMatching(/error|done/u) });
@@ -49,6 +51,52 @@ test("F1.22 a job that waits for the store can be cancelled, and a direct call e
   const answer = direct.execute({ name: "work" }).catch((thrown: unknown) => thrown);
   await ports.clock.advance(10);
   expect(JSON.stringify(await answer)).toContain("store_failed");
+});
+
+test.each([true, false])(
+  "F1.22 a job whose submission the store refused is not run later, unless it has a key (%s) to be asked for again by",
+  async (keyed) => {
+    const store = new FailingStore();
+    const first = gate<string>();
+    const ran: unknown[] = [];
+    const work = tool("work", ({ number }) => (ran.push(number), number === 0 ? first.promise : "done"), { effects: { writes: ["x"] } });
+    const { runtime, ports } = testRuntime({ store, tools: [work], jobs: { maxRunning: 2 } });
+    const session = runtime.session("s");
+    await session.submit({ name: "work", input: { number: 0 } });
+    await settle();
+    store.durableError = OUTAGE;
+    const submit = (number: number): Promise<unknown> =>
+      session.execute({ name: "work", input: { number } }, { background: true, ...(keyed ? { idempotencyKey: `${number}` } : {}) });
+    const outcomes: unknown[] = [];
+    for (const number of [1, 2]) outcomes.push(submit(number).catch((thrown: unknown) => thrown)); // the second has no place
+    await ports.clock.advance(5_000);
+    expect(await Promise.all(outcomes)).toMatchObject([1, 2].map(() => ({ code: "store_failed", outcome: "not_started" })));
+    store.durableError = undefined;
+    first.open("done");
+    const again = [submit(1), submit(2)];
+    await ports.clock.advance(5_000);
+    await Promise.all(again);
+    expect(ran.toSorted((one, other) => Number(one) - Number(other))).toEqual([0, 1, 2]);
+    await runtime.close();
+  },
+);
+
+test("F1.22 a job that waits for a store that refuses at once ends with its deadline", async () => {
+  const store = new FailingStore();
+  const first = gate<string>();
+  const slow = tool("slow", () => first.promise, { effects: { writes: ["y"] } });
+  const work = tool("work", () => "done", { effects: { writes: ["x"] }, deadlineMs: 30_000 });
+  const { runtime, ports } = testRuntime({ store, tools: [slow, work], jobs: { maxRunning: 1 } });
+  const session = runtime.session("s");
+  await session.submit({ name: "slow" });
+  const { id } = await session.submit({ name: "work" });
+  await settle();
+  store.durableError = OUTAGE;
+  first.open("done");
+  await ports.clock.advance(29_900);
+  expect(runtime.jobs.get(id)?.state).toBe("running");
+  await ports.clock.advance(200);
+  expect(runtime.jobs.get(id)?.error).toMatchObject({ code: "timeout", outcome: "not_started" });
 });
 
 test("F1.22 a resume that the store cuts off leaves the jobs to the next", async () => {

@@ -278,6 +278,17 @@ test("issue 19.6 E15 a server that stops lets calls end, takes no new ones, and 
   expect(api.added).toEqual([]);
 });
 
+test("a server that is to stop at once cancels what runs, however long a stop may take", async () => {
+  const api = await startApi({ limits: { graceMs: 60_000 } });
+  const waits = api.ask("POST", "/v1/execute", { body: { calls: [{ name: "notes::wait" }] } });
+  await api.gate.entered.promise;
+  const hurry = new AbortController();
+  const closed = api.server.close({ signal: hurry.signal });
+  hurry.abort();
+  expect((await waits).json.results[0].status).toBe("cancelled");
+  await closed;
+});
+
 test.each([".", "..", "a\ud800"])("a session gets no id that no address can have: %j", async (id) => {
   const api = await startApi();
   expect((await api.ask("POST", "/v1/sessions", { body: { id } })).status).toBe(400);

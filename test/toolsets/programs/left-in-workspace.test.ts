@@ -177,6 +177,14 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     );
   });
 
+  test("a file of credentials that was let through is read, also where a link with such a name leads to it", async () => {
+    const root = folderWith({ ".env.development": "OPEN=1", "keys/a.txt": "OPEN=2" }, "/var/tmp");
+    symlinkSync(".env.development", join(root, ".env"));
+    symlinkSync("keys", join(root, ".ssh"));
+    const runtime = await openedRuntime({ root, allowSensitive: [".env.development", "keys/**"] });
+    expect(await said(runtime, "cat .env.development .env keys/a.txt")).toMatch(/^OPEN=1OPEN=1OPEN=2/u);
+  });
+
   test("tools that run a program have the limits that the kernel holds, and their errors apart", async () => {
     const bubblewrap = await findBubblewrap(new AbortController().signal);
     const root = folderWith({}, "/var/tmp");

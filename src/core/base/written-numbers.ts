@@ -1,0 +1,18 @@
+/** Reads JSON so that its numbers are written as they were read. */
+import { parseExactly } from "./exact-json.ts";
+
+/**
+ * The value of a JSON text, for a document that is read, changed in one place and written. A number that `JSON.stringify` would write
+ * otherwise, such as `1.0`, `1e22` or an integer of 20 digits, is an object of `JSON.rawJSON`, and is written as it was.
+ *
+ * @throws SyntaxError as `JSON.parse` does
+ * @see https://github.com/tc39/proposal-json-parse-with-source
+ */
+export function parseAsWritten(text: string): unknown {
+  return parseExactly(text, (_key, value, context) => {
+    const source = context?.source;
+    return typeof value === "number" && source !== undefined && String(value) !== source ? rawJSON(source) : value;
+  });
+}
+
+const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => unknown };

@@ -1,0 +1,35 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, onTestFinished, test } from "vitest";
+import { MemoryLog } from "haft/testing";
+import { systemPorts } from "../../../src/core/system-ports.ts";
+import { countedRequest } from "../../../src/server/api/counted-bytes.ts";
+import { listenOn } from "../../../src/server/http/listen.ts";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+test.each(["GET", "POST"])(
+  "the signal of a %s request aborts when the client leaves its stream, after a collection of garbage as well",
+  async (method) => {
+    let aborted = 0;
+    const handler = async (given: Request): Promise<Response> => {
+      const request = countedRequest(given, () => {});
+      await request.text();
+      request.signal.addEventListener("abort", () => aborted++);
+      return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("begun")) }));
+    };
+    const listener = await listenOn(handler, { port: 0, host: "127.0.0.1", clock: systemPorts.clock, log: new MemoryLog() });
+    onTestFinished(() => listener.close(async () => {}));
+    const leave = new AbortController();
+    const body = method === "GET" ? {} : { body: new Blob(["x"]).stream(), duplex: "half" };
+    const response = await fetch(listener.origin, { method, signal: leave.signal, ...body } as RequestInit);
+    await response.body?.getReader().read();
+    for (let round = 0; round < 5; round++) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      collect();
+    }
+    leave.abort();
+    await expect.poll(() => aborted).toBe(1);
+  },
+);

@@ -1,0 +1,85 @@
+/** A model may call what no tool can be named: the name must not go back, or the provider refuses the conversation for good. */
+import { expect, test } from "vitest";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import { anthropicMessages } from "../../src/wire/anthropic.ts";
+import { bedrockConverse } from "../../src/wire/bedrock.ts";
+import { cohere } from "../../src/wire/cohere.ts";
+import { openAiChat } from "../../src/wire/openai-chat.ts";
+import { openAiResponses } from "../../src/wire/openai-responses.ts";
+import type { WireFormat } from "../../src/wire/wire-format.ts";
+import { called, failed, said } from "./conversations.ts";
+
+const chatCall = (name: string): JsonObject => ({ id: "abcdefghi", type: "function", function: { name, arguments: "{}" } });
+const chat = (thought: JsonObject, name: string): JsonObject => ({
+  choices: [{ message: { role: "assistant", ...thought, tool_calls: [chatCall(name)] }, finish_reason: "tool_calls" }],
+});
+
+/** Messages that go back as they came, as they hold reasoning. */
+const FORMATS: readonly (readonly [name: string, format: WireFormat, reply: (name: string) => JsonObject])[] = [
+  [
+    "bedrock",
+    bedrockConverse(),
+    (name) => ({
+      output: {
+        message: {
+          content: [{ reasoningContent: { reasoningText: { text: "Hm." } } }, { toolUse: { toolUseId: "t1", name, input: {} } }],
+        },
+      },
+      stopReason: "tool_use",
+    }),
+  ],
+  [
+    "anthropic",
+    anthropicMessages(),
+    (name) => ({
+      type: "message",
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: "Hm.", signature: "S" },
+        { type: "tool_use", id: "toolu_1", name, input: {} },
+      ],
+      stop_reason: "tool_use",
+    }),
+  ],
+  [
+    "openai-responses",
+    openAiResponses(),
+    (name) => ({
+      object: "response",
+      status: "completed",
+      output: [
+        { type: "reasoning", id: "r1", summary: [], encrypted_content: "E" },
+        { type: "function_call", id: "fc_1", call_id: "call_1", name, arguments: "{}" },
+      ],
+    }),
+  ],
+  ["deepseek", openAiChat("deepseek"), (name) => chat({ content: "", reasoning_content: "Hm." }, name)],
+  ["mistral", openAiChat("mistral"), (name) => chat({ content: [{ type: "thinking", thinking: [{ type: "text", text: "Hm." }] }] }, name)],
+  [
+    "cohere",
+    cohere(),
+    (name) => ({ message: { role: "assistant", tool_plan: "Hm.", tool_calls: [chatCall(name)] }, finish_reason: "TOOL_CALL" }),
+  ],
+];
+
+test.each(FORMATS)("F4.20 %s: a name that no tool can have is made fit in the model's own message", (_, format, reply) => {
+  for (const name of ["search<|channel|>commentary", "browser.tabs.open", "$look up", "x".repeat(300), "search"]) {
+    const { native, calls } = format.decodeReply(reply(name), {});
+    const [call] = calls;
+    if (native === undefined || call === undefined) throw new Error("the reply has no call, or nothing of its own");
+    const { messages } = format.encodeMessages(
+      [
+        said("user", "?"),
+        { role: "assistant", at: 0, content: "", native },
+        called("c1", call.name, call.id === undefined ? {} : { id: call.id }),
+        failed("c1", call.name),
+      ],
+      { model: "openai.gpt-oss-120b-1:0" },
+    );
+    const text = JSON.stringify(messages);
+    const sent = [...text.matchAll(/"name":"([^"]*)"/gu)].map(([, one = ""]) => one);
+    expect(sent.length).toBeGreaterThan(0);
+    for (const one of sent) expect(one).toMatch(/^[A-Za-z0-9_-]{1,64}$/u);
+    if (name === "search") expect(new Set(sent)).toEqual(new Set(["search"]));
+  }
+});
