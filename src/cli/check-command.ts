@@ -5,6 +5,8 @@ import { isSource, type ToolsetConfig } from "../config/toolset-config.ts";
 import { blockedText, blockedTools } from "./blocked-tools.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { operatorText } from "../core/error.ts";
+import { requireVersion } from "../store/sqlite-connection.ts";
 import type { CommandBody, CommandContext } from "./command.ts";
 import { failureWithHint, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { thirdPartyToolsets, suspicions } from "./suspicious-tools.ts";
@@ -32,6 +34,7 @@ export const checkCommand: CommandBody = {
   async run(context) {
     const lines: string[] = [];
     return withRuntime(context, { reportFailures: false, onWarning: (line) => void lines.push(line) }, (open) => {
+      lines.push(...storeProblems(open));
       const checks = checkToolsets(open, lines);
       const said = lines.filter((line) => !checks.some(({ problems }) => problems.includes(line)));
       const problems = checks.reduce((count, check) => count + check.problems.length, said.length);
@@ -106,6 +109,17 @@ function checkToolsets({ runtime, config, report }: OpenRuntime, said: readonly 
       ...(suspicious.length === 0 ? {} : { suspicious }),
     };
   });
+}
+
+/** A SQLite that the store will refuse, before the first session meets it. */
+function storeProblems({ config }: OpenRuntime): readonly string[] {
+  if (config.config.store === undefined || !("path" in config.config.store)) return [];
+  try {
+    requireVersion(process.versions["sqlite"] ?? "");
+    return [];
+  } catch (thrown: unknown) {
+    return [`store: ${operatorText(thrown)}`];
+  }
 }
 
 /** The steps of its chains that cannot be run. */

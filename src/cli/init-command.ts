@@ -132,11 +132,11 @@ function configText({ folder, model, shell }: Answers, schema: string | undefine
 }
 
 const HEAD = `# The tools of this folder, for Haft. "haft list" shows them, "haft chat" talks with the model.
-# All keys: docs/reference/configuration.md of the package.
+# All keys: https://github.com/haft-dev/haft/blob/main/docs/reference/configuration.md
 
 [approval]
 # Patterns of tools that must be approved, besides those that destroy something.
-always = ["files::write", "files::edit"]`;
+always = ["files::write", "files::edit", "files::multi_edit", "files::json_write"]`;
 
 const FILES = `# The files of a folder: read, list, glob, grep, write, edit and more. Nothing outside of it is touched.
 [toolsets.files]

@@ -2,6 +2,7 @@
 import { rmSync } from "node:fs";
 import { link, lstat, open, realpath, rename, rm, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { syncFile } from "../core/base/sync-file.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { systemCode } from "../core/base/system-code.ts";
 import { systemPorts } from "../core/system-ports.ts";
@@ -38,7 +39,7 @@ export async function writeFileWhole(path: string, text: AsyncIterable<string | 
     const file = await attempt(path, () => open(temporary, "wx", MODE));
     try {
       await writeText(path, file, text, signal);
-      await attempt(path, () => file.sync());
+      await attempt(path, () => syncFile(file));
     } finally {
       await file.close();
     }

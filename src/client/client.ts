@@ -201,7 +201,7 @@ function pathOf({ path }: Route, { params = {}, query = {} }: PlainInput): strin
   return text === "" ? filled : `${filled}?${text}`;
 }
 
-/** 429 and 503 say that nothing was begun; other failures of a server may come after it. */
+/** The header says that nothing was begun; other failures of a server may come after it. */
 function isWorthRepeating(response: Response, mayRepeat: boolean): boolean {
   if (response.headers.get("x-should-retry") === "true") return true;
   return mayRepeat && [502, 503, 504].includes(response.status);

@@ -61,10 +61,12 @@ export async function* decodePieces(target: Named, pieces: AsyncIterable<Uint8Ar
 }
 
 const PIECE_BYTES = 256 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 
 async function* piecesOf(file: FileHandle): AsyncGenerator<Uint8Array, void, undefined> {
   for (;;) {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(PIECE_BYTES));
+    // With its length: the handles of Yarn's Plug'n'Play read nothing without one
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES, null);
     if (bytesRead === 0) return;
     yield buffer.subarray(0, bytesRead);
   }
@@ -98,7 +100,7 @@ async function readBytes(target: TextFile, file: FileHandle): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let total = 0;
   for (;;) {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(64 * 1024));
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, null);
     if (bytesRead === 0) return Buffer.concat(chunks, total);
     total += bytesRead;
     if (total > target.maxBytes) throw unreadable(target, `it is larger than ${target.maxBytes} bytes`);

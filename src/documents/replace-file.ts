@@ -1,6 +1,7 @@
 /** Writes a file so that a reader, or a crash, sees the old text or the new one and nothing between. */
 import { open, realpath, rename, rm, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { syncFile } from "../core/base/sync-file.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { systemPorts } from "../core/system-ports.ts";
 
@@ -18,7 +19,7 @@ export async function replaceFile(path: string, text: string, { mode = 0o644 }: 
     try {
       await keepMode(file, target);
       await file.writeFile(text);
-      await file.sync();
+      await syncFile(file);
     } finally {
       await file.close();
     }

@@ -15,6 +15,18 @@ const MOST_COMPARED = 2_000;
  * the process that has it has the tools.
  */
 export function definitionDigests(registry: Registry): Readonly<Record<string, string>> {
+  const { version } = registry;
+  const known = digestsOf.get(registry);
+  if (known?.version === version) return known.digests;
+  const digests = makeDigests(registry);
+  digestsOf.set(registry, { version, digests });
+  return digests;
+}
+
+/** Those of the last version of a registry. */
+const digestsOf = new WeakMap<Registry, { readonly version: number; readonly digests: Readonly<Record<string, string>> }>();
+
+function makeDigests(registry: Registry): Readonly<Record<string, string>> {
   const parts = new Map<string, { readonly toolset: Toolset; readonly tools: Tool[] }>();
   for (const { toolset, tool } of registry) {
     if (toolset.place !== undefined || toolset.name === OWN_NAMESPACE) continue;

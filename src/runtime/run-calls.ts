@@ -270,7 +270,7 @@ function needsSession(options: ExecuteOptions): ToolError | undefined {
   );
 }
 
-/** Cancels the jobs of these answers that have not begun to run: the caller, who gets an error that says so, may make the calls again. */
+/** Cancels the jobs of these answers that have not begun to run: the caller, who gets an error, may make the calls again. */
 function cancelWaiting(session: RuntimeSession, results: Results): void {
   const begun = new Set([results].flat().flatMap(({ status, callId }) => (status === "pending" ? [callId] : [])));
   if (begun.size === 0) return;

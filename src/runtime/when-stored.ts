@@ -1,22 +1,46 @@
-/** Waits until a crash cannot take back what a session recorded. */
+/** Waits until what a session recorded cannot be lost. */
+import { ToolError, hintsOf } from "../core/error.ts";
+import type { ToolResult } from "../core/result.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
-/** Resolves when what was recorded is durable, where that is to be waited for. Rejects with the error that stopped the session from recording. */
-export async function whenStored(session: RuntimeSession): Promise<void> {
+type Results = ToolResult | readonly ToolResult[];
+
+/**
+ * Resolves when what was recorded is durable, where that is to be waited for.
+ *
+ * @param results of the calls that were recorded. @default something was done
+ * @throws ToolError why it is not. What was done stays done, and may be written later: only where no call was begun is the outcome `not_started`. By rejecting
+ */
+export async function whenStored(session: RuntimeSession, results?: Results): Promise<void> {
   const { eventLog } = session;
-  if (eventLog?.options.durability !== "async") await eventLog?.whenDurable();
-  if (session.broken !== undefined) throw session.broken;
+  try {
+    if (eventLog?.options.durability !== "async") await eventLog?.whenDurable();
+    if (session.broken !== undefined) throw session.broken;
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown, "store_failed");
+    if (error.outcome !== "not_started" || isNothingBegun(results)) throw error;
+    const { code, message, retryable, details } = error;
+    throw new ToolError(code, message, { retryable, outcome: "unknown", details, ...hintsOf(error), cause: error });
+  }
 }
 
 /** Holds an answer back until what was recorded is durable. @param refused called with one that the store did not take */
-export function storedAnswer<T>(session: RuntimeSession, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
+export function storedAnswer<T extends Results>(
+  session: RuntimeSession,
+  answer: T | Promise<T>,
+  refused?: (answer: T) => void,
+): Promise<T> {
   const { eventLog } = session;
   if (eventLog === undefined || eventLog.options.durability === "async") return Promise.resolve(answer);
   return answerWhenStored(session, answer, refused);
 }
 
 /** An error that the caller was to get anyway goes before that of the store. */
-async function answerWhenStored<T>(session: RuntimeSession, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
+async function answerWhenStored<T extends Results>(
+  session: RuntimeSession,
+  answer: T | Promise<T>,
+  refused?: (answer: T) => void,
+): Promise<T> {
   let result: T;
   try {
     result = await answer;
@@ -25,10 +49,14 @@ async function answerWhenStored<T>(session: RuntimeSession, answer: T | Promise<
     throw thrown;
   }
   try {
-    await whenStored(session);
+    await whenStored(session, result);
   } catch (thrown: unknown) {
     refused?.(result);
     throw thrown;
   }
   return result;
+}
+
+function isNothingBegun(results: Results | undefined): boolean {
+  return results !== undefined && [results].flat().every(({ error }) => error?.outcome === "not_started");
 }

@@ -124,11 +124,12 @@ class BossQueue implements SessionQueue {
 
   async #start(): Promise<PgBoss> {
     const { PgBoss } = await loadBoss();
-    const { url, migrate, connectTimeoutMs } = this.#settings;
+    const { url, migrate, connectTimeoutMs, answerTimeoutMs } = this.#settings;
     const boss = new PgBoss({
       ...BOSS_OPTIONS,
       connectionString: url,
       connectionTimeoutMillis: connectTimeoutMs,
+      ...answersWithin(answerTimeoutMs),
       schema: bossSchema(this.#settings),
       migrate,
       createSchema: migrate,
@@ -186,6 +187,15 @@ class BossQueue implements SessionQueue {
       ...hint,
     });
   }
+}
+
+/**
+ * Settings of `pg`, to which pg-boss passes on what it is given: without them a statement on a connection whose other end is gone would never end, and
+ * the queue gives and takes no session as long as one is under way.
+ */
+function answersWithin(answerTimeoutMs: number): ConstructorOptions {
+  const settings = { query_timeout: answerTimeoutMs, keepAlive: true };
+  return settings as ConstructorOptions; // its types leave them out
 }
 
 /** The schema of pg-boss's tables. @throws ToolError `invalid_argument` for a name of which none can be made */

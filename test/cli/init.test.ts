@@ -6,6 +6,7 @@ import { parseToml } from "../../src/documents/parse-toml.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
 import { initCommand } from "../../src/cli/init-command.ts";
 import { screenFor } from "../../src/cli/terminal-text.ts";
+import { filesToolset } from "../../src/toolsets/files.ts";
 import { PATIENCE_MS, folderWith, haft } from "./run-haft.ts";
 
 const schema = compileSchema(JSON.parse(readFileSync(new URL("../../haft.schema.json", import.meta.url), "utf8")));
@@ -32,6 +33,16 @@ async function answered(folder: string, answers: readonly string[]): Promise<{ r
 }
 
 describe("haft init", { timeout: PATIENCE_MS }, () => {
+  test("every tool that changes files must be approved", async () => {
+    const folder = folderWith({});
+    await haft(["init", "--yes"], { folder });
+    const { config } = await loadConfig(join(folder, "haft.toml"));
+    const reading = new Set(filesToolset({ root: folder, readOnly: true }).tools?.map(({ name }) => name));
+    const { tools = [] } = filesToolset({ root: folder });
+    const changing = tools.filter(({ name }) => !reading.has(name)).map(({ name }) => `files::${name}`);
+    expect(config.approval.always?.toSorted()).toEqual(changing.toSorted());
+  });
+
   test("--yes writes a configuration that works, is commented and names its schema", async () => {
     const folder = folderWith({});
     const { exitCode, stdout } = await haft(["init", "--yes"], { folder });

@@ -1,6 +1,7 @@
 /** The file that trajectories are written to, one a line: continued where it ends, a line that was cut off left out. */
 import { fstatSync, writeSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
+import { syncFile } from "../../core/base/sync-file.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -88,7 +89,7 @@ export class TrajectoryFile implements LineSink {
   /** Resolves when all of it is on the disk. */
   async close(): Promise<void> {
     try {
-      await this.#file.datasync();
+      await syncFile(this.#file);
     } catch (thrown: unknown) {
       throw failed(this.path, thrown);
     } finally {

@@ -6,6 +6,7 @@ import type { Store, StoredSession } from "../../core/store.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { untilOver } from "./until-over.ts";
+import { LackingTools } from "../worker/lacking-tools.ts";
 import { forgetSessions } from "../forget-sessions.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { ServerSettings } from "./server-settings.ts";
@@ -16,6 +17,11 @@ export interface SessionPoolOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly settings: Pick<ServerSettings, "maxOpenSessions" | "sessionIdleMs" | "graceMs">;
+}
+
+interface UseOptions {
+  readonly create?: boolean;
+  readonly anyTools?: boolean;
 }
 
 interface Held {
@@ -29,6 +35,8 @@ export const OWN_SESSION_PREFIX = "haft-request-";
 /** So long are they kept, which is as long as the answers to the requests. */
 const OWN_KEPT_MS = KEYED_REQUEST_KEPT_MS;
 const HOUR_MS = 60 * 60 * 1_000;
+/** How long it is taken as known which tools other processes have, and how long a client waits for the one that has a session's. */
+const LOOK_MS = 2_000;
 
 export class SessionPool {
   /** A session stays open for the next request. */
@@ -43,24 +51,33 @@ export class SessionPool {
   readonly #resuming = new Map<string, Promise<RuntimeSession>>();
   /** How often a session of the id was removed while requests used it. */
   readonly #removals = new Map<string, number>();
+  /** Undefined where no other process continues jobs. */
+  readonly #lacking: LackingTools | undefined;
   #sweep: (() => void) | undefined;
   #closed = false;
   #forgotAt: number | undefined;
 
   constructor(options: SessionPoolOptions) {
     this.#options = options;
+    const { runtime, store, clock } = options;
+    if (store?.queue !== undefined) this.#lacking = new LackingTools({ runtime, store, clock, lookMs: LOOK_MS });
   }
 
   get size(): number {
     return this.#held.size;
   }
 
-  /** Does the work in a session, which stays open meanwhile. @throws ToolError `not_found`, also when it is removed meanwhile; `resource_busy`. By rejecting */
-  async use<T>(id: string, work: (session: RuntimeSession) => Promise<T> | T, options: { readonly create?: boolean } = {}): Promise<T> {
+  /**
+   * Does the work in a session, which stays open meanwhile.
+   *
+   * @param options.anyTools also where a job of it needs a tool that another process has, and this one does not
+   * @throws ToolError `not_found`, also when it is removed meanwhile; `resource_busy`; `unavailable`. By rejecting
+   */
+  async use<T>(id: string, work: (session: RuntimeSession) => Promise<T> | T, options: UseOptions = {}): Promise<T> {
     this.#uses.set(id, (this.#uses.get(id) ?? 0) + 1);
     const removals = this.#removals.get(id);
     try {
-      return await work(await this.#open(id, options.create ?? false));
+      return await work(await this.#open(id, options));
     } catch (thrown: unknown) {
       throw removals === this.#removals.get(id) ? thrown : noSession(id);
     } finally {
@@ -190,20 +207,20 @@ export class SessionPool {
     await queue.offer([session.id]);
   }
 
-  async #open(id: string, create: boolean): Promise<RuntimeSession> {
+  async #open(id: string, options: UseOptions): Promise<RuntimeSession> {
     const { runtime, store } = this.#options;
     for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
     const open = runtime.sessions.get(id);
     if (open !== undefined && !(open.broken !== undefined && this.#held.has(id))) return open;
     if (this.#closed) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
     if (store === undefined) {
-      if (!create) throw noSession(id);
+      if (options.create !== true) throw noSession(id);
       this.#checkOwnRoom();
       const session = runtime.session(id);
       this.hold(session);
       return session;
     }
-    const resuming = this.#resuming.get(id) ?? this.#resume(id, create);
+    const resuming = this.#resuming.get(id) ?? this.#resume(id, options);
     this.#resuming.set(id, resuming);
     try {
       return await resuming;
@@ -212,9 +229,11 @@ export class SessionPool {
     }
   }
 
-  async #resume(id: string, create: boolean): Promise<RuntimeSession> {
+  async #resume(id: string, { create = false, anyTools = false }: UseOptions): Promise<RuntimeSession> {
     const lost = this.#held.get(id)?.session;
     if (lost !== undefined) await this.close(lost).catch(() => {}); // it cannot write what it has: another process has the session, or had it since
+    const why = anyTools ? undefined : await this.#lacking?.reasonFor(id);
+    if (why !== undefined) throw isForAnother(id, why);
     try {
       const session = await this.#options.runtime.resume(id, { create });
       this.hold(session);
@@ -300,6 +319,16 @@ export class SessionPool {
     if (held.session.parent !== undefined || parents.has(id)) return true;
     return this.#options.store === undefined && !isOver(id, this.#options.clock.now() - held.usedAt);
   }
+}
+
+/** Here its job would end without having been run: it waits for a process that has the tool, or for the last such process to be gone. */
+function isForAnother(id: string, why: string): ToolError {
+  return new ToolError("unavailable", `The session ${JSON.stringify(id.slice(0, 200))} has ${why}: it waits for a process that has it.`, {
+    outcome: "not_started",
+    retryable: true,
+    retryAfterMs: LOOK_MS,
+    operatorHint: "Versions are being replaced, or processes were started with different tools: GET /v1/fleet says in what they differ.",
+  });
 }
 
 /** Without a store a session ends when it is closed. That of a request is of use only while its key is known. */

@@ -1,6 +1,4 @@
 /** Runs the jobs of sessions that no process has open: takes such sessions from the store's queue, and finds those that were not offered. */
-import { splitName } from "../../core/call.ts";
-import { UNENDED_STATES } from "../../core/job-status.ts";
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -12,6 +10,7 @@ import { definitionDigests } from "../../registry/definition-digests.ts";
 import { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { untilOver } from "../api/until-over.ts";
+import { LackingTools } from "./lacking-tools.ts";
 import { untilEndsAreDurable, untilNoJobRuns } from "./until-jobs-end.ts";
 
 /** Options of `createWorker`. */
@@ -58,7 +57,7 @@ export interface SessionHolder {
   /** A session is closed when the work in it is done, before `use` resolves. */
   readonly closes: boolean;
   /** Does the work in a session, which stays open meanwhile. @throws ToolError `not_found`, `resource_busy`. By rejecting */
-  use(id: string, work: (session: RuntimeSession) => Promise<void>): Promise<void>;
+  use(id: string, work: (session: RuntimeSession) => Promise<void>, options: { readonly anyTools: true }): Promise<void>;
 }
 
 const OPTIONS: OptionNames<WorkerOptions> = { concurrency: true, except: true, lookMs: true, graceMs: true, ports: true };
@@ -74,14 +73,8 @@ const ELSEWHERE_MS = 60_000;
 /** So long is one left for a tool that is not here. Digests do not say which tools others have: one that no process has taken by then may need a tool that none has. */
 const LACKING_MS = 60 * ELSEWHERE_MS;
 
-/** The names of the digests of toolsets begin with it. */
-const TOOLSETS = "toolsets.";
-
 /** So many sessions are offered at a time. */
 const MOST_SESSIONS = 1_000;
-
-/** So many jobs of a session are looked at. */
-const MOST_JOBS = 10_000;
 
 /**
  * Makes a worker of a runtime whose store several processes share: it resumes sessions that have unended jobs and no living process, and closes them
@@ -130,9 +123,9 @@ export class StoreWorker implements HaftWorker {
   readonly #except: ReadonlySet<string>;
   readonly #counts = { taken: 0, finished: 0, left: 0 };
   readonly #held = new Set<RuntimeSession>();
+  readonly #lacking: LackingTools;
   /** Sessions with a job that others are to run, and from when until when they are left. */
   readonly #elsewhere = new Map<string, { readonly since: number; readonly until: number }>();
-  #differing: { readonly until: number; readonly toolsets: Promise<ReadonlySet<string>> } | undefined;
   readonly #stopping = new AbortController();
   #taking: TakenSessions | undefined;
   #stopTimer: (() => void) | undefined;
@@ -158,6 +151,7 @@ export class StoreWorker implements HaftWorker {
     this.#except = new Set(except);
     this.#clock = options.ports?.clock ?? systemPorts.clock;
     this.#log = options.ports?.log ?? systemPorts.log;
+    this.#lacking = new LackingTools({ runtime, store, clock: this.#clock, lookMs });
   }
 
   get counts(): WorkerCounts {
@@ -233,38 +227,9 @@ export class StoreWorker implements HaftWorker {
     );
   }
 
-  /** Why it is left to another process: here one of its jobs would end `unavailable` or `not_found`. It is offered again at the next look. */
-  async #whyLeft(id: string): Promise<string | undefined> {
-    const { registry, places } = this.#runtime;
-    const placed = registry.toolsets().filter(({ place }) => place !== undefined && !places.includes(place));
-    const differing = await this.#differingToolsets();
-    if (placed.length === 0 && differing.size === 0) return undefined;
-    const names = new Set<string | undefined>(placed.map(({ name }) => name));
-    const jobs = await this.#store.jobs.list({ sessionId: id, states: UNENDED_STATES, limit: MOST_JOBS });
-    const inPlaces = jobs.some(({ toolName }) => names.has(splitName(toolName).namespace)); // tools that an engine would bring are not registered here
-    if (inPlaces) return "a job at a place that is not here";
-    if (this.#clock.now() - (this.#elsewhere.get(id)?.since ?? Infinity) >= LACKING_MS) return undefined;
-    const isLacking = jobs.some(
-      ({ toolName }) => differing.has(splitName(toolName).namespace ?? "") && registry.overloads(toolName).length === 0,
-    );
-    return isLacking ? "a job of a tool that is not here" : undefined;
-  }
-
-  /** Toolsets that a process that lives has otherwise: while versions are replaced, some processes have tools that others lack. Looked up once in `lookMs`. */
-  #differingToolsets(): Promise<ReadonlySet<string>> {
-    const now = this.#clock.now();
-    if (this.#differing === undefined || this.#differing.until <= now)
-      this.#differing = { until: now + this.#settings.lookMs, toolsets: this.#findDiffering() };
-    return this.#differing.toolsets;
-  }
-
-  async #findDiffering(): Promise<ReadonlySet<string>> {
-    const own = definitionDigests(this.#runtime.registry);
-    const living = (await this.#store.processes()).filter((one) => one.alive && !one.own);
-    const parts = living.flatMap(({ definitions = {} }) => Object.entries(definitions));
-    return new Set(
-      parts.flatMap(([part, digest]) => (part.startsWith(TOOLSETS) && own[part] !== digest ? [part.slice(TOOLSETS.length)] : [])),
-    );
+  /** Whether it may be left for a tool that is not here, and was not for too long. */
+  #waits(id: string): boolean {
+    return this.#clock.now() - (this.#elsewhere.get(id)?.since ?? Infinity) < LACKING_MS;
   }
 
   #leave(id: string, why: string): void {
@@ -278,13 +243,17 @@ export class StoreWorker implements HaftWorker {
   async #work(id: string): Promise<void> {
     if (this.#ended !== undefined || this.#isLeft(id)) return;
     try {
-      const why = await this.#whyLeft(id);
-      if (why !== undefined) return this.#leave(id, why);
+      const why = await this.#lacking.reasonFor(id, { waits: this.#waits(id) });
+      if (why !== undefined) return this.#leave(id, why); // it is offered again at a later look
       this.#elsewhere.delete(id);
       let isFinished = false;
-      await this.#sessions.use(id, async (session) => {
-        isFinished = await this.#hold(session);
-      });
+      await this.#sessions.use(
+        id,
+        async (session) => {
+          isFinished = await this.#hold(session);
+        },
+        { anyTools: true },
+      );
       if (isFinished) this.#counts.finished++;
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "store_failed");

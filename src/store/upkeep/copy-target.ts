@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { link, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { syncFile } from "../../core/base/sync-file.ts";
 import { systemCode } from "../../core/base/system-code.ts";
 import { ToolError } from "../../core/error.ts";
 import { connectStore, type ConnectStoreOptions, type StorePlace } from "../connect-store.ts";
@@ -51,7 +52,7 @@ async function giveName(unfinished: string, path: string): Promise<void> {
   }
   const folder = await open(dirname(path));
   try {
-    await folder.sync();
+    await syncFile(folder);
   } finally {
     await folder.close();
   }

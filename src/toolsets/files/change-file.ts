@@ -2,6 +2,7 @@
 import type { Stats } from "node:fs";
 import { access, constants, lstat, open, rename, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
+import { syncFile } from "../../core/base/sync-file.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import { HEAD_BYTES, refuseBinary } from "./binary.ts";
@@ -159,7 +160,7 @@ async function writeTemporary(folder: string, { bytes, before, context }: Replac
   try {
     await handle.writeFile(bytes);
     if (before !== undefined) await keepOwnerAndMode(handle, before.stats);
-    await handle.sync();
+    await syncFile(handle);
     return { path, leftovers, stats: await handle.stat() };
   } catch (thrown: unknown) {
     await rm(path, { force: true });

@@ -70,7 +70,7 @@ test.each([true, false])(
     const outcomes: unknown[] = [];
     for (const number of [1, 2]) outcomes.push(submit(number).catch((thrown: unknown) => thrown)); // the second has no place
     await ports.clock.advance(5_000);
-    expect(await Promise.all(outcomes)).toMatchObject([1, 2].map(() => ({ code: "store_failed", outcome: "not_started" })));
+    expect(await Promise.all(outcomes)).toMatchObject([1, 2].map(() => ({ code: "store_failed", outcome: "unknown" })));
     store.durableError = undefined;
     first.open("done");
     const again = [submit(1), submit(2)];

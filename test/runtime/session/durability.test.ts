@@ -112,7 +112,7 @@ test("I02 a store that fails before a call is dispatched ends that call unstarte
   await session.execute({ name: "read" });
   store.durableError = FULL;
   const failing = session.execute([{ name: "pay" }]);
-  await expect(failing).rejects.toMatchObject({ code: "store_failed", hint: "Make room." });
+  await expect(failing).rejects.toMatchObject({ code: "store_failed", hint: "Make room.", outcome: "not_started" });
   expect(session.history.at(-1)?.result).toMatchObject({
     status: "error",
     attempts: 0,
@@ -152,7 +152,7 @@ test("I02 a store that fails after a call was dispatched rejects the execute, an
   const { session, store, ran, runtime } = stored();
   await session.execute({ name: "read" });
   store.durableError = FULL;
-  await expect(session.execute({ name: "set", input: { value: 1 } })).rejects.toMatchObject({ code: "store_failed" });
+  await expect(session.execute({ name: "set", input: { value: 1 } })).rejects.toMatchObject({ code: "store_failed", outcome: "unknown" });
   expect([session.history.at(-1)?.result?.status, session.state("default", "k"), ran]).toEqual(["ok", 1, ["read", "set"]]);
   store.durableError = undefined;
   await session.execute({ name: "read" });
@@ -236,8 +236,8 @@ test("I02 what cannot be written when a session or a runtime is closed is told",
   const second = runtime.session("t");
   await Promise.all([session.execute({ name: "read" }), second.execute({ name: "read" })]);
   store.durableError = FULL;
-  await expect(session.execute({ name: "read" })).rejects.toBe(FULL);
-  await expect(second.execute({ name: "read" })).rejects.toBe(FULL);
+  await expect(session.execute({ name: "read" })).rejects.toMatchObject({ cause: FULL });
+  await expect(second.execute({ name: "read" })).rejects.toMatchObject({ cause: FULL });
   await expect(session.close()).rejects.toBe(FULL);
   expect((await runtime.close()).map((error) => error.code)).toEqual(["store_failed"]);
 });

@@ -2,6 +2,8 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { defineTool } from "../../../src/registry/define-tool.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
+import { staticToken } from "../../../src/server/auth/static-token.ts";
+import { createServer } from "../../../src/server/create-server.ts";
 import { createWorker } from "../../../src/server/worker/create-worker.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
@@ -15,6 +17,7 @@ import { Fleet, kill, stop } from "./fleet.ts";
 import { runWorkerDrill } from "./worker-drill.ts";
 
 const PATIENCE_MS = 120_000;
+const TOKEN = "a-token-for-the-tests";
 const SKIPPED = postgresPrograms === undefined || !inCI;
 
 describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}:`, { timeout: PATIENCE_MS }, () => {
@@ -179,6 +182,42 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
       "kept done",
     ]);
     await Promise.all([before.stop(), after.stop()]);
+  });
+
+  test("while versions are replaced, a server that lacks the tool of a job asks clients to wait, and ends no job", async () => {
+    const one = await fleet();
+    const job = (name: string) =>
+      defineTool({ name, description: "Works.", effects: { writes: [] }, mode: "background", execute: () => `${name} done` });
+    const runtimeOf = async (names: readonly string[], jobs: JobLimits = {}): Promise<Runtime> => {
+      const runtime = createRuntime({ tools: names.map(job), jobs, store: postgresStore({ url: server().url, leaseMs: 1_500 }) });
+      onTestFinished(async () => void (await runtime.close()));
+      await runtime.open();
+      return runtime;
+    };
+    const begins = await runtimeOf(["kept", "fresh"], { maxRunning: 0 });
+    await begins.session("s").submit({ name: "fresh", input: {} });
+    await begins.sessions.handOver("s");
+    const lacking = createServer(await runtimeOf(["kept"]), { auth: staticToken({ token: TOKEN }) });
+    onTestFinished(() => lacking.close());
+    const ask = () =>
+      lacking.fetch(
+        new Request("http://localhost/v1/sessions/s/execute", {
+          method: "POST",
+          headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+          body: JSON.stringify({ calls: [{ name: "kept" }] }),
+        }),
+      );
+    const after = createWorker(await runtimeOf(["kept", "fresh"]));
+    await after.start();
+    await after.stop(); // its process lives on, and takes none
+    const refused = await ask();
+    expect([refused.status, refused.headers.get("x-should-retry")]).toEqual([503, "true"]);
+    expect(await one.store.jobs.list({ sessionId: "s" })).toMatchObject([{ state: "queued" }]);
+    const having = createWorker(await runtimeOf(["kept", "fresh"]), { lookMs: 200 });
+    await having.start();
+    await until(async () => (await one.store.jobs.list({ sessionId: "s", states: ["done"] })).length === 1);
+    await until(async () => (await ask()).status === 200);
+    await having.stop();
   });
 
   test("a job is cancelled from a process that does not run it", async () => {

@@ -195,6 +195,26 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     await proxy.close();
   });
 
+  test("a queue whose connections are half open offers and takes again", async () => {
+    const proxy = await stoppableProxy(Number(new URL(server().url).port));
+    const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);
+    const store = storeOf({ url, schema: "deaf", answerTimeoutMs: 500 });
+    const queue = store.queue ?? expect.fail("the store has no queue");
+    const worked: string[] = [];
+    const after = Promise.withResolvers<void>();
+    const work = async (id: string): Promise<void> => void (worked.push(id) > 1 && after.resolve());
+    const taken = await queue.take(work, { concurrency: 2, onError() {} });
+    await queue.offer(["before"]);
+    while (worked.length === 0) await pause(20);
+    proxy.silence();
+    while ((await queue.offer(["after"]).catch(() => 0)) === 0 && worked.length < 2) await pause(20);
+    await after.promise;
+    await taken.stop();
+    await store.close().catch(() => {}); // it may say that it could not give up its claims
+    await proxy.close();
+    expect(worked).toEqual(["before", "after"]);
+  });
+
   test("issue 21 no lock outlives its call: a lease whose commit arrives after it was given back does not stay", async () => {
     const proxy = await stoppableProxy(Number(new URL(server().url).port));
     const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);

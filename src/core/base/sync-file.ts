@@ -1,0 +1,15 @@
+/** Waits until what was written to a file is on the disk. */
+import { fsync } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
+import { promisify } from "node:util";
+import { systemCode } from "./system-code.ts";
+
+/** By its descriptor where its handle cannot: in a handle of Yarn's Plug'n'Play, `sync` only throws that it is not implemented. */
+export async function syncFile(file: FileHandle): Promise<void> {
+  try {
+    await file.sync();
+  } catch (thrown: unknown) {
+    if (systemCode(thrown) !== undefined) throw thrown;
+    await promisify(fsync)(file.fd);
+  }
+}

@@ -1,0 +1,22 @@
+/** The folder of this user. */
+import { homedir, userInfo } from "node:os";
+import { isAbsolute } from "node:path";
+import { ToolError } from "../core/error.ts";
+
+/**
+ * `HOME` where it is an absolute path, else that of the system: `HOME` is empty in some containers and services, and a path that is relative
+ * would lead into the folder of a project, whose files anyone may have written.
+ *
+ * @throws ToolError `invalid_argument` where the system knows no such user
+ */
+export function homeFolder(home: string = homedir()): string {
+  if (isAbsolute(home)) return home;
+  try {
+    return userInfo().homedir;
+  } catch (thrown: unknown) {
+    throw new ToolError("invalid_argument", "This user has no home folder.", {
+      hint: "Set HOME to the absolute path of one.",
+      cause: thrown,
+    });
+  }
+}

@@ -1,0 +1,67 @@
+/** Finds sessions whose jobs another process of the store can continue, and this one cannot. */
+import { splitName } from "../../core/call.ts";
+import { UNENDED_STATES } from "../../core/job-status.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { Store } from "../../core/store.ts";
+import { definitionDigests } from "../../registry/definition-digests.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+
+export interface LackingToolsOptions {
+  readonly runtime: Runtime;
+  readonly store: Store;
+  readonly clock: Pick<Clock, "now">;
+  /** How long what other processes have is taken as known, in milliseconds. */
+  readonly lookMs: number;
+}
+
+/** The names of the digests of toolsets begin with it. */
+const TOOLSETS = "toolsets.";
+
+/** So many jobs of a session are looked at. */
+const MOST_JOBS = 10_000;
+
+export class LackingTools {
+  readonly #options: LackingToolsOptions;
+  #differing: { readonly until: number; readonly toolsets: Promise<ReadonlySet<string>> } | undefined;
+
+  constructor(options: LackingToolsOptions) {
+    this.#options = options;
+  }
+
+  /** Why a session is left to another process: here one of its jobs would end `unavailable` or `not_found`. Undefined where it is not. @param waits false: not for a tool any more */
+  async reasonFor(sessionId: string, { waits = true }: { readonly waits?: boolean } = {}): Promise<string | undefined> {
+    const { runtime, store } = this.#options;
+    const { registry, places } = runtime;
+    const placed = registry.toolsets().filter(({ place }) => place !== undefined && !places.includes(place));
+    const differing = await this.#differingToolsets();
+    if (placed.length === 0 && differing.size === 0) return undefined;
+    const names = new Set<string | undefined>(placed.map(({ name }) => name));
+    const jobs = await store.jobs.list({ sessionId, states: UNENDED_STATES, limit: MOST_JOBS });
+    const inPlaces = jobs.some(({ toolName }) => names.has(splitName(toolName).namespace)); // tools that an engine would bring are not registered here
+    if (inPlaces) return "a job at a place that is not here";
+    if (!waits) return undefined;
+    const isLacking = jobs.some(
+      ({ toolName }) => differing.has(splitName(toolName).namespace ?? "") && registry.overloads(toolName).length === 0,
+    );
+    return isLacking ? "a job of a tool that is not here" : undefined;
+  }
+
+  /** Toolsets that a process that lives has otherwise: while versions are replaced, some processes have tools that others lack. Looked up once in `lookMs`. */
+  #differingToolsets(): Promise<ReadonlySet<string>> {
+    const { clock, lookMs } = this.#options;
+    const now = clock.now();
+    if (this.#differing === undefined || this.#differing.until <= now)
+      this.#differing = { until: now + lookMs, toolsets: this.#findDiffering() };
+    return this.#differing.toolsets;
+  }
+
+  async #findDiffering(): Promise<ReadonlySet<string>> {
+    const { runtime, store } = this.#options;
+    const own = definitionDigests(runtime.registry);
+    const living = (await store.processes()).filter((one) => one.alive && !one.own);
+    const parts = living.flatMap(({ definitions = {} }) => Object.entries(definitions));
+    return new Set(
+      parts.flatMap(([part, digest]) => (part.startsWith(TOOLSETS) && own[part] !== digest ? [part.slice(TOOLSETS.length)] : [])),
+    );
+  }
+}
