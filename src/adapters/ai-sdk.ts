@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { partText, type ToolResult } from "../core/result.ts";
 import type { ParsedInput, Tool } from "../core/tool.ts";
-import { inputFitter } from "../call/input-fitter.ts";
+import { inputRepair } from "../registry/input-repair.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";
@@ -129,11 +129,11 @@ function aiSdkTool({ description, inputSchema, needsApproval, call }: BridgedToo
 }
 
 function typedTool(bridged: BridgedTool, approvals: UsedApprovals): AiSdkTypedTool<JsonObject, unknown> {
-  const fit = inputFitter(bridged.tool);
+  const repair = inputRepair(bridged.tool);
   return {
     ...aiSdkTool(bridged, approvals),
     type: "function",
-    inputSchema: openSchema<JsonObject>(bridged.inputSchema, (input) => repaired(input, fit)),
+    inputSchema: openSchema<JsonObject>(bridged.inputSchema, (input) => repaired(input, repair)),
     execute: async (input, options) =>
       outputAsPromised(
         await called({ ...bridged, approvals, call: (sent, more) => bridged.call(sent, { ...more, readsRest: false }) }, input, options),
@@ -142,9 +142,9 @@ function typedTool(bridged: BridgedTool, approvals: UsedApprovals): AiSdkTypedTo
 }
 
 /** An input that cannot be repaired is passed to the runtime, which refuses and records it. */
-function repaired(input: unknown, fit: ReturnType<typeof inputFitter>): unknown {
+function repaired(input: unknown, repair: ReturnType<typeof inputRepair>): unknown {
   try {
-    return fit(input) ?? input;
+    return repair(input) ?? input;
   } catch {
     return input;
   }

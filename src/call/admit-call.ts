@@ -11,7 +11,7 @@ import { fitInput } from "../schema/repair-input.ts";
 import { admitted, resolved, type AdmittedCall, type CallRun, type FittedCall, type ResolvedCall } from "./call-run.ts";
 import { tooDeep } from "./composite.ts";
 import { ANY_OBJECT } from "./fit-call.ts";
-import { passReadingGate } from "./manual-reading.ts";
+import { passDocumentationGate } from "./documentation-gate.ts";
 import { route, type Answerer, type Route } from "./route.ts";
 import { enterTurn } from "./turn-rules.ts";
 
@@ -67,7 +67,7 @@ export function passGates(run: ResolvedCall): ResolvedCall | ToolError {
       });
     }
   }
-  return passReadingGate(run) ?? run;
+  return passDocumentationGate(run) ?? run;
 }
 
 /** Calls of a batch pass here one after another, in call order. */

@@ -7,7 +7,7 @@ import type { AdmittedCall } from "./call-run.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
 
 /** Whether a call from before a crash is asked for where its work continues. */
-export function goesOnElsewhere({ resumed, route }: AdmittedCall): boolean {
+export function continuesElsewhere({ resumed, route }: AdmittedCall): boolean {
   return resumed?.remoteId !== undefined && route.engine.attach !== undefined && route.rules.isTool;
 }
 

@@ -10,7 +10,7 @@ import { classifyError, isServerFailure } from "../policy/classify-error.ts";
 import { isPromiseLike, settleWithin, waitFor, type LateEnd, type WaitOutcome, type Waited } from "../policy/deadline.ts";
 import { mayRetry, retryDelay } from "../policy/retry.ts";
 import { writeEnded } from "./announce-write.ts";
-import { attachTo, goesOnElsewhere, noteRemote } from "./attach-to-work.ts";
+import { attachTo, continuesElsewhere, noteRemote } from "./attach-to-work.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
 import { endRead, leaveFlight, readAnswered, type Found } from "./cached-read.ts";
 import { CallRun, type AdmittedCall } from "./call-run.ts";
@@ -21,7 +21,7 @@ import { followRemoteJob } from "./follow-remote-job.ts";
 import { release } from "./hold.ts";
 import { askWithFault, faultIsOver, hasPlannedTimeout, isPutIn, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
 import { abandon } from "./orphan.ts";
-import { withinRun } from "./nested-calls.ts";
+import { withinRun } from "./call-tree.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
 import { definitionChanged } from "./same-definition.ts";
 import { AttemptContext } from "./tool-context.ts";
@@ -112,8 +112,8 @@ function allowsRetry(run: AdmittedCall, error: ToolError, tries: number): boolea
 }
 
 /** Of a composite call: whether another attempt gets an answer to every call that it made, and so need not end as this one did. */
-function mayMakeCallsAgain({ kept, unanswered = 0 }: AdmittedCall): boolean {
-  return kept && unanswered === 0; // elsewhere than in a log nothing remembers the calls
+function mayMakeCallsAgain({ isLogged, unanswered = 0 }: AdmittedCall): boolean {
+  return isLogged && unanswered === 0; // elsewhere than in a log nothing remembers the calls
 }
 
 /** The failure of a stand-in is no evidence against the tool, and takes nothing from its budget. */
@@ -176,7 +176,7 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
   const startedAt = run.clock.now();
   const refusal =
     run.cancelled ??
-    (startedAt < run.deadlineAt ? undefined : tooLate(run)) ??
+    (startedAt < run.deadlineAt ? undefined : tooLateToStart(run)) ??
     (run.plan.foundAt === run.parts.registry.version ? undefined : definitionChanged(run));
   if (refusal !== undefined) return after(run, notStarted(run, refusal));
   const timeoutMs = run.job !== undefined && !run.plan.hasOwnTimeout ? 0 : settings.timeoutMs;
@@ -254,7 +254,7 @@ function askWithin(run: AdmittedCall, request: EngineRequest, context: AttemptCo
 function put(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { route, resumed } = run;
   const remoteId = resumed?.remoteId;
-  if (remoteId !== undefined && goesOnElsewhere(run)) return attachTo(run, remoteId, request, context);
+  if (remoteId !== undefined && continuesElsewhere(run)) return attachTo(run, remoteId, request, context);
   const answer = route.rules.asksSimulate ? route.engine.simulate?.(request, context) : route.engine.call(request, context);
   // Its body runs where it is driven, so that is here: where what it calls and traces is known to be of this call.
   return run.plan.tool.mode === "stateful" && isStatefulRun(answer) ? driveGenerator(run, answer, context.signal) : answer;
@@ -267,7 +267,7 @@ function notStarted(run: AdmittedCall, error: ToolError): ToolError {
   return error;
 }
 
-function tooLate(run: AdmittedCall): ToolError {
+function tooLateToStart(run: AdmittedCall): ToolError {
   const started = run.attempts === 0 ? "was not started" : "was not tried again";
   return new ToolError("timeout", `${run.toolName} ${started}: the call's deadline of ${run.plan.settings.deadlineMs} ms had passed.`, {
     retryable: false,

@@ -7,12 +7,12 @@ import { onAbort, waitFor } from "../policy/deadline.ts";
 import type { Turn } from "../session/turn.ts";
 import { dropWritten } from "./announce-write.ts";
 import { startOf } from "./call-start.ts";
-import { CallRun, type AdmittedCall, type CallParts } from "./call-run.ts";
+import { CallRun, type AdmittedCall, type Answer, type CallParts } from "./call-run.ts";
 import type { CallOptions } from "./call-options.ts";
 import { finishCall } from "./finish-call.ts";
 import { LoopBreaks } from "./loop-breaks.ts";
-import { nestedIn, settle } from "./nested-calls.ts";
-import { admitCall, beginCall, executeCall, type Answer } from "./pipeline.ts";
+import { nestedIn, settle } from "./call-tree.ts";
+import { admitCall, beginCall, executeCall } from "./pipeline.ts";
 import { isSequential } from "./route.ts";
 import { ToolExecutionError } from "./tool-execution-error.ts";
 import { turnEnded } from "./turn-rules.ts";
@@ -282,7 +282,7 @@ function cancelAll(runs: readonly CallRun[], reason: string): void {
 
 function recordRollback(runs: readonly CallRun[]): void {
   const [first] = runs;
-  if (first === undefined || !first.noticed) return;
+  if (first === undefined || !first.hasObservers) return;
   const { session } = first.turn;
   const event = {
     type: "batch-rollback",

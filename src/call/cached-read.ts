@@ -30,7 +30,7 @@ export function lookUp(run: AdmittedCall): Found | Promise<Found> {
   if (answer !== undefined) return take(run, answer);
   const flight = read.partition.flights.get(read.key);
   if (flight !== undefined && flight !== read.flight && (flight.isSettling || (!read.alone && mayFollow(run, flight))))
-    return follow(run, read, flight);
+    return joinFlight(run, read, flight);
   if (flight === undefined) {
     read.flight = new Flight(run);
     read.partition.flights.set(read.key, read.flight);
@@ -172,8 +172,8 @@ function holds({ ticket, slots, jobSlot, result }: CallRun): boolean {
   return ticket !== undefined || slots !== undefined || jobSlot !== undefined || result !== undefined;
 }
 
-async function follow(run: AdmittedCall, read: CachedRead, flight: Flight<CachedAnswer>): Promise<Found> {
-  const waited = await waitFor(run, flight.whenEnded(), { endsAt: run.deadlineAt, late: () => tooLate(run, "an equal call") });
+async function joinFlight(run: AdmittedCall, read: CachedRead, flight: Flight<CachedAnswer>): Promise<Found> {
+  const waited = await waitFor(run, flight.whenEnded(), { endsAt: run.deadlineAt, late: () => waitedTooLong(run, "an equal call") });
   if ("ended" in waited) return waited.ended;
   if ("value" in waited && waited.value !== undefined) return take(run, waited.value);
   read.alone = true;
@@ -199,12 +199,12 @@ async function lookInStore(run: AdmittedCall, read: CachedRead, stored: StoredRe
 }
 
 async function fromStore<T>(run: AdmittedCall, asked: Promise<T>): Promise<T | undefined | ToolError> {
-  const waited = await waitFor(run, asked, { endsAt: run.deadlineAt, late: () => tooLate(run, "the store") });
+  const waited = await waitFor(run, asked, { endsAt: run.deadlineAt, late: () => waitedTooLong(run, "the store") });
   if ("ended" in waited) return waited.ended;
   return "value" in waited ? waited.value : undefined;
 }
 
-function tooLate(run: AdmittedCall, awaited: string): ToolError {
+function waitedTooLong(run: AdmittedCall, awaited: string): ToolError {
   const { deadlineMs } = run.plan.settings;
   return new ToolError(
     "timeout",

@@ -3,7 +3,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { Hook, HookContext } from "../core/hook.ts";
 import { isPromiseLike, waitFor, type Interruptible } from "../policy/deadline.ts";
 import type { CallRun } from "./call-run.ts";
-import { withinRun } from "./nested-calls.ts";
+import { withinRun } from "./call-tree.ts";
 
 /** Longest time one hook may take. */
 const HOOK_TIMEOUT_MS = 10_000;

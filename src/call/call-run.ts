@@ -32,7 +32,7 @@ import { idempotencyKey } from "./idempotency-key.ts";
 import type { CallJob } from "./job.ts";
 import type { JobOutputBuffer } from "./job-output.ts";
 import type { JobTable } from "./job-table.ts";
-import type { ExecuteWithin } from "./nested-options.ts";
+import type { ExecuteWithin } from "./execute-within.ts";
 import type { CachedRead } from "./cache-plan.ts";
 import type { CallFaults, Faults } from "./faults.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
@@ -97,6 +97,9 @@ export interface CallParts {
   emit(event: RuntimeEvent): void;
 }
 
+/** The result of a call, without a promise where nothing has to be waited for. */
+export type Answer = ToolResult | Promise<ToolResult>;
+
 /** A call as a simulation of it went. */
 export interface SimulatedCall {
   readonly preview: ApprovalPreview;
@@ -137,7 +140,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   ticket: LockTicket | undefined;
   slots: readonly HeldSlot[] | undefined;
   declare jobSlot: HeldSlot | undefined;
-  /** The call whose handler made it, in whichever session, which lends it what it holds. */
+  /** The call whose handler made it, of any session, which lends it its locks and slots. `turn.madeIn` is of the same session only. */
   declare madeBy: CallRun | undefined;
   /** Its tool, where a rule of its turn has noted it. */
   declare enteredTurn: string | undefined;
@@ -199,8 +202,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   declare job: CallJob | undefined;
   /** The promise of the latest attempt whose handler was waited for. */
   awaited: { readonly promise: Promise<unknown>; readonly resolve: (answer: never) => void } | undefined;
-  /** Set once its caller waits for it and it may go on in the background: settles the promise that the caller waits for. */
-  caller: { readonly resolve: (answer: ToolResult) => void } | undefined;
+  /** The promise that its caller waits for; set while it may still continue in the background. */
+  pendingAnswer: { readonly resolve: (answer: ToolResult) => void } | undefined;
   /** Called when it has its result. */
   declare atEnd: (() => void) | undefined;
   /** Set for a call that had begun before a crash. */
@@ -229,13 +232,13 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     return this.plan === undefined ? this.call.name : this.plan.qualifiedName;
   }
 
-  /** Whether its events have listeners. */
-  get noticed(): boolean {
-    return this.parts.listening || this.kept;
+  /** Its events have listeners, or are in a log. */
+  get hasObservers(): boolean {
+    return this.parts.listening || this.isLogged;
   }
 
-  /** Its session's log has it. */
-  get kept(): boolean {
+  /** Its events are in the log of its session. */
+  get isLogged(): boolean {
     return this.turn.session.recorded && this.options.recordHistory;
   }
 
@@ -295,14 +298,14 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     return (this.#outputBuffer ??= this.parts.jobs.newOutput(this.turn.session.recorded && !this.turn.session.isEphemeral));
   }
 
-  /** Keeps the process alive until `letProcessEnd`: a caller waits for the result. */
-  keepProcess(): void {
+  /** Keeps the process alive until `releaseProcess`: a caller waits for the result. */
+  holdProcess(): void {
     if (this.#holdsProcess) return;
     this.#holdsProcess = true;
     this.clock.hold?.();
   }
 
-  letProcessEnd(): void {
+  releaseProcess(): void {
     if (!this.#holdsProcess) return;
     this.#holdsProcess = false;
     this.clock.release?.();
@@ -314,25 +317,25 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
 
   /** Passes an event to listeners and, by default, to the session's log. */
   record(event: SessionEvent): void {
-    this.keep(event);
+    this.logEvent(event);
     this.emit(event);
   }
 
   /** Passes an event to the session's log only. */
-  keep(event: SessionEvent): void {
-    if (this.kept) this.turn.session.record(Object.freeze(event));
+  logEvent(event: SessionEvent): void {
+    if (this.isLogged) this.turn.session.record(Object.freeze(event));
   }
 
   /** The log that its events are written to; undefined where no caller waits for that. */
   get written(): Pick<EventLog, "whenDurable"> | undefined {
     const { eventLog } = this.turn.session;
-    return this.kept && eventLog?.options.durability === "sync" ? eventLog : undefined;
+    return this.isLogged && eventLog?.options.durability === "sync" ? eventLog : undefined;
   }
 
   /** As `record`, of events that belong together: a store keeps all of them or none. */
   recordAll(events: readonly SessionEvent[]): void {
     for (const event of events) Object.freeze(event);
-    if (this.kept) this.turn.session.recordAll(events);
+    if (this.isLogged) this.turn.session.recordAll(events);
     for (const event of events) this.emit(event);
   }
 

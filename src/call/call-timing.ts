@@ -2,6 +2,7 @@
 import type { CallPhase } from "../core/call-phase.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { Clock } from "../core/ports.ts";
+import type { Mutable } from "../core/base/mutable.ts";
 
 /** Waits shorter than this are not reported. */
 export const REPORTED_WAIT_MS = 1;
@@ -13,11 +14,11 @@ interface TimedCall {
   /** When its latest attempt began. */
   readonly attemptAt: number;
   /** Whether its events have listeners, or are kept. */
-  readonly noticed: boolean;
+  readonly hasObservers: boolean;
   timing: CallTiming | undefined;
 }
 
-type Attempt = { -readonly [Key in keyof Extract<CallPhase, { phase: "attempt" }>]: Extract<CallPhase, { phase: "attempt" }>[Key] };
+type Attempt = Mutable<Extract<CallPhase, { phase: "attempt" }>>;
 
 /** The phases of one call so far, in order. */
 export class CallTiming {
@@ -56,24 +57,24 @@ export class CallTiming {
 
 /** Notes a wait that is over. */
 export function noteWait(run: TimedCall, phase: "approval" | "slot" | "backoff", since: number): void {
-  if (run.noticed && run.clock.now() - since >= REPORTED_WAIT_MS) timingOf(run).add({ phase, ...span(run, since) });
+  if (run.hasObservers && run.clock.now() - since >= REPORTED_WAIT_MS) timingOf(run).add({ phase, ...span(run, since) });
 }
 
 /** As `noteWait`, of a wait for locks. */
 export function noteLockWait(run: TimedCall, since: number, holders: readonly string[]): void {
-  if (run.noticed && run.clock.now() - since >= REPORTED_WAIT_MS) timingOf(run).add({ phase: "lock", ...span(run, since), holders });
+  if (run.hasObservers && run.clock.now() - since >= REPORTED_WAIT_MS) timingOf(run).add({ phase: "lock", ...span(run, since), holders });
 }
 
 /** Notes the end of an attempt; it may have been noted before. */
 export function noteAttempt(run: TimedCall, error?: ErrorCode): void {
-  if (!run.noticed) return;
+  if (!run.hasObservers) return;
   const attempt = timingOf(run).addAttempt(run);
   if (attempt !== undefined && error !== undefined) attempt.error = error;
 }
 
 /** Notes an attempt that was given up. The returned function is called when its handler has ended. */
 export function noteAbandoned(run: TimedCall, error: ErrorCode): ((lateMs: number) => void) | undefined {
-  if (!run.noticed) return undefined;
+  if (!run.hasObservers) return undefined;
   const timing = timingOf(run);
   const attempt = timing.addAttempt(run);
   if (attempt === undefined) return undefined;

@@ -9,8 +9,8 @@ import { hasAnswer, type ResultStatus, type ToolResult } from "../core/result.ts
 import { typeInWords } from "../core/base/wording.ts";
 import { liftData } from "../policy/lift-data.ts";
 import { copyContent } from "../session/copy-content.ts";
+import type { Mutable } from "../core/base/mutable.ts";
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Fields = Readonly<Record<string, unknown>>;
 
 const STATUSES: ReadonlySet<unknown> = new Set<ResultStatus>(["ok", "partial", "error", "cancelled", "skipped"]);

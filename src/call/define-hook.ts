@@ -4,9 +4,10 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { HOOK_PARTS, type Hook, type HookContext, type HookDecision } from "../core/hook.ts";
 import type { ToolResult } from "../core/result.ts";
-import { inputFitter } from "./input-fitter.ts";
+import { inputRepair } from "../registry/input-repair.ts";
 import type { DefinedTool, SchemaSource } from "../registry/define-tool.ts";
 import type { InferSent } from "../schema/infer-schema.ts";
+import type { Mutable } from "../core/base/mutable.ts";
 
 /** A call whose input fits the schema of its tool, before any transform. */
 export interface TypedCall<Input> extends ToolCall {
@@ -40,12 +41,12 @@ export function defineHook<Input extends SchemaSource>(options: ToolHook<Input>)
   if (options.beforeCall === undefined && options.afterCall === undefined)
     throw new ToolError("invalid_argument", `The hook ${JSON.stringify(options.name)} has neither beforeCall nor afterCall.`);
   const name = qualifiedName(toolset, tool.name);
-  const fit = inputFitter(tool) as (input: unknown) => InferSent<Input> | undefined; // the schema says so
-  const hook: { -readonly [Key in keyof Hook]: Hook[Key] } = settingsOf(options);
+  const repair = inputRepair(tool) as (input: unknown) => InferSent<Input> | undefined; // the schema says so
+  const hook: Mutable<Hook> = settingsOf(options);
   if (options.beforeCall !== undefined) {
     hook.beforeCall = (call, context) => {
       if (call.name !== name && call.name !== tool.name) return undefined;
-      const input = fit(call.input ?? {});
+      const input = repair(call.input ?? {});
       if (input === undefined) return { veto: `The input of ${name} does not fit its schema.` };
       return options.beforeCall?.({ ...call, input }, context);
     };

@@ -15,18 +15,19 @@ import { isVisible } from "../registry/visible-tool.ts";
 import { providerName } from "../wire/provider-name.ts";
 import { endRead } from "./cached-read.ts";
 import { callHook, hookContext } from "./call-hook.ts";
-import { NO_REPAIRS, NO_WARNINGS, type CallRun } from "./call-run.ts";
+import { NO_REPAIRS, NO_WARNINGS, type Answer, type CallRun } from "./call-run.ts";
 import type { ResultNotes } from "./call-options.ts";
 import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
 import type { CallJob } from "./job.ts";
-import { settle } from "./nested-calls.ts";
+import { settle } from "./call-tree.ts";
 import { keepPartFiles } from "./keep-artifacts.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
 import { deepFreeze } from "../core/base/frozen.ts";
+import type { Mutable } from "../core/base/mutable.ts";
 
 /** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
-export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): ToolResult | Promise<ToolResult> {
+export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): Answer {
   if (run.plan?.holdsNothing === false) release(run);
   const end =
     error !== undefined && run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : error;
@@ -34,7 +35,7 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
   if (run.read !== undefined) endRead(run, end);
   const partial = end === undefined ? undefined : partialOf(run, end);
   if (partial instanceof Promise) {
-    run.keepProcess();
+    run.holdProcess();
     return partial.then((kept) => finishWith(run, { end, status, partial: kept }));
   }
   return finishWith(run, { end, status, partial });
@@ -46,11 +47,11 @@ interface CallEnd {
   readonly partial: AnswerParts | undefined;
 }
 
-function finishWith(run: CallRun, { end, status, partial }: CallEnd): ToolResult | Promise<ToolResult> {
+function finishWith(run: CallRun, { end, status, partial }: CallEnd): Answer {
   const result = buildResult(run, end ?? run.partial, status ?? statusOf(run, end));
   if (partial !== undefined) takePartial(result, partial);
   if (run.parts.afterHooks.length === 0 || run.plan === undefined) return recordResult(run, result);
-  run.keepProcess();
+  run.holdProcess();
   return showHooks(run, result).then((shown) => recordResult(run, shown));
 }
 
@@ -85,8 +86,6 @@ function fidelityOf({ plan }: CallRun, { origin, status }: ToolResult): Fidelity
   if (origin === "stub") return "scripted";
   return status === "ok" && plan?.outputValidator !== undefined ? "schema-valid" : "unchecked";
 }
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 function buildResult(run: CallRun, error: ToolError | undefined, status: ResultStatus): Mutable<ToolResult> {
   const result: Mutable<ToolResult> = {
@@ -201,15 +200,15 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   run.parts.running.remove(run);
   if (run.turn.madeIn !== undefined && run.turn.isSingleCall) settle(run.turn, [run]);
   if (run.turn.keepsAnswers && run.turn.isSingleCall) run.parts.cache.forget(run.turn);
-  run.letProcessEnd();
+  run.releaseProcess();
   run.parts.counters.calls++;
   if (result.status === "ok") run.parts.counters.succeeded++;
   run.parts.counters.repairs += run.repairs.length;
   const isWrittenDown = run.route?.source === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);
-  if (run.noticed || isWrittenDown) {
+  if (run.hasObservers || isWrittenDown) {
     const end = endOf(run, result);
     if (run.job !== undefined) endJob(run, run.job, end);
-    else if (run.noticed) run.record(end);
+    else if (run.hasObservers) run.record(end);
     if (isWrittenDown) writeDown(run, end);
   } else if (run.job !== undefined) endJob(run, run.job, endOf(run, result));
   if (run.atEnd !== undefined) run.atEnd();
@@ -293,7 +292,7 @@ const ASK_FOR_LESS = "ask for less at a time";
 /** In memory for as long as there is room, and where a store has the session, in its log for good. */
 function keepWhole(run: CallRun, { output, content }: Shown): string {
   const { session } = run.turn;
-  if (run.kept && session.eventLog !== undefined) {
+  if (run.isLogged && session.eventLog !== undefined) {
     const whole = { ...(output === undefined ? {} : { output }), ...(content === undefined ? {} : { content }) };
     const event = Object.freeze({ ...run.eventBase, type: "output-keep", ...whole } as const);
     session.recordOutput(event);

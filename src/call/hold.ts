@@ -6,7 +6,7 @@ import { waitFor } from "../policy/deadline.ts";
 import { addLease, borrowLocks, lenderOfSlot } from "./borrow.ts";
 import { lockKeysOf, type AdmittedCall, type CallRun } from "./call-run.ts";
 import { noteLockWait, noteWait, REPORTED_WAIT_MS } from "./call-timing.ts";
-import { waitsForItself } from "./endless-wait.ts";
+import { wouldDeadlock } from "./deadlock.ts";
 import { tryTake, waitForSlot, type HeldSlot, type LentSlot } from "./lent-hold.ts";
 
 /** Takes the call's place in line for its locks: in call order, whatever it still has to wait for. `release` gives it back. */
@@ -70,11 +70,11 @@ export function release(run: CallRun): void {
 
 async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<ToolError | undefined> {
   const since = run.clock.now();
-  let waitedFor = run.noticed ? ticket.waitingFor() : [];
+  let waitedFor = run.hasObservers ? ticket.waitingFor() : [];
   warnUndeclared(run, ticket);
-  if (waitsForItself(run)) {
+  if (wouldDeadlock(run)) {
     release(run);
-    return neverEnds(run);
+    return deadlock(run);
   }
   noteNestedWait(run);
   const waited = await waitFor(run, ticket.whenGranted(), { endsAt: run.deadlineAt, late: () => busy(run, ticket) });
@@ -87,7 +87,7 @@ async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<Tool
   }
   if (!ticket.granted) {
     release(run);
-    return neverEnds(run);
+    return deadlock(run);
   }
   reportWait(run, since, "lock", waitedFor);
   return undefined;
@@ -144,7 +144,7 @@ async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
 
 async function awaitSlot(run: AdmittedCall, lender: LentSlot | undefined, limit: SlotLimit): Promise<HeldSlot | ToolError> {
   run.awaitedSlot = lender ?? limit;
-  if (waitsForItself(run)) return neverEnds(run);
+  if (wouldDeadlock(run)) return deadlock(run);
   const awaited = waitForSlot(lender, limit, run.turn.session.id);
   noteNestedWait(run);
   const waited = await waitFor(run, awaited.whenTaken(), { endsAt: run.deadlineAt, late: () => noSlot(run) });
@@ -160,7 +160,7 @@ function noteNestedWait(run: AdmittedCall): void {
   if (run.madeBy !== undefined) run.parts.nestedWaits.add(run);
 }
 
-function neverEnds(run: AdmittedCall): ToolError {
+function deadlock(run: AdmittedCall): ToolError {
   return new ToolError("resource_busy", `${run.toolName} was not started: it would wait for calls that wait for the call it was made in.`, {
     retryable: false,
     outcome: "not_started",

@@ -140,21 +140,6 @@ export class JobTable {
     return [...this.#running.values()].filter((job) => job.sessionId === sessionId);
   }
 
-  /** @throws ToolError `resource_busy` while a job of the branch runs */
-  checkNoneIn(branchId: string): void {
-    const [job] = this.runningIn(branchId);
-    if (job === undefined) return;
-    const { id, toolName } = job.status;
-    throw new ToolError(
-      "resource_busy",
-      `The branch ${JSON.stringify(branchId)} cannot be committed while its job ${id} (${toolName}) runs.`,
-      {
-        retryable: true,
-        hint: "Wait for its jobs to end, or cancel them.",
-      },
-    );
-  }
-
   /** Cancels those of a session, and resolves when they have ended. */
   async cancelIn(sessionId: string, reason: string): Promise<void> {
     const jobs = this.runningIn(sessionId);

@@ -24,15 +24,15 @@ export interface JobCall {
   readonly eventBase: { readonly callId: string; readonly sessionId: string; readonly turnId: string; readonly at: number };
   record(event: SessionEvent): void;
   /** Records an event of which listeners know already. */
-  keep(event: SessionEvent): void;
+  logEvent(event: SessionEvent): void;
   emit(event: SessionEvent): void;
   /** The log that its end is written to; undefined where no caller waits for that. */
   readonly written: Written | undefined;
   /** Has what it wrote before it was a job, too. */
   readonly outputBuffer: JobOutputBuffer;
   cancel(reason: string): void;
-  keepProcess(): void;
-  letProcessEnd(): void;
+  holdProcess(): void;
+  releaseProcess(): void;
 }
 
 /** The log that the end of a job is written to. */
@@ -156,7 +156,7 @@ export class CallJob {
     if (this.#asking !== resolve) return promise; // a listener answered it, or ended the attempt
     this.#endWaits(true);
     this.#onAsk();
-    if (this.#asking === resolve) this.#call?.letProcessEnd(); // there may never be an answer
+    if (this.#asking === resolve) this.#call?.releaseProcess(); // there may never be an answer
     return promise;
   }
 
@@ -202,7 +202,7 @@ export class CallJob {
     this.#asking = undefined;
     this.#question = undefined;
     this.#state = "running";
-    this.#call?.keepProcess();
+    this.#call?.holdProcess();
   }
 
   /** Its call has its result. Returns the event that says so, which belongs right behind that of the call; undefined when it had ended. */
@@ -242,7 +242,7 @@ export class CallJob {
     const { text, from } = this.#output.read({ maxChars: MAX_RECORDED_CHARS });
     const length = Math.min(text.length, MAX_RECORDED_CHARS - from);
     if (this.#call !== undefined && length > 0)
-      this.#call.keep(outputEvent(this.#call, { text: detachedText(text.slice(0, length)), position: from }));
+      this.#call.logEvent(outputEvent(this.#call, { text: detachedText(text.slice(0, length)), position: from }));
   }
 
   get isAsking(): boolean {

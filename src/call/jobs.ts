@@ -10,7 +10,7 @@ import { checkSentBy, type SentBy } from "../core/sent-by.ts";
 import { onAbort } from "../policy/deadline.ts";
 import type { CallParts } from "./call-run.ts";
 import type { CallJob } from "./job.ts";
-import { isWithin } from "./nested-calls.ts";
+import { isWithin } from "./call-tree.ts";
 import { promote } from "./run-in-background.ts";
 
 /** Which job of a store is meant: its session tells apart jobs whose ids are the same. */

@@ -2,7 +2,7 @@
 import type { LockRequest, LockTicket, Locks } from "../core/locks.ts";
 import type { SlotLimit, SlotWaiter } from "../core/slots.ts";
 import { Limit } from "../policy/limit.ts";
-import { ResourceLocks } from "./resource-locks.ts";
+import { ResourceLocks } from "../policy/resource-locks.ts";
 
 /** A slot that is given back once. */
 export interface HeldSlot {

@@ -126,7 +126,7 @@ class AbandonedHandler implements LateEnd {
  * its signal may have stopped halfway.
  */
 function recordEffect({ run, context }: AbandonedWrite): void {
-  if (context.tookSignal || run.effects.repeatable || run.route.rules.isPretended || !run.kept || run.turn.session.closed) return;
+  if (context.tookSignal || run.effects.repeatable || run.route.rules.isPretended || !run.isLogged || run.turn.session.closed) return;
   run.record({ ...run.eventBase, type: "outcome-resolve", toolName: run.toolName, outcome: "applied" });
 }
 

@@ -1,6 +1,5 @@
 /** One call from its arrival to its one result: the steps, in order. */
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
-import type { ToolResult } from "../core/result.ts";
 import type { Turn } from "../session/turn.ts";
 import { places } from "../session/turn-queue.ts";
 import { passGates, resolveLater, resolveTool, routeCall } from "./admit-call.ts";
@@ -8,17 +7,17 @@ import { approveWhole, coverAgain, isCovered } from "./approve-whole.ts";
 import { askApproval } from "./ask-approval.ts";
 import { attempt, hasFallbacks, retry, tryEach } from "./attempt.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
-import { CallRun, type AdmittedCall, type CallParts, type ResolvedCall } from "./call-run.ts";
+import { CallRun, type AdmittedCall, type Answer, type CallParts, type ResolvedCall } from "./call-run.ts";
 import type { CallOptions } from "./call-options.ts";
 import { startOf } from "./call-start.ts";
 import { approvalNeed } from "./composite.ts";
 import { finishCall } from "./finish-call.ts";
 import { fitCall } from "./fit-call.ts";
 import { release, takePlace } from "./hold.ts";
-import { callerOf, noteNested } from "./nested-calls.ts";
+import { callerOf, noteNested } from "./call-tree.ts";
 import { keepAnswerFiles } from "./keep-artifacts.ts";
 import { readCall } from "./read-call.ts";
-import { goesOnElsewhere } from "./attach-to-work.ts";
+import { continuesElsewhere } from "./attach-to-work.ts";
 import { reconcileCall } from "./reconcile-call.ts";
 import { rewriteCall } from "./rewrite-call.ts";
 import { countStart, runInBackground, startIsKept, whileDirect } from "./run-in-background.ts";
@@ -26,7 +25,6 @@ import { takeOutput } from "./take-output.ts";
 
 /** The outcome of a phase: the call, which continues, or the error that ends it. Throwing ends it too. */
 type Phase<Run> = Run | ToolError | Promise<Run | ToolError>;
-export type Answer = ToolResult | Promise<ToolResult>;
 
 /** Runs one call that nothing but itself can end: no signal, no batch to fail. Never throws or rejects. */
 export function runCall(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): Answer {
@@ -56,7 +54,7 @@ export function beginCall(parts: CallParts, turn: Turn, raw: unknown, options: B
   if (places.haveBegun) run.madeBy = callerOf(turn);
   const { madeIn } = turn;
   if (madeIn !== undefined || turn.joins !== undefined) noteNested(run);
-  if (options.isSubmitted !== true && run.noticed) run.record(startOf(run, options.inRound));
+  if (options.isSubmitted !== true && run.hasObservers) run.record(startOf(run, options.inRound));
   if (madeIn?.takenBack !== undefined) run.takeBack(madeIn.takenBack);
   return run;
 }
@@ -151,7 +149,7 @@ function runAttempts(run: CallRun, came: AdmittedCall | ToolError): Answer {
   try {
     if (hasFallbacks(begun)) return follow(begun, tryEach(begun), takeAnswer);
     const answer = attempt(begun, attemptEnded);
-    if (answer instanceof Promise) run.keepProcess(); // while it is waited for, the process stays alive
+    if (answer instanceof Promise) run.holdProcess(); // while it is waited for, the process stays alive
     return answer;
   } catch (thrown: unknown) {
     return takeAnswer(run, stepFailed(run, thrown));
@@ -187,7 +185,7 @@ function checkGates(run: ResolvedCall): Phase<ResolvedCall> {
 }
 
 function reconcile(run: AdmittedCall): Phase<AdmittedCall> {
-  return run.isInterrupted && !goesOnElsewhere(run) ? reconcileCall(run) : run;
+  return run.isInterrupted && !continuesElsewhere(run) ? reconcileCall(run) : run;
 }
 
 /** A person may have to allow a call that cannot be undone. */
@@ -240,7 +238,7 @@ function follow<Run extends CallRun, End>(run: CallRun, came: Phase<Run>, step: 
 type Step<Run, End> = (run: CallRun, came: Run | ToolError) => End | Promise<End>;
 
 function followLater<Run extends CallRun, End>(run: CallRun, coming: Promise<Run | ToolError>, step: Step<Run, End>): Promise<End> {
-  run.keepProcess(); // while it is waited for, the process stays alive
+  run.holdProcess(); // while it is waited for, the process stays alive
   return coming.then(
     (came) => step(run, came),
     (thrown: unknown) => step(run, stepFailed(run, thrown)),

@@ -25,11 +25,11 @@ async function recallLocked(run: AdmittedCall, refusal: ToolError): Promise<Tool
 
 function lookFirst(run: AdmittedCall): Found | Promise<Found> {
   const found = run.plan.caches ? lookUp(run) : undefined;
-  if (found === undefined) return takeSlots(run);
-  return found instanceof Promise ? found.then((end) => end ?? takeSlots(run)) : found;
+  if (found === undefined) return thenSlots(run);
+  return found instanceof Promise ? found.then((end) => end ?? thenSlots(run)) : found;
 }
 
-function takeSlots(run: AdmittedCall): Found | Promise<Found> {
+function thenSlots(run: AdmittedCall): Found | Promise<Found> {
   const waiting = acquireSlots(run);
   return waiting === undefined ? tellStore(run) : waiting.then((error) => error ?? lookAgain(run));
 }

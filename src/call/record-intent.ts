@@ -12,7 +12,7 @@ import { untilKept } from "./until-kept.ts";
 export function recordIntent(run: AdmittedCall): ToolError | undefined | Promise<ToolError | undefined> {
   const { session } = run.turn;
   const { eventLog } = session;
-  if (eventLog === undefined || run.attempts > 0 || !run.kept || run.effects.repeatable || !run.route.rules.isConsequential)
+  if (eventLog === undefined || run.attempts > 0 || !run.isLogged || run.effects.repeatable || !run.route.rules.isConsequential)
     return undefined;
   run.record({
     ...run.eventBase,
@@ -23,7 +23,7 @@ export function recordIntent(run: AdmittedCall): ToolError | undefined | Promise
   });
   if (session.broken !== undefined) return notStarted(run, session.broken);
   if (eventLog.options.durability === "async") return undefined;
-  return untilKept(run, { late: () => tooLate(run), failed: (error) => notStarted(run, error) });
+  return untilKept(run, { late: () => intentNotWritten(run), failed: (error) => notStarted(run, error) });
 }
 
 function notStarted(run: AdmittedCall, error: ToolError): ToolError {
@@ -35,7 +35,7 @@ function notStarted(run: AdmittedCall, error: ToolError): ToolError {
   });
 }
 
-function tooLate({ toolName }: AdmittedCall): ToolError {
+function intentNotWritten({ toolName }: AdmittedCall): ToolError {
   return new ToolError("timeout", `${toolName} was not started: the store had not written its intent before the call's deadline.`, {
     retryable: false,
     outcome: "not_started",

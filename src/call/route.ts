@@ -31,7 +31,7 @@ export interface RouteRules {
   readonly sharesParent: boolean;
 }
 
-type RouteKind = "tool" | "double" | "played" | "simulate" | "standIn" | "cache";
+type RouteKind = "tool" | "double" | "played" | "simulate" | "standIn" | "cache" | "cacheOfDouble";
 
 const TOOL: RouteRules = {
   locks: "everybody",
@@ -44,6 +44,8 @@ const TOOL: RouteRules = {
   sharesParent: true,
 };
 
+const CACHE: RouteRules = { ...TOOL, isConsequential: false, isTool: false, isPretended: true, onlyKept: true };
+
 /** Each row says how it differs from the tool itself. */
 const RULES: Readonly<Record<RouteKind, RouteRules>> = Object.freeze({
   tool: TOOL,
@@ -55,7 +57,9 @@ const RULES: Readonly<Record<RouteKind, RouteRules>> = Object.freeze({
   simulate: { ...TOOL, locks: "nobody", isConsequential: false, isTool: false, isPretended: true, caches: false, asksSimulate: true },
   /** An engine with its toolset. */
   standIn: { ...TOOL, locks: "nobody", isConsequential: false, isTool: false, isPretended: true, caches: false, sharesParent: false },
-  cache: { ...TOOL, isConsequential: false, isTool: false, isPretended: true, onlyKept: true },
+  cache: CACHE,
+  /** As `cache`, where the engine of the toolset is not live: equal calls do not share an answer. */
+  cacheOfDouble: { ...CACHE, caches: false },
 });
 
 /** The engine that answers a call, with its rules. */
@@ -139,8 +143,8 @@ export function isSequential(first: Route | undefined): boolean {
 function chain(answerers: readonly Answerer[], own: Engine): Route | undefined {
   let next: Route | undefined;
   for (const { source, engine } of answerers.toReversed()) {
-    const rules = source === "cache" ? { ...RULES.cache, caches: isToolItself(own) } : RULES.standIn;
-    next = { ...routeTo(engine ?? own, rules), source, ...(next === undefined ? {} : { next }) };
+    const kind = source !== "cache" ? "standIn" : isToolItself(own) ? "cache" : "cacheOfDouble";
+    next = { ...routeTo(engine ?? own, RULES[kind]), source, ...(next === undefined ? {} : { next }) };
   }
   return next;
 }

@@ -5,16 +5,15 @@ import type { JobStatus } from "../core/job-status.ts";
 import type { ToolResult } from "../core/result.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { withinCall } from "../session/turn-queue.ts";
-import { isAdmitted, type AdmittedCall, type CallRun } from "./call-run.ts";
+import { isAdmitted, type AdmittedCall, type Answer, type CallRun } from "./call-run.ts";
 import type { EarlierCalls, ResumedCall } from "./earlier-calls.ts";
 import { lenderOfJobSlot } from "./borrow.ts";
-import { isPartOf } from "./nested-calls.ts";
+import { isPartOf } from "./call-tree.ts";
 import { finishCall } from "./finish-call.ts";
 import type { CallJob } from "./job.ts";
 import { tryTake, waitForSlot, type AwaitedSlot, type HeldSlot } from "./lent-hold.ts";
 import { untilKept } from "./until-kept.ts";
 
-type Answer = ToolResult | Promise<ToolResult>;
 /** Runs the call to its one result. Never throws or rejects. */
 type Work = (run: AdmittedCall) => Answer;
 
@@ -47,7 +46,7 @@ function beginJob(run: AdmittedCall): CallJob | ToolError {
 async function runJob(run: AdmittedCall, job: CallJob, work: Work): Promise<void> {
   const waits = run.jobSlot === undefined;
   if (waits) {
-    run.keepProcess();
+    run.holdProcess();
     const refused = await waitForPlace(run);
     if (refused !== undefined) {
       await run.resumed?.calls?.end(refused.message);
@@ -159,15 +158,15 @@ export function whileDirect(run: AdmittedCall, answer: Promise<ToolResult>): Pro
   const { promoteAfterMs } = run.plan.settings;
   if (promoteAfterMs > 0) run.atEnd = run.clock.timer(() => void promote(run), promoteAfterMs);
   if (run.awaited?.promise !== answer) return waitAside(run, answer);
-  run.caller = run.awaited as PromiseWithResolvers<ToolResult>; // it is the promise that was just compared
+  run.pendingAnswer = run.awaited as PromiseWithResolvers<ToolResult>; // it is the promise that was just compared
   return answer;
 }
 
 function waitAside(run: AdmittedCall, answer: Promise<ToolResult>): Promise<ToolResult> {
-  const caller = Promise.withResolvers<ToolResult>();
-  run.caller = caller;
-  void answer.then(caller.resolve, caller.reject);
-  return caller.promise;
+  const pending = Promise.withResolvers<ToolResult>();
+  run.pendingAnswer = pending;
+  void answer.then(pending.resolve, pending.reject);
+  return pending.promise;
 }
 
 /** Gives back its slot and its place, which a call took when it was promoted. */
@@ -179,14 +178,14 @@ function leavePlace(run: AdmittedCall): void {
 
 /** Moves a call that runs to the background; false for one that has ended, is one already, or that cannot be waited for. */
 export function promote(run: CallRun): boolean {
-  const { caller, parts } = run;
-  if (caller === undefined || run.result !== undefined || run.cancelled !== undefined || !isAdmitted(run)) return false;
+  const { pendingAnswer, parts } = run;
+  if (pendingAnswer === undefined || run.result !== undefined || run.cancelled !== undefined || !isAdmitted(run)) return false;
   const slot = tryTake(lenderOfJobSlot(run), parts.jobs.slots);
   if (slot === undefined) return false; // too many run: it stays where it is
   run.jobSlot = slot;
   const job = parts.jobs.adopt(run, { mode: "background", notify: run.plan.tool.notify ?? true });
   run.job = job;
-  run.caller = undefined;
+  run.pendingAnswer = undefined;
   run.atEnd?.(); // the timer that would promote it
   run.atEnd = () => queueMicrotask(() => leavePlace(run));
   run.beside = run.turn.session.turns.beside(run.turn, run.turn.running, (call) => isPartOf(call, run));
@@ -194,7 +193,7 @@ export function promote(run: CallRun): boolean {
   recordStart(run, job, false);
   job.recordEarlier();
   if (!run.plan.hasOwnTimeout) run.wait?.endAt(run.deadlineAt);
-  caller.resolve(pendingOf(run, job));
+  pendingAnswer.resolve(pendingOf(run, job));
   return true;
 }
 

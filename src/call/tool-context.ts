@@ -13,7 +13,8 @@ import type { Registry } from "../registry/registry.ts";
 import type { Session } from "../session/session.ts";
 import { askQuestion } from "./ask-question.ts";
 import type { AdmittedCall } from "./call-run.ts";
-import { beginDeeper, nestedCalls } from "./composite.ts";
+import { beginDeeper } from "./composite.ts";
+import { contextExecute } from "./context-execute.ts";
 import { Jobs } from "./jobs.ts";
 import { isSequential } from "./route.ts";
 import { isShown } from "./shown-results.ts";
@@ -190,7 +191,7 @@ export class AttemptContext implements ToolContext {
 
   /** As `progress`, it may be taken out of the context. */
   get execute(): CallTools {
-    return (this.#execute ??= nestedCalls(this.#run, this));
+    return (this.#execute ??= contextExecute(this.#run, this));
   }
 
   get isOver(): boolean {

@@ -1,5 +1,5 @@
 /** The tool `info`, for commands in which models read about tools. */
-import { MANUAL_TOOLSET } from "../call/manual-reading.ts";
+import { DOCUMENTATION_TOOLSET } from "../call/documentation-gate.ts";
 import { readDocumentation } from "../config/documentation-config.ts";
 import type { HaftConfig } from "../config/haft-config.ts";
 import type { Registry } from "../registry/registry.ts";
@@ -12,7 +12,7 @@ import { infoToolset } from "../toolsets/info.ts";
  */
 export async function addManual(registry: Registry, { documentation }: HaftConfig): Promise<void> {
   const tools = registry.list();
-  if (tools.some(({ toolset }) => toolset.name === MANUAL_TOOLSET)) return;
+  if (tools.some(({ toolset }) => toolset.name === DOCUMENTATION_TOOLSET)) return;
   const overrides = await readDocumentation(documentation);
   const hasMore = tools.some(({ tool }) => (tool.documentation ?? "") !== "" || tool.requiresReading === true);
   if (hasMore || overrides.size > 0) registry.addToolset(infoToolset({ overrides }));

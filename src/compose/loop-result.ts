@@ -4,6 +4,7 @@ import type { TokenUsage } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { PendingCall } from "./pending-calls.ts";
 import type { StopReason } from "./stop-reason.ts";
+import type { Mutable } from "../core/base/mutable.ts";
 
 /** The result of a run. Calls that were made stay made, and in the session, whatever the reason. */
 export interface LoopResult<Output = unknown> {
@@ -30,7 +31,7 @@ export const NO_USAGE: TokenUsage = Object.freeze({ inputTokens: 0, outputTokens
 const PARTS = ["cachedInputTokens", "cacheWriteTokens", "reasoningTokens"] as const;
 
 export function addUsage(one: TokenUsage, other: TokenUsage): TokenUsage {
-  const sum: { -readonly [Key in keyof TokenUsage]: TokenUsage[Key] } = {
+  const sum: Mutable<TokenUsage> = {
     inputTokens: one.inputTokens + other.inputTokens,
     outputTokens: one.outputTokens + other.outputTokens,
   };

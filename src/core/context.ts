@@ -31,7 +31,12 @@ export interface ToolContext {
   readonly resolvePath: (path: string) => string;
   /** The variables that the session and the tool have for programs that it starts; those of the process are not among them. */
   readonly environment: Readonly<Record<string, string>>;
+  /**
+   * Of the session that the call belongs to; of a branch, that of the session it comes from where the engine keeps its state elsewhere.
+   * Each `execute` of a runtime itself has a session of its own, of which nothing is kept.
+   */
   readonly sessionId: string;
+  /** The same for all calls of one turn; those that a handler makes are a turn of their own. */
   readonly turnId: string;
   /** Which attempt this is; the first is 1. */
   readonly attempt: number;
@@ -98,7 +103,8 @@ export interface ToolContext {
   readonly progress: (update: ProgressUpdate) => void;
   /**
    * Writes what the call has to show while it runs, such as the lines of a build: kept for a background job, where it can be read by
-   * position, and passed to listeners. Bytes are UTF-8. Ignored after the call has ended.
+   * position, and passed to listeners. Bytes are UTF-8; a character may be split over several writes, and is left out where its end is
+   * never written. Ignored after the call has ended.
    */
   readonly output: (text: string | Uint8Array) => void;
   /**
@@ -106,6 +112,7 @@ export interface ToolContext {
    * other values are left out. Ignored after the call has ended.
    */
   readonly partial: (output: unknown) => void;
+  /** Writes a debug line to the log of the runtime, with the id of the call and the name of the tool. */
   readonly log: (message: string, fields?: LogFields) => void;
 }
 

@@ -29,7 +29,7 @@ export type LeaseAnswer =
       readonly granted: false;
       /** The calls in its way, the first in line first. */
       readonly waitsFor: readonly string[];
-      /** It would wait for calls that wait for the call it was made in: it has left the line. */
+      /** A deadlock: it would wait for calls that wait for the call it was made in, and has left the line. */
       readonly isCircle: boolean;
     };
 

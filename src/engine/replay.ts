@@ -18,6 +18,7 @@ import type { Toolset } from "../core/toolset.ts";
 import { differences, leavesOf } from "./compare-input.ts";
 import { ToolAnswers, recordedCalls, type AnswerGroup, type RecordedCall } from "./recorded-calls.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import type { Mutable } from "../core/base/mutable.ts";
 
 /** Which recorded call answers which. */
 export interface ReplayOptions {
@@ -235,8 +236,6 @@ function describeTools(counts: ReadonlyMap<string, number> = new Map(), known: R
       maxResultBytes: 0,
     }));
 }
-
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** The definition alone: nothing of it reaches the world, and what was parsed when it was recorded is not parsed again. */
 function withoutHandler(tool: Tool): Tool {

@@ -1,6 +1,5 @@
 /** One tool as the runtime knows it: in its toolset, with its settings, and checked when it is first used. */
 import { qualifiedName } from "../core/call.ts";
-import { declaresNoWrites } from "../core/effects.ts";
 import { ToolError, hintsOf } from "../core/error.ts";
 import type { CallSettings, JsonSchema, Tool, ToolCategory } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
@@ -12,6 +11,7 @@ import type { ValidationResult } from "../schema/validation-result.ts";
 import { inheritSettings } from "../core/call-settings.ts";
 import { checkTakesObjects } from "./object-input.ts";
 import { checkInput } from "./check-input.ts";
+import { repairsOf } from "./input-repair.ts";
 
 type Checked =
   | { readonly quarantine: undefined; readonly input: Validator; readonly output: Validator | undefined }
@@ -101,9 +101,7 @@ export class RegisteredTool {
 
   /** Which repairs its inputs may have: a tool that declares no writes loses forbidden keys, and is guessed at. */
   get repairs(): RepairOptions {
-    const allowGuesses = declaresNoWrites(this.tool.effects);
-    const { unknownKeys } = this.tool;
-    return { dropUnknownKeys: unknownKeys === undefined ? allowGuesses : unknownKeys === "drop", allowGuesses };
+    return repairsOf(this.tool);
   }
 
   /**

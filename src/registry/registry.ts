@@ -47,6 +47,7 @@ export class Registry implements Iterable<RegisteredTool> {
   #listed: readonly RegisteredTool[] | undefined = undefined;
   #index: TextIndex | undefined = undefined;
 
+  /** @throws ToolError `invalid_argument` for unknown options, and for settings or rules that are not valid */
   constructor(options: RegistryOptions = {}) {
     checkRegistryOptions(options);
     this.#settings = inheritSettings(options.defaults ?? {}, DEFAULT_CALL_SETTINGS);
@@ -196,6 +197,7 @@ export class Registry implements Iterable<RegisteredTool> {
     return true;
   }
 
+  /** Whether there is a tool of this name, those included that are denied, disabled or blocked. */
   has(name: string): boolean {
     return this.#names.find(name) !== undefined;
   }

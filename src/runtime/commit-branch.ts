@@ -2,6 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import type { JobTable } from "../call/job-table.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 
 interface CommitParts {
@@ -16,7 +17,7 @@ interface CommitParts {
  *
  * Nothing happens when it cannot be done: the parent is then as it was, and so is the branch.
  *
- * @throws ToolError `conflict`, `invalid_argument`; by rejecting
+ * @throws ToolError `conflict`, `invalid_argument`, `resource_busy` while a job of the branch runs; by rejecting
  */
 export async function commitBranch(
   branch: RuntimeSession,
@@ -25,8 +26,8 @@ export async function commitBranch(
 ): Promise<void> {
   if (branch.committed) throw committedBefore(branch);
   const parts = partsOf(parent);
-  parts.jobs.checkNoneIn(branch.id);
-  if (branch.turns.isInside || parent.turns.isInside) throw goesOn(branch);
+  checkNoJobs(parts.jobs, branch);
+  if (branch.turns.isInside || parent.turns.isInside) throw stillRuns(branch);
   if (branch.ready !== undefined) await branch.ready; // calls that wait for it come first
   while (branch.turns.busy) await branch.turns.run(() => {});
   const { length, state } = branch.head;
@@ -34,9 +35,9 @@ export async function commitBranch(
   for await (const event of eventsFrom(branch.baseLength)) if (event.type !== "session-start") events.push(event);
   await parent.ready;
   await parent.turns.run(() => {
-    const refusal = branch.length === length ? whyNot(branch, parent) : goesOn(branch);
+    const refusal = branch.length === length ? whyNot(branch, parent) : stillRuns(branch);
     if (refusal !== undefined) throw refusal;
-    parts.jobs.checkNoneIn(branch.id); // some may have begun while this waited
+    checkNoJobs(parts.jobs, branch); // some may have begun while this waited
     const at = parts.ports.clock.wallTime();
     const commit = { type: "branch-commit", sessionId: parent.id, at, branchId: branch.id, events: events.length } as const;
     const all = [Object.freeze(commit), ...events];
@@ -67,11 +68,22 @@ function storeOutputs(parent: RuntimeSession, events: readonly SessionEvent[]): 
   }
 }
 
+function checkNoJobs(jobs: JobTable, branch: RuntimeSession): void {
+  const [job] = jobs.runningIn(branch.id);
+  if (job === undefined) return;
+  const { id, toolName } = job.status;
+  throw new ToolError(
+    "resource_busy",
+    `The branch ${JSON.stringify(branch.id)} cannot be committed while its job ${id} (${toolName}) runs.`,
+    { retryable: true, hint: "Wait for its jobs to end, or cancel them." },
+  );
+}
+
 function committedBefore(branch: RuntimeSession): ToolError {
   return new ToolError("invalid_argument", `The branch ${JSON.stringify(branch.id)} was committed before.`);
 }
 
-function goesOn(branch: RuntimeSession): ToolError {
+function stillRuns(branch: RuntimeSession): ToolError {
   return new ToolError("conflict", `The branch ${JSON.stringify(branch.id)} cannot be committed while its calls run.`, {
     hint: "Commit it when they have ended.",
   });

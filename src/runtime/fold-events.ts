@@ -14,6 +14,13 @@ import { place, type SessionHead, type StateMap } from "../session/session.ts";
 import { noticeSubmission, type Submitted } from "./submissions.ts";
 import type { StateChange } from "../session/turn.ts";
 
+/** The call as it may have been dispatched. */
+interface Intent {
+  readonly idempotencyKey: string;
+  /** The tool and the input as hooks left them. */
+  readonly call: { readonly name: string; readonly input: JsonObject };
+}
+
 /** A call that had begun and not ended. */
 export interface OpenCall {
   readonly callId: string;
@@ -23,10 +30,8 @@ export interface OpenCall {
   readonly call: ToolCall;
   /** The model's message that it belongs to did not end, or was voided. */
   wasNeverWhole: boolean;
-  /** The key under which it may have been dispatched; undefined when it says nothing of that. */
-  intent: string | undefined;
-  /** The tool and the input that it may have been dispatched with: as hooks left them. */
-  intendedCall: { readonly name: string; readonly input: JsonObject } | undefined;
+  /** Set where it may have been dispatched. */
+  intent: Intent | undefined;
   readonly answerFrom: readonly AnswerSource[] | undefined;
   /** Its input was to be made by its caller. */
   readonly isRewritten: boolean;
@@ -222,7 +227,6 @@ export class SessionFold {
       call,
       wasNeverWhole: isUnsettled || (parentCallId !== undefined && this.#log.wasTakenBack(parentCallId)),
       intent: undefined,
-      intendedCall: undefined,
       answerFrom,
       isRewritten: rewritten === true,
       background,
@@ -288,10 +292,9 @@ export class SessionFold {
   #noteWork(event: SessionEvent & { readonly type: "call-intent" | "job-run" | "call-remote" }): void {
     const open = this.#open.get(event.callId);
     if (open === undefined) return;
-    if (event.type === "call-intent") {
-      open.intent = event.idempotencyKey;
-      open.intendedCall = { name: event.toolName, input: event.input };
-    } else if (event.type === "call-remote") open.remoteId = event.remoteId;
+    if (event.type === "call-intent")
+      open.intent = { idempotencyKey: event.idempotencyKey, call: { name: event.toolName, input: event.input } };
+    else if (event.type === "call-remote") open.remoteId = event.remoteId;
     else if (open.job !== undefined) open.job = { ...open.job, starts: event.starts };
   }
 

@@ -1,6 +1,6 @@
 /** The slots of a runtime, and the leases that the calls of its shared toolsets take in its store. */
-import { LeaseLocks } from "../call/lease-locks.ts";
-import { LeaseSlots } from "../call/lease-slots.ts";
+import { LeaseLocks } from "../policy/lease-locks.ts";
+import { LeaseSlots } from "../policy/lease-slots.ts";
 import { ToolError } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Slots } from "../core/slots.ts";

@@ -243,10 +243,10 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
     ...(open.hasMadeCalls ? { approved: true } : {}),
   };
-  const { callId, intent, intendedCall, job, remoteId } = open;
-  const call = intendedCall === undefined ? (flag?.call ?? open.call) : { ...open.call, ...intendedCall };
-  const run = new CallRun(partsOf(session), turn, callOptions, call, { callId, idempotencyKey: intent });
-  run.resumed = { isDecided: intendedCall !== undefined, job, calls: undefined, remoteId, repeatChanges: () => options.repeatChanges() };
+  const { callId, intent, job, remoteId } = open;
+  const call = intent === undefined ? (flag?.call ?? open.call) : { ...open.call, ...intent.call };
+  const run = new CallRun(partsOf(session), turn, callOptions, call, { callId, idempotencyKey: intent?.idempotencyKey });
+  run.resumed = { isDecided: intent !== undefined, job, calls: undefined, remoteId, repeatChanges: () => options.repeatChanges() };
   if (job !== undefined) run.job = run.parts.jobs.adopt(run, job); // whatever becomes of it now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
   const wasReal = open.answerFrom?.every(isReal) ?? true;
@@ -268,7 +268,7 @@ function whyNotRun(
   if (!known.runsAgain) return neverRun(open);
   if (known.answerers instanceof ToolError) return known.answerers;
   if (open.isStrict && !wasDispatched(open)) return neverRun(open);
-  return open.isRewritten && open.intendedCall === undefined ? neverMade(open) : undefined;
+  return open.isRewritten && open.intent === undefined ? neverMade(open) : undefined;
 }
 
 /** Whether its batch is known to have been found sound: a call of a strict batch is run only then. */

@@ -16,9 +16,9 @@ import { approvalNeed } from "../call/composite.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import { keepMessageFiles } from "../call/keep-artifacts.ts";
 import { LoopBreaks } from "../call/loop-breaks.ts";
-import { nestedIn, settle } from "../call/nested-calls.ts";
+import { nestedIn, settle } from "../call/call-tree.ts";
 import { beginCall, executeCall } from "../call/pipeline.ts";
-import { ResourceLocks } from "../call/resource-locks.ts";
+import { ResourceLocks } from "../policy/resource-locks.ts";
 import { copyContent } from "../session/copy-content.ts";
 import { readNative } from "../session/read-message.ts";
 import type { Turn } from "../session/turn.ts";
@@ -251,7 +251,7 @@ export class Round {
     const index = this.#standings.push(standing) - 1;
     if (!(standing instanceof CallRun)) return;
     if (this.#mayStart(standing)) this.#standings[index] = executeCall(standing);
-    else standing.letProcessEnd(); // until the round is ended, no caller waits for it
+    else standing.releaseProcess(); // until the round is ended, no caller waits for it
   }
 
   /** Whether the call may run before the message is known to be whole. One that may not keeps its place in line before later ones. */
@@ -266,7 +266,7 @@ export class Round {
     const { turn } = this.#place;
     const { session } = turn;
     if (!session.recorded) return;
-    const nested = voided === undefined ? [] : this.#nested.filter((run) => run.kept);
+    const nested = voided === undefined ? [] : this.#nested.filter((run) => run.isLogged);
     const { recordHistory } = this.#options;
     if (!recordHistory && nested.length === 0) return;
     session.recordAndTell({

@@ -5,7 +5,6 @@ import { ToolError } from "../core/error.ts";
 import type { JsonLimits } from "../core/base/json.ts";
 import type { Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { EventLog } from "../core/store.ts";
 import { readItems, runBatch, type Submission } from "../call/batch.ts";
 import type { CallParts } from "../call/call-run.ts";
 import type { CallOptions } from "../call/call-options.ts";
@@ -13,7 +12,7 @@ import { callerPrincipal, isInLayer, layerOf, layers } from "../call/caller-laye
 import { runCall } from "../call/pipeline.ts";
 import { type ExecuteOptions, wrongOptions } from "../call/execute-options.ts";
 import type { FallbackChains } from "../call/fallback-chains.ts";
-import { safeAlert, safeProgressListener } from "../call/safe-listener.ts";
+import { safeAlert, safeProgressListener } from "./safe-listener.ts";
 import type { ToolExecutionError } from "../call/tool-execution-error.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 import { CallAsRead, isBatch } from "../call/read-call.ts";
@@ -23,9 +22,9 @@ import { partsOf, type RuntimeSession, type SessionTurn } from "./runtime-sessio
 import { isInsideSimulation, simulations, type RunningTurn, type TurnCall } from "../session/turn-queue.ts";
 import { HeldTurn } from "./session-turn.ts";
 import { Turn, callerIn } from "../session/turn.ts";
-import { whenStored } from "./when-stored.ts";
+import { storedAnswer } from "./when-stored.ts";
 
-type Answer = ToolResult | readonly ToolResult[];
+type Results = ToolResult | readonly ToolResult[];
 
 interface TurnPlace {
   readonly turn: RunningTurn | undefined;
@@ -60,7 +59,7 @@ export class CallRunner {
   }
 
   /** Runs calls of no session. Nothing of them is kept. */
-  runAlone(parts: CallParts, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Answer> {
+  runAlone(parts: CallParts, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Results> {
     const misuse =
       (options === NO_OPTIONS ? undefined : (wrongOptions(options) ?? needsSession(options))) ??
       (simulations.haveBegun ? realInSimulation() : undefined);
@@ -75,7 +74,7 @@ export class CallRunner {
   }
 
   /** Runs the next turn of a session; see `RuntimeSession.execute`. */
-  run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions, submission?: Submission): Promise<Answer> {
+  run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions, submission?: Submission): Promise<Results> {
     const refusal = refuse(session) ?? (options === NO_OPTIONS ? undefined : wrongOptions(options));
     if (refusal !== undefined) return Promise.reject(refusal);
     const waits = session.ready !== undefined || session.turns.busy || options.concurrent === true;
@@ -88,7 +87,7 @@ export class CallRunner {
         concurrent,
       });
       // One with a key is asked for again by that, and gets its job.
-      return whenDurable(session, answer, submission === undefined ? (results) => cancelWaiting(session, results) : undefined);
+      return storedAnswer(session, answer, submission === undefined ? (results) => cancelWaiting(session, results) : undefined);
     } catch (thrown: unknown) {
       return Promise.reject(thrown instanceof Error ? thrown : ToolError.fromUnknown(thrown));
     }
@@ -119,7 +118,7 @@ export class CallRunner {
       turn,
       callOptions: (options) => this.callOptions(options, session),
       refusal: () => refuse(session),
-      whenDurable: (results) => whenDurable(session, results),
+      whenDurable: (results) => storedAnswer(session, results),
     });
     const { clock } = session.ports;
     clock.hold?.(); // its work may wait for something that keeps no process alive
@@ -155,7 +154,7 @@ export class CallRunner {
     calls: ToolCall | readonly ToolCall[],
     options: ExecuteOptions,
     place: TurnPlace & { readonly submission: Submission | undefined },
-  ): Answer | Promise<Answer> {
+  ): Results | Promise<Results> {
     const refusal = refuse(session); // it may have been closed while the turn waited
     if (refusal !== undefined) throw refusal;
     const own = beginTurn(session, place);
@@ -169,7 +168,7 @@ export class CallRunner {
     calls: ToolCall | readonly ToolCall[],
     options: ExecuteOptions,
     submission: Submission | undefined,
-  ): Answer | Promise<Answer> {
+  ): Results | Promise<Results> {
     const { session } = turn;
     const isPlain = options === NO_OPTIONS && !(layers.inUse && isInLayer(session));
     const callOptions = isPlain ? this.#defaultCallOptions : this.callOptions(options, session);
@@ -272,38 +271,8 @@ function needsSession(options: ExecuteOptions): ToolError | undefined {
 }
 
 /** Cancels the jobs of these answers that have not begun to run: the caller, who gets an error, may make the calls again. */
-function cancelWaiting(session: RuntimeSession, results: Answer): void {
+function cancelWaiting(session: RuntimeSession, results: Results): void {
   const begun = new Set([results].flat().flatMap(({ status, callId }) => (status === "pending" ? [callId] : [])));
   if (begun.size === 0) return;
   partsOf(session).running.cancelAll("its beginning could not be stored", ({ callId, attempts }) => attempts === 0 && begun.has(callId));
-}
-
-/** Holds an answer back until a crash cannot take it back. @param refused called with one that the store did not take */
-function whenDurable<T extends Answer>(session: RuntimeSession, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
-  const { eventLog } = session;
-  if (eventLog === undefined || eventLog.options.durability === "async") return Promise.resolve(answer);
-  return waitUntilDurable(session, eventLog, answer, refused);
-}
-
-/** An error that the caller was to get anyway goes before that of the store. */
-async function waitUntilDurable<T extends Answer>(
-  session: RuntimeSession,
-  eventLog: EventLog,
-  answer: T | Promise<T>,
-  refused?: (answer: T) => void,
-): Promise<T> {
-  let result: T;
-  try {
-    result = await answer;
-  } catch (thrown: unknown) {
-    await eventLog.whenDurable()?.catch(() => {});
-    throw thrown;
-  }
-  try {
-    await whenStored(session, result);
-  } catch (thrown: unknown) {
-    refused?.(result);
-    throw thrown;
-  }
-  return result;
 }

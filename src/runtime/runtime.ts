@@ -28,12 +28,12 @@ import { readResultToolset } from "../registry/read-result-tool.ts";
 import { placedParts } from "../registry/placed-toolsets.ts";
 import { addHookCommands } from "../registry/hook-commands.ts";
 import type { Registry } from "../registry/registry.ts";
-import type { NestedCalls } from "../call/nested-options.ts";
+import type { ExecuteWithinOptions } from "../call/execute-within.ts";
 import { FallbackChains } from "../call/fallback-chains.ts";
-import { Listeners } from "../call/listeners.ts";
-import { ResourceLocks } from "../call/resource-locks.ts";
+import { Listeners } from "./listeners.ts";
+import { ResourceLocks } from "../policy/resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
-import { safeLog } from "../call/safe-listener.ts";
+import { safeLog } from "./safe-listener.ts";
 import { JobTable } from "../call/job-table.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import { watchJobs } from "./job-watch.ts";
@@ -131,7 +131,7 @@ export class Runtime {
     for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
   }
 
-  /** Opens every toolset that needs it; the report names those that failed, and the others work. */
+  /** Opens every toolset that needs it, once; the report names those that failed, and the others work. @throws ToolError `unavailable` with `strict` when one failed, and all are closed then; `invalid_argument` where it was closed before. By rejecting */
   open(): Promise<OpenReport> {
     return this.#lifecycle.open();
   }
@@ -379,7 +379,7 @@ export class Runtime {
   #executeWithin(
     { parts, turn, options }: AdmittedCall,
     calls: ToolCall | readonly ToolCall[],
-    nested: NestedCalls,
+    nested: ExecuteWithinOptions,
   ): Promise<ToolResult | readonly ToolResult[]> {
     const { data, variation, visibility, principal, ask, onProgress } = options;
     const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };

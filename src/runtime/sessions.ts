@@ -97,7 +97,10 @@ export class Sessions implements SessionHost {
   }
 
   /** Begins a session for the handler of a call, or takes it up again after a crash; see `sessionWithin`. */
-  async within({ callId, turn: { session }, kept, options }: AdmittedCall, allow: VisibilityRules | undefined): Promise<RuntimeSession> {
+  async within(
+    { callId, turn: { session }, isLogged, options }: AdmittedCall,
+    allow: VisibilityRules | undefined,
+  ): Promise<RuntimeSession> {
     const { simulation, setup, workingFolder, environment, seedName, eventLog } = session;
     const around = omitUndefined({ setup, workingFolder, environment });
     const again = omitUndefined({ ...around, data: options.data, allow });
@@ -107,7 +110,7 @@ export class Sessions implements SessionHost {
       return this.#begin({ id: this.#newId(id), head: new SessionFold().head, parent: session, simulation, parts });
     }
     const parentCall = { sessionId: session.id, callId };
-    if (kept && eventLog !== undefined) return await this.#resume(id, { create: true, takeOver: true, ...again, parentCall });
+    if (isLogged && eventLog !== undefined) return await this.#resume(id, { create: true, takeOver: true, ...again, parentCall });
     const begun = this.#begin({ id: this.#newId(id), seedName, ...around });
     this.#recordStart(begun, { parentCall });
     return begun;

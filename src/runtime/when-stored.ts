@@ -3,13 +3,15 @@ import { ToolError, hintsOf } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
+type Results = ToolResult | readonly ToolResult[];
+
 /**
  * Resolves when what was recorded is durable, where that is to be waited for.
  *
  * @param results of the calls that were recorded. @default something was done
  * @throws ToolError why it is not. What was done stays done, and may be written later: only where no call was begun is the outcome `not_started`. By rejecting
  */
-export async function whenStored(session: RuntimeSession, results?: ToolResult | readonly ToolResult[]): Promise<void> {
+export async function whenStored(session: RuntimeSession, results?: Results): Promise<void> {
   const { eventLog } = session;
   try {
     if (eventLog?.options.durability !== "async") await eventLog?.whenDurable();
@@ -22,6 +24,39 @@ export async function whenStored(session: RuntimeSession, results?: ToolResult |
   }
 }
 
-function isNothingBegun(results: ToolResult | readonly ToolResult[] | undefined): boolean {
+/** Holds an answer back until what was recorded is durable. @param refused called with one that the store did not take */
+export function storedAnswer<T extends Results>(
+  session: RuntimeSession,
+  answer: T | Promise<T>,
+  refused?: (answer: T) => void,
+): Promise<T> {
+  const { eventLog } = session;
+  if (eventLog === undefined || eventLog.options.durability === "async") return Promise.resolve(answer);
+  return answerWhenStored(session, answer, refused);
+}
+
+/** An error that the caller was to get anyway goes before that of the store. */
+async function answerWhenStored<T extends Results>(
+  session: RuntimeSession,
+  answer: T | Promise<T>,
+  refused?: (answer: T) => void,
+): Promise<T> {
+  let result: T;
+  try {
+    result = await answer;
+  } catch (thrown: unknown) {
+    await session.eventLog?.whenDurable()?.catch(() => {});
+    throw thrown;
+  }
+  try {
+    await whenStored(session, result);
+  } catch (thrown: unknown) {
+    refused?.(result);
+    throw thrown;
+  }
+  return result;
+}
+
+function isNothingBegun(results: Results | undefined): boolean {
   return results !== undefined && [results].flat().every(({ error }) => error?.outcome === "not_started");
 }

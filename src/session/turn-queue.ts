@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { onAbort } from "../policy/deadline.ts";
 import { SmallSet } from "./small-set.ts";
-import { endTurnWait, endlessTurns, newTurnWait, noteTurnWait, turnNeverEnds } from "./turn-waits.ts";
+import { endTurnWait, deadlocks, newTurnWait, noteTurnWait, turnDeadlock } from "./turn-waits.ts";
 
 /** The turn that the code running now belongs to: how a handler's own calls are distinguished from those of others. */
 const CURRENT = new AsyncLocalStorage<Place>();
@@ -291,7 +291,7 @@ export class TurnQueue {
       callAround: place === undefined ? undefined : (soleOf) => callAround(soleOf, place),
       turns: callers,
     });
-    if (callers.some((caller) => this.#waitsFor(caller)) || endlessTurns.neverEnds(wait)) return Promise.reject(turnNeverEnds());
+    if (callers.some((caller) => this.#waitsFor(caller)) || deadlocks.closedBy(wait)) return Promise.reject(turnDeadlock());
     noteTurnWait(wait);
     return new Promise((resolve, reject) => {
       const waiting: WaitingTurn = {

@@ -29,8 +29,8 @@ const UNDER_WAY = new Set<TurnWait>();
 /** How many of them wait in each queue. */
 const AWAITED = new Map<object, number>();
 
-/** Finds a wait that could never end; set on the floor of calls, where locks are known. */
-export const endlessTurns = { neverEnds: (_wait: TurnWait): boolean => false };
+/** Finds the waits that would be deadlocks; set on the floor of calls, where locks are known. */
+export const deadlocks = { closedBy: (_wait: TurnWait): boolean => false };
 
 export function newTurnWait(fields: Omit<TurnWait, "id">): TurnWait {
   return { id: `turn wait ${++made}`, ...fields };
@@ -60,7 +60,7 @@ export function isTurnAwaited(queue: object | undefined): boolean {
   return queue !== undefined && AWAITED.has(queue);
 }
 
-export function turnNeverEnds(): ToolError {
+export function turnDeadlock(): ToolError {
   return new ToolError(
     "resource_busy",
     "The session's turn waits for the handler that makes this call, or for its turn: neither could end.",

@@ -34,7 +34,7 @@ export class Turn {
   shown: readonly ModelMessage[] | undefined;
   /** The turn whose handler made these calls: what they did is taken back with it. */
   readonly joins: Turn | undefined;
-  /** The call whose handler made these calls. */
+  /** The call of the same session whose handler made these calls: what they did is taken back with it. */
   readonly madeIn: TurnCall | undefined;
   /** Finds the calls that handlers of this turn make; undefined for calls of no session. */
   running: RunningTurn | undefined;

@@ -8,7 +8,7 @@ import type { Toolset } from "../core/toolset.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import { documentationOf, type DocumentationOverrides } from "../registry/documentation.ts";
-import { INFO_TOOL, MANUAL_TOOLSET } from "../call/manual-reading.ts";
+import { INFO_TOOL, DOCUMENTATION_TOOLSET } from "../call/documentation-gate.ts";
 import { callerVisibility, messageOf, registryOf } from "../call/tool-context.ts";
 import { qualifiedNameOf } from "../wire/provider-name.ts";
 
@@ -52,7 +52,7 @@ export function infoToolset(options: InfoOptions = {}): Toolset {
       return found.text;
     },
   });
-  return { name: MANUAL_TOOLSET, description: "The documentation of the other tools.", tools: [info] };
+  return { name: DOCUMENTATION_TOOLSET, description: "The documentation of the other tools.", tools: [info] };
 }
 
 /** A model may give the name that its provider was given: `files__edit`. */

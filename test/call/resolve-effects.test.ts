@@ -6,7 +6,7 @@ import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Clock } from "../../src/core/ports.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createEffectsResolver } from "../../src/call/resolve-effects.ts";
-import { ResourceLocks } from "../../src/call/resource-locks.ts";
+import { ResourceLocks } from "../../src/policy/resource-locks.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 
 function toolWith(effects: Effects | undefined): Tool {

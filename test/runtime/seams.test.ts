@@ -1,6 +1,6 @@
 /** What a program may put in the place of a runtime's own locks, slots and approvals. */
 import { expect, test } from "vitest";
-import { ResourceLocks } from "../../src/call/resource-locks.ts";
+import { ResourceLocks } from "../../src/policy/resource-locks.ts";
 import { pure } from "../../src/core/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { LockTicket, Locks } from "../../src/core/locks.ts";

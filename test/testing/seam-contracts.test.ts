@@ -1,6 +1,6 @@
 /** The contracts of locks, slots, approvals and stored jobs find an implementation that breaks a promise. */
 import { expect, test } from "vitest";
-import { ResourceLocks } from "../../src/call/resource-locks.ts";
+import { ResourceLocks } from "../../src/policy/resource-locks.ts";
 import type { ApprovalDecision, Approvals } from "../../src/core/approvals.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { JobStore } from "../../src/core/job-store.ts";

@@ -1,5 +1,5 @@
 /** Limits that count the calls of all processes that use a store. */
-import { Limits } from "../policy/limits.ts";
+import { Limits } from "./limits.ts";
 import type { SlotLimit, SlotWaiter, Slots } from "../core/slots.ts";
 import type { LeaseLocks, LeaseTicket } from "./lease-locks.ts";
 

@@ -21,11 +21,11 @@ function isFound({ turn }: CallRun): boolean {
 
 /** Runs code of a call, such as a hook, so that what it calls is known to be made in it. */
 export function withinRun<T>(run: CallRun, work: () => T): T {
-  return isTracked(run) ? madeBy(run, work) : work();
+  return isTracked(run) ? runInCall(run, work) : work();
 }
 
 /** Runs what makes calls of the handler of a call, wherever it is called from: they are known to be made in it. */
-export function madeBy<T>(run: CallRun, work: () => T): T {
+export function runInCall<T>(run: CallRun, work: () => T): T {
   return withinCall(run.beside ?? run.turn.running ?? placeOfNoTurn(run.turn), run, work);
 }
 

@@ -1,8 +1,8 @@
-/** How the calls are run that a handler makes as part of its own. */
+/** How calls are run that a handler makes as part of its own; a file of its own because `CallRun` names it. */
 import type { ToolCall } from "../core/call.ts";
 import type { ToolResult } from "../core/result.ts";
 
-export interface NestedCalls {
+export interface ExecuteWithinOptions {
   readonly signal: AbortSignal;
   readonly idempotencyKey?: string;
   readonly background?: boolean;
@@ -12,5 +12,5 @@ export interface NestedCalls {
 export type ExecuteWithin<Run> = (
   run: Run,
   calls: ToolCall | readonly ToolCall[],
-  options: NestedCalls,
+  options: ExecuteWithinOptions,
 ) => Promise<ToolResult | readonly ToolResult[]>;

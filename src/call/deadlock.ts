@@ -1,11 +1,11 @@
-/** Whether a wait could never end, because those who are waited for wait in the end for the one that waits. */
-import { endlessTurns, isTurnAwaited, turnWaits, type TurnWait } from "../session/turn-waits.ts";
+/** Finds deadlocks before they happen: a wait that could never end, because the calls it waits for wait in the end for the one that waits. */
+import { deadlocks, isTurnAwaited, turnWaits, type TurnWait } from "../session/turn-waits.ts";
 import { CallRun, type CallParts } from "./call-run.ts";
 import { BorrowedSlot, LentSlot, LentTicket, nestedLines, type HeldSlot } from "./lent-hold.ts";
-import { soleOf } from "./nested-calls.ts";
+import { soleOf } from "./call-tree.ts";
 import { addTo } from "../core/base/add-to.ts";
 
-/** Most owners looked at of each wait, and most calls in all; a circle that is larger ends with a deadline. */
+/** Most owners looked at of each wait, and most calls in all; a cycle that is larger ends with a deadline. */
 const MAX_OWNERS = 1_000;
 const MAX_CALLS = 10_000;
 
@@ -21,24 +21,24 @@ interface Wait {
 type Waiting = CallRun | TurnWait;
 type Known = readonly [id: string, waiting: Waiting | undefined];
 
-endlessTurns.neverEnds = turnNeverEnds;
+deadlocks.closedBy = turnWouldDeadlock;
 
 /**
- * True where a call that begins to wait for its locks or its slot closes a circle.
+ * True where a call that begins to wait for its locks or its slot closes a cycle of waits.
  *
  * A call is taken to wait for every call that its handler made and that waits itself, but for background jobs, and for the turns that its
  * handler waits for. A turn is over when its calls have ended, and what else its code waits for.
  */
-export function waitsForItself(run: CallRun): boolean {
+export function wouldDeadlock(run: CallRun): boolean {
   if (run.madeBy === undefined && !mayBeWaitedFor(run)) return false;
-  return closesCircle(run, run.parts);
+  return closesCycle(run, run.parts);
 }
 
-/** As `waitsForItself`, for the handler of a call that begins to wait for a turn. */
-function turnNeverEnds(wait: TurnWait): boolean {
-  const caller = callerOf(wait);
+/** As `wouldDeadlock`, for the handler of a call that begins to wait for a turn. */
+function turnWouldDeadlock(wait: TurnWait): boolean {
+  const caller = outerCall(wait);
   if (caller === undefined || (!holdsAnything(caller) && !wait.turns.some(({ queue }) => isTurnAwaited(queue)))) return false;
-  return closesCircle(wait, caller.parts);
+  return closesCycle(wait, caller.parts);
 }
 
 /** A call that is not nested and waits for its first lock came after all that wait for locks: only a turn can be waited for. */
@@ -53,7 +53,7 @@ function holdsAnything(caller: CallRun): boolean {
   return false;
 }
 
-function closesCircle(waiting: Waiting, parts: CallParts): boolean {
+function closesCycle(waiting: Waiting, parts: CallParts): boolean {
   const waits = waitsFrom(waiting, parts);
   return waits !== undefined && !endingCalls(waits).has(idOf(waiting));
 }
@@ -129,14 +129,14 @@ function borrows({ ticket }: CallRun, lender: CallRun | undefined): boolean {
 function waitingInside(waiting: ReadonlySet<Waiting>): Inside {
   const inside = new Map<string, Waiting[]>();
   for (const one of waiting)
-    for (let around = callerOf(one); around !== undefined; around = around.madeBy) {
+    for (let around = outerCall(one); around !== undefined; around = around.madeBy) {
       addTo(inside, around.callId, one);
       if (!(one instanceof CallRun) && around.job !== undefined) break; // it is not waited for
     }
   return inside;
 }
 
-function callerOf(waiting: Waiting): CallRun | undefined {
+function outerCall(waiting: Waiting): CallRun | undefined {
   if (waiting instanceof CallRun) return waiting.madeBy;
   const caller = waiting.callAround?.(soleOf);
   return caller instanceof CallRun ? caller : undefined;

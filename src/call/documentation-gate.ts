@@ -5,21 +5,21 @@ import type { ResolvedCall } from "./call-run.ts";
 import { isShown } from "./shown-results.ts";
 import { isVisible } from "../registry/visible-tool.ts";
 
-/** The toolset of the tool `info`; the marks are its state, so a session's branches, rollbacks and stored log have them too. */
-export const MANUAL_TOOLSET = "manual";
+/** The toolset of the tool `info`. Reading marks are its state, so a session's branches, rollbacks and stored log have them too, under this name. */
+export const DOCUMENTATION_TOOLSET = "manual";
 /** Hands out the documentation of one tool. */
 export const INFO_TOOL = "info";
 
-const INFO_NAME = `${MANUAL_TOOLSET}::${INFO_TOOL}`;
+const INFO_NAME = `${DOCUMENTATION_TOOLSET}::${INFO_TOOL}`;
 
 /**
  * Refuses a tool with `requiresReading` unless the model has its documentation before it, read by an earlier message: a call next to the
  * reading was written without knowing what it says, whichever of the two is quicker.
  */
-export function passReadingGate(run: ResolvedCall): ToolError | undefined {
+export function passDocumentationGate(run: ResolvedCall): ToolError | undefined {
   const { tool, qualifiedName } = run.plan;
   if (tool.requiresReading !== true || run.options.knowsDocumentation === true) return undefined;
-  const read = readingOf(run.turn.session.state(MANUAL_TOOLSET, qualifiedName));
+  const read = readingOf(run.turn.session.state(DOCUMENTATION_TOOLSET, qualifiedName));
   const isKnown = read !== undefined && (read.callId === undefined || isShown(run.turn, read.callId));
   if (isKnown && (run.isInterrupted || read.message !== run.turn.message)) return undefined;
   const why =

@@ -4,8 +4,8 @@ import type { EventListener } from "../core/event.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { Log } from "../core/ports.ts";
 import { tellSafely } from "../policy/tell-safely.ts";
-import type { ProgressListener } from "./execute-options.ts";
-import type { ToolExecutionError } from "./tool-execution-error.ts";
+import type { ProgressListener } from "../call/execute-options.ts";
+import type { ToolExecutionError } from "../call/tool-execution-error.ts";
 
 /** The same log, which never throws. */
 export function safeLog(log: Log): Log {
