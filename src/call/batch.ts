@@ -268,7 +268,7 @@ function watch(answer: Answer, runs: readonly CallRun[]): void {
   else check(answer);
 }
 
-/** What fails while it runs fails a batch, whatever its code; what the model can mend beforehand (input, names, permissions) and timeouts stay results. */
+/** Calls that fail while they run fail a batch, whatever their code; inputs, names and permissions that were refused beforehand, and timeouts, stay results. */
 function failsTheBatch({ status, error, attempts }: ToolResult): boolean {
   if (status !== "error" || error === undefined) return false;
   const { category } = ERROR_CODES[error.code];

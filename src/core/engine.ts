@@ -70,6 +70,8 @@ export interface Engine {
 export interface EngineContext {
   /** The toolset the engine serves. */
   readonly toolset: string;
+  /** How long it may take to open, in milliseconds: what it opens again later has as long. 0 = no limit. */
+  readonly openTimeoutMs?: number;
   readonly signal: AbortSignal;
   readonly log: Log;
   readonly clock: Clock;

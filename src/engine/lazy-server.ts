@@ -201,7 +201,7 @@ export class LazyServer {
       if (this.#context === context) context.changed();
     };
     this.#engaged = true;
-    const opening = Promise.resolve(this.#inner.open?.({ ...context, signal, changed }) ?? []);
+    const opening = Promise.resolve(this.#inner.open?.({ ...context, openTimeoutMs: this.#options.openTimeoutMs, signal, changed }) ?? []);
     let tools: readonly Tool[];
     try {
       tools = await untilAborted(opening, signal, () => cancelledMeanwhile(signal));

@@ -1,7 +1,7 @@
 /** The toolset `mcp`: a model reaches MCP servers by a few tools, and their own stay out of its list. @packageDocumentation */
 import type { ToolContext } from "../core/context.ts";
 import { ToolOutput, type ContentPart } from "../core/content.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
@@ -63,14 +63,25 @@ function lineOf({ name, peer, tools }: KnownServer): JsonObject {
   return { server: name, state, tools: plural(tools.length, "tool") };
 }
 
+/** Many servers offer what they do not answer: that must not keep their tools from the model. */
 async function contentsOf(server: KnownServer, context: ToolContext): Promise<JsonObject> {
   const options = peerOptions(context);
-  const [resources, prompts] = await Promise.all([listedBy(server, "resources", options), listedBy(server, "prompts", options)]);
+  const problems: string[] = [];
+  const listed = async (what: "resources" | "prompts"): Promise<readonly JsonObject[]> => {
+    try {
+      return await listedBy(server, what, options);
+    } catch (error: unknown) {
+      options.signal.throwIfAborted();
+      problems.push(`Its ${what} are not listed: ${describeThrown(error)}`);
+      return [];
+    }
+  };
+  const [resources, prompts] = await Promise.all([listed("resources"), listed("prompts")]);
   const tools = server.tools.map(({ tool }): JsonObject => {
     const inputSchema: JsonValue = typeof tool.inputSchema === "object" ? (tool.inputSchema as JsonObject) : {}; // checked by the registry
     return { name: tool.name, description: shortened(tool.description), inputSchema };
   });
-  return { server: server.name, tools, resources, prompts };
+  return { server: server.name, tools, resources, prompts, ...(problems.length === 0 ? {} : { problems }) };
 }
 
 function shortened(text: string): string {

@@ -2,7 +2,7 @@
 import type { AuthProvider, FetchLike, OAuthClientProvider } from "@modelcontextprotocol/client";
 import { ToolError } from "../../core/error.ts";
 import { isWebAddress } from "./web-address.ts";
-import { serverUrl, type McpAuth, type McpUrlOptions } from "./options.ts";
+import { decoded, serverUrl, type McpAuth, type McpUrlOptions } from "./options.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 
@@ -74,7 +74,7 @@ export function ownHeaders(options: McpUrlOptions): readonly (readonly [string, 
   const { username, password } = serverUrl(options);
   if (auth?.type === "bearer") own.push(["authorization", `Bearer ${auth.token}`]);
   else if (auth?.type === "basic") own.push(["authorization", basic(auth.username, auth.password)]);
-  else if (username !== "") own.push(["authorization", basic(decodeURIComponent(username), decodeURIComponent(password))]);
+  else if (username !== "") own.push(["authorization", basic(decoded(username), decoded(password))]);
   return own;
 }
 

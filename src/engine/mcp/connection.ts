@@ -3,7 +3,7 @@ import type { Client } from "@modelcontextprotocol/client";
 import type { ProgressUpdate } from "../../core/context.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Callers } from "./caller.ts";
-import { refusalIn } from "./call-error.ts";
+import { refusalIn, statusOf } from "./call-error.ts";
 import { ServerFault, SessionLost } from "./failure.ts";
 import type { PeerIdentity } from "./peer.ts";
 import type { Relay } from "./relay.ts";
@@ -149,10 +149,14 @@ export class McpConnection {
   }
 
   #isSessionLost(error: unknown): boolean {
-    if (this.#relay.sessionId === undefined || !(error instanceof this.#sdk.SdkHttpError)) return false;
+    if (!(error instanceof Error)) return false;
+    // The older transport has its session in the address that messages are sent to.
+    const hasSession = this.wire.kind === "sse" || (this.#relay.sessionId !== undefined && error instanceof this.#sdk.SdkHttpError);
+    if (!hasSession) return false;
+    const status = statusOf(error);
     // 404 is what the specification says; servers made with the older SDK say 400 and why.
     // An answer that has the number of a request is about the call, which may have begun.
-    return error.status === 404 || (error.status === 400 && /session/iu.test(error.message) && !/"id"\s*:\s*[\d"]/u.test(error.message));
+    return status === 404 || (status === 400 && /session/iu.test(error.message) && !/"id"\s*:\s*[\d"]/u.test(error.message));
   }
 }
 

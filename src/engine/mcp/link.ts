@@ -15,11 +15,12 @@ export interface LinkEvents extends ServerEvents {
   onConnected(connection: McpConnection, isAgain: boolean): void;
 }
 
-type OpenContext = Pick<EngineContext, "clock" | "log" | "toolset">;
+type OpenContext = Pick<EngineContext, "clock" | "log" | "toolset"> & { readonly openTimeoutMs: number };
 
 /** How long the server is left alone before the first, second and third restart. */
 const RESTART_DELAYS_MS = [0, 250, 1_000];
-const RESTART_TIMEOUT_MS = 10_000;
+/** Where nothing is said of how long a server may take to open. */
+const DEFAULT_OPEN_TIMEOUT_MS = 10_000;
 /** Restarts are counted from zero when the last start lies this far back. */
 const FORGIVEN_MS = 60_000;
 
@@ -52,11 +53,11 @@ export class ServerLink {
   }
 
   /** Connects for the first time. @throws ToolError `unavailable`, by rejecting */
-  async open({ clock, log, toolset, signal }: EngineContext): Promise<McpConnection> {
+  async open({ clock, log, toolset, signal, openTimeoutMs = DEFAULT_OPEN_TIMEOUT_MS }: EngineContext): Promise<McpConnection> {
     this.#name = toolset;
     this.#closing = new AbortController();
     this.#restarts = 0;
-    this.#context = { clock, log, toolset };
+    this.#context = { clock, log, toolset, openTimeoutMs };
     try {
       return await this.#start(this.#context, AbortSignal.any([signal, this.#closing.signal]), false);
     } catch (error: unknown) {
@@ -139,9 +140,9 @@ export class ServerLink {
     log.warn(`MCP server "${this.#name}" is ${verb} again (${this.#restarts} of ${RESTART_DELAYS_MS.length}): ${reason}.`);
     await pause(clock, delayMs, this.#closing.signal);
     try {
-      return await within({ clock, limitMs: RESTART_TIMEOUT_MS, outer: this.#closing.signal }, (signal) =>
-        this.#start(context, signal, true),
-      );
+      const { openTimeoutMs: limitMs } = context;
+      const start = (signal: AbortSignal): Promise<McpConnection> => this.#start(context, signal, true);
+      return limitMs === 0 ? await start(this.#closing.signal) : await within({ clock, limitMs, outer: this.#closing.signal }, start);
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown);
       throw new ToolError("network_error", error.message, {

@@ -324,6 +324,15 @@ export function serverUrl(options: McpUrlOptions): URL {
   return url;
 }
 
+/** A name or password of an address as it is meant: where what follows a `%` is no code, as it stands. */
+export function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** The address of a server that may be shown: without a name, password, query or fragment. */
 export function shownUrl(url: URL): string {
   return url.origin + url.pathname;
@@ -347,7 +356,7 @@ export function secretsOf(options: McpOptions): Readonly<Record<string, string>>
     keep(`${name} value`, /^\w+ +(.+)$/u.exec(value)?.[1]);
   }
   const url = serverUrl(options);
-  keep("password", decodeURIComponent(url.password));
+  keep("password", decoded(url.password));
   for (const [name, value] of url.searchParams) {
     keep(name, value);
     keep(`${name} encoded`, encodeURIComponent(value));

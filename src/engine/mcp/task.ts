@@ -53,6 +53,8 @@ class FollowedTask {
   readonly #options: TaskOptions;
   #task: JsonObject;
   #said: JsonValue | undefined;
+  /** It was asked for: what `tools/call` answers has no result yet. */
+  #isRead = false;
   #breaks = 0;
 
   constructor(task: JsonObject, options: TaskOptions) {
@@ -95,6 +97,7 @@ class FollowedTask {
       const { status, result, error, inputRequests } = this.#task;
       if (status === "cancelled") throw this.#cancelled();
       if (status === "completed" && result !== undefined) return result;
+      if (status === "completed" && this.#isRead) throw begun("it says that its task is completed, and gives no result");
       if (status === "failed") throw failureOf(error, this.#task["statusMessage"]);
       if (status === "input_required" && isJsonObject(inputRequests)) await this.#update(inputRequests, answered);
       await this.#next();
@@ -116,8 +119,10 @@ class FollowedTask {
     await pause(clock, pollMs(this.#task), signal);
     signal.throwIfAborted();
     const task = await this.#ask("tasks/get");
-    if (!isJsonObject(task)) return;
+    if (task === undefined) return;
+    if (!isJsonObject(task)) throw begun("it answered tasks/get with something that is not an object");
     this.#task = task;
+    this.#isRead = true;
     const { statusMessage } = task;
     if (typeof statusMessage === "string" && statusMessage !== this.#said) onProgress({ message: statusMessage });
     this.#said = statusMessage;
@@ -157,6 +162,10 @@ class FollowedTask {
   #cancelled(): ToolError {
     return new ServerFault("cancelled", "the task was cancelled on the server");
   }
+}
+
+function begun(fault: string): WorkBegun {
+  return new WorkBegun("the task had begun", { cause: new ServerFault("invalid_output", fault) });
 }
 
 function pollMs({ pollInterval, pollIntervalMs }: JsonObject): number {

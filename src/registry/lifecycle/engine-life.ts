@@ -1,5 +1,5 @@
 /** One engine from unopened to closed, however many toolsets share it: opened once, in time, and closed once. */
-import type { Engine } from "../../core/engine.ts";
+import type { Engine, EngineContext } from "../../core/engine.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -89,8 +89,15 @@ export class EngineLife {
     if (engine?.open === undefined) return NO_TOOLS;
     const controller = new AbortController();
     const { log, clock } = this.#ports;
-    const context = { toolset: this.toolsets[0].name, signal: controller.signal, log, clock, changed: this.#changed };
     const timeoutMs = this.#openTimeoutMs();
+    const context: EngineContext = {
+      toolset: this.toolsets[0].name,
+      openTimeoutMs: timeoutMs,
+      signal: controller.signal,
+      log,
+      clock,
+      changed: this.#changed,
+    };
     clock.hold?.(); // without a time limit, nothing else may keep the process alive
     const opening = this.#begin(() => engine.open?.(context), controller.signal);
     const waited = await waitFor(this.#opening, opening, {

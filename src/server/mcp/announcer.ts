@@ -50,13 +50,13 @@ export class Announcer {
     this.#tell((audience) => audience.toolsChanged());
   }
 
-  /** Subscribes to a resource at the server that lists it for a caller with these tools, until the returned function is called. */
+  /** Subscribes to a resource at the server that lists it, or has a template for it, for a caller with these tools, until the returned function is called. */
   watch(uri: string, visible: Visibility | undefined): () => void {
     let isOver = false;
     let leave = (): void => {};
     void (async () => {
       const asker = { signal: AbortSignal.timeout(SUBSCRIBE_TIMEOUT_MS), visible };
-      const source = await this.#peers.findResource(uri, asker).catch(() => undefined); // as where the server does not take the subscription
+      const source = await this.#peers.findOwner(uri, asker).catch(() => undefined); // as where the server does not take the subscription
       if (source !== undefined && !isOver) leave = this.#join(source, uri);
     })();
     return () => {

@@ -36,6 +36,7 @@ export class Gateway implements Shared {
   readonly peers: Peers;
   readonly suspensions: Suspensions;
   readonly announcer: Announcer;
+  readonly logged = new Set<Serving>();
   readonly tasks: Tasks | undefined;
   readonly #server: typeof Server;
   readonly #running = new Set<Promise<unknown>>();

@@ -3,10 +3,10 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { PeerOptions } from "../../engine/mcp/peer.ts";
-import type { McpClient } from "./client.ts";
+import type { McpClient, McpLogLevel } from "./client.ts";
 import { pageOf } from "./page.ts";
 import type { Asker, Source } from "./peers.ts";
-import { isLogLevel } from "./round.ts";
+import { isLogLevel, leastUrgent } from "./round.ts";
 import { serveExchange } from "./serve-exchange.ts";
 import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
 import { textParam, type McpRequest, type Serving } from "./serving.ts";
@@ -25,15 +25,22 @@ export function addPeerHandlers(serving: Serving): (uri: string) => boolean {
   return resources === undefined ? () => false : addResources(serving);
 }
 
-function addLogLevel({ gateway, connection, handle, info }: Serving): void {
+/** A server has one level for all clients: the least urgent that one of them wants; each is sent what it wants itself. */
+function addLogLevel(serving: Serving): void {
+  const { gateway, connection, handle, atEnd } = serving;
+  const { peers, settings, logged } = gateway;
+  const isSeenBy = ({ info }: Serving, source: Source): boolean => peers.isSeen(source, visibleTo(settings, info.caller));
+  const levelOf = (source: Source): McpLogLevel | undefined =>
+    leastUrgent([...logged].filter((one) => isSeenBy(one, source)).map((one) => one.connection.logLevel));
+  atEnd(() => void logged.delete(serving));
   handle("logging/setLevel", async (request) => {
     const level = textParam(request, "level");
     if (!isLogLevel(level)) throw new ToolError("invalid_input", `There is no log level ${JSON.stringify(level)}.`);
     connection.logLevel = level;
     const options = { signal: AbortSignal.timeout(LOG_LEVEL_TIMEOUT_MS) };
-    const visible = visibleTo(gateway.settings, info.caller);
-    const seen = gateway.peers.sources().filter((source) => gateway.peers.isSeen(source, visible));
-    await Promise.allSettled(seen.map(async (source) => source.setLogLevel?.({ level }, options)));
+    logged.add(serving);
+    const seen = peers.sources().filter((source) => isSeenBy(serving, source));
+    await Promise.allSettled(seen.map(async (source) => source.setLogLevel?.({ level: levelOf(source) ?? level }, options)));
     return {};
   });
 }

@@ -125,6 +125,17 @@ export class Peers {
     return (await this.#find("listResources", uri, asker))?.source;
   }
 
+  /** The server that lists a resource, else the first with a template that it fits; undefined when there is none. */
+  async findOwner(uri: string, asker: Asker): Promise<Source | undefined> {
+    return (await this.findResource(uri, asker)) ?? (await this.#withTemplateFor(uri, asker));
+  }
+
+  async #withTemplateFor(uri: string, asker: Asker): Promise<Source | undefined> {
+    const templates = await this.#load("listResourceTemplates", asker.signal);
+    const fitting = [...templates].filter(([template]) => fitsTemplate(uri, template));
+    return fitting.map(([, entries]) => this.#firstSeen(entries, asker.visible)).find((entry) => entry !== undefined)?.source;
+  }
+
   /** Without the resources that only servers list which the caller does not know of. Others may be behind a template, or be listed later. */
   async withoutHidden(uris: readonly string[], { signal, visible }: Asker): Promise<readonly string[]> {
     if (uris.length === 0) return uris;
@@ -149,22 +160,31 @@ export class Peers {
     return entries.find(({ source }) => this.isSeen(source, visible));
   }
 
-  /** Reads from the server that lists the resource; one that is not listed, as behind a template, from the first that has it. */
+  /**
+   * Reads from the server that lists the resource; one that is not listed from the first that has it, beginning with one whose template fits.
+   * Servers have many errors for what they do not know, so that an error of one does not keep the next from being asked.
+   */
   async read(params: JsonObject & { readonly uri: string }, { visible, ...options }: Asker & PeerOptions): Promise<JsonObject> {
-    const owner = await this.findResource(params.uri, { visible, signal: options.signal });
+    const asker = { visible, signal: options.signal };
+    const owner = await this.findResource(params.uri, asker);
     const isAsked = (source: Source): boolean =>
       source.readResource !== undefined && isUsable(source, "resources") && this.isSeen(source, visible);
-    const candidates = owner === undefined ? this.sources().filter(isAsked) : [owner];
+    const first = owner ?? (await this.#withTemplateFor(params.uri, asker));
+    const others = owner === undefined ? this.sources().filter((source) => source !== first && isAsked(source)) : [];
+    const candidates = first === undefined ? others : [first, ...others];
     let last: unknown;
+    const problems: unknown[] = [];
     for (const source of candidates) {
       try {
         const asked = source.readResource?.(params, options);
         if (asked !== undefined) return await untilAborted(asked, options.signal);
       } catch (error: unknown) {
-        if (!isNotFound(error)) throw error;
-        last = error;
+        if (options.signal.aborted) throw error;
+        if (isNotFound(error)) last = error;
+        else problems.push(error);
       }
     }
+    if (problems.length > 0) throw problems[0];
     throw new ToolError("not_found", `No resource ${JSON.stringify(params.uri)}.`, { cause: last });
   }
 
@@ -273,6 +293,19 @@ function isUsable(source: Source, kind: Kind): boolean {
 
 function titleOf({ name }: Source): string {
   return name === undefined || name === "" ? "the program" : `MCP server ${JSON.stringify(name)}`;
+}
+
+/** Whether a template may give the URI: its literal parts are in it, in order. */
+function fitsTemplate(uri: string, template: string): boolean {
+  const [first = "", ...others] = template.split(/\{[^{}]*\}/u);
+  const last = others.pop();
+  if (last === undefined) return uri === template;
+  let at = uri.startsWith(first) ? first.length : -1;
+  for (const part of others) {
+    const found = at < 0 ? -1 : uri.indexOf(part, at);
+    at = found < 0 ? -1 : found + part.length;
+  }
+  return at >= 0 && uri.length - last.length >= at && uri.endsWith(last);
 }
 
 function isNotFound(error: unknown): boolean {

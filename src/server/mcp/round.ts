@@ -27,6 +27,11 @@ export function wantsLevel({ logLevel }: Connection, level: unknown): boolean {
   return logLevel === undefined || (isLogLevel(level) && LEVELS.indexOf(level) >= LEVELS.indexOf(logLevel));
 }
 
+/** Of the levels that are set, the one that lets most through. */
+export function leastUrgent(levels: readonly (McpLogLevel | undefined)[]): McpLogLevel | undefined {
+  return LEVELS.find((level) => levels.includes(level));
+}
+
 /** Puts a request to the client of the older era that has sent this one. */
 export function senderTo({ mcpReq, http }: ServerContext, suspensions: Suspensions): NonNullable<ExchangeRound["send"]> {
   return ({ method, params }, signal) => {

@@ -22,6 +22,8 @@ export interface Shared {
   readonly peers: Peers;
   readonly suspensions: Suspensions;
   readonly announcer: Announcer;
+  /** The connections that have set a log level. */
+  readonly logged: Set<Serving>;
   /** Undefined where none are served. */
   readonly tasks: Tasks | undefined;
 }

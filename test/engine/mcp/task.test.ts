@@ -41,6 +41,15 @@ test("revision 2026-07-28: a task is a job that is asked about until it has its 
   expect(asked.filter(({ method }) => method === "tasks/get").map(({ headers }) => headers["mcp-name"])).toEqual(["t1", "t1"]);
 });
 
+test("a task that is said to be completed and has no result ends the job", async () => {
+  const { url } = await loopbackMcp(withTask({ status: "completed" }));
+  const { engine } = await openHttp({ url });
+
+  const job = await jobOf(engine.call(request("echo"), toolContext()));
+
+  expect(await rejection(job.result)).toMatchObject({ code: "invalid_output", outcome: "unknown" });
+});
+
 test("what a task wants to know is put to the person of the call, once", async () => {
   const schema = { type: "object", properties: { name: { type: "string" } } };
   const wants = {

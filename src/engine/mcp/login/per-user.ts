@@ -21,6 +21,8 @@ import type { LoginServer } from "./user-logins.ts";
 
 /** So many users have a connection at a time; that which was used longest ago is closed first. */
 const MAX_CONNECTIONS = 500;
+/** The connection of a user may always take so long to open: its token may have to be renewed first, behind those of others. */
+const OPEN_TIMEOUT_MS = 60_000;
 /** How long a call waits for its user to log in, once they have opened the page. */
 const LOGIN_WAIT_MS = 20_000;
 
@@ -218,7 +220,7 @@ export class PerUserEngine implements Engine {
   #connect(user: string): Connection {
     const { source, redact } = this.#sourceOf(user);
     const engine = this.#makeEngine({ ...this.#options, auth: { type: "oauth", provider: source } });
-    const opening = (async () => ({ engine, tools: (await engine.open?.({ ...this.#openContext(), changed: () => undefined })) ?? [] }))();
+    const opening = (async () => ({ engine, tools: await this.#opened(engine) }))();
     const connection: Connection = {
       opening: opening.catch((thrown: unknown) => this.#notOpened(user, connection, thrown)),
       redact,
@@ -226,6 +228,14 @@ export class PerUserEngine implements Engine {
     };
     connection.opening.catch(() => undefined); // its caller gets the error
     return connection;
+  }
+
+  /** In time: all later calls of the user would wait for a server that never answers. */
+  async #opened(engine: Engine): Promise<readonly Tool[]> {
+    const context = { ...this.#openContext(), changed: () => undefined };
+    const { clock, openTimeoutMs = 0, signal: outer } = context;
+    const limitMs = Math.max(OPEN_TIMEOUT_MS, openTimeoutMs);
+    return await within({ clock, limitMs, outer }, async (signal) => (await engine.open?.({ ...context, signal })) ?? []);
   }
 
   /** The next call tries again. Nothing was sent that could have begun anything. */

@@ -2,8 +2,10 @@
 import type { AuthProvider, OAuthClientProvider, StoredOAuthTokens } from "@modelcontextprotocol/client";
 import { causesOf } from "../../../core/base/causes.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
+import { untilAborted } from "../../../core/base/until-aborted.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { McpTokenExchangeAuth } from "../options.ts";
+import { fetchUntil } from "./login-flows.ts";
 import type { LoginServer } from "./user-logins.ts";
 import { tokenError, watchTokenRequests } from "./watch-token-requests.ts";
 
@@ -17,6 +19,8 @@ const REFUSALS: ReadonlySet<unknown> = new Set(["invalid_grant", "invalid_reques
 const EARLY_MS = 10_000;
 /** A token that is refused so soon after it was got was sent before. */
 const JUST_RENEWED_MS = 1_000;
+/** All calls of a user wait for one exchange: it must end. */
+const EXCHANGE_MS = 30_000;
 
 /** The tokens of one user, in memory. */
 export class ExchangedTokens implements AuthProvider {
@@ -61,12 +65,16 @@ export class ExchangedTokens implements AuthProvider {
 
   async #exchange(): Promise<void> {
     const { url, sdk, fetch } = this.#server;
-    const requests = watchTokenRequests(fetch, GRANT);
+    const limit = new AbortController();
+    const requests = watchTokenRequests(fetchUntil(fetch, limit.signal), GRANT);
+    const cancel = this.#clock.timer(() => limit.abort(new Error("it did not answer in time")), EXCHANGE_MS);
     try {
-      await sdk.auth(this.#provider, { serverUrl: url, fetchFn: requests.fetch });
+      await untilAborted(sdk.auth(this.#provider, { serverUrl: url, fetchFn: requests.fetch }), limit.signal);
     } catch (thrown: unknown) {
       const { fault } = requests;
       throw fault === undefined ? refused(thrown) : tokenError("The token of the user could not be exchanged", fault, { cause: thrown });
+    } finally {
+      cancel();
     }
     this.#renewedAt = this.#clock.now();
   }
