@@ -6,6 +6,7 @@ import type { CacheScope, CacheSettings } from "../core/tool.ts";
 import { principalIdOf } from "../core/principal-id.ts";
 import type { Flight } from "../policy/flight.ts";
 import type { CachedAnswer, CachePartition } from "../policy/result-cache.ts";
+import type { Visibility } from "../policy/visibility.ts";
 import type { StoredResults } from "../policy/stored-results.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
 import { cacheSettings } from "../registry/check-cache.ts";
@@ -13,6 +14,8 @@ import type { RegisteredTool } from "../registry/registered-tool.ts";
 
 /** The options that tell a call from another of the same input. */
 interface VariedCall {
+  /** The rules over what its handler may call: an answer made of what others may use is not theirs. */
+  readonly visibility?: Visibility | undefined;
   readonly data: Readonly<Record<string, unknown>>;
   readonly variation: string;
 }
@@ -68,12 +71,13 @@ export class CachePlan {
    *
    * A number, arrays and an object, one after the other: each says itself where it ends, so no two calls run together.
    */
-  keyOf(input: JsonObject, { data, variation }: VariedCall): string | undefined {
+  keyOf(input: JsonObject, { data, variation, visibility }: VariedCall): string | undefined {
     const varied = variation === "" ? "" : canonicalJson(variation);
     const user = this.#isPerUser ? canonicalJson([principalIdOf(data) ?? null]) : "";
-    if (this.#identity.length === 0) return this.#prefix + user + canonicalJson(input) + varied;
+    const rules = visibility === undefined ? "" : visibility.text;
+    if (this.#identity.length === 0) return this.#prefix + rules + user + canonicalJson(input) + varied;
     const identity = identityText(this.#identity, data);
-    return identity === undefined ? undefined : this.#prefix + user + identity + canonicalJson(input) + varied;
+    return identity === undefined ? undefined : this.#prefix + rules + user + identity + canonicalJson(input) + varied;
   }
 
   /** The same for a store: short, and equal in every process whose tool has this name and these schemas. */

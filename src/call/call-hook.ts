@@ -32,7 +32,7 @@ export async function callHook<T>(
     const answer = withinRun(run, ask);
     return isPromiseLike(answer) ? await waitForHook<T>(run, hook, answer, waiter) : { said: answer, ended: undefined };
   } catch (thrown: unknown) {
-    return failed(run, hook, `threw: ${describeThrown(thrown)}`);
+    return hookFailed(run, hook, `threw: ${describeThrown(thrown)}`);
   }
 }
 
@@ -47,10 +47,11 @@ async function waitForHook<T>(run: CallRun, hook: Hook, answer: PromiseLike<T>, 
   if ("value" in waited) return { said: waited.value, ended: undefined };
   if ("thrown" in waited) throw waited.thrown;
   if (waiter.cancelled !== undefined || run.deadlineAt <= hookEndsAt) return { said: undefined, ended: run.cancelled ?? waited.ended };
-  return failed(run, hook, `did not answer within ${timeoutMs} ms`);
+  return hookFailed(run, hook, `did not answer within ${timeoutMs} ms`);
 }
 
-function failed(run: CallRun, hook: Hook, what: string): HookAnswer<never> {
+/** The answer of a hook that failed: nothing said, or the end of its call. */
+export function hookFailed(run: CallRun, hook: Hook, what: string): HookAnswer<never> {
   const stops = hook.onFailure === "stop";
   run.parts.ports.log.warn(`The hook "${hook.name}" ${what}; ${stops ? "its call was stopped" : "it was skipped"}`);
   if (!stops) return NOTHING_SAID;

@@ -5,12 +5,13 @@ import type { Answerer } from "./route.ts";
 
 /** The event of a call that begins, and how it is to be run should the process end before it does. */
 export function startOf(run: CallRun, inRound?: true): SessionEvent {
-  const { answerers = answerersByRule(run), rewriteInput, principal, strict } = run.options;
+  const { answerers = answerersByRule(run), rewriteInput, principal, strict, visibility } = run.options;
   const { madeIn } = run.turn;
   const { callId, turn, clock, call } = run;
   const start = { callId, sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), type: "call-start", call } as const;
   const background = askedBackground(run);
-  const isByItself = madeIn === undefined && inRound === undefined && principal === undefined && strict !== true;
+  const isByItself =
+    madeIn === undefined && inRound === undefined && principal === undefined && strict !== true && visibility === undefined;
   if (isByItself && background === undefined && answerers === undefined && rewriteInput === undefined) return start;
   return {
     ...start,
@@ -22,6 +23,7 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
     ...(rewriteInput === undefined ? {} : { rewritten: true }),
     ...(background === undefined ? {} : { background }),
     ...(principal === undefined ? {} : { principal }),
+    ...(visibility === undefined ? {} : { allow: visibility.rules }),
   };
 }
 

@@ -1,5 +1,5 @@
 /** A hook for the calls of one tool, typed by its schema. */
-import { DEFAULT_NAMESPACE, qualifiedName, type ToolCall } from "../core/call.ts";
+import { DEFAULT_NAMESPACE, NAMESPACE_SEPARATOR, qualifiedName, type ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { HOOK_PARTS, type Hook, type HookContext, type HookDecision } from "../core/hook.ts";
@@ -8,6 +8,7 @@ import { inputRepair } from "../registry/input-repair.ts";
 import type { DefinedTool, SchemaSource } from "../registry/define-tool.ts";
 import type { InferSent } from "../schema/infer-schema.ts";
 import type { Mutable } from "../core/base/mutable.ts";
+import { providerName } from "../wire/provider-name.ts";
 
 /** A call whose input fits the schema of its tool, before any transform. */
 export interface TypedCall<Input> extends ToolCall {
@@ -29,7 +30,8 @@ export interface ToolHook<Input extends SchemaSource> extends Omit<Hook, "before
 const OPTIONS: OptionNames<ToolHook<SchemaSource>> = { ...HOOK_PARTS, tool: true, toolset: true };
 
 /**
- * Makes a hook that looks at the calls of one tool, under its qualified or its bare name.
+ * Makes a hook that looks at the calls of one tool, under each name that the tool is found by: its qualified and its bare name, the one that providers
+ * are given, and the qualified one with a single colon.
  *
  * @throws ToolError `invalid_argument` for a tool that `defineTool` did not make, and for a hook that does nothing
  */
@@ -42,10 +44,11 @@ export function defineHook<Input extends SchemaSource>(options: ToolHook<Input>)
     throw new ToolError("invalid_argument", `The hook ${JSON.stringify(options.name)} has neither beforeCall nor afterCall.`);
   const name = qualifiedName(toolset, tool.name);
   const repair = inputRepair(tool) as (input: unknown) => InferSent<Input> | undefined; // the schema says so
+  const names = namesOf(name, tool.name);
   const hook: Mutable<Hook> = settingsOf(options);
   if (options.beforeCall !== undefined) {
     hook.beforeCall = (call, context) => {
-      if (call.name !== name && call.name !== tool.name) return undefined;
+      if (!names.has(call.name)) return undefined;
       const input = repair(call.input ?? {});
       if (input === undefined) return { veto: `The input of ${name} does not fit its schema.` };
       return options.beforeCall?.({ ...call, input }, context);
@@ -54,6 +57,14 @@ export function defineHook<Input extends SchemaSource>(options: ToolHook<Input>)
   if (options.afterCall !== undefined)
     hook.afterCall = (result, context) => (result.name === name ? options.afterCall?.(result, context) : undefined);
   return hook;
+}
+
+/** Each name that `ToolNames` finds the tool by: a call by another name would pass the hook by. */
+function namesOf(name: string, bareName: string): ReadonlySet<string> {
+  const names = new Set([name, bareName, providerName(name)]);
+  for (let at = name.indexOf(NAMESPACE_SEPARATOR); at >= 0; at = name.indexOf(NAMESPACE_SEPARATOR, at + 1))
+    names.add(`${name.slice(0, at)}:${name.slice(at + NAMESPACE_SEPARATOR.length)}`);
+  return names;
 }
 
 function settingsOf<Input extends SchemaSource>(options: ToolHook<Input>): Hook {

@@ -14,7 +14,7 @@ import { READ_RESULT } from "../registry/read-result-tool.ts";
 import { isVisible } from "../registry/visible-tool.ts";
 import { providerName } from "../wire/provider-name.ts";
 import { endRead } from "./cached-read.ts";
-import { callHook, hookContext } from "./call-hook.ts";
+import { callHook, hookContext, hookFailed } from "./call-hook.ts";
 import { NO_REPAIRS, NO_WARNINGS, type Answer, type CallRun } from "./call-run.ts";
 import type { ResultNotes } from "./call-options.ts";
 import { changeResult } from "./change-result.ts";
@@ -143,7 +143,13 @@ async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<Tool
     const { said, ended } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)), waiter);
     const end = run.cancelled === before ? ended : run.cancelled;
     if (end !== undefined) return showRest(run, run.parts.afterHooks.slice(index + 1), withoutAnswer(run, end));
-    shown = takeChange(run, hook, shown, said);
+    const changed = takeChange(shown, said);
+    if (!("unusable" in changed)) {
+      shown = changed;
+      continue;
+    }
+    const failure = hookFailed(run, hook, `gave an unusable result: ${changed.unusable}`).ended;
+    if (failure !== undefined) return showRest(run, run.parts.afterHooks.slice(index + 1), withoutAnswer(run, failure));
   }
   const { output, content } = shown;
   const isSame = output === result.output && content === result.content;
@@ -177,13 +183,12 @@ function withoutAnswer(run: CallRun, end: ToolError): Mutable<ToolResult> {
   return result;
 }
 
-function takeChange(run: CallRun, hook: Hook, result: ToolResult, said: unknown): ToolResult {
+function takeChange(result: ToolResult, said: unknown): ToolResult | { readonly unusable: string } {
   if (said === undefined || said === null || said === result) return result;
   try {
     return Object.freeze(changeResult(result, said));
   } catch (thrown: unknown) {
-    run.parts.ports.log.warn(`The hook "${hook.name}" gave an unusable result and was skipped: ${describeThrown(thrown)}`);
-    return result;
+    return { unusable: describeThrown(thrown) };
   }
 }
 

@@ -22,9 +22,9 @@ export async function decideCalls(turn: SessionTurn, decisions: ApprovalDecision
   const round = turn.round(options);
   try {
     for (const call of decided) {
-      const { name, input, digest } = call;
+      const { name, input, digest, definition } = call;
       const isDenied = decisions[digest] === "deny";
-      if (decisions[digest] === "allow-always") approvals.allowAlways(turn.session.id, name);
+      if (decisions[digest] === "allow-always") approvals.allowAlways(turn.session.id, name, definition);
       if (!isDenied) takeBack.push(approvals.allowOnce(turn.session.id, digest));
       round.add({ name, input }, isDenied ? { refusal: denied(call) } : {});
     }

@@ -66,6 +66,14 @@ export function checkLoopLimits(limits: LoopLimits = {}): CheckedLimits {
   return checked;
 }
 
+/** Refuses a budget of cost that nothing would count. @throws ToolError `invalid_argument` */
+export function checkCostIsCounted({ limits, cost }: { readonly limits?: LoopLimits; readonly cost?: unknown }, owner: string): void {
+  if (limits?.budget?.cost === undefined || cost !== undefined) return;
+  throw new ToolError("invalid_argument", `${owner} has a budget of cost, and nothing that says what a reply costs.`, {
+    hint: "Give the function cost as well, or prices of the model in the configuration: [model.prices].",
+  });
+}
+
 /** How many rounds and calls a loop of single steps may take. */
 export interface ReactOptions {
   /** How many rounds a run has. Integer, 1–10. @default 5 */

@@ -18,6 +18,8 @@ export interface LoopResult<Output = unknown> {
   /** Every result of the run, in call order; those of messages that the model took back are in the session's log only. */
   readonly results: readonly ToolResult[];
   readonly usage: TokenUsage;
+  /** The cost of its replies by the option `cost`, with that of delegates; left out without that option. */
+  readonly cost?: number;
   /** With the reason `approval`: what `resume` must decide. */
   readonly pending?: readonly PendingCall[];
   /** With the reasons `model-error` and `invalid-output`. */

@@ -15,7 +15,7 @@ import type { ProgressListener } from "../call/execute-options.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { providerName } from "../wire/provider-name.ts";
 import { CallChecks } from "./call-checks.ts";
-import { delegatedTokens } from "./delegate/delegated-usage.ts";
+import { spendDelegated } from "./delegate/delegated-usage.ts";
 import type { EmergencyStop } from "./emergency-stop.ts";
 import { reasonToStop } from "./loop-continues.ts";
 import type { LoopConversation } from "./loop-conversation.ts";
@@ -136,12 +136,11 @@ export class LoopRun {
   #takeResults(results: readonly ToolResult[]): void {
     this.#place.timers.sign();
     for (const result of results) this.#results.push(result);
-    this.#budget.spend("tokens", delegatedTokens(results, this.#turn.session.registry));
+    spendDelegated(results, { budget: this.#budget, registry: this.#turn.session.registry, cost: this.#place.options.cost });
     this.#place.taint?.lookAgain();
   }
 
   #result({ reason, detail, error, output }: Stop): LoopResult {
-    const pending = reason === "approval" ? { pending: pendingCalls(this.#turn.session) } : {};
     return Object.freeze({
       text: this.#text,
       reason,
@@ -149,7 +148,8 @@ export class LoopRun {
       rounds: this.#rounds,
       results: this.#results,
       usage: this.#usage,
-      ...pending,
+      ...(this.#place.options.cost === undefined ? {} : { cost: this.#budget.used("cost") }),
+      ...(reason === "approval" ? { pending: pendingCalls(this.#turn.session) } : {}),
       ...(error === undefined ? {} : { error }),
       ...(output === undefined ? {} : { output }),
     });

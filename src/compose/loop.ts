@@ -9,7 +9,7 @@ import { onAbort } from "../policy/deadline.ts";
 import { visibilityOf, type Visibility } from "../policy/visibility.ts";
 import type { RuntimeSession, SessionTurn } from "../runtime/runtime-session.ts";
 import { EmergencyStop } from "./emergency-stop.ts";
-import { checkLoopLimits, type CheckedLimits } from "./loop-limits.ts";
+import { checkCostIsCounted, checkLoopLimits, type CheckedLimits } from "./loop-limits.ts";
 import { EventQueue } from "./event-queue.ts";
 import type { LoopEvent } from "./loop-event.ts";
 import { LoopConversation } from "./loop-conversation.ts";
@@ -144,6 +144,7 @@ class SessionLoop implements Loop {
     checkLoopOptions(options);
     this.#options = options;
     this.#limits = checkLoopLimits(options.limits);
+    checkCostIsCounted(options, "A loop");
     this.#place = placeIn(options.session, options);
     this.#allowed = allowedBy(options.allow);
     const { emergencyStop } = options;

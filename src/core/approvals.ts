@@ -126,8 +126,12 @@ export interface Approvals extends ApprovalInbox {
   pending(): Promise<readonly PendingApproval[]>;
   /** Allows one call of a session that has this digest. The returned function takes that back, unless it was used. */
   allowOnce(sessionId: string, digest: string): () => void;
-  /** Allows a tool in a session until the session ends, as the answer `allow-always` does. */
-  allowAlways(sessionId: string, toolName: string): void;
+  /**
+   * Allows a tool in a session until the session ends, as the answer `allow-always` does.
+   *
+   * @param definition the fingerprint of the tool as it was shown: one that is defined otherwise later is asked about again. @default any
+   */
+  allowAlways(sessionId: string, toolName: string, definition?: string): void;
   /** Sets the session's own rule, in place of an earlier one. Tools that `never` names are not asked for even so. */
   askMore(sessionId: string, rule: SessionRule): void;
   /** Drops what a session allowed, and its rule. Its open questions stay open, but can no longer allow a tool for good. */

@@ -17,7 +17,7 @@ export interface ToolCall {
   readonly reasoning?: string;
 }
 
-const NAMESPACE_SEPARATOR = "::";
+export const NAMESPACE_SEPARATOR = "::";
 export const DEFAULT_NAMESPACE = "default";
 /** The namespace of the runtime's own tools, such as `read_result`. They work only in a session, and nothing else answers for them. */
 export const OWN_NAMESPACE = "haft";

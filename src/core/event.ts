@@ -89,6 +89,8 @@ export type SessionEvent =
       readonly background?: boolean;
       /** The id of the principal that it is made for: that of `ExecuteOptions`, else that of the call whose handler made it. */
       readonly principal?: string;
+      /** The layers of rules over the tools that it may be of, and that its handler may call: they hold as well where it is taken up after a crash. */
+      readonly allow?: readonly { readonly allow?: readonly string[]; readonly deny?: readonly string[] }[];
     })
   | (CallEvent & {
       readonly type: "call-intent";

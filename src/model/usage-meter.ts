@@ -1,4 +1,6 @@
 /** Counts the requests to models and their results: tokens and cost. */
+import { checkNumber } from "../core/base/number-bounds.ts";
+import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { TokenUsage } from "../core/model.ts";
 
@@ -49,6 +51,8 @@ const PRICES: OptionNames<ModelPrices> = {
   cacheWritePerMillion: true,
 };
 
+const PRICE = { min: 0, max: Number.MAX_VALUE, integer: false } as const;
+
 const NOTHING = {
   requests: 0,
   retries: 0,
@@ -67,7 +71,7 @@ export class UsageMeter {
 
   constructor(options: UsageMeterOptions = {}) {
     checkKnownKeys(options, { prices: true, currency: true, onUsage: true }, "new UsageMeter()");
-    for (const [model, prices] of Object.entries(options.prices ?? {})) checkKnownKeys(prices, PRICES, `The prices of ${model}`);
+    for (const [model, prices] of Object.entries(options.prices ?? {})) checkPrices(prices, `The prices of ${model}`);
     this.#options = options;
   }
 
@@ -130,7 +134,7 @@ export class UsageMeter {
 
 /** The cost of a reply. */
 export function costOf(usage: TokenUsage, prices: ModelPrices): number {
-  checkKnownKeys(prices, PRICES, "costOf()");
+  checkPrices(prices, "costOf()");
   const { inputPerMillion, outputPerMillion, cachedInputPerMillion = inputPerMillion, cacheWritePerMillion = inputPerMillion } = prices;
   const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 } = usage;
   const plain = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens);
@@ -140,6 +144,14 @@ export function costOf(usage: TokenUsage, prices: ModelPrices): number {
     cacheWriteTokens * cacheWritePerMillion +
     outputTokens * outputPerMillion;
   return parts / 1_000_000;
+}
+
+/** @throws ToolError `invalid_argument`: what costs NaN would never use up a budget */
+function checkPrices(prices: ModelPrices, owner: string): void {
+  checkKnownKeys(prices, PRICES, owner);
+  for (const name of ["inputPerMillion", "outputPerMillion"] as const)
+    if (prices[name] === undefined) throw new ToolError("invalid_argument", `${owner} has no ${name}: what a million tokens cost.`);
+  for (const name of Object.keys(PRICES) as (keyof ModelPrices)[]) checkNumber(prices[name], `${name} of ${owner}`, PRICE);
 }
 
 function sum(one: ModelTotals, other: Partial<ModelTotals>): ModelTotals {

@@ -2,8 +2,8 @@
 import type { NewApproval } from "../core/approval-store.ts";
 
 interface SessionGrants {
-  /** Tools that are allowed for good. */
-  readonly always: Set<string>;
+  /** Tools that are allowed for good, by name, as they were defined then; undefined = however they are defined. */
+  readonly always: Map<string, string | undefined>;
   /** Calls that are allowed once, by digest, and how often. */
   readonly once: Map<string, number>;
 }
@@ -12,9 +12,9 @@ export class ApprovalGrants {
   readonly #sessions = new Map<string, SessionGrants>();
 
   /** Whether the session has allowed this call; one that was allowed once is used up by it. */
-  allow({ sessionId, toolName, digest }: NewApproval): boolean {
+  allow({ sessionId, toolName, definition, digest }: NewApproval): boolean {
     const grants = this.#sessions.get(sessionId);
-    return grants !== undefined && (grants.always.has(toolName) || takeOnce(grants, digest));
+    return grants !== undefined && (isAlways(grants, toolName, definition) || takeOnce(grants, digest));
   }
 
   /** The returned function takes it back, unless it was used. */
@@ -28,8 +28,9 @@ export class ApprovalGrants {
     };
   }
 
-  allowAlways(sessionId: string, toolName: string): void {
-    this.#of(sessionId).always.add(toolName);
+  /** @param definition the fingerprint of the definition that the grant holds for */
+  allowAlways(sessionId: string, toolName: string, definition?: string): void {
+    this.#of(sessionId).always.set(toolName, definition);
   }
 
   forget(sessionId: string): void {
@@ -38,9 +39,13 @@ export class ApprovalGrants {
 
   #of(sessionId: string): SessionGrants {
     let grants = this.#sessions.get(sessionId);
-    if (grants === undefined) this.#sessions.set(sessionId, (grants = { always: new Set(), once: new Map() }));
+    if (grants === undefined) this.#sessions.set(sessionId, (grants = { always: new Map(), once: new Map() }));
     return grants;
   }
+}
+
+function isAlways({ always }: SessionGrants, toolName: string, definition: string): boolean {
+  return always.has(toolName) && (always.get(toolName) ?? definition) === definition;
 }
 
 function takeOnce({ once }: SessionGrants, digest: string): boolean {

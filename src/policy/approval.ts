@@ -162,8 +162,8 @@ export class ApprovalGate implements Approvals {
     return this.#grants.allowOnce(sessionId, digest);
   }
 
-  allowAlways(sessionId: string, toolName: string): void {
-    this.#grants.allowAlways(sessionId, toolName);
+  allowAlways(sessionId: string, toolName: string, definition?: string): void {
+    this.#grants.allowAlways(sessionId, toolName, definition);
   }
 
   askMore(sessionId: string, rule: SessionRule): void {

@@ -15,12 +15,21 @@ type Layer = (qualifiedName: string) => boolean;
 
 /** Layers of rules put together: a tool is visible when each of them allows it. Immutable; made by `visibilityOf`. */
 export class Visibility {
+  /** The layers as they were given, for a process that takes its calls up later. @internal */
+  readonly rules: readonly PermissionRules[];
   readonly #layers: readonly Layer[];
+  #text: string | undefined;
   readonly #verdicts = new Map<string, boolean>();
 
   /** @internal */
-  constructor(layers: readonly Layer[]) {
+  constructor(layers: readonly Layer[], rules: readonly PermissionRules[]) {
+    this.rules = rules;
     this.#layers = layers;
+  }
+
+  /** The same for the same rules, and no other. @internal */
+  get text(): string {
+    return (this.#text ??= JSON.stringify(this.rules));
   }
 
   permits(qualifiedName: string): boolean {
@@ -41,8 +50,9 @@ export class Visibility {
  */
 export function visibilityOf(rules: VisibilityRules): Visibility {
   if (rules instanceof Visibility) return rules;
-  const layers: readonly (PermissionRules | Visibility | undefined)[] = isList(rules) ? rules : [rules];
-  return new Visibility(layers.flatMap((layer) => (layer === undefined ? [] : [layerOf(layer)])));
+  const given: readonly (PermissionRules | Visibility | undefined)[] = isList(rules) ? rules : [rules];
+  const layers = given.filter((layer) => layer !== undefined);
+  return new Visibility(layers.map(layerOf), Object.freeze(layers.flatMap(rulesOf)));
 }
 
 /** The tools on offer that every layer allows, in the order of the listing. Without rules that is all of them. */
@@ -57,6 +67,12 @@ export function visibleTools<Listed extends { readonly qualifiedName: string }>(
 
 function isList(rules: VisibilityRules): rules is readonly (PermissionRules | Visibility | undefined)[] {
   return Array.isArray(rules);
+}
+
+function rulesOf(layer: PermissionRules | Visibility): readonly PermissionRules[] {
+  if (layer instanceof Visibility) return layer.rules;
+  const { allow, deny } = layer;
+  return [Object.freeze({ ...(allow === undefined ? {} : { allow: [...allow] }), ...(deny === undefined ? {} : { deny: [...deny] }) })];
 }
 
 function layerOf(rules: PermissionRules | Visibility): Layer {

@@ -39,6 +39,8 @@ export interface OpenCall {
   readonly background: boolean | undefined;
   /** The principal that it was made for. */
   readonly principal: string | undefined;
+  /** The rules over the tools that it may use. */
+  readonly allow: (SessionEvent & { readonly type: "call-start" })["allow"];
   /** The name of the call for a seed, where calls are counted. */
   readonly sample: CallSample | undefined;
   /** A model made it, in a message. */
@@ -217,7 +219,7 @@ export class SessionFold {
   }
 
   #start(event: SessionEvent & { readonly type: "call-start" }): void {
-    const { callId, turnId, call, parentCallId, ofComposite, inRound, strict, answerFrom, rewritten, background, principal } = event;
+    const { callId, turnId, call, parentCallId, ofComposite, inRound, strict, answerFrom, rewritten, background, principal, allow } = event;
     const isInRound = inRound === true;
     const isUnsettled = isInRound || (parentCallId !== undefined && this.#unsettled.has(parentCallId));
     const opened: OpenCall = {
@@ -231,6 +233,7 @@ export class SessionFold {
       isRewritten: rewritten === true,
       background,
       principal,
+      allow,
       sample: this.#count(call),
       isOfModel: isInRound,
       job: undefined,

@@ -13,7 +13,7 @@ import { takeBackgroundFlag } from "../call/background-flag.ts";
 import { CallRun } from "../call/call-run.ts";
 import type { CallOptions } from "../call/call-options.ts";
 import type { EarlierCalls } from "../call/earlier-calls.ts";
-import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
+import { visibilityOf, type Visibility, type VisibilityRules } from "../policy/visibility.ts";
 import { CallFaults } from "../call/faults.ts";
 import type { Answerer } from "../call/route.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
@@ -232,6 +232,12 @@ function dataOf({ principal: id }: OpenCall, data: ResumeParts["data"]): ResumeP
   return id === undefined || (data !== undefined && principalIdOf(data) === id) ? data : { ...data, principal: { id } };
 }
 
+/** The rules that it was made with, and those of the one that resumes the session. */
+function visibilityIn({ allow }: OpenCall, rules: VisibilityRules | undefined): Visibility | undefined {
+  const own = allow === undefined ? undefined : visibilityOf(allow);
+  return rules === undefined ? own : visibilityOf([own, visibilityOf(rules)]);
+}
+
 function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: TakeUpOptions): CallRun {
   const answerers = open.answerFrom === undefined ? undefined : answerersOf(session, open.call, open.answerFrom);
   const flag = open.isOfModel ? takeBackgroundFlag(open.call, session.registry) : undefined;
@@ -240,7 +246,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     ...options.callOptions,
     ...(answerers instanceof ToolError ? {} : { answerers }),
     ...omitUndefined({ data: dataOf(open, options.data), background, principal: open.principal, ask: options.ask }),
-    ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
+    ...omitUndefined({ visibility: visibilityIn(open, options.allow) }),
     ...(open.hasMadeCalls ? { approved: true } : {}),
   };
   const { callId, intent, job, remoteId } = open;

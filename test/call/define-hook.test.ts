@@ -60,3 +60,10 @@ test.each<[object, string]>([
 ])("%j is refused", (options, message) => {
   expect(() => Reflect.apply(defineHook, undefined, [options])).toThrow(message);
 });
+
+test("a hook is not passed by under another name that its tool is found by", async () => {
+  const hook = defineHook({ tool: book, toolset: "a", name: "judge", beforeCall: () => ({ veto: "No." }) });
+  const runtime = createRuntime({ toolsets: [{ name: "a", tools: [book] }], hooks: [hook] });
+  for (const name of ["a::book", "book", "a:book", "a__book"])
+    expect([name, (await runtime.execute({ name, input: { item: "x" } })).error?.code]).toEqual([name, "vetoed"]);
+});

@@ -274,3 +274,17 @@ test("H01 with an approver it is asked, and its yes lets the call run", async ()
   });
   expect([(await loop.run("go")).text, asked, sent]).toEqual(["Sent.", ["default::send"], [{ n: 1 }]]);
 });
+
+test("always holds for the tool as it was defined: one that is defined otherwise later is asked about again", async () => {
+  removed.length = 0;
+  const { loop, session } = testLoop({
+    tools: [remove],
+    script: [{ calls: [call("remove", { path: "/a" })] }, { text: "Done." }, { calls: [call("remove", { path: "/b" })] }],
+  });
+  await loop.run("go");
+  await loop.resume({ decisions: { [digest("/a")]: "allow-always" } });
+  session.registry.unregister("default::remove");
+  session.registry.register({ ...remove, description: "Removes, and tells others." });
+  const again = await loop.run("And /b.");
+  expect([again.reason, again.pending?.map(({ input }) => input), removed]).toEqual(["approval", [{ path: "/b" }], ["/a"]]);
+});

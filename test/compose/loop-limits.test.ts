@@ -310,3 +310,7 @@ test.each<readonly [string, ScriptedReply, string | undefined]>([
   const result = await loop.run("go");
   expect([result.reason, result.detail]).toEqual([reason, detail]);
 });
+
+test("a budget of cost that nothing counts is refused", () => {
+  expect(() => testLoop({ script: [], limits: { budget: { cost: { hard: 1 } } } })).toThrow("nothing that says what a reply costs");
+});

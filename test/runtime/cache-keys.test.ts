@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
 import { readOnly } from "../../src/core/effects.ts";
+import type { ToolContext } from "../../src/core/context.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
+import type { VisibilityRules } from "../../src/policy/visibility.ts";
 import type { Random } from "../../src/core/ports.ts";
 import type { CacheScope } from "../../src/core/tool.ts";
 import { seededRandom } from "../../src/testing/fake-ports.ts";
@@ -238,4 +240,24 @@ test("C01 an inherited key of the data is no identity, and null is not the same 
   ])
     origins.push((await runtime.execute({ name: "read" }, { data })).origin);
   expect(origins).toEqual(["live", "live", "cache", "cache", "live", "live", "live", "cache"]);
+});
+
+test("an answer is not given to a call under other rules: its handler may have used what those deny", async () => {
+  const asks = async (_input: unknown, context: ToolContext): Promise<unknown> => {
+    const { output, error } = await context.execute({ name: "secret", input: {} });
+    return error?.code ?? output;
+  };
+  const reads = { effects: { reads: ["a"] } } as const;
+  const { runtime } = testRuntime({ tools: [tool("secret", () => "secret", reads), tool("asks", asks, { ...reads, cache: "runtime" })] });
+  const ask = async (allow?: VisibilityRules): Promise<unknown> => {
+    const { origin, output } = await runtime.session().execute({ name: "asks", input: {} }, allow === undefined ? {} : { allow });
+    return [origin, output];
+  };
+  const deny = { deny: ["default::secret"] };
+  expect([await ask(), await ask(deny), await ask(), await ask(deny)]).toEqual([
+    ["live", "secret"],
+    ["live", "permission_denied"],
+    ["cache", "secret"],
+    ["cache", "permission_denied"],
+  ]);
 });

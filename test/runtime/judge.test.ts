@@ -92,3 +92,12 @@ describe("a judging agent", () => {
     expect(() => bank(judgedBy([], wrong as Partial<Hook>))).toThrow(message);
   });
 });
+
+test("F1.54 a result that cannot be used ends the call of a hook that must agree, and shows nothing of what it judged", async () => {
+  for (const said of ["clean", [], { status: "fine" }, { status: "ok", output: 1n }]) {
+    const hook: Hook = { name: "redact", onFailure: "stop", afterCall: () => said as never };
+    const { runtime } = testRuntime({ tools: [tool("t", () => "secret")], hooks: [hook] });
+    const result = await runtime.execute({ name: "t" });
+    expect([result.status, result.error?.code, result.output]).toEqual(["error", "vetoed", undefined]);
+  }
+});

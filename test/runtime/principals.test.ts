@@ -96,6 +96,31 @@ test("issue 19.5 a call that a crash interrupted is run again for its principal,
   expect(starts(events)).toEqual([`twice ${PRINCIPAL}`, `look ${PRINCIPAL}`]);
 });
 
+test("issue 19.5 a call that a crash interrupted is run again within the rules that it was made with, and so are the calls that it makes", async () => {
+  const store = memoryStore();
+  const begun = Promise.withResolvers<void>();
+  let ran = 0;
+  const twice = async (_input: unknown, context: ToolContext): Promise<unknown> => {
+    if (ran++ > 0) return (await context.execute({ name: "look", input: {} })).error?.code ?? "ran";
+    begun.resolve();
+    return await new Promise<never>(() => {});
+  };
+  const tools = [tool("look", () => 1), tool("twice", twice, { effects: { reads: ["a"] } })];
+  const allow = { allow: ["*"], deny: ["default::look"] };
+  const before = testRuntime({ store, tools });
+  void before.runtime
+    .session("s")
+    .execute({ name: "twice", input: {} }, { principal: PRINCIPAL, allow })
+    .catch(() => {});
+  await begun.promise;
+  const after = testRuntime({ store, tools, ports: before.ports });
+  const session = await after.runtime.resume("s", { takeOver: true });
+  expect(session.history.map(({ call, result }) => [call.name, result?.output ?? result?.error?.code])).toEqual([
+    ["twice", "permission_denied"],
+    ["look", "permission_denied"],
+  ]);
+});
+
 test("issue 19.5 messages that are added or received keep their principal", async () => {
   const { runtime, events } = testRuntime({ store: memoryStore(), tools: [tool("look", () => 1)] });
   const session = runtime.session("s");

@@ -6,7 +6,7 @@ import { checkReasoningEffort } from "../../core/model.ts";
 import type { Tool } from "../../core/tool.ts";
 import { visibilityOf, type VisibilityRules } from "../../policy/visibility.ts";
 import type { SchemaSource } from "../../registry/define-tool.ts";
-import { checkLoopLimits } from "../loop-limits.ts";
+import { checkCostIsCounted, checkLoopLimits } from "../loop-limits.ts";
 import type { LoopOptions } from "../loop-options.ts";
 import { SHARED_CONTEXTS, type SharedContext } from "./shared-context.ts";
 
@@ -144,6 +144,7 @@ export function checkDelegate(options: DelegateOptions): void {
   if (prompt !== undefined && typeof prompt !== "function")
     throw new ToolError("invalid_argument", `prompt of ${owner.replace("The", "the")} is a function of its arguments.`);
   checkLoopLimits(options.limits);
+  checkCostIsCounted(options, owner);
   checkReasoningEffort(reasoningEffort, `reasoningEffort of ${owner.replace("The", "the")}`);
   if (allow !== undefined) visibilityOf(allow);
 }

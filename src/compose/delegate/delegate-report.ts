@@ -9,7 +9,7 @@ import type { Registry } from "../../registry/registry.ts";
 import type { LoopEvent } from "../loop-event.ts";
 import { addUsage, type LoopResult } from "../loop-result.ts";
 import { calledTools } from "./called-tools.ts";
-import { delegatedUsage } from "./delegated-usage.ts";
+import { delegatedSpending } from "./delegated-usage.ts";
 import { STOP_REASONS, type StopReason } from "../stop-reason.ts";
 
 /** Ends after which the delegate has done what it was to do. */
@@ -70,10 +70,10 @@ export class DelegateReport {
   }
 
   /** @throws ToolError where its model could not be asked at all */
-  answer({ text, reason, detail, output, error, results, rounds, usage }: LoopResult, sessionId: string): ToolOutput {
-    const spent = results.map((result) => delegatedUsage(result, this.#registry)).reduce(addUsage, usage);
+  answer({ text, reason, detail, output, error, results, rounds, usage, cost }: LoopResult, sessionId: string): ToolOutput {
+    const spent = results.map((result) => delegatedSpending(result, this.#registry).usage).reduce(addUsage, usage);
     const called = calledTools(results, this.#registry);
-    const metadata = { delegate: { sessionId, reason, rounds, calls: this.#calls.size, called, usage: spent } };
+    const metadata = { delegate: { sessionId, reason, rounds, calls: this.#calls.size, called, usage: spent, ...omitUndefined({ cost }) } };
     if (DONE.has(reason)) {
       const last = results.at(-1);
       return new ToolOutput({ output: output ?? (text === "" && last !== undefined ? resultText(last) : text), metadata });

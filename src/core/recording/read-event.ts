@@ -180,6 +180,7 @@ const FIELDS = {
     rewritten: optional(truth),
     background: optional(truth),
     principal: optional(id),
+    allow: optional(listOf(shape({ allow: optional(listOf(id)), deny: optional(listOf(id)) }))),
   },
   "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
   "call-remote": { ...OF_CALL, toolName: name, remoteId: id },

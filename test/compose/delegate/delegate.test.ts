@@ -2,7 +2,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createLoop, createRuntime, defineTool, resultText, ToolOutput, type Runtime, type RuntimeOptions, type Tool } from "haft";
 import { delegateTool, delegatesToolset, type DelegateOptions } from "haft/delegate";
-import { scriptedModel, type ReplyScript } from "haft/model";
+import { scriptedModel, type ReplyScript, type TokenUsage } from "haft/model";
 import { fakePorts, settle } from "haft/testing";
 import { jobsToolset } from "../../../src/toolsets/jobs.ts";
 import { gate, tool } from "../../runtime/bench-runtime.ts";
@@ -146,6 +146,18 @@ describe("F1.53 a delegate", () => {
       output: "I look.\n\nCalls that were made:\n- default::look: ok",
       metadata: { delegate: { calls: 1 } },
     });
+  });
+
+  test.each<[string, Partial<DelegateOptions>, string]>([
+    ["what it says itself", { cost: ({ outputTokens }) => outputTokens }, "5 of 5 of the cost"],
+    ["what its caller says, where it does not know it", {}, "50 of 5 of the cost"],
+  ])("F1.51 spends the cost of its caller: %s", async (_, options, detail) => {
+    const runtime = runtimeOf({ tools: [look(), delegate(LOOKS, options)] });
+    const cost = ({ outputTokens }: TokenUsage): number => outputTokens * 10;
+    const model = scriptedModel([{ calls: [{ name: "default::research", input: { task: "Find the price." } }] }, { text: "49." }]);
+    const limits = { budget: { cost: { hard: 5 } } };
+    const result = await createLoop({ model, session: runtime.session("s"), limits, cost }).run("go");
+    expect([result.reason, result.detail ?? detail, result.cost]).toEqual([expect.any(String), detail, Number.parseInt(detail, 10)]);
   });
 
   test("F1.51 spends the budget of its caller, with what its own delegates used; a tool that only claims to be one does not", async () => {
