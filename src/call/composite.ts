@@ -15,11 +15,11 @@ const SESSION_DEPTHS = new WeakMap<Session, number>();
 const CALLING_SESSIONS = new WeakMap<Session, Session>();
 
 /** Why a call must be approved: by the rules, or by those of its session and of each session whose call that one belongs to. */
-export function approvalNeed({ parts, plan, turn }: AdmittedCall, destructive: boolean): string | undefined {
+export function approvalNeed({ parts, plan, turn, resumed }: AdmittedCall, destructive: boolean): string | undefined {
   let reason: string | undefined;
   for (let session: Session | undefined = turn.session; reason === undefined && session !== undefined; session = callingSession(session))
     reason = parts.approvals.needed(plan.qualifiedName, destructive, session);
-  return reason;
+  return reason ?? resumed?.askedFor;
 }
 
 /** A branch has the caller of what it is a branch of. */

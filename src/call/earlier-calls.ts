@@ -21,6 +21,8 @@ export interface ResumedCall {
   calls: EarlierCalls | undefined;
   /** The name under which its engine continues its work elsewhere: it is asked for instead of called again. */
   remoteId: string | undefined;
+  /** Why a session's own rule put it to an approver, who had not allowed it: it is put to one again. */
+  askedFor: string | undefined;
   /** Makes the changes of state again that it made: it turned out to have happened. */
   repeatChanges(): void;
 }

@@ -1,5 +1,6 @@
 /** The end of every call: one result, shown to hooks, cut to size, recorded, counted. */
 import { ANSWER_LIMITS } from "../core/answer-limits.ts";
+import { ToolOutput } from "../core/content.ts";
 import { describeThrown, errorInfo, type ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { ReturnedFailure } from "../core/returned-failure.ts";
@@ -23,6 +24,7 @@ import type { CallJob } from "./job.ts";
 import { settle } from "./call-tree.ts";
 import { keepPartFiles } from "./keep-artifacts.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
+import { takeMetadata } from "./take-output.ts";
 import { deepFreeze } from "../core/base/frozen.ts";
 import type { Mutable } from "../core/base/mutable.ts";
 
@@ -117,8 +119,11 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
 /** The output that a handler had when it was cut off: unchecked, and left out where it cannot be recorded. */
 function partialOf(run: CallRun, { code }: ToolError): AnswerParts | Promise<AnswerParts> | undefined {
   if (run.partialOutput === undefined || (code !== "cancelled" && code !== "timeout")) return undefined;
+  const { partialOutput } = run;
+  const { output: answer, metadata } = partialOutput instanceof ToolOutput ? partialOutput : { output: partialOutput, metadata: undefined };
   try {
-    const { value, found } = fitJson(run.partialOutput, ANSWER_LIMITS, mayHoldData);
+    const { value, found } = fitJson(answer, ANSWER_LIMITS, mayHoldData);
+    if (metadata !== undefined) takeMetadata(run, metadata);
     const partial = { output: value, content: undefined };
     return found ? keepPartFiles(run, { ...partial, what: "partial output" }) : partial;
   } catch (thrown: unknown) {

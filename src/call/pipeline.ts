@@ -194,7 +194,7 @@ function approve(run: AdmittedCall): Phase<AdmittedCall> {
   if (run.isAnswered || !run.route.rules.isConsequential) return run;
   if (options.approved === true) return run.resumed !== undefined && plan.tool.approveWhole === true ? coverAgain(run) : run;
   if (plan.tool.approveWhole === true && run.turn.session.simulation === undefined) return approveWhole(run);
-  if (!parts.approvals.mayAsk && !run.effects.destructive) return run;
+  if (!parts.approvals.mayAsk && !run.effects.destructive && run.resumed?.askedFor === undefined) return run;
   if (plan.tool.composite === true && run.turn.session.simulation?.mayBeReal === false) return run; // all its calls are pretended
   const reason = approvalNeed(run, run.effects.destructive);
   return reason === undefined || isCovered(run) ? run : askApproval(run, reason);

@@ -8,7 +8,7 @@ import { MAX_ID_LENGTH } from "../core/recording/read-event.ts";
 import type { ParsedInput } from "../core/tool.ts";
 import { mayHoldData } from "../policy/data-urls.ts";
 import { liftData } from "../policy/lift-data.ts";
-import type { AdmittedCall } from "./call-run.ts";
+import type { AdmittedCall, CallRun } from "./call-run.ts";
 import { copyContent } from "../session/copy-content.ts";
 import { spoiledOutput } from "./inject-fault.ts";
 import { recordsFiles } from "./keep-artifacts.ts";
@@ -62,7 +62,7 @@ function takeFailure(run: AdmittedCall, { exitCode, error }: ToolOutput): void {
 }
 
 /** Metadata must not cost the answer, as no model sees it: metadata that cannot be recorded is left out with a warning. */
-function takeMetadata(run: AdmittedCall, metadata: unknown): void {
+export function takeMetadata(run: CallRun, metadata: unknown): void {
   try {
     const { value } = copyJson(metadata);
     if (isJsonObject(value)) run.metadata = value;

@@ -255,5 +255,15 @@ class SessionAgent implements Agent {
 
 const START_OPTIONS: OptionNames<AgentStartOptions> = { goOn: true };
 
-/** After these ends another run makes sense for what came meanwhile; after the others the same limit would be met at once. */
-const GOES_ON: ReadonlySet<LoopResult["reason"]> = new Set(["tool-ended-turn", "one-action", "stop-condition", "max-rounds", "length"]);
+/** After these ends another run makes sense for what came meanwhile; after the others nothing could be said, or it would fail again. */
+const GOES_ON: ReadonlySet<LoopResult["reason"]> = new Set([
+  "tool-ended-turn",
+  "one-action",
+  "stop-condition",
+  "max-rounds",
+  "length",
+  "budget", // each run has a budget, and a count of repeated calls, of its own
+  "repeated-calls",
+  "content-filter",
+  "refusal",
+]);

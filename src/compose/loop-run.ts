@@ -3,7 +3,6 @@ import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { Model, ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
-import type { JobStatus } from "../core/job-status.ts";
 import type { OfferedName, ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { plural } from "../core/base/wording.ts";
@@ -23,6 +22,7 @@ import type { LoopEvent } from "./loop-event.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
 import type { LoopOptions, LoopRound } from "./loop-options.ts";
 import { NO_USAGE, addUsage, type LoopResult } from "./loop-result.ts";
+import { jobsNote } from "./jobs-note.ts";
 import type { LoopTimers } from "./loop-timers.ts";
 import { foundIn } from "../registry/found-tools.ts";
 import type { DeferredTools } from "./prompt/deferred-tools.ts";
@@ -86,6 +86,8 @@ export class LoopRun {
   /** The history that the model was given last: what its calls may take for known. */
   #shown: readonly ModelMessage[] = NO_MESSAGES;
   #usage = NO_USAGE;
+  /** How many events of the session were looked at for the tokens of delegates. */
+  #seen: number;
   #rounds = 0;
   #pauses = 0;
   #text = "";
@@ -99,6 +101,7 @@ export class LoopRun {
     const { ports, registry } = turn.session;
     this.#place = place;
     this.#turn = turn;
+    this.#seen = turn.session.length;
     this.#startedAt = ports.clock.now();
     this.#budget = new LoopBudget(limits.budget, ports.clock);
     const refuse = options.refuse ?? (() => undefined);
@@ -134,10 +137,11 @@ export class LoopRun {
   }
 
   #takeResults(results: readonly ToolResult[]): void {
+    const { session } = this.#turn;
     this.#place.timers.sign();
     for (const result of results) this.#results.push(result);
-    spendDelegated(results, { budget: this.#budget, registry: this.#turn.session.registry, cost: this.#place.options.cost });
-    this.#place.taint?.lookAgain();
+    spendDelegated(results, { budget: this.#budget, session, since: this.#seen, cost: this.#place.options.cost });
+    this.#seen = session.length;
   }
 
   #result({ reason, detail, error, output }: Stop): LoopResult {
@@ -195,7 +199,8 @@ export class LoopRun {
   }
 
   #request(): ModelRequest {
-    const { output, options } = this.#place;
+    const { output, options, taint } = this.#place;
+    taint?.lookAgain(); // a job may have ended since the last results, and the model is shown its result now
     const { toolChoice, parallelCalls, maxOutputTokens, temperature, reasoningEffort, native } = options;
     const round = this.#round;
     const told = this.#tools(round);
@@ -363,16 +368,6 @@ export class LoopRun {
     if (cost !== undefined) this.#budget.spend("cost", cost(usage, model));
     if (contextTokens !== undefined && tokens > 0) this.#advisory = contextAdvisory(tokens, contextTokens);
   }
-}
-
-const MAX_JOBS_TOLD = 20;
-
-/** The list of background jobs for the beginning of a turn; nothing where none runs. */
-function jobsNote(jobs: readonly JobStatus[], offeredName: OfferedName): readonly string[] {
-  if (jobs.length === 0) return [];
-  const lines = jobs.slice(0, MAX_JOBS_TOLD).map(({ id, toolName, state }) => `- ${id} (${offeredName(toolName)}): ${state}`);
-  const more = jobs.length > MAX_JOBS_TOLD ? [`and ${jobs.length - MAX_JOBS_TOLD} more`] : [];
-  return [["Running in the background:", ...lines, ...more].join("\n")];
 }
 
 function waitingCalls(results: readonly ToolResult[]): string | undefined {

@@ -34,10 +34,11 @@ export class Taint {
     this.#isSensitive = nameMatcher(sensitive, "taint.sensitive");
   }
 
-  /** Looks at what the session had before, which may come from another process. */
+  /** Looks at what the session had before, which may come from another process, or what has come since the last run. */
   async look(): Promise<void> {
-    if (this.#seen < 0) for await (const event of this.#session.events()) this.#note(event);
-    this.#seen = this.#session.length;
+    if (this.#seen >= 0) return this.lookAgain();
+    this.#seen = this.#session.length; // what comes meanwhile may be looked at twice
+    for await (const event of this.#session.events()) this.#note(event);
   }
 
   /** Looks at what has come since, also of calls that tools have made themselves. */

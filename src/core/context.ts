@@ -108,8 +108,8 @@ export interface ToolContext {
    */
   readonly output: (text: string | Uint8Array) => void;
   /**
-   * Sets the output so far. The result of a call that is cancelled or times out has the latest one as its output, with the error. JSON;
-   * other values are left out. Ignored after the call has ended.
+   * Sets the output so far. The result of a call that is cancelled or times out has the latest one as its output, with the error. JSON,
+   * or a `ToolOutput` with output and metadata; other values are left out. Ignored after the call has ended.
    */
   readonly partial: (output: unknown) => void;
   /** Writes a debug line to the log of the runtime, with the id of the call and the name of the tool. */

@@ -1,4 +1,5 @@
 /** From the events of a session to the session: its state, its latest events, and what was under way when they ended. */
+import { reasonsOfSettings } from "../policy/approval-rules.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { applyPatch, diffJson } from "../core/base/json-patch.ts";
@@ -53,6 +54,8 @@ export interface OpenCall {
   readonly isStrict: boolean;
   /** It was put to an approver, or answered by a rule: its batch had been found sound. */
   wasCleared: boolean;
+  /** The reason of a session's own rule for which it was put to an approver: that rule is gone, as the loop that had made it. */
+  askedFor: string | undefined;
   /** The handler of a composite tool made calls in it: it was allowed to run before. Those that it makes are asked about as ever. */
   hasMadeCalls: boolean;
 }
@@ -138,7 +141,7 @@ export class SessionFold {
         break;
       case "approval-ask":
       case "approval-answer":
-        this.#clear(event.callId);
+        this.#clear(event);
         break;
       case "call-intent":
       case "job-run":
@@ -240,6 +243,7 @@ export class SessionFold {
       remoteId: undefined,
       isStrict: strict === true,
       wasCleared: false,
+      askedFor: undefined,
       hasMadeCalls: false,
     };
     const outer = parentCallId === undefined ? undefined : this.#open.get(parentCallId);
@@ -287,9 +291,13 @@ export class SessionFold {
     this.#leave(callId);
   }
 
-  #clear(callId: string): void {
-    const open = this.#open.get(callId);
-    if (open !== undefined) open.wasCleared = true;
+  #clear(event: SessionEvent & { readonly type: "approval-ask" | "approval-answer" }): void {
+    const open = this.#open.get(event.callId);
+    if (open === undefined) return;
+    open.wasCleared = true;
+    if (event.type === "approval-answer") {
+      if (event.status === "allowed") open.askedFor = undefined;
+    } else if (!Object.values(reasonsOfSettings(event.toolName)).includes(event.reason)) open.askedFor = event.reason;
   }
 
   #noteWork(event: SessionEvent & { readonly type: "call-intent" | "job-run" | "call-remote" }): void {

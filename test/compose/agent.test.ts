@@ -174,6 +174,25 @@ test("a model that fails does not make the agent ask it for ever", async () => {
   expect([asked, results.map(({ reason }) => reason), agent.state]).toEqual([1, ["model-error"], "idle"]);
 });
 
+test.each(["refusal", "content-filter", "length"] as const)(
+  "a message that comes in a run that ends with %s is heard in the next",
+  async (finish) => {
+    await using runtime = createRuntime({ tools: [] });
+    const session = runtime.session();
+    const reasons: string[] = [];
+    const model = scriptedModel(async (_, index) => {
+      if (index > 0) return { text: "Here." };
+      await agent.send("Something else.");
+      return { text: "No.", finish };
+    });
+    const agent = createAgent({ session, model, onResult: ({ reason }) => reasons.push(reason) });
+    agent.start();
+    await agent.send("Something.");
+    await agent.whenIdle();
+    expect([reasons, session.inbox]).toEqual([[finish, "answered"], []]);
+  },
+);
+
 test("what the program throws in onResult and onError is logged, and the agent hears on", async () => {
   const log = new MemoryLog();
   await using runtime = createRuntime({ tools: [], ports: { log } });

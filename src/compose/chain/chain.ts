@@ -187,10 +187,12 @@ async function answer(steps: readonly ReadStep[], { input, context, stopOnFailur
   const { execute, signal, progress } = context;
   const problems = problemsOf(steps, registryOf(context), input);
   if (problems.length > 0) throw cannotRun(problems);
+  const added = new Set<string>();
   const result = await runSteps(
     steps,
     input,
     {
+      kept: (keys) => keys.forEach((key) => added.add(key)),
       call: (call, index) => {
         progress({ message: call.name, done: index, total: steps.length });
         return execute(call, { background: false });
@@ -201,7 +203,7 @@ async function answer(steps: readonly ReadStep[], { input, context, stopOnFailur
     stopOnFailure,
   );
   signal.throwIfAborted();
-  if (result.success) return answerKey === undefined ? addedTo(result.context, input) : (own(result.context, answerKey) ?? null);
+  if (result.success) return answerKey === undefined ? only(added, result.context) : (own(result.context, answerKey) ?? null);
   const done = result.stepResults.map(({ name, status }, index) => `Step ${index}: ${name} ended as ${status}.`);
   throw new ToolError("execution_failed", result.errors.at(-1) ?? "A step failed.", {
     outcome: result.stepResults.some(({ status }) => status === "ok") ? "unknown" : "failed",
@@ -218,8 +220,8 @@ function cannotRun(problems: readonly ChainProblem[]): ToolError {
 }
 
 /** The keys that the steps have set. */
-function addedTo(context: JsonObject, input: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(context).filter(([key, value]) => !Object.hasOwn(input, key) || input[key] !== value));
+function only(keys: ReadonlySet<string>, context: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(context).filter(([key]) => keys.has(key)));
 }
 
 function refused(context: JsonObject, errors: readonly string[]): ChainResult {

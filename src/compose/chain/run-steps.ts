@@ -30,6 +30,8 @@ export interface StepRunner {
   /** The whole answer, also where the model is shown less of it; or why there is no more of it. */
   whole(result: ToolResult): WholeResult | string;
   readonly signal: AbortSignal | undefined;
+  /** Called with the keys of the context that a step has set, also where their values are what they were. */
+  kept?(keys: readonly string[]): void;
 }
 
 /** @param context frozen */
@@ -98,9 +100,12 @@ class ChainRun {
   }
 
   #keep(output: JsonValue, { outputKey = "" }: ChainStep, name: string): void {
-    if (outputKey !== "") this.#context = withKeys(this.#context, [[outputKey, output]]);
-    else if (isJsonObject(output)) this.#context = withKeys(this.#context, Object.entries(output));
-    else
+    const entries: readonly (readonly [string, JsonValue])[] | undefined =
+      outputKey !== "" ? [[outputKey, output]] : isJsonObject(output) ? Object.entries(output) : undefined;
+    if (entries !== undefined) {
+      this.#context = withKeys(this.#context, entries);
+      this.#runner.kept?.(entries.map(([key]) => key));
+    } else
       this.#warnings.push(
         `${name} answered ${outlineOf(output)}, which has no keys for the context: give the step an outputKey to keep it.`,
       );

@@ -1,7 +1,13 @@
 /** The tools whose results a delegate has seen, as the result of its call tells it. */
 import { isJsonObject } from "../../core/base/json.ts";
+import type { SessionEvent } from "../../core/event.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Registry } from "../../registry/registry.ts";
+
+/** The results of all calls that ended, those that tools have made themselves included. */
+export function resultsIn(events: readonly SessionEvent[]): readonly ToolResult[] {
+  return events.flatMap((event) => (event.type === "call-end" ? [event.result] : []));
+}
 
 /** Qualified names, each once, those of its own delegates included. */
 export function calledTools(results: readonly ToolResult[], registry: Registry): readonly string[] {

@@ -3,12 +3,14 @@ import { ToolOutput } from "../../core/content.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import type { ModelReply } from "../../core/model.ts";
+import type { ModelReply, TokenUsage } from "../../core/model.ts";
 import { resultText, type ResultStatus } from "../../core/result.ts";
-import type { Registry } from "../../registry/registry.ts";
 import type { LoopEvent } from "../loop-event.ts";
-import { addUsage, type LoopResult } from "../loop-result.ts";
-import { calledTools } from "./called-tools.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import { readUsage } from "../../core/token-usage.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import { addUsage, NO_USAGE, type LoopResult } from "../loop-result.ts";
+import { calledTools, resultsIn } from "./called-tools.ts";
 import { delegatedSpending } from "./delegated-usage.ts";
 import { STOP_REASONS, type StopReason } from "../stop-reason.ts";
 
@@ -19,21 +21,35 @@ const MAX_CALLS = 20;
 
 export class DelegateReport {
   readonly #context: ToolContext;
-  readonly #registry: Registry;
+  readonly #session: RuntimeSession;
+  /** The tools whose results its model has seen, also those that a program or a chain of it has called. */
+  readonly #called = new Set<string>();
   readonly #calls = new Map<string, { readonly name: string; status: ResultStatus | undefined }>();
   /** The text of the message that is being said. */
   #saying = "";
   #said = "";
   /** That text has been written out. */
   #isWritten = false;
+  #rounds = 0;
+  #usage: TokenUsage = NO_USAGE;
+  /** How many events of its session were looked at. */
+  #seen = 0;
 
-  constructor(context: ToolContext, registry: Registry) {
+  /** @param session its own */
+  constructor(context: ToolContext, session: RuntimeSession) {
     this.#context = context;
-    this.#registry = registry;
+    this.#session = session;
+  }
+
+  /** Looks at what its session had before a crash. */
+  async look(): Promise<void> {
+    for await (const event of this.#session.events()) this.#note([event]);
+    this.#seen = this.#session.length;
   }
 
   /** Call with every event of its loop. */
   hear(event: LoopEvent): void {
+    if (event.type === "round-start") this.#rounds++;
     if (event.type === "round-start" || event.type === "reply-void") this.#begin();
     else if (event.type === "text-delta") this.#saying += event.text;
     else if (event.type === "call-seal") this.#writeText();
@@ -43,7 +59,34 @@ export class DelegateReport {
       this.#context.progress({ message: event.call.name });
     } else if (event.type === "round-end") for (const { callId, name, status } of event.results) this.#calls.set(callId, { name, status });
     else return;
-    this.#context.partial(this.soFar);
+    this.#lookAgain();
+    this.#context.partial(new ToolOutput({ output: this.soFar, metadata: this.#metadata("cancelled") }));
+  }
+
+  #lookAgain(): void {
+    this.#note(this.#session.logSince(this.#seen) ?? this.#session.log);
+    this.#seen = this.#session.length;
+  }
+
+  #note(events: readonly SessionEvent[]): void {
+    const results = resultsIn(events);
+    const { registry } = this.#session;
+    for (const name of calledTools(results, registry)) this.#called.add(name);
+    for (const result of results) this.#usage = addUsage(this.#usage, delegatedSpending(result, registry).usage);
+  }
+
+  #metadata(reason: StopReason, cost?: number) {
+    return {
+      delegate: {
+        sessionId: this.#session.id,
+        reason,
+        rounds: this.#rounds,
+        calls: this.#calls.size,
+        called: [...this.#called],
+        usage: this.#usage,
+        ...omitUndefined({ cost }),
+      },
+    };
   }
 
   #begin(): void {
@@ -51,7 +94,8 @@ export class DelegateReport {
     this.#isWritten = false;
   }
 
-  #hearReply({ text, calls }: ModelReply): void {
+  #hearReply({ text, calls, usage }: ModelReply): void {
+    this.#usage = addUsage(this.#usage, readUsage(usage));
     this.#saying = text;
     if (calls.length > 0) this.#writeText();
     if (text !== "") this.#said = text;
@@ -70,10 +114,9 @@ export class DelegateReport {
   }
 
   /** @throws ToolError where its model could not be asked at all */
-  answer({ text, reason, detail, output, error, results, rounds, usage, cost }: LoopResult, sessionId: string): ToolOutput {
-    const spent = results.map((result) => delegatedSpending(result, this.#registry).usage).reduce(addUsage, usage);
-    const called = calledTools(results, this.#registry);
-    const metadata = { delegate: { sessionId, reason, rounds, calls: this.#calls.size, called, usage: spent, ...omitUndefined({ cost }) } };
+  answer({ text, reason, detail, output, error, results, cost }: LoopResult): ToolOutput {
+    this.#lookAgain();
+    const metadata = this.#metadata(reason, cost);
     if (DONE.has(reason)) {
       const last = results.at(-1);
       return new ToolOutput({ output: output ?? (text === "" && last !== undefined ? resultText(last) : text), metadata });

@@ -137,10 +137,11 @@ async function endingWith(caller: Session, session: RuntimeSession, work: () => 
 async function runIn(session: RuntimeSession, options: DelegateOptions, { input, context, reader }: DelegateCall): Promise<ToolOutput> {
   const { share = "task", prompt = taskOf, output, onEvent } = options;
   const { ask, data, variation, signal } = context;
-  const report = new DelegateReport(context, session.registry);
+  const report = new DelegateReport(context, session);
+  await report.look();
   const said = session.messages();
   const ended = await endedBefore(said, reader);
-  if (ended !== undefined) return report.answer(ended, session.id);
+  if (ended !== undefined) return report.answer(ended);
   const loop = createLoop({
     ...loopOptions(options),
     session,
@@ -163,7 +164,7 @@ async function runIn(session: RuntimeSession, options: DelegateOptions, { input,
   if (shared !== undefined) await session.addMessage(shared);
   const result = await loop.run(isBegun ? undefined : prompt(input), { signal, ...omitUndefined({ output }) });
   signal.throwIfAborted();
-  return report.answer(result, session.id);
+  return report.answer(result);
 }
 
 function loopOptions(options: DelegateOptions): DelegateLoopOptions {

@@ -6,7 +6,9 @@ import { readUsage } from "../../core/token-usage.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { LoopBudget } from "../loop-budget.ts";
 import type { LoopOptions } from "../loop-options.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { NO_USAGE } from "../loop-result.ts";
+import { resultsIn } from "./called-tools.ts";
 
 /** The spending of a delegate, with that of those that it called. */
 export interface DelegatedSpending {
@@ -28,13 +30,21 @@ export function delegatedSpending({ name, metadata }: ToolResult, registry: Regi
 interface Account {
   readonly cost: LoopOptions["cost"] | undefined;
   readonly budget: LoopBudget;
-  readonly registry: Registry;
+  readonly session: RuntimeSession;
+  /** The number of its events that are counted already. */
+  readonly since: number;
 }
 
-/** Counts the tokens and the cost of delegates in the budget of their caller. */
-export function spendDelegated(results: readonly ToolResult[], { budget, registry, cost }: Account): void {
-  for (const result of results) {
-    const { usage, cost: told } = delegatedSpending(result, registry);
+/**
+ * Counts the tokens and the cost of all delegates that have ended since an event of the session in the budget of their caller, also of those
+ * that programs and chains have called.
+ *
+ * @param results counted where the session has recorded nothing, or does not have it in memory any more
+ */
+export function spendDelegated(results: readonly ToolResult[], { budget, session, since, cost }: Account): void {
+  const events = session.length > since ? session.logSince(since) : undefined;
+  for (const result of events === undefined ? results : resultsIn(events)) {
+    const { usage, cost: told } = delegatedSpending(result, session.registry);
     const tokens = usage.inputTokens + usage.outputTokens;
     budget.spend("tokens", tokens);
     if (cost !== undefined && tokens > 0) budget.spend("cost", told ?? cost(usage, undefined));

@@ -88,15 +88,24 @@ function beginningOf(context: ToolContext): number {
 }
 
 /** @throws ToolError saying how the program ended and which calls it made */
-function answerOf({ end, log, results }: ProgramOutcome, limits: ProgramLimits): JsonObject {
+function answerOf({ end, log, results, unawaited }: ProgramOutcome, limits: ProgramLimits): JsonObject {
   if (end.kind !== "returned") throw failure(end, { log, results }, limits);
   const note =
     end.returnedNothing && results.length === 0 && log === ""
-      ? {
-          note: "The program made no call and returned nothing. Write the body of a function, with its own return: not a function that nobody calls.",
-        }
-      : {};
-  return { returned: parseJson(end.text, { longIntegers: "round" }), ...(log === "" ? {} : { printed: log }), ...note };
+      ? "The program made no call and returned nothing. Write the body of a function, with its own return: not a function that nobody calls."
+      : unawaitedNote(results, unawaited);
+  return {
+    returned: parseJson(end.text, { longIntegers: "round" }),
+    ...(log === "" ? {} : { printed: log }),
+    ...(note === undefined ? {} : { note }),
+  };
+}
+
+/** Tells of calls that the program did not wait for: what would have followed them is lost, and so are their errors. */
+function unawaitedNote(results: readonly ToolResult[], unawaited: readonly number[]): string | undefined {
+  if (unawaited.length === 0) return undefined;
+  const told = unawaited.slice(0, MAX_TOLD).flatMap((index) => (results[index] === undefined ? [] : [toldResult(results[index], index)]));
+  return `The program ended without waiting for ${plural(unawaited.length, "call")}: what it would have done with their answers was not done. Await them, also those that a function of it makes: await main(), await Promise.all(items.map(async …)). ${told.join(" ")}`;
 }
 
 type Failure = Exclude<ProgramOutcome["end"], { readonly kind: "returned" }>;

@@ -26,6 +26,8 @@ export interface ProgramOutcome {
   readonly log: string;
   /** In the order of the calls. */
   readonly results: readonly ToolResult[];
+  /** The places among them of calls that had not ended when it returned: it did not wait for them. */
+  readonly unawaited: readonly number[];
 }
 
 /**
@@ -48,7 +50,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramOutcom
       let ended: ToThread = [];
       if (isReady) {
         calls.make(message.calls);
-        if (calls.waiting === 0) return { end: { kind: "waiting" }, log, results: calls.results };
+        if (calls.waiting === 0) return { end: { kind: "waiting" }, log, results: calls.results, unawaited: [] };
         ended = await unlessAborted(calls.nextEnded());
       }
       isReady = true;
@@ -59,8 +61,9 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramOutcom
     // Calls that it began and did not wait for are made all the same, unless the program was stopped.
     if (message.end.kind === "returned") calls.make(message.calls);
     else calls.cancel();
+    const unawaited = message.end.kind === "returned" ? calls.unsettled : [];
     await calls.allEnded();
-    return { end: message.end, log, results: calls.results };
+    return { end: message.end, log, results: calls.results, unawaited };
   } catch (thrown: unknown) {
     if (!signal.aborted) await calls.stop();
     throw thrown;
@@ -94,6 +97,11 @@ class ProgramCalls {
 
   get waiting(): number {
     return this.#queue.length;
+  }
+
+  /** The numbers of the calls whose end the program has not seen. */
+  get unsettled(): readonly number[] {
+    return this.#queue.map(({ call }) => call.number);
   }
 
   get results(): readonly ToolResult[] {

@@ -7,7 +7,7 @@
 export const IN_PROGRAM = `(function (call, print, names, inputText) {
 "use strict";
 const { parse, stringify } = JSON;
-const { create, defineProperty, freeze, hasOwn, assign } = Object;
+const { create, defineProperty, freeze, hasOwn, assign, setPrototypeOf } = Object;
 const bind = Function.prototype.call.bind.bind(Function.prototype.call);
 const slice = bind(String.prototype.slice);
 const indexOf = bind(String.prototype.indexOf);
@@ -20,6 +20,9 @@ class ToolError extends TheError {
   constructor(fields) {
     super(fields.message);
     assign(this, fields);
+  }
+  toJSON() {
+    return { message: this.message, ...this };
   }
 }
 defineProperty(ToolError.prototype, "name", { value: "ToolError", configurable: true, writable: true });
@@ -113,6 +116,11 @@ function settle(number, succeeded, text) {
   reject(error);
 }
 
+// Has no toJSON that the program may have given all arrays.
+function plain(array) {
+  return setPrototypeOf(array, null);
+}
+
 function describe(thrown) {
   let name = "", message = "", line = 0, column = 0, details = [], hint = "";
   try {
@@ -128,7 +136,7 @@ function describe(thrown) {
       }
     } else message = show(thrown);
   } catch {}
-  return stringify([slice(name, 0, 100), slice(message, 0, 4000), line, column, details, slice(hint, 0, 500)]);
+  return stringify(plain([slice(name, 0, 100), slice(message, 0, 4000), line, column, plain(details), slice(hint, 0, 500)]));
 }
 
 function answer(value) {

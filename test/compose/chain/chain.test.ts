@@ -415,3 +415,10 @@ test("F2.27 F2.28 a chain is simulated with its steps: what writes is not run, a
   expect(result.stepResults.map(({ origin }) => origin)).toEqual(["live", "stub"]);
   expect(ran).toEqual(["look"]);
 });
+
+test("F2.27 a chain as a tool answers with every key that a step has set, also where its value is what it was", async () => {
+  const { runtime } = kitchen();
+  runtime.registry.register(createChain([FIND]).toTool({ name: "all", description: "All" }));
+  for (const servings of [1, 2])
+    expect((await runtime.execute({ name: "all", input: { dish: "pie", servings } })).output).toMatchObject({ servings: 2 });
+});

@@ -4,6 +4,7 @@ import { createLoop, createRuntime, defineTool, resultText, ToolOutput, type Run
 import { delegateTool, delegatesToolset, type DelegateOptions } from "haft/delegate";
 import { scriptedModel, type ReplyScript, type TokenUsage } from "haft/model";
 import { fakePorts, settle } from "haft/testing";
+import { programToolset } from "../../../src/compose/program/program-toolset.ts";
 import { jobsToolset } from "../../../src/toolsets/jobs.ts";
 import { gate, tool } from "../../runtime/bench-runtime.ts";
 
@@ -183,6 +184,19 @@ describe("F1.53 a delegate", () => {
     };
     expect(await run("default::research")).toBe("ok limit_exceeded");
     expect(await run("default::claims")).toBe("ok ok");
+  });
+
+  test("F1.51 spends the budget of its caller also where a program called it", async () => {
+    const inner = delegate([{ text: "Inner.", usage: { inputTokens: 100, outputTokens: 1 } }]);
+    const runtime = runtimeOf({ tools: [inner], toolsets: [programToolset()] });
+    const code = `return await tools.research({ task: "x" });`;
+    const model = scriptedModel([
+      { calls: [{ name: "program::run_program", input: { code } }] },
+      { calls: [{ name: "default::research", input: { task: "y" } }] },
+      { text: "So." },
+    ]);
+    const { results } = await createLoop({ session: runtime.session(), model, limits: { budget: { tokens: { hard: 101 } } } }).run("Go.");
+    expect(results.map(({ error }) => error?.code ?? "ok")).toEqual(["ok", "limit_exceeded"]);
   });
 
   test("whose model is down from the start ends with that error, and may be called again", async () => {

@@ -158,6 +158,26 @@ describe("F4.40 a program", () => {
     expect(seen).toEqual([{ order: "egg" }]);
     expect(session.history.map(({ result }) => result?.status)).toEqual(["ok", "ok"]);
   });
+
+  test("is told of calls that it did not wait for: what was behind them is not done, and their errors are nobody's", async () => {
+    const { runtime, seen } = bench();
+    const main = `async function main() { await tools.shop.order({ item: "egg" }); await tools.shop.order({ item: "tea" }); }\nmain();`;
+    const { output } = await runtime.session().execute(call(main));
+    expect([seen, output]).toEqual([
+      [{ order: "egg" }],
+      { returned: null, note: expect.stringMatching(/without waiting for 1 call: .* Call 1: shop::order ended as ok\./u) },
+    ]);
+    const failing = await runtime.session().execute(call("tools.shop.order({}); return 1;"));
+    expect(failing.output).toEqual({ returned: 1, note: expect.stringContaining("Call 1: shop::order ended as error (invalid_input).") });
+  });
+
+  test("returns and prints errors with their messages, whatever it made of arrays", async () => {
+    const { runtime } = bench();
+    const settled = await runtime.session().execute(call("return (await Promise.allSettled([tools.nope()]))[0].reason;"));
+    expect(settled.output).toMatchObject({ returned: { code: "not_found", message: expect.stringContaining("nope") } });
+    const odd = await runtime.session().execute(call(`Array.prototype.toJSON = () => [1, 2, 3]; throw new Error("odd");`));
+    expect(odd.error?.message).toContain("Error: odd");
+  });
 });
 
 describe("issue 18 the calls of a program", () => {
