@@ -197,7 +197,7 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
   }
   const now = run.clock.now();
   if (now - startedAt >= BLOCK_MS) reportBlock(run, now - startedAt);
-  if (work === undefined) return after(run, attemptAnswered(run, context, answer, now));
+  if (work === undefined) return after(run, attemptAnswered(run, context, answer));
   const ending = Promise.withResolvers<Result>();
   run.awaited = ending;
   return settleWithin(run, work, new AttemptOutcome(run, context, after), { endsAt, now, ending });
@@ -293,7 +293,7 @@ class AttemptOutcome<Result> implements WaitOutcome<unknown, Result> {
   }
 
   value(answer: unknown): Result | Promise<Result> {
-    return this.#after(this.#run, attemptAnswered(this.#run, this.#context, answer, this.#run.clock.now()));
+    return this.#after(this.#run, attemptAnswered(this.#run, this.#context, answer));
   }
 
   thrown(thrown: unknown): Result | Promise<Result> {
@@ -337,7 +337,7 @@ function timedOut(run: AdmittedCall, context: AttemptContext): ToolError {
   });
 }
 
-function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unknown, now: number): End {
+function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unknown): End {
   const spoiled = run.faults === undefined ? undefined : spoiledAnswer(run);
   if (spoiled !== undefined) return attemptFailed(run, context, spoiled);
   context.end("settled");
@@ -345,7 +345,7 @@ function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unk
   if (run.timing !== undefined) noteAttempt(run);
   if (run.read !== undefined) readAnswered(run.read);
   if (!run.plan.holdsNothing) release(run);
-  circuitOf(run)?.record("success", now);
+  circuitOf(run)?.record("success", run.attemptAt);
   run.raw = answer;
   return undefined;
 }
