@@ -21,7 +21,7 @@ import { followRemoteJob } from "./follow-remote-job.ts";
 import { release } from "./hold.ts";
 import { askWithFault, faultIsOver, hasPlannedTimeout, isPutIn, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
 import { abandon } from "./orphan.ts";
-import { withinRun } from "./nested-calls.ts";
+import { isTracked, withinRun } from "./nested-calls.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
 import { definitionChanged } from "./same-definition.ts";
 import { AttemptContext } from "./tool-context.ts";
@@ -235,20 +235,19 @@ function askFaulty(run: AdmittedCall, request: EngineRequest, context: AttemptCo
 /** Asks the engine, within what tells later code whose call it works for, where anything asks that: it makes closures. */
 function ask(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { turn, beside, ticket, slots, options, parts } = run;
-  const isTracked = ticket !== undefined || slots !== undefined || turn.tracksCallers || beside !== undefined;
-  const isPlain = !isTracked && parts.tracing === undefined && options.visibility === undefined && options.principal === undefined;
+  const mayBeTracked = ticket !== undefined || slots !== undefined || turn.tracksCallers || beside !== undefined;
+  const isUntraced = parts.tracing === undefined && options.visibility === undefined && options.principal === undefined;
+  const isPlain = isUntraced && !(mayBeTracked && isTracked(run));
   return isPlain ? put(run, request, context) : askWithin(run, request, context);
 }
 
 function askWithin(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { parts, turn, options } = run;
   const { visibility, principal } = options;
-  const inLayer = (): unknown =>
-    visibility === undefined && principal === undefined
-      ? put(run, request, context)
-      : withinLayer({ session: turn.session, visibility, principal }, () => put(run, request, context));
-  const tracked = (): unknown => withinRun(run, inLayer);
-  return parts.tracing === undefined ? tracked() : parts.tracing.withinCall(run.callId, tracked);
+  const asked = (): unknown => put(run, request, context);
+  const isBare = visibility === undefined && principal === undefined;
+  const inLayer = isBare ? asked : (): unknown => withinLayer({ session: turn.session, visibility, principal }, asked);
+  return parts.tracing === undefined ? withinRun(run, inLayer) : parts.tracing.withinCall(run.callId, () => withinRun(run, inLayer));
 }
 
 function put(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
