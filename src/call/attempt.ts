@@ -1,6 +1,7 @@
 /** The attempts of one call: circuit, locks and slot, the handler on its deadline, release, backoff. */
 import type { EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
+import type { RuntimeEvent } from "../core/event.ts";
 import { FIDELITIES } from "../core/fidelity.ts";
 import { RemoteJob } from "../core/remote-job.ts";
 import { NoAnswer } from "../core/no-answer.ts";
@@ -185,7 +186,7 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
   run.parts.counters.attempts++;
   run.attemptAt = startedAt;
   const context = new AttemptContext(run, run.attempts, endsAt);
-  if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-attempt", toolName: run.toolName, attempt: run.attempts });
+  if (run.parts.listening) run.emit(attemptOf(run));
   let answer: unknown;
   let work: PromiseLike<unknown> | undefined;
   try {
@@ -201,6 +202,11 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
   const ending = Promise.withResolvers<Result>();
   run.awaited = ending;
   return settleWithin(run, work, new AttemptOutcome(run, context, after), { endsAt, now, ending });
+}
+
+/** The event of an attempt that begins; spelled out, as those of every call are, because spreading takes longer. */
+function attemptOf({ callId, turn, clock, toolName, attempts: attempt }: AdmittedCall): RuntimeEvent {
+  return { callId, sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), type: "call-attempt", toolName, attempt };
 }
 
 /** A call that is made again because the one around it is tried again is a retry for what it asks: retries within retries do not multiply. */
