@@ -1,6 +1,7 @@
 /** The attempts of one call: circuit, locks and slot, the handler on its deadline, release, backoff. */
 import type { EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
+import type { RuntimeEvent } from "../core/event.ts";
 import { FIDELITIES } from "../core/fidelity.ts";
 import { RemoteJob } from "../core/remote-job.ts";
 import { NoAnswer } from "../core/no-answer.ts";
@@ -21,7 +22,7 @@ import { followRemoteJob } from "./follow-remote-job.ts";
 import { release } from "./hold.ts";
 import { askWithFault, faultIsOver, hasPlannedTimeout, isPutIn, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
 import { abandon } from "./orphan.ts";
-import { withinRun } from "./call-tree.ts";
+import { isTracked, withinRun } from "./call-tree.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
 import { definitionChanged } from "./same-definition.ts";
 import { AttemptContext } from "./tool-context.ts";
@@ -185,7 +186,7 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
   run.parts.counters.attempts++;
   run.attemptAt = startedAt;
   const context = new AttemptContext(run, run.attempts, endsAt);
-  if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-attempt", toolName: run.toolName, attempt: run.attempts });
+  if (run.parts.listening) run.emit(attemptOf(run));
   let answer: unknown;
   let work: PromiseLike<unknown> | undefined;
   try {
@@ -197,10 +198,15 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
   }
   const now = run.clock.now();
   if (now - startedAt >= BLOCK_MS) reportBlock(run, now - startedAt);
-  if (work === undefined) return after(run, attemptAnswered(run, context, answer, now));
+  if (work === undefined) return after(run, attemptAnswered(run, context, answer));
   const ending = Promise.withResolvers<Result>();
   run.awaited = ending;
   return settleWithin(run, work, new AttemptOutcome(run, context, after), { endsAt, now, ending });
+}
+
+/** The event of an attempt that begins; spelled out, as those of every call are, because spreading takes longer. */
+function attemptOf({ callId, turn, clock, toolName, attempts: attempt }: AdmittedCall): RuntimeEvent {
+  return { callId, sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), type: "call-attempt", toolName, attempt };
 }
 
 /** A call that is made again because the one around it is tried again is a retry for what it asks: retries within retries do not multiply. */
@@ -235,20 +241,19 @@ function askFaulty(run: AdmittedCall, request: EngineRequest, context: AttemptCo
 /** Asks the engine, within what tells later code whose call it works for, where anything asks that: it makes closures. */
 function ask(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { turn, beside, ticket, slots, options, parts } = run;
-  const isTracked = ticket !== undefined || slots !== undefined || turn.tracksCallers || beside !== undefined;
-  const isPlain = !isTracked && parts.tracing === undefined && options.visibility === undefined && options.principal === undefined;
+  const mayBeTracked = ticket !== undefined || slots !== undefined || turn.tracksCallers || beside !== undefined;
+  const isUntraced = parts.tracing === undefined && options.visibility === undefined && options.principal === undefined;
+  const isPlain = isUntraced && !(mayBeTracked && isTracked(run));
   return isPlain ? put(run, request, context) : askWithin(run, request, context);
 }
 
 function askWithin(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { parts, turn, options } = run;
   const { visibility, principal } = options;
-  const inLayer = (): unknown =>
-    visibility === undefined && principal === undefined
-      ? put(run, request, context)
-      : withinLayer({ session: turn.session, visibility, principal }, () => put(run, request, context));
-  const tracked = (): unknown => withinRun(run, inLayer);
-  return parts.tracing === undefined ? tracked() : parts.tracing.withinCall(run.callId, tracked);
+  const asked = (): unknown => put(run, request, context);
+  const isBare = visibility === undefined && principal === undefined;
+  const inLayer = isBare ? asked : (): unknown => withinLayer({ session: turn.session, visibility, principal }, asked);
+  return parts.tracing === undefined ? withinRun(run, inLayer) : parts.tracing.withinCall(run.callId, () => withinRun(run, inLayer));
 }
 
 function put(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
@@ -293,7 +298,7 @@ class AttemptOutcome<Result> implements WaitOutcome<unknown, Result> {
   }
 
   value(answer: unknown): Result | Promise<Result> {
-    return this.#after(this.#run, attemptAnswered(this.#run, this.#context, answer, this.#run.clock.now()));
+    return this.#after(this.#run, attemptAnswered(this.#run, this.#context, answer));
   }
 
   thrown(thrown: unknown): Result | Promise<Result> {
@@ -337,7 +342,7 @@ function timedOut(run: AdmittedCall, context: AttemptContext): ToolError {
   });
 }
 
-function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unknown, now: number): End {
+function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unknown): End {
   const spoiled = run.faults === undefined ? undefined : spoiledAnswer(run);
   if (spoiled !== undefined) return attemptFailed(run, context, spoiled);
   context.end("settled");
@@ -345,7 +350,7 @@ function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unk
   if (run.timing !== undefined) noteAttempt(run);
   if (run.read !== undefined) readAnswered(run.read);
   if (!run.plan.holdsNothing) release(run);
-  circuitOf(run)?.record("success", now);
+  circuitOf(run)?.record("success", run.attemptAt);
   run.raw = answer;
   return undefined;
 }

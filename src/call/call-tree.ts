@@ -9,7 +9,7 @@ const NESTED = new WeakMap<Turn, CallRun[]>();
 const NONE: readonly CallRun[] = Object.freeze([]);
 
 /** Whether the calls that the handler makes must be known to be made in this call, which nothing else tells. */
-function isTracked(run: CallRun): boolean {
+export function isTracked(run: CallRun): boolean {
   const { turn } = run;
   return turn.tracksCallers || run.beside !== undefined || ((run.ticket !== undefined || run.slots !== undefined) && !isFound(run));
 }

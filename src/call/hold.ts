@@ -14,7 +14,7 @@ export function takePlace(run: AdmittedCall): AdmittedCall | ToolError {
   const { reads, writes } = run.effects.lock;
   if (reads.length + writes.length === 0 || run.isAnswered || run.route.rules.locks === "nobody" || run.ticket !== undefined) return run;
   const ticket = run.madeBy === undefined ? ownPlace(run) : borrowLocks(run);
-  if (ticket instanceof ToolError) return ticket;
+  if (ticket instanceof Error) return ticket;
   if (!run.plan.isShared) {
     run.ticket = ticket;
     return run;
@@ -48,7 +48,7 @@ function ownPlace(run: AdmittedCall): LockTicket {
 /** Takes the call's locks. Returns undefined when nothing had to be waited for; otherwise a promise of the error, if any. */
 export function acquireLocks(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
   const placed = takePlace(run);
-  if (placed instanceof ToolError) return Promise.resolve(placed);
+  if (placed instanceof Error) return Promise.resolve(placed);
   const { ticket } = run;
   return ticket === undefined || ticket.granted ? undefined : waitForLocks(run, ticket);
 }

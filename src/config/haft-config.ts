@@ -146,12 +146,17 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
     ...block,
     registry,
   };
-  if (config.runtime.artifacts === "store" && config.store === undefined)
-    problems.add(["runtime", "artifacts"], 'keeps files in the store, and there is no [store]. Name a folder, such as "./artifacts".');
-  if (config.loop.budget?.cost !== undefined && config.model !== undefined && config.model.prices === undefined)
-    problems.add(["loop", "budget", "cost"], "limits what the model costs, and its prices are not known. Set [model.prices].");
+  checkTogether(config, problems);
   checkRouting(routedOf(config), block.engines, (path, problem) => problems.add(path, problem));
   return { config, secrets: variables.secrets, sent: variables.sent, notes: [...client.notes, ...creature.notes] };
+}
+
+/** Settings of which one needs the other. */
+function checkTogether({ runtime, store, loop, model }: HaftConfig, problems: Problems): void {
+  if (runtime.artifacts === "store" && store === undefined)
+    problems.add(["runtime", "artifacts"], 'keeps files in the store, and there is no [store]. Name a folder, such as "./artifacts".');
+  if (loop.budget?.cost !== undefined && model !== undefined && model.prices === undefined)
+    problems.add(["loop", "budget", "cost"], "limits what the model costs, and its prices are not known. Set [model.prices].");
 }
 
 /** The keys of a file of our own. */

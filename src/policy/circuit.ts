@@ -95,7 +95,11 @@ export class Circuit {
     if (this.#causes.length > Math.min(this.#threshold, MAX_CAUSES)) this.#causes.shift();
   }
 
-  /** Tells how an admitted call ended. */
+  /**
+   * Tells how an admitted call ended.
+   *
+   * @param now of a success, the time that its attempt began will do: it counts as long as the failures recorded before it
+   */
   record(outcome: CircuitOutcome, now: number = this.#clock.now()): void {
     if (this.#state === "closed") {
       if (outcome !== "ignored") this.#count(outcome, now);

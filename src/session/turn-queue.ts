@@ -1,6 +1,7 @@
 /** The turns of one session: one after the other, except those that may run at the same time. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { onAbort } from "../policy/deadline.ts";
+import { runInContext } from "./run-in-context.ts";
 import { SmallSet } from "./small-set.ts";
 import { endTurnWait, deadlocks, newTurnWait, noteTurnWait, turnDeadlock } from "./turn-waits.ts";
 
@@ -87,7 +88,7 @@ export function isInsideSimulation(): boolean {
 /** Runs the handler of a call: the calls that it makes in the same session are found to be made in this one. */
 export function withinCall<T>(turn: RunningTurn, call: TurnCall, work: () => T): T {
   places.haveBegun = true;
-  return CURRENT.run(new CallPlace(turn, call), work);
+  return runInContext(CURRENT, new CallPlace(turn, call), work);
 }
 
 /** The place of the code running now: the call that it is the handler of, where that is known, and what the runner of its turn keeps with it. */
@@ -241,7 +242,7 @@ export class TurnQueue {
     this.#areConcurrent = concurrent;
     // The steps after its work run within it too: each promise made outside would keep a context of its own while it waits.
     places.haveBegun = true;
-    return CURRENT.run(turn, () => this.#workIn(turn, work, caller));
+    return runInContext(CURRENT, turn, () => this.#workIn(turn, work, caller));
   }
 
   #workIn<T>(turn: RunningTurn, work: Work<T>, caller?: TurnCall, joined?: JoinedWork): T | Promise<T> {

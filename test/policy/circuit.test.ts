@@ -27,6 +27,20 @@ describe("F3.36 a closed circuit", () => {
     expect({ state: circuit.state, waitMs: circuit.admit(), changes }).toEqual({ state: "open", waitMs: 20_000, changes: ["open"] });
   });
 
+  test("counts a success as long as the failures before it, however long its attempt took", async () => {
+    const { clock, circuit } = setUp();
+    const attemptAt = clock.now();
+    await clock.advance(600_000);
+    call(circuit, "failure", 4);
+    for (let count = 0; count < 6; count++) circuit.record("success", attemptAt);
+    await clock.advance(53_000);
+    call(circuit, "failure");
+    expect(circuit.state).toBe("closed");
+    await clock.advance(7_000); // the failures before the successes have left the window, and so have those
+    call(circuit, "failure", 4);
+    expect(circuit.state).toBe("open");
+  });
+
   test("counts failures in a rolling window, however many successes lie between", () => {
     const { circuit } = setUp();
     for (let pair = 0; pair < 4; pair++) {
