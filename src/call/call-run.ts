@@ -339,6 +339,12 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     for (const event of events) this.emit(event);
   }
 
+  /** Logs the end of a call that continues in another process: listeners are told of it there. */
+  leave(events: readonly SessionEvent[]): void {
+    for (const event of events) this.logEvent(event);
+    this.parts.tracing?.leaveCall?.(this.callId);
+  }
+
   get eventBase(): { readonly callId: string; readonly sessionId: string; readonly turnId: string; readonly at: number } {
     return { callId: this.callId, sessionId: this.turn.session.id, turnId: this.turn.id, at: this.clock.wallTime() };
   }

@@ -229,7 +229,9 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
 function endJob(run: CallRun, job: CallJob, end: SessionEvent & { readonly type: "call-end" }): void {
   const over = job.finish(end.result);
   run.parts.jobs.end(job);
-  run.recordAll(over === undefined ? [end] : [end, over]);
+  const events = over === undefined ? [end] : [end, over];
+  if (run.turn.session.isHandedOver) run.leave(events);
+  else run.recordAll(events);
   const { broken } = run.turn.session;
   if (broken !== undefined && run.written !== undefined) job.lose(broken);
 }

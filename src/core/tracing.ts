@@ -10,6 +10,8 @@ export interface Tracing {
   continueTrace<T>(read: (name: string) => string | undefined, work: () => T): T;
   /** Runs an attempt of a call, so that what its handler begins belongs to the call. */
   withinCall<T>(callId: string, work: () => T): T;
+  /** Ends what is traced of a call that continues in another process. */
+  leaveCall?(callId: string): void;
   /** The fields that continue the trace in a request that a call makes; undefined outside of a trace. */
   headersOf(callId: string): TraceHeaders | undefined;
   beginRun(run: TracedRun): TracedWork<TracedRunEnd>;

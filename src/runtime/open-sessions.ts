@@ -66,6 +66,7 @@ export class OpenSessions {
     const session = this.get(id);
     if (session === undefined) return false;
     session.noteLoss(handedOver(session));
+    session.isHandedOver = true;
     try {
       await session.close();
     } finally {

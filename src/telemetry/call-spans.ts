@@ -53,6 +53,12 @@ export class CallSpans {
     if (event.type === "call-end") this.#open.delete(event.callId);
   }
 
+  /** Ends the span of a call that continues in another process, and has no result here. */
+  leave(callId: string): void {
+    this.#open.get(callId)?.span.addEvent("haft.hand-over").end();
+    this.#open.delete(callId);
+  }
+
   /** Ends the spans of calls that still run. */
   endAll(): void {
     for (const { span } of this.#open.values()) span.end();

@@ -32,6 +32,10 @@ export class RuntimeTracing implements Tracing {
     return own === undefined ? work() : context.with(own, work);
   }
 
+  leaveCall(callId: string): void {
+    this.#calls.leave(callId);
+  }
+
   headersOf(callId: string): TraceHeaders | undefined {
     if (this.#watch.tracer === undefined) return undefined;
     const headers: Record<string, string> = {};

@@ -348,3 +348,41 @@ test("issue 19.8 a job that runs again after a restart has a span, and what it m
   });
   expect(tree(receiver.spans)).toEqual(["execute_tool work", "  execute_tool inner", "  own"]);
 });
+
+test("issue 19.8 a job that is handed over ends where it continues: listeners and traces of the first process have no end of it", async () => {
+  const ends: unknown[] = [];
+  const receiver = await withTelemetry(async () => {
+    const store = memoryStore();
+    let isFirst = true;
+    const work = defineTool({
+      name: "work",
+      description: "Works.",
+      inputSchema: OBJECT,
+      effects: { reads: [] },
+      mode: "background",
+      execute: (_input, { signal }) =>
+        isFirst ? new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error))) : "done",
+    });
+    const runtimeOf = (name: string) => {
+      const runtime = createRuntime({ tools: [work], store });
+      telemetry(runtime);
+      runtime.subscribe((event) => void (event.type === "call-end" && ends.push([name, event.result.status])));
+      return runtime;
+    };
+    const first = runtimeOf("first");
+    const { id } = await first.session("trip").submit({ name: "work" });
+    while (first.jobs.get(id)?.state !== "running") await new Promise((resolve) => setImmediate(resolve));
+    await first.sessions.handOver("trip");
+    isFirst = false;
+    const second = runtimeOf("second");
+    await second.resume("trip");
+    await second.jobs.wait(id);
+    await first.close();
+    await second.close();
+  });
+  expect(ends).toEqual([["second", "ok"]]);
+  expect(receiver.spans.map(({ name, status, events }) => [name, status?.code ?? 0, (events ?? []).map((event) => event.name)])).toEqual([
+    ["execute_tool work", 0, expect.arrayContaining(["haft.hand-over"])],
+    ["execute_tool work", 0, expect.not.arrayContaining(["haft.hand-over"])],
+  ]);
+});
