@@ -339,7 +339,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     for (const event of events) this.emit(event);
   }
 
-  /** Logs the end of a call that continues in another process: listeners are told of it there. */
+  /** Logs the end of a call that continues in another process, which calls its own listeners. */
   leave(events: readonly SessionEvent[]): void {
     for (const event of events) this.logEvent(event);
     this.parts.tracing?.leaveCall?.(this.callId);
