@@ -22,7 +22,7 @@ export interface PendingCall {
 }
 
 /** A person's answers by digest; calls that have none still wait. */
-export type ApprovalDecisions = Readonly<Record<string, ApprovalAnswer>>;
+export type ApprovalDecisions = Readonly<Record<string, Exclude<ApprovalAnswer, "allow-input">>>;
 
 type Started = SessionEvent & { readonly type: "call-start" };
 type Ended = SessionEvent & { readonly type: "call-end" };

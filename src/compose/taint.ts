@@ -1,5 +1,6 @@
 /** Calls that may do harm need approval once third-party content has reached the model. */
 import { checkKnownKeys } from "../core/known-keys.ts";
+import type { SessionRule } from "../core/approvals.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { nameMatcher, type NameMatcher } from "../policy/permission.ts";
 import { calledByDelegate, hasRun } from "./delegate/called-tools.ts";
@@ -21,6 +22,8 @@ export class Taint {
   readonly #session: RuntimeSession;
   readonly #isSource: NameMatcher;
   readonly #isSensitive: NameMatcher;
+  /** Those of `sensitive`, as one text. */
+  readonly #patterns: string;
   #source: string | undefined;
   /** How many events were looked at; below 0 while none were. */
   #seen = -1;
@@ -32,6 +35,7 @@ export class Taint {
     this.#session = session;
     this.#isSource = nameMatcher(sources, "taint.sources");
     this.#isSensitive = nameMatcher(sensitive, "taint.sensitive");
+    this.#patterns = JSON.stringify(sensitive);
   }
 
   /** Looks at what the session had before, which may come from another process, or what has come since the last run. */
@@ -55,10 +59,29 @@ export class Taint {
     const name = names.find((each) => this.#isSource(each) !== undefined);
     if (name === undefined) return;
     this.#source = name;
-    this.#session.approvals.askMore(this.#session.id, (qualifiedName) =>
+    const rules = rulesOf(this.#session);
+    rules.set(this.#patterns, (qualifiedName) =>
       this.#isSensitive(qualifiedName) === undefined
         ? undefined
         : `The model has read third-party content (${name}), so ${qualifiedName} needs approval.`,
     );
+    this.#session.approvals.askMore(this.#session.id, (qualifiedName) => firstReason(rules, qualifiedName));
   }
+}
+
+/** By their patterns, the rules of all loops that a session has had: one loop does not end those of another. */
+const RULES = new WeakMap<RuntimeSession, Map<string, SessionRule>>();
+
+function rulesOf(session: RuntimeSession): Map<string, SessionRule> {
+  let rules = RULES.get(session);
+  if (rules === undefined) RULES.set(session, (rules = new Map()));
+  return rules;
+}
+
+function firstReason(rules: ReadonlyMap<string, SessionRule>, qualifiedName: string): string | undefined {
+  for (const rule of rules.values()) {
+    const reason = rule(qualifiedName);
+    if (reason !== undefined) return reason;
+  }
+  return undefined;
 }

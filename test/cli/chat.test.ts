@@ -174,6 +174,16 @@ describe("approval", () => {
     expect([third.exitCode, project.server.requests.length]).toEqual([0, 2]);
   });
 
+  test("F1.50 a call that waited may be allowed for its input", async () => {
+    const project = await chatProject({ script: [{ text: "I wipe.", ...calling("shop__wipe") }, { text: "Done." }] });
+    const kept = ["--session", "s", "--store", project.path("haft.db")];
+    await project.haft(["chat", ...kept], { input: "Wipe." });
+    expect(await project.haft(["chat", ...kept], { types: ["i"] })).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining("model   Done."),
+    });
+  });
+
   test("without a store what waits is not kept, and the chat says so", async () => {
     const project = await chatProject({ script });
     const { stdout } = await project.haft(["chat"], { input: "Wipe." });

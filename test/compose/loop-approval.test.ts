@@ -273,6 +273,15 @@ test("H01 what a delegate has read by a program or a chain, or before it timed o
   }
 });
 
+test("H01 another loop with other sensitive tools does not end what a session is asked about", async () => {
+  sent.length = 0;
+  const { loop, session } = testLoop({ tools: [fetched, send, read], taint, script: [{ calls: [call("fetch")] }, { text: "Read." }] });
+  await loop.run("go");
+  const other = { sources: ["*::fetch"], sensitive: ["*::read"] };
+  await createLoop({ session, taint: other, model: scriptedModel([{ text: "Hello." }]) }).run("hello");
+  expect([(await session.execute(call("send"))).error?.code, sent]).toEqual(["approval_required", []]);
+});
+
 test("H01 what comes between two runs of a loop counts, also by a job that ends there", async () => {
   sent.length = 0;
   const { loop, session } = testLoop({ tools: [fetched, send], taint, script: [{ text: "Hello." }, { calls: [call("send")] }] });

@@ -4,7 +4,8 @@ import { EmergencyStop } from "../../compose/emergency-stop.ts";
 import type { LoopEvent } from "../../compose/loop-event.ts";
 import { NO_USAGE, type LoopResult } from "../../compose/loop-result.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import type { ApprovalAnswer, Approver } from "../../core/ask.ts";
+import type { ApprovalDecisions } from "../../compose/pending-calls.ts";
+import type { Approver } from "../../core/ask.ts";
 import type { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import { approvalId } from "../../policy/approval-digest.ts";
@@ -219,14 +220,15 @@ export class Chat {
     const pending = this.#agent.pending();
     if (pending.length === 0) return undefined;
     const { signal } = this.#context;
-    const decisions = new Map<string, ApprovalAnswer>();
+    const decisions = new Map<string, ApprovalDecisions[string]>();
     for (const { name, ...call } of pending) {
       if (decisions.has(call.digest)) continue; // the answer holds for every call that is the same
       const description = this.session.registry.get(name)?.tool.description ?? "";
       const of = { sessionId: this.session.id, callId: call.callId };
       const askedAt = this.session.ports.clock.wallTime();
       const request = { id: approvalId(of), ...of, ...call, toolName: name, description, simulated: false, askedAt, signal };
-      decisions.set(call.digest, await approve(request));
+      const answer = await approve(request);
+      decisions.set(call.digest, answer === "allow-input" ? "allow-once" : answer); // it holds for this input in any case
     }
     this.#last = undefined;
     await this.#agent.decide({ decisions: Object.fromEntries(decisions) });
