@@ -1,6 +1,7 @@
 /** The record of a call that begins. */
 import type { SessionEvent } from "../core/event.ts";
 import { CallRun } from "./call-run.ts";
+import { sessionNeed } from "./composite.ts";
 import type { Answerer } from "./route.ts";
 
 /** The event of a call that begins, and how it is to be run should the process end before it does. */
@@ -10,9 +11,10 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
   const { callId, turn, clock, call } = run;
   const start = { callId, sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), type: "call-start", call } as const;
   const background = askedBackground(run);
+  const asks = sessionNeed(run);
   const isByItself =
     madeIn === undefined && inRound === undefined && principal === undefined && strict !== true && visibility === undefined;
-  if (isByItself && background === undefined && answerers === undefined && rewriteInput === undefined) return start;
+  if (isByItself && asks === undefined && background === undefined && answerers === undefined && rewriteInput === undefined) return start;
   return {
     ...start,
     ...(madeIn === undefined ? {} : { parentCallId: madeIn.callId }),
@@ -24,6 +26,7 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
     ...(background === undefined ? {} : { background }),
     ...(principal === undefined ? {} : { principal }),
     ...(visibility === undefined ? {} : { allow: visibility.rules }),
+    ...(asks === undefined ? {} : { asks }),
   };
 }
 

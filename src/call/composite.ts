@@ -1,6 +1,7 @@
 /** How deep composite tools may call one another, and whose rules of approval hold for the calls made in them. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { ToolError } from "../core/error.ts";
+import { isOfSettings } from "../policy/approval-rules.ts";
 import type { Session } from "../session/session.ts";
 import type { AdmittedCall, CallRun } from "./call-run.ts";
 
@@ -20,6 +21,18 @@ export function approvalNeed({ parts, plan, turn, resumed }: AdmittedCall, destr
   for (let session: Session | undefined = turn.session; reason === undefined && session !== undefined; session = callingSession(session))
     reason = parts.approvals.needed(plan.qualifiedName, destructive, session);
   return reason ?? resumed?.askedFor;
+}
+
+/** Why the own rule of one of these sessions asks before a call that begins; undefined where none does, and of a name that is no tool. */
+export function sessionNeed({ parts, call, turn }: CallRun): string | undefined {
+  const tool = parts.approvals.mayAsk ? parts.registry.get(call.name) : undefined;
+  if (tool === undefined) return undefined;
+  const { qualifiedName } = tool;
+  for (let session: Session | undefined = turn.session; session !== undefined; session = callingSession(session)) {
+    const reason = parts.approvals.needed(qualifiedName, false, session);
+    if (reason !== undefined) return isOfSettings(reason, qualifiedName) ? undefined : reason;
+  }
+  return undefined;
 }
 
 /** A branch has the caller of what it is a branch of. */

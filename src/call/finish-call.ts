@@ -7,7 +7,7 @@ import { ReturnedFailure } from "../core/returned-failure.ts";
 import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
 import { hasAnswer, type Origin, type ResultStatus, type ToolResult } from "../core/result.ts";
-import { copyJson, fitJson, isJsonObject } from "../core/base/json.ts";
+import { copyJson, fitJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { AnswerParts } from "../policy/artifact-parts.ts";
 import { mayHoldData } from "../policy/data-urls.ts";
 import { truncateResult } from "../policy/truncate-result.ts";
@@ -121,9 +121,10 @@ function partialOf(run: CallRun, { code }: ToolError): AnswerParts | Promise<Ans
   if (run.partialOutput === undefined || (code !== "cancelled" && code !== "timeout")) return undefined;
   const { partialOutput } = run;
   const { output: answer, metadata } = partialOutput instanceof ToolOutput ? partialOutput : { output: partialOutput, metadata: undefined };
+  if (metadata !== undefined) takeMetadata(run, metadata);
+  if (answer === undefined) return undefined;
   try {
     const { value, found } = fitJson(answer, ANSWER_LIMITS, mayHoldData);
-    if (metadata !== undefined) takeMetadata(run, metadata);
     const partial = { output: value, content: undefined };
     return found ? keepPartFiles(run, { ...partial, what: "partial output" }) : partial;
   } catch (thrown: unknown) {
@@ -148,7 +149,7 @@ async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<Tool
     const { said, ended } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)), waiter);
     const end = run.cancelled === before ? ended : run.cancelled;
     if (end !== undefined) return showRest(run, run.parts.afterHooks.slice(index + 1), withoutAnswer(run, end));
-    const changed = takeChange(shown, said);
+    const changed = takeChange(shown, said, reportOf(run));
     if (!("unusable" in changed)) {
       shown = changed;
       continue;
@@ -184,14 +185,24 @@ function withParts(result: Mutable<ToolResult>, { output, content }: Partial<Ans
 /** Of an answer that not all hooks have seen, neither partial output nor the words of its error nor metadata are shown. */
 function withoutAnswer(run: CallRun, end: ToolError): Mutable<ToolResult> {
   const result = buildResult(run, end, statusOf(run, end));
-  delete result.metadata;
+  const report = reportOf(run);
+  if (report === undefined) delete result.metadata;
+  else result.metadata = report;
   return result;
 }
 
-function takeChange(result: ToolResult, said: unknown): ToolResult | { readonly unusable: string } {
+/** The report of a delegate about its calls and its spending: hooks do not change it, as `taint` and budgets count on it. */
+function reportOf({ plan, metadata }: CallRun): JsonObject | undefined {
+  const report = plan?.tool.composite === true ? metadata?.["delegate"] : undefined;
+  return report === undefined ? undefined : { delegate: report };
+}
+
+function takeChange(result: ToolResult, said: unknown, report: JsonObject | undefined): ToolResult | { readonly unusable: string } {
   if (said === undefined || said === null || said === result) return result;
   try {
-    return Object.freeze(changeResult(result, said));
+    const changed: Mutable<ToolResult> = changeResult(result, said);
+    if (report !== undefined) changed.metadata = deepFreeze({ ...changed.metadata, ...report });
+    return Object.freeze(changed);
   } catch (thrown: unknown) {
     return { unusable: describeThrown(thrown) };
   }

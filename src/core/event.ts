@@ -91,6 +91,8 @@ export type SessionEvent =
       readonly principal?: string;
       /** The layers of rules over the tools that it may be of, and that its handler may call: they hold as well where it is taken up after a crash. */
       readonly allow?: readonly { readonly allow?: readonly string[]; readonly deny?: readonly string[] }[];
+      /** Why its session's own rule, which no process keeps, asks before it: it holds as well where it is taken up after a crash. */
+      readonly asks?: string;
     })
   | (CallEvent & {
       readonly type: "call-intent";

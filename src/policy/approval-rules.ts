@@ -9,6 +9,10 @@ export function reasonsOfSettings(qualifiedName: string): { readonly destroys: s
   return { destroys: `${qualifiedName} destroys something.`, always: `The approval rules ask before ${qualifiedName} runs.` };
 }
 
+export function isOfSettings(reason: string, qualifiedName: string): boolean {
+  return Object.values(reasonsOfSettings(qualifiedName)).includes(reason);
+}
+
 export class ApprovalRules {
   readonly #always: NameMatcher | undefined;
   readonly #never: NameMatcher | undefined;

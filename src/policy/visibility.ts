@@ -1,4 +1,5 @@
 /** Which tools a model is shown and may call: layers of rules, each of which only takes away. */
+import { hash } from "node:crypto";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { MAX_REMEMBERED_NAMES, RULE_NAMES, quickMatcher, type PermissionRules } from "./permission.ts";
@@ -10,6 +11,8 @@ export type VisibilityRules = PermissionRules | Visibility | readonly (Permissio
 export interface ToolList<Listed extends { readonly qualifiedName: string }> {
   list(): readonly Listed[];
 }
+
+const MAX_TEXT_LENGTH = 100;
 
 type Layer = (qualifiedName: string) => boolean;
 
@@ -27,9 +30,9 @@ export class Visibility {
     this.#layers = layers;
   }
 
-  /** The same for the same rules, and no other. @internal */
+  /** An array as JSON, the same for the same rules and no other; of long rules, their digest: each key of a cache has it. @internal */
   get text(): string {
-    return (this.#text ??= JSON.stringify(this.rules));
+    return (this.#text ??= shortened(JSON.stringify(this.rules)));
   }
 
   permits(qualifiedName: string): boolean {
@@ -52,7 +55,7 @@ export function visibilityOf(rules: VisibilityRules): Visibility {
   if (rules instanceof Visibility) return rules;
   const given: readonly (PermissionRules | Visibility | undefined)[] = isList(rules) ? rules : [rules];
   const layers = given.filter((layer) => layer !== undefined);
-  return new Visibility(layers.map(layerOf), Object.freeze(layers.flatMap(rulesOf)));
+  return new Visibility(layers.map(layerOf), Object.freeze(withoutRepeats(layers.flatMap(rulesOf))));
 }
 
 /** The tools on offer that every layer allows, in the order of the listing. Without rules that is all of them. */
@@ -65,8 +68,17 @@ export function visibleTools<Listed extends { readonly qualifiedName: string }>(
   return registry.list().filter(({ qualifiedName }) => visibility.permits(qualifiedName));
 }
 
+function shortened(text: string): string {
+  return text.length <= MAX_TEXT_LENGTH ? text : JSON.stringify([hash("sha256", text)]);
+}
+
 function isList(rules: VisibilityRules): rules is readonly (PermissionRules | Visibility | undefined)[] {
   return Array.isArray(rules);
+}
+
+/** Each layer once: a call that is taken up again has the rules that it was made with, and those that its session is resumed with. */
+function withoutRepeats(rules: readonly PermissionRules[]): readonly PermissionRules[] {
+  return rules.length < 2 ? rules : [...new Map(rules.map((layer) => [JSON.stringify(layer), layer])).values()];
 }
 
 function rulesOf(layer: PermissionRules | Visibility): readonly PermissionRules[] {

@@ -1,5 +1,5 @@
 /** From the events of a session to the session: its state, its latest events, and what was under way when they ended. */
-import { reasonsOfSettings } from "../policy/approval-rules.ts";
+import { isOfSettings } from "../policy/approval-rules.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { applyPatch, diffJson } from "../core/base/json-patch.ts";
@@ -54,7 +54,7 @@ export interface OpenCall {
   readonly isStrict: boolean;
   /** It was put to an approver, or answered by a rule: its batch had been found sound. */
   wasCleared: boolean;
-  /** The reason of a session's own rule for which it was put to an approver: that rule is gone, as the loop that had made it. */
+  /** The reason of a session's own rule for which it is, or was, put to an approver who has not allowed it: that rule is gone, as the loop that had made it. */
   askedFor: string | undefined;
   /** The handler of a composite tool made calls in it: it was allowed to run before. Those that it makes are asked about as ever. */
   hasMadeCalls: boolean;
@@ -222,7 +222,8 @@ export class SessionFold {
   }
 
   #start(event: SessionEvent & { readonly type: "call-start" }): void {
-    const { callId, turnId, call, parentCallId, ofComposite, inRound, strict, answerFrom, rewritten, background, principal, allow } = event;
+    const { callId, turnId, call, parentCallId, ofComposite, inRound, strict, answerFrom, rewritten, background, principal, allow, asks } =
+      event;
     const isInRound = inRound === true;
     const isUnsettled = isInRound || (parentCallId !== undefined && this.#unsettled.has(parentCallId));
     const opened: OpenCall = {
@@ -243,7 +244,7 @@ export class SessionFold {
       remoteId: undefined,
       isStrict: strict === true,
       wasCleared: false,
-      askedFor: undefined,
+      askedFor: asks,
       hasMadeCalls: false,
     };
     const outer = parentCallId === undefined ? undefined : this.#open.get(parentCallId);
@@ -297,7 +298,7 @@ export class SessionFold {
     open.wasCleared = true;
     if (event.type === "approval-answer") {
       if (event.status === "allowed") open.askedFor = undefined;
-    } else if (!Object.values(reasonsOfSettings(event.toolName)).includes(event.reason)) open.askedFor = event.reason;
+    } else if (!isOfSettings(event.reason, event.toolName)) open.askedFor = event.reason;
   }
 
   #noteWork(event: SessionEvent & { readonly type: "call-intent" | "job-run" | "call-remote" }): void {

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { Approver } from "../../src/core/ask.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
+import type { Hook } from "../../src/core/hook.ts";
+import type { ToolResult } from "../../src/core/result.ts";
 import { createChain } from "../../src/compose/chain/chain.ts";
 import { programToolset } from "../../src/compose/program/program-toolset.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
@@ -282,6 +284,21 @@ test("H01 another loop with other sensitive tools does not end what a session is
   expect([(await session.execute(call("send"))).error?.code, sent]).toEqual(["approval_required", []]);
 });
 
+test("H01 what a delegate has read counts, whatever a hook makes of its answer", async () => {
+  sent.length = 0;
+  const reader = delegateTool({
+    name: "reader",
+    description: "Reads.",
+    model: scriptedModel([{ calls: [call("fetch")] }, { text: "Send it." }]),
+  });
+  const hook: Hook = { name: "clean", afterCall: ({ status, output }) => ({ status, output: `${output as string}!` }) as ToolResult };
+  const runtime = createRuntime({ tools: [fetched, send, reader], hooks: [hook] });
+  const model = scriptedModel([{ calls: [call("reader", { task: "Go." })] }, { calls: [call("send")] }]);
+  const result = await createLoop({ session: runtime.session(), taint, model }).run("go");
+  expect([result.reason, sent, result.results[0]?.output]).toEqual(["approval", [], "Send it.!"]);
+  await runtime.close();
+});
+
 test("H01 what comes between two runs of a loop counts, also by a job that ends there", async () => {
   sent.length = 0;
   const { loop, session } = testLoop({ tools: [fetched, send], taint, script: [{ text: "Hello." }, { calls: [call("send")] }] });
@@ -290,18 +307,20 @@ test("H01 what comes between two runs of a loop counts, also by a job that ends 
   expect([(await loop.run("And?")).reason, sent]).toEqual(["approval", []]);
 });
 
-test("H01 a crash while a person is asked, or after a no, does not let the call run unasked", async () => {
+test("H01 a crash before or while a person is asked, or after a no, does not let the call run unasked", async () => {
   const events: SessionEvent[] = [];
   const script = [{ calls: [call("fetch")] }, { calls: [call("send")] }, { text: "Done." }];
   const first = createRuntime({ tools: [fetched, send], store: memoryStore(), approval: { approve: () => "deny" } });
   first.subscribe((event) => void ("sessionId" in event && !EPHEMERAL.has(event.type) && events.push(event as SessionEvent)));
   await createLoop({ session: first.session("s"), taint, model: scriptedModel(script) }).run("go");
   await first.close();
-  for (const last of ["approval-ask", "approval-answer"]) {
+  for (const last of ["round-end", "approval-ask", "approval-answer"]) {
     sent.length = 0;
     const asked: string[] = [];
     const store = memoryStore();
-    const length = events.findIndex(({ type }) => type === last) + 1;
+    const before = events.findIndex(({ type }) => type === "approval-ask"); // the message with the call has ended then
+    const length = last === "round-end" ? before : events.findIndex(({ type }) => type === last) + 1;
+    expect(events[length - 1]?.type).toBe(last);
     store.create("s", { at: 0, durability: "sync" }).append(events.slice(0, length));
     const approve: Approver = ({ toolName }) => (asked.push(toolName), "deny");
     const runtime = createRuntime({ tools: [fetched, send], store, approval: { approve } });

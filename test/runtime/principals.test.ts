@@ -121,6 +121,32 @@ test("issue 19.5 a call that a crash interrupted is run again within the rules t
   ]);
 });
 
+test("issue 19.5 a call that is taken up with the rules that it was made with has them once", async () => {
+  const store = memoryStore();
+  const begun = Promise.withResolvers<void>();
+  const twice = async (_input: unknown, context: ToolContext): Promise<unknown> => {
+    await context.execute({ name: "look", input: {} });
+    begun.resolve();
+    return await new Promise<never>(() => {});
+  };
+  const tools = [tool("look", () => 1), tool("twice", twice, { effects: { reads: ["a"] } })];
+  const allow = { allow: ["*"] };
+  const before = testRuntime({ store, tools });
+  void before.runtime
+    .session("s")
+    .execute({ name: "twice", input: {} }, { allow })
+    .catch(() => {});
+  await begun.promise;
+  const after = testRuntime({
+    store,
+    tools: [tool("look", () => 1), tool("twice", (_input, context) => context.execute({ name: "look", input: {} }))],
+    ports: before.ports,
+  });
+  await after.runtime.resume("s", { takeOver: true, allow });
+  const layers = [...before.events, ...after.events].flatMap((event) => (event.type === "call-start" ? [event.allow] : []));
+  expect(layers).toEqual([[allow], [allow], [allow]]);
+});
+
 test("issue 19.5 messages that are added or received keep their principal", async () => {
   const { runtime, events } = testRuntime({ store: memoryStore(), tools: [tool("look", () => 1)] });
   const session = runtime.session("s");

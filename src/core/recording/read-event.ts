@@ -181,6 +181,7 @@ const FIELDS = {
     background: optional(truth),
     principal: optional(id),
     allow: optional(listOf(shape({ allow: optional(listOf(id)), deny: optional(listOf(id)) }))),
+    asks: optional(anyText),
   },
   "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
   "call-remote": { ...OF_CALL, toolName: name, remoteId: id },

@@ -130,8 +130,8 @@ export class Given {
 
   /** As given, without what is only usual. */
   get values(): JsonObject {
-    const outer = this.#isUsual ? {} : this.#own;
-    return this.#outer === undefined ? outer : { ...this.#outer.values, ...outer };
+    const own = this.#isUsual ? {} : this.#own;
+    return this.#outer === undefined ? own : { ...this.#outer.values, ...own };
   }
 
   get isEmpty(): boolean {
