@@ -68,7 +68,10 @@ export interface LoopOptions {
   readonly taint?: TaintOptions;
   /** Why a call is not to be run; nothing to let it be run. */
   readonly refuse?: (call: ModelCall, round: LoopRound) => ToolError | undefined;
-  /** Returns the cost of a reply, for the budget `cost`. @default 0 */
+  /**
+   * Returns the cost of a reply, for the budget `cost` and the result's `cost`; called as well with all tokens of a delegate that tells no cost of its
+   * own, and the model that it spoke by last. @default not counted: no budget of cost may be set
+   */
   readonly cost?: (usage: TokenUsage, model: string | undefined) => number;
   /** Options of the calls: `data`, `variation`, `ask`, `onProgress`, `validate`, `background`. */
   readonly calls?: Pick<RoundOptions, "data" | "principal" | "variation" | "ask" | "onProgress" | "validate" | "background">;

@@ -142,6 +142,7 @@ export class LoopRun {
     for (const result of results) this.#results.push(result);
     spendDelegated(results, { budget: this.#budget, session, since: this.#seen, cost: this.#place.options.cost });
     this.#seen = session.length;
+    this.#place.taint?.lookAgain(); // this may be the last round, and others call in the session too
   }
 
   #result({ reason, detail, error, output }: Stop): LoopResult {

@@ -15,8 +15,8 @@ export interface TaintOptions {
 }
 
 /**
- * Watches one session. After the first result of a source, in it or in the session of a delegate that has answered, calls of sensitive tools need approval, also those that tools make
- * themselves; approvals that `never` excludes are not asked for even so.
+ * Watches one session. After the first result of a source, in it or in the session of a delegate that has answered, calls of sensitive tools
+ * need approval, also those that tools make themselves; approvals that `never` excludes are not asked for even so.
  */
 export class Taint {
   readonly #session: RuntimeSession;
@@ -41,8 +41,9 @@ export class Taint {
   /** Looks at what the session had before, which may come from another process, or what has come since the last run. */
   async look(): Promise<void> {
     if (this.#seen >= 0) return this.lookAgain();
-    this.#seen = this.#session.length; // what comes meanwhile may be looked at twice
+    const { length } = this.#session; // what comes meanwhile may be looked at twice
     for await (const event of this.#session.events()) this.#note(event);
+    this.#seen = length; // not before: where the log cannot be read, the next run looks at all of it
   }
 
   /** Looks at what has come since, also of calls that tools have made themselves. */

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import type { Approver } from "../../src/core/ask.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { Hook } from "../../src/core/hook.ts";
@@ -304,6 +304,25 @@ test("H01 what comes between two runs of a loop counts, also by a job that ends 
   const { loop, session } = testLoop({ tools: [fetched, send], taint, script: [{ text: "Hello." }, { calls: [call("send")] }] });
   await loop.run("hello");
   await session.execute(call("fetch"));
+  expect([(await loop.run("And?")).reason, sent]).toEqual(["approval", []]);
+});
+
+test("H01 what the last round of a run has read counts at once, for others that call in the session too", async () => {
+  sent.length = 0;
+  const { loop, session } = testLoop({ tools: [fetched, send], taint, limits: { maxRounds: 1 }, script: [{ calls: [call("fetch")] }] });
+  expect((await loop.run("go")).reason).toBe("max-rounds");
+  expect([(await session.execute(call("send"))).error?.code, sent]).toEqual(["approval_required", []]);
+});
+
+test("H01 a log that could not be read is looked at by the next run", async () => {
+  sent.length = 0;
+  const { loop: first, session } = testLoop({ tools: [fetched, send], script: [{ calls: [call("fetch")] }, { text: "Read." }] });
+  await first.run("go");
+  const loop = createLoop({ session, taint, model: scriptedModel([{ calls: [call("send")] }]) });
+  vi.spyOn(session, "events").mockImplementationOnce(() => {
+    throw new Error("The store does not answer.");
+  });
+  await expect(loop.run("And?")).rejects.toThrow("The store does not answer.");
   expect([(await loop.run("And?")).reason, sent]).toEqual(["approval", []]);
 });
 

@@ -66,6 +66,16 @@ describe("F1.72 notebook_read", () => {
 });
 
 describe("F1.72 notebook_edit", () => {
+  test("F1.72 a version that is written as 4.0 is one, and stays written so", async () => {
+    const { use, text } = bench(
+      JSON.stringify(NOTEBOOK, null, 1).replace('"nbformat": 4', '"nbformat": 4.0').replace('minor": 5', 'minor": 5.0'),
+    );
+    await use("notebook_read", {});
+    expect((await use("notebook_edit", { cell: 0, action: "insert", source: "x" })).status).toBe("ok");
+    expect(text()).toMatch(/"nbformat": 4\.0,\n "nbformat_minor": 5\.0/u);
+    expect(text().match(/"id":/gu)).toHaveLength(NOTEBOOK.cells.length + 1);
+  });
+
   test("F1.72 a replaced code cell keeps its id and metadata and loses its outputs; all else stays as it was", async () => {
     const { use, document, text } = bench();
     await use("notebook_read", {});

@@ -32,6 +32,8 @@ export class DelegateReport {
   #isWritten = false;
   #rounds = 0;
   #usage: TokenUsage = NO_USAGE;
+  /** The one that spoke last. */
+  #model: string | undefined;
   /** How many events of its session were looked at. */
   #seen = 0;
 
@@ -84,7 +86,7 @@ export class DelegateReport {
         calls: this.#calls.size,
         called: [...this.#called],
         usage: this.#usage,
-        ...omitUndefined({ cost }),
+        ...omitUndefined({ cost, model: this.#model }),
       },
     };
   }
@@ -94,7 +96,8 @@ export class DelegateReport {
     this.#isWritten = false;
   }
 
-  #hearReply({ text, calls, usage }: ModelReply): void {
+  #hearReply({ text, calls, usage, model }: ModelReply): void {
+    this.#model = model ?? this.#model;
     this.#usage = addUsage(this.#usage, readUsage(usage));
     this.#saying = text;
     if (calls.length > 0) this.#writeText();

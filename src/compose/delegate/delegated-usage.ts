@@ -15,16 +15,22 @@ export interface DelegatedSpending {
   readonly usage: TokenUsage;
   /** Undefined where the delegate does not know it. */
   readonly cost: number | undefined;
+  /** The model that it spoke by, where that is known. */
+  readonly model: string | undefined;
 }
 
-const NOTHING: DelegatedSpending = { usage: NO_USAGE, cost: undefined };
+const NOTHING: DelegatedSpending = { usage: NO_USAGE, cost: undefined, model: undefined };
 
 /** The spending of the delegate that answered. No third-party tool is believed about it: theirs are not composite. */
 export function delegatedSpending({ name, metadata }: ToolResult, registry: Registry): DelegatedSpending {
   const told: unknown = metadata?.["delegate"];
   if (!isJsonObject(told) || registry.get(name)?.tool.composite !== true) return NOTHING;
-  const { usage, cost } = told;
-  return { usage: isJsonObject(usage) ? readUsage(usage) : NO_USAGE, cost: typeof cost === "number" ? cost : undefined };
+  const { usage, cost, model } = told;
+  return {
+    usage: isJsonObject(usage) ? readUsage(usage) : NO_USAGE,
+    cost: typeof cost === "number" ? cost : undefined,
+    model: typeof model === "string" ? model : undefined,
+  };
 }
 
 interface Account {
@@ -44,9 +50,9 @@ interface Account {
 export function spendDelegated(results: readonly ToolResult[], { budget, session, since, cost }: Account): void {
   const events = session.length > since ? session.logSince(since) : undefined;
   for (const result of events === undefined ? results : resultsIn(events)) {
-    const { usage, cost: told } = delegatedSpending(result, session.registry);
+    const { usage, cost: told, model } = delegatedSpending(result, session.registry);
     const tokens = usage.inputTokens + usage.outputTokens;
     budget.spend("tokens", tokens);
-    if (cost !== undefined && tokens > 0) budget.spend("cost", told ?? cost(usage, undefined));
+    if (cost !== undefined && tokens > 0) budget.spend("cost", told ?? cost(usage, model));
   }
 }

@@ -101,11 +101,11 @@ function answerOf({ end, log, results, unawaited }: ProgramOutcome, limits: Prog
   };
 }
 
-/** Tells of calls that the program did not wait for: what would have followed them is lost, and so are their errors. */
+/** Tells of calls that the program did not wait for, on purpose (`Promise.race`) or not: what would have followed them is lost, and so are their errors. */
 function unawaitedNote(results: readonly ToolResult[], unawaited: readonly number[]): string | undefined {
   if (unawaited.length === 0) return undefined;
   const told = unawaited.slice(0, MAX_TOLD).flatMap((index) => (results[index] === undefined ? [] : [toldResult(results[index], index)]));
-  return `The program ended without waiting for ${plural(unawaited.length, "call")}: what it would have done with their answers was not done. Await them, also those that a function of it makes: await main(), await Promise.all(items.map(async …)). ${told.join(" ")}`;
+  return `The program ended without waiting for ${plural(unawaited.length, "call")}: they were made, and nothing was done with their answers. Await those whose answers matter, also those that a function of it makes: await main(), await Promise.all(items.map(async …)). ${told.join(" ")}`;
 }
 
 type Failure = Exclude<ProgramOutcome["end"], { readonly kind: "returned" }>;

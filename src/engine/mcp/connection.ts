@@ -4,7 +4,7 @@ import type { ProgressUpdate } from "../../core/context.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Callers } from "./caller.ts";
 import { refusalIn, statusOf } from "./call-error.ts";
-import { ServerFault, SessionLost } from "./failure.ts";
+import { RpcFailure, ServerFault, SessionLost } from "./failure.ts";
 import type { PeerIdentity } from "./peer.ts";
 import type { Relay } from "./relay.ts";
 import type { Wire } from "./wire.ts";
@@ -149,16 +149,20 @@ export class McpConnection {
   }
 
   #isSessionLost(error: unknown): boolean {
-    if (!(error instanceof Error)) return false;
-    // The older transport has its session in the address that messages are sent to.
-    const hasSession = this.wire.kind === "sse" || (this.#relay.sessionId !== undefined && error instanceof this.#sdk.SdkHttpError);
-    if (!hasSession) return false;
+    if (!(error instanceof Error) || error instanceof RpcFailure) return false; // an answer to the request, whatever status it tells of
     const status = statusOf(error);
-    // 404 is what the specification says; servers made with the older SDK say 400 and why.
     // An answer that has the number of a request is about the call, which may have begun.
-    return status === 404 || (status === 400 && /session/iu.test(error.message) && !/"id"\s*:\s*[\d"]/u.test(error.message));
+    const saysWhy = /session/iu.test(error.message) && !/"id"\s*:\s*[\d"]/u.test(error.message);
+    // The older transport has its session in the address of messages; a 404 with other words, as of a proxy, is about one message.
+    if (this.wire.kind === "sse") return saysWhy ? status === 404 || status === 400 : status === 404 && WORDLESS.test(error.message);
+    if (this.#relay.sessionId === undefined || !(error instanceof this.#sdk.SdkHttpError)) return false;
+    // 404 is what the specification says; servers made with the older SDK say 400 and why.
+    return status === 404 || (status === 400 && saysWhy);
   }
 }
+
+/** As the client says of an answer without a body. */
+const WORDLESS = /\(HTTP \d{3}\)(?:: (?:null)?)?$/u;
 
 /** One visit of a person to the page for logging in. */
 interface Login {

@@ -8,7 +8,7 @@ import { changeFile, textOf } from "../files/change-file.ts";
 import { refusal } from "../files/file-error.ts";
 import { writeDocument } from "../files/json-file.ts";
 import type { Workspace } from "../files/workspace-path.ts";
-import { PATH, linesOf, parseNotebook, type CellType, type Notebook } from "./notebook-file.ts";
+import { PATH, linesOf, numberIn, parseNotebook, type CellType, type Notebook } from "./notebook-file.ts";
 
 interface EditInput {
   readonly path: string;
@@ -97,7 +97,7 @@ function newCell(
   document: JsonObject,
   { type, source, callId }: { readonly type: CellType; readonly source: string; readonly callId: string },
 ): JsonObject {
-  const minor = own(document, "nbformat_minor");
-  const id = typeof minor === "number" && minor >= 5 ? { id: callId.replaceAll(/[^\w-]/gu, "-").slice(-64) } : {};
+  const minor = numberIn(own(document, "nbformat_minor")) ?? 0;
+  const id = minor >= 5 ? { id: callId.replaceAll(/[^\w-]/gu, "-").slice(-64) } : {};
   return { ...id, cell_type: type, metadata: {}, source: [...linesOf(source)], ...(type === "code" ? NOT_RUN : {}) };
 }

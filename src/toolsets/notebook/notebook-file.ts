@@ -30,10 +30,16 @@ export function parseNotebook(text: string, shown: string): Notebook {
   const document = documentOf(text, shown);
   if (!isJsonObject(document)) throw notNotebook(shown, "it is not a JSON object");
   const version = own(document, "nbformat");
-  if (version !== 4) throw notNotebook(shown, `its nbformat is ${JSON.stringify(version ?? null)}, and only 4 is supported`);
+  if (numberIn(version) !== 4) throw notNotebook(shown, `its nbformat is ${JSON.stringify(version ?? null)}, and only 4 is supported`);
   const cells = own(document, "cells");
   if (!Array.isArray(cells)) throw notNotebook(shown, '"cells" is not an array');
   return { document, cells: cells.map((cell, index) => checkedCell(cell, index, shown)) };
+}
+
+/** The number that a document has, also where it is written as `4.0`; undefined for other values. */
+export function numberIn(value: JsonValue | undefined): number | undefined {
+  const number: unknown = value === undefined ? undefined : parseJson(JSON.stringify(value), { longIntegers: "round" });
+  return typeof number === "number" ? number : undefined;
 }
 
 /** The text of a cell's source, or of an output: a string, or an array of lines. */

@@ -1,0 +1,92 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { expect, onTestFinished, test } from "vitest";
+import { isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
+import { parseJson } from "../../../src/core/base/parse-json.ts";
+import { request, toolContext } from "../engine-contexts.ts";
+import { openHttp } from "./loopback-mcp.ts";
+
+interface Answer {
+  /** What the request itself is answered with; otherwise the stream has an answer. */
+  readonly refusal?: readonly [status: number, body: string];
+  readonly said?: JsonObject;
+}
+
+/** A server with one tool over SSE; `answer` is given the number of the connection that a call came by. */
+async function sseServer(answer: (connection: number) => Answer): Promise<{ readonly url: string; readonly calls: readonly number[] }> {
+  const calls: number[] = [];
+  const streams: ServerResponse[] = [];
+  const serve = async (asked: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (asked.method === "GET") {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(`event: endpoint\ndata: /messages?sessionId=${streams.push(response)}\n\n`);
+      return;
+    }
+    const connection = Number(new URL(asked.url ?? "", "http://x").searchParams.get("sessionId"));
+    const message = parseJson(await text(asked));
+    const { id, method, params } = isJsonObject(message) ? message : {};
+    const say = (said: JsonObject): void => {
+      response.writeHead(202).end();
+      streams[connection - 1]?.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, ...said })}\n\n`);
+    };
+    if (method === "initialize") {
+      const protocolVersion = isJsonObject(params) ? (params["protocolVersion"] ?? "") : "";
+      say({ result: { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } } });
+    } else if (method === "tools/list") say({ result: { tools: [{ name: "pay", inputSchema: { type: "object" } }] } });
+    else if (method === "tools/call") {
+      calls.push(connection);
+      const { refusal, said = {} } = answer(connection);
+      if (refusal === undefined) say(said);
+      else response.writeHead(refusal[0]).end(refusal[1]);
+    } else response.writeHead(202).end();
+  };
+  const server = createServer((asked, response) => void serve(asked, response)).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`, calls };
+}
+
+test.each([
+  ["has a status in its data", { message: "Paid, and no receipt.", data: { status: 404 } }],
+  ["reads as the error of a request", { message: "Error POSTing to endpoint (HTTP 404): upstream" }],
+  ["is of a session of its own", { message: "The session of the payment is over.", data: { status: 400 } }],
+])(
+  "an error that a server over SSE answers a call with is no lost session, also where it %s: the call is made once",
+  async (_what, error) => {
+    const { url, calls } = await sseServer(() => ({ said: { error: { code: -32_000, ...error } } }));
+    const { engine } = await openHttp({ url, transport: "sse" });
+    await expect(engine.call(request("pay"), toolContext())).rejects.toMatchObject({
+      code: "execution_failed",
+      outcome: "unknown",
+      message: `MCP server "far": ${error.message}`,
+    });
+    expect(calls).toEqual([1]);
+  },
+);
+
+test("a message that something before a server over SSE refuses fails alone, and the connection is kept", async () => {
+  const { url, calls } = await sseServer(() => ({ refusal: [404, "<h1>Not found</h1>"] }));
+  const { engine } = await openHttp({ url, transport: "sse" });
+  for (let call = 0; call < 2; call++)
+    await expect(engine.call(request("pay"), toolContext())).rejects.toMatchObject({
+      message: 'MCP server "far" answered with HTTP 404.',
+    });
+  expect(calls).toEqual([1, 1]);
+});
+
+test.each([
+  [404, "Could not find session"],
+  [404, ""],
+  [400, "No transport found for sessionId"],
+])("a server over SSE that has forgotten the session (%i %j) is connected to again, and asked again", async (status, body) => {
+  const { url, calls } = await sseServer((connection) =>
+    connection === 1 ? { refusal: [status, body] } : { said: { result: { content: [{ type: "text", text: "paid" }] } } },
+  );
+  const { engine } = await openHttp({ url, transport: "sse" });
+  expect(JSON.stringify(await engine.call(request("pay"), toolContext()))).toContain("paid");
+  expect(calls).toEqual([1, 2]);
+});
