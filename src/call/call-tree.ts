@@ -1,8 +1,10 @@
 /** The calls that handlers make in the session of the call they answer: what becomes of that call becomes of them. */
 import { CallRun } from "./call-run.ts";
+import type { CallJob } from "./job.ts";
 import { callAround, currentPlace, placeOfNoTurn, withinCall, type TurnCall } from "../session/turn-queue.ts";
 import { Turn } from "../session/turn.ts";
 import { addTo } from "../core/base/add-to.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** By the turn that they joined, in the order they began. */
 const NESTED = new WeakMap<Turn, CallRun[]>();
@@ -52,6 +54,24 @@ export function isWithin(callId: string): boolean {
   let call = here ?? soleOf(held);
   while (call !== undefined && call.callId !== callId) call = call.turn instanceof Turn ? call.turn.madeIn : undefined;
   return call !== undefined;
+}
+
+/** A call that runs, as `Runtime.running` shows it. */
+export function runningCall(run: CallRun): {
+  readonly callId: string;
+  readonly name: string;
+  readonly input: unknown;
+  readonly jobId?: string;
+} {
+  const { callId, toolName: name, input, call } = run;
+  return { callId, name, input: input ?? call.input, ...omitUndefined({ jobId: jobAround(run)?.id }) };
+}
+
+/** The background job that a call is, or was made in; undefined where there is none that has not ended. */
+function jobAround(run: CallRun): CallJob | undefined {
+  for (let part: TurnCall | undefined = run; part !== undefined; part = part.turn instanceof Turn ? part.turn.madeIn : undefined)
+    if (part instanceof CallRun && part.job?.isOver === false) return part.job;
+  return undefined;
 }
 
 /**

@@ -126,6 +126,15 @@ interface Building extends WithRuntimeOptions {
   readonly logins: UserLogins;
 }
 
+/** Nothing for a user without a home folder: servers are asked for their tools each time. */
+function toolMemory({ environment }: CommandContext): { readonly memory?: ReturnType<typeof toolCacheFiles> } {
+  try {
+    return { memory: toolCacheFiles(toolCacheFolder(environment)) };
+  } catch {
+    return {};
+  }
+}
+
 async function runtimeOptions(
   context: CommandContext,
   { config, built, trusted, triggers, logins, ...options }: Building,
@@ -134,12 +143,11 @@ async function runtimeOptions(
   const { artifacts: _artifacts, ...runtime } = settings;
   const artifacts = buildArtifacts(config.config, built);
   const pins = options.unpinned === true ? undefined : await pinsBeside(config);
-  const memory = toolCacheFiles(toolCacheFolder(context.environment));
   const { toolsets, sources } = await untilAborted(
     buildRuntimeParts(pick(config, options.only), {
-      memory,
       triggers,
       logins,
+      ...toolMemory(context),
       ...omitUndefined({ store: built, trusted, onModel: options.onModel, model: options.model?.(config), callTool: options.callTool }),
     }),
     context.signal,

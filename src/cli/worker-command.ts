@@ -90,13 +90,14 @@ export const workerCommand: CommandBody = {
 
 async function workAlone(context: CommandContext, open: OpenRuntime): Promise<void> {
   const worker = createWorker(open.runtime, workerOptions(context, open.config));
-  let hurry: AbortSignal | undefined;
+  let stopping: Stopping | undefined;
   try {
     await worker.start();
     await announceWorker(context, open);
-    hurry = await untilStopped(context, open);
+    stopping = await untilStopped(context, open);
   } finally {
-    await worker.stop(omitUndefined({ signal: hurry }));
+    await worker.stop(omitUndefined({ signal: stopping?.hurry }));
+    stopping?.giveBack();
     const { finished, left } = worker.counts;
     context.err.write(`haft: finished the jobs of ${plural(finished, "session")}, handed over ${left}\n`);
   }
@@ -112,16 +113,17 @@ interface HealthAddress {
 async function workBehindPort(context: CommandContext, open: OpenRuntime, { served, port, host }: HealthAddress): Promise<void> {
   const server = await serverOf(context, open, { host, served });
   const { address } = context.options;
-  let hurry: AbortSignal | undefined;
+  let stopping: Stopping | undefined;
   try {
     const { url } = await server
       .listen({ port, host, ...omitUndefined({ address }) })
       .catch((thrown: unknown) => refusePort(thrown, "--health-port"));
     await server.work(workerOptions(context, open.config));
     context.err.write(`haft: health at ${url}/readyz\n`);
-    hurry = await untilStopped(context, open);
+    stopping = await untilStopped(context, open);
   } finally {
-    await server.close(omitUndefined({ signal: hurry }));
+    await server.close(omitUndefined({ signal: stopping?.hurry }));
+    stopping?.giveBack();
   }
 }
 
@@ -146,15 +148,25 @@ async function serverOf(
   });
 }
 
-/** Resolves when the worker is to stop, to what aborts when jobs are to be handed over at once: a second Ctrl-C does that, and a second SIGTERM ends the process. */
-async function untilStopped(context: CommandContext, { config }: OpenRuntime): Promise<AbortSignal> {
+interface Stopping {
+  /** Aborts when jobs are to be handed over at once: a second Ctrl-C does that, and a second SIGTERM ends the process. */
+  readonly hurry: AbortSignal;
+  /** The next Ctrl-C stops everything. */
+  giveBack(): void;
+}
+
+/** Resolves when the worker is to stop. */
+async function untilStopped(context: CommandContext, { config }: OpenRuntime): Promise<Stopping> {
   const { signal, err, onInterrupt } = context;
   const { concurrency = 10 } = workerOptions(context, config);
   const { promise, resolve } = Promise.withResolvers<void>();
-  const stop = (): void => resolve();
   const hurry = new AbortController();
-  onInterrupt?.(() => {
-    onInterrupt(() => hurry.abort());
+  const stop = (): void => {
+    if (isBroken(signal)) hurry.abort(); // the state of its tools is unknown
+    resolve();
+  };
+  let giveBack = onInterrupt?.(() => {
+    giveBack = onInterrupt(() => hurry.abort());
     stop();
   });
   signal.addEventListener("abort", stop, { once: true });
@@ -162,6 +174,5 @@ async function untilStopped(context: CommandContext, { config }: OpenRuntime): P
   err.write(`haft: working, ${concurrency} sessions at a time\n`);
   await promise;
   err.write("haft: stopping\n");
-  if (isBroken(signal)) hurry.abort(); // the state of its tools is unknown
-  return hurry.signal;
+  return { hurry: hurry.signal, giveBack: () => giveBack?.() };
 }

@@ -1,7 +1,7 @@
 /** Reads the servers in the files of other MCP clients: `mcpServers` of Claude and Cursor, `servers` of VS Code. */
 import { OWN_NAMESPACE } from "../core/call.ts";
-import { homedir } from "node:os";
 import { basename, dirname, resolve } from "node:path";
+import { homeFolder } from "../documents/home-folder.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import type { Problems } from "../documents/problems.ts";
 import { checkToolsetName, type ToolsetReadContext } from "./toolset-config.ts";
@@ -142,7 +142,7 @@ class ClientServer {
     return text.replaceAll(/\$\{([^}]*)\}/gu, (written: string, name: string) => {
       if (name.startsWith("env:")) return `\${${name.slice("env:".length)}}`;
       if (name === "workspaceFolder" || name === "workspaceRoot") return this.#workspace;
-      if (name === "userHome") return homedir();
+      if (name === "userHome") return homeFolder();
       if (name === "pathSeparator" || name === "/") return "/";
       const [, variable, otherwise] = /^(\w+):-(.*)$/su.exec(name) ?? [];
       if (variable !== undefined) return (this.#variables.environment[variable] ?? "") === "" ? (otherwise ?? "") : `\${${variable}}`;

@@ -9,10 +9,10 @@ import { ToolError } from "../core/error.ts";
  *
  * @throws ToolError `invalid_argument` where the system knows no such user
  */
-export function homeFolder(home: string = homedir()): string {
-  if (isAbsolute(home)) return home;
+export function homeFolder(home?: string): string {
   try {
-    return userInfo().homedir;
+    const known = home ?? homedir(); // throws where HOME is not set and the system knows no such user
+    return isAbsolute(known) ? known : userInfo().homedir;
   } catch (thrown: unknown) {
     throw new ToolError("invalid_argument", "This user has no home folder.", {
       hint: "Set HOME to the absolute path of one.",

@@ -19,6 +19,7 @@ import { Limit } from "../policy/limit.ts";
 import { ResultCache } from "../policy/result-cache.ts";
 import { LargeResultStore } from "../policy/large-result-store.ts";
 import type { CallCounters, OrphanCount } from "../call/call-counters.ts";
+import { runningCall } from "../call/call-tree.ts";
 import type { AdmittedCall, CallParts, CallRun } from "../call/call-run.ts";
 import { makeHoldParts, type HoldParts } from "./hold-parts.ts";
 import { checkRuntimeOptions, newRegistry, unansweredTools, unknownBareNames, type RuntimeOptions } from "./runtime-options.ts";
@@ -285,9 +286,9 @@ export class Runtime {
     return { ...this.#parts.counters };
   }
 
-  /** The calls that have begun and not ended, oldest first, each with the input it runs with, or came with before that is known. */
-  get running(): readonly { readonly callId: string; readonly name: string; readonly input: unknown }[] {
-    return this.#parts.running.all().map((run) => ({ callId: run.callId, name: run.toolName, input: run.input ?? run.call.input }));
+  /** The calls that have begun and not ended, oldest first: with the input, as given until it is checked, and the job that each is or was made in. */
+  get running(): readonly { readonly callId: string; readonly name: string; readonly input: unknown; readonly jobId?: string }[] {
+    return this.#parts.running.all().map(runningCall);
   }
 
   /** Cancels one call that runs: its result is `cancelled`. False when none of this id runs. */

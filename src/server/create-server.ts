@@ -5,6 +5,7 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
+import { onAbort } from "../policy/deadline.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { MemoryAccess } from "../store/memory-access.ts";
 import { Runtime } from "../runtime/runtime.ts";
@@ -12,7 +13,7 @@ import type { Triggers } from "../triggers/triggers.ts";
 import { agentHandlers } from "./api/agents.ts";
 import { approvalHandlers } from "./api/approvals.ts";
 import { callHandlers } from "./api/calls.ts";
-import { drain } from "./api/drain.ts";
+import { cancelCalls, drain } from "./api/drain.ts";
 import { errorAnswer } from "./api/error-answer.ts";
 import { fleetHandlers } from "./api/fleet.ts";
 import { jobHandlers } from "./api/jobs.ts";
@@ -122,7 +123,7 @@ export interface HaftServer {
    * Takes no more calls, tells streams, lets calls under way end for a while and cancels the rest, closes the sessions that it has opened,
    * and lets its ports go. The runtime stays open. Idempotent.
    *
-   * @param options.signal aborts to wait no longer: what runs is cancelled at once
+   * @param options.signal aborts to wait no longer: calls are cancelled at once, and jobs that other processes can continue are handed over
    */
   close(options?: { readonly signal?: AbortSignal }): Promise<void>;
 }
@@ -197,12 +198,12 @@ class RuntimeServer implements HaftServer {
     if (options.dashboard === true) this.#dashboard = new DashboardFiles();
     if (mcp === false) return;
     const { access, settings } = this.#services;
-    const { maxBodyBytes } = settings;
+    const { maxBodyBytes, graceMs } = settings;
     const toolsFor = (principal: Principal): VisibilityRules | undefined => {
       const [own, given] = [access.visibilityOf(principal), mcp.toolsFor?.(principal)];
       return own === undefined || given === undefined ? (own ?? given) : [own, visibilityOf(given)];
     };
-    this.#mcp = new HttpGateway(runtime, { name, version, maxBodyBytes, ...mcp, ...hostsOf(options), toolsFor });
+    this.#mcp = new HttpGateway(runtime, { name, version, maxBodyBytes, graceMs, ...mcp, ...hostsOf(options), toolsFor });
   }
 
   fetch(request: Request): Promise<Response> {
@@ -275,7 +276,10 @@ class RuntimeServer implements HaftServer {
   async #close(signal: AbortSignal | undefined): Promise<void> {
     // Each port stops listening before the work begins, and is let go when it is done.
     const work = async (): Promise<void> => {
-      await Promise.all([this.#worker?.stop(omitUndefined({ signal })), this.#mcp?.close(), drain(this.#services, signal)]);
+      const forget = signal === undefined ? undefined : onAbort(signal, () => cancelCalls(this.#services)); // also those that came over MCP
+      await Promise.all([this.#worker?.stop(omitUndefined({ signal })), this.#mcp?.close(signal), drain(this.#services, signal)]).finally(
+        forget,
+      );
     };
     let done: Promise<void> | undefined;
     const once = (): Promise<void> => (done ??= work());

@@ -12,6 +12,7 @@ import { stateFolder } from "../state-folder.ts";
 
 /** Those of one configuration file, and of no other: users of the same id may be other people elsewhere. They have no pages yet. */
 export function loginsOf({ environment }: CommandContext, config: LoadedConfig, ports: LoginsBuildOptions["ports"]): UserLogins {
+  if (loginServers(config).length === 0) return buildLogins(config, { ports }); // a user without a home folder needs none
   const folder = join(stateFolder(environment), "logins", hash("sha256", join(config.folder, basename(config.path))).slice(0, 16));
   return buildLogins(config, { folder, ports });
 }

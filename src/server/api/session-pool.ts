@@ -51,7 +51,7 @@ export class SessionPool {
   readonly #resuming = new Map<string, Promise<RuntimeSession>>();
   /** How often a session of the id was removed while requests used it. */
   readonly #removals = new Map<string, number>();
-  /** Undefined where no other process continues jobs. */
+  /** Undefined where no other process continues jobs, and where all jobs are left to others: there an open session ends none. */
   readonly #lacking: LackingTools | undefined;
   #sweep: (() => void) | undefined;
   #closed = false;
@@ -60,7 +60,7 @@ export class SessionPool {
   constructor(options: SessionPoolOptions) {
     this.#options = options;
     const { runtime, store, clock } = options;
-    if (store?.queue !== undefined) this.#lacking = new LackingTools({ runtime, store, clock, lookMs: LOOK_MS });
+    if (store?.queue !== undefined && runtime.jobs.runHere) this.#lacking = new LackingTools({ runtime, store, clock, lookMs: LOOK_MS });
   }
 
   get size(): number {
@@ -160,15 +160,15 @@ export class SessionPool {
     if (this.#options.runtime.sessions.get(id) === undefined && (await this.stored(id)) === undefined) throw noSession(id);
   }
 
-  /** Closes what the server holds. Jobs that other processes can continue get their time to end, and are handed over. */
-  async end(): Promise<void> {
+  /** Closes what the server holds. Jobs that other processes can continue get their time to end, until the signal aborts, and are handed over. */
+  async end(signal?: AbortSignal): Promise<void> {
     this.#closed = true;
     this.#sweep?.();
     const { runtime, store, settings, clock } = this.#options;
     const sessions = [...this.#held.values()].map(({ session }) => session);
     if (store?.queue !== undefined && runtime.jobs.runHere) {
       const jobs = sessions.flatMap((session) => session.jobs);
-      await untilOver(Promise.allSettled(jobs.map(({ id }) => runtime.jobs.wait(id))), settings.graceMs, clock);
+      await untilOver(Promise.allSettled(jobs.map(({ id }) => runtime.jobs.wait(id))), settings.graceMs, clock, signal);
     }
     for (const session of sessions) this.#leave(session);
     await Promise.all(this.#leaving.values());
@@ -327,7 +327,8 @@ function isForAnother(id: string, why: string): ToolError {
     outcome: "not_started",
     retryable: true,
     retryAfterMs: LOOK_MS,
-    operatorHint: "Versions are being replaced, or processes were started with different tools: GET /v1/fleet says in what they differ.",
+    operatorHint:
+      "Versions are being replaced, processes were started with different tools, or none that runs has the place: see GET /v1/fleet. To have the session now, cancel the job.",
   });
 }
 

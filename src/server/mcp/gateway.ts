@@ -5,6 +5,7 @@ import type { JsonObject } from "../../core/base/json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { Announcer, type Audience } from "./announcer.ts";
 import type { CallAnswer } from "./call-result.ts";
+import { untilOver } from "../api/until-over.ts";
 import { settingsOf, type McpServerOptions, type Settings } from "./options.ts";
 import { addPeerHandlers } from "./peer-handlers.ts";
 import { Peers, isPeerError, type Source } from "./peers.ts";
@@ -119,14 +120,11 @@ export class Gateway implements Shared {
     };
   }
 
-  /** Refuses what comes from now on, and gives what runs a while to end. */
-  async stop(graceMs: number): Promise<void> {
+  /** Refuses what comes from now on, and gives what runs a while to end, until the signal aborts. */
+  async stop(graceMs: number, signal?: AbortSignal): Promise<void> {
     this.#stopping = true;
     if (this.#running.size === 0) return;
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const cancel = this.settings.clock.timer(resolve, graceMs);
-    await Promise.race([this.#whenIdle(), late]);
-    cancel();
+    await untilOver(this.#whenIdle(), graceMs, this.settings.clock, signal);
   }
 
   async #whenIdle(): Promise<void> {

@@ -189,12 +189,14 @@ export class HttpGateway {
     return this.#pass(request, { body, caller, until: work?.until });
   }
 
-  async close(): Promise<void> {
+  /** @param signal aborts to wait for what runs no longer than `DRAIN_MS` */
+  async close(signal?: AbortSignal): Promise<void> {
     this.#closing = true;
     const parts = await this.#parts?.catch(() => undefined); // its own caller got the error
     if (parts === undefined) return;
     const { gateway, modern, direct, sessions } = parts;
-    await gateway.stop(this.settings.graceMs);
+    await gateway.stop(this.settings.graceMs, signal);
+    if (signal?.aborted === true) await gateway.stop(DRAIN_MS); // its calls were cancelled: their answers are on their way
     await new Promise((resolve) => setImmediate(resolve)); // the last results are on their way to their streams
     gateway.close();
     direct.close();

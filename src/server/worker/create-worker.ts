@@ -245,11 +245,11 @@ export class StoreWorker implements HaftWorker {
     try {
       const why = await this.#lacking.reasonFor(id, { waits: this.#waits(id) });
       if (why !== undefined) return this.#leave(id, why); // it is offered again at a later look
-      this.#elsewhere.delete(id);
       let isFinished = false;
       await this.#sessions.use(
         id,
         async (session) => {
+          this.#elsewhere.delete(id); // not before: one that cannot be opened now would be left for as long again
           isFinished = await this.#hold(session);
         },
         { anyTools: true },

@@ -1,10 +1,10 @@
 /** The options of toolsets that run programs, and what is made of them. */
 import { statSync, realpathSync } from "node:fs";
-import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { COUNT, checkNumber, type Bounds } from "../../core/base/number-bounds.ts";
 import { describeThrown, ToolError } from "../../core/error.ts";
 import type { OptionNames } from "../../core/known-keys.ts";
+import { homeFolder } from "../../documents/home-folder.ts";
 import { compileGlob, type PathMatcher } from "../files/glob-pattern.ts";
 import { canonicalPath } from "../files/workspace-path.ts";
 
@@ -119,7 +119,7 @@ export function programSettings(options: ProgramOptions): ProgramSettings {
 
 /** With the folder of the user in place of `~`. */
 export function withHome(path: string): string {
-  return path.replace(/^~(?=\/|$)/u, () => homedir());
+  return path.replace(/^~(?=\/|$)/u, () => homeFolder());
 }
 
 /** With all links followed. */

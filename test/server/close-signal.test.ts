@@ -1,0 +1,104 @@
+/** A server that is to stop at once, while it waits for work that no request of the API waits for. */
+import { createRuntime, defineTool } from "haft";
+import { createServer, staticToken } from "haft/server";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { postgresStore } from "../../src/store/postgres-store.ts";
+import type { Runtime } from "../../src/runtime/runtime.ts";
+import { IN_CI, inCI } from "../ci.ts";
+import { postgresPrograms, startPostgres, type PostgresServer } from "../store/postgres/server.ts";
+
+const TOKEN = "a-token-for-the-tests";
+const GRACE_MS = 600_000;
+
+type Server = ReturnType<typeof createServer>;
+
+async function post(server: Server, path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+  const sent = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json", accept: "application/json, text/event-stream" };
+  return server.fetch(
+    new Request(`http://localhost${path}`, { method: "POST", headers: { ...sent, ...headers }, body: JSON.stringify(body) }),
+  );
+}
+
+/** A tool whose calls end with their signal alone. */
+function hanging(name: string, begun: () => void, mode?: "background") {
+  return defineTool({
+    name,
+    description: "Waits.",
+    effects: { writes: [name], idempotent: true },
+    ...(mode === undefined ? {} : { mode }),
+    execute: (_input, { signal }) => {
+      begun();
+      return new Promise<never>((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+    },
+  });
+}
+
+test("a server that is to stop at once cancels calls that came over MCP as well", async () => {
+  const begun = Promise.withResolvers<void>();
+  const runtime = createRuntime({ tools: [hanging("wait", begun.resolve)] });
+  onTestFinished(async () => void (await runtime.close()));
+  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), limits: { graceMs: GRACE_MS } });
+  const version = "2025-06-18";
+  const params = { protocolVersion: version, capabilities: {}, clientInfo: { name: "test", version: "1" } };
+  const { headers } = await post(server, "/mcp", { jsonrpc: "2.0", id: 1, method: "initialize", params });
+  const call = { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "wait", arguments: {} } };
+  const session = { "mcp-session-id": headers.get("mcp-session-id") ?? "", "mcp-protocol-version": version };
+  const answer = post(server, "/mcp", call, session);
+  await begun.promise;
+  const hurry = new AbortController();
+  const closed = server.close({ signal: hurry.signal });
+  await new Promise((resolve) => setTimeout(resolve, 50)); // no request of the API is waited for
+  hurry.abort();
+  await closed;
+  expect(await (await answer).text()).toContain("cancelled");
+});
+
+describe.skipIf(postgresPrograms === undefined || !inCI)(`issue 21.3 over one PostgreSQL server ${IN_CI}:`, { timeout: 60_000 }, () => {
+  let running: PostgresServer | undefined;
+  beforeAll(async () => {
+    running = await startPostgres({}, "trust");
+  }, 60_000);
+  afterAll(() => running?.remove());
+
+  const storeOf = (schema: string) => postgresStore({ url: running?.url ?? "", schema });
+
+  async function opened(runtime: Runtime): Promise<Runtime> {
+    onTestFinished(async () => void (await runtime.close()));
+    await runtime.open();
+    return runtime;
+  }
+
+  test.each([false, true])("a server that is to stop at once hands its jobs over (a call is under way: %j)", async (calls) => {
+    const schema = `close_${calls}`;
+    const [job, call] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const tools = [hanging("work", job.resolve, "background"), hanging("wait", call.resolve)];
+    const runtime = await opened(createRuntime({ tools, store: storeOf(schema) }));
+    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), limits: { graceMs: GRACE_MS } });
+    await post(server, "/v1/sessions", { id: "s" });
+    await post(server, "/v1/sessions/s/execute", { calls: [{ name: "work" }], background: true });
+    await job.promise;
+    const answer = calls ? post(server, "/v1/execute", { calls: [{ name: "wait" }] }) : undefined;
+    if (calls) await call.promise;
+    const hurry = new AbortController();
+    const closed = server.close({ signal: hurry.signal });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    hurry.abort();
+    await closed;
+    if (answer !== undefined) expect(await (await answer).text()).toContain("cancelled");
+    expect(await runtime.store?.jobs.list({ sessionId: "s" })).toMatchObject([{ state: "running" }]);
+    expect(await runtime.store?.jobs.unattended()).toEqual(["s"]);
+  });
+
+  test("a server that leaves all jobs to others answers for a session whose job waits for a place", async () => {
+    const scan = defineTool({ name: "scan", description: "Scans.", effects: { writes: [] }, mode: "background", execute: () => "scanned" });
+    const note = defineTool({ name: "note", description: "Notes.", effects: { writes: [] }, execute: () => "noted" });
+    const toolsets = [{ name: "desk", place: "desk", tools: [scan] }];
+    const runtime = await opened(createRuntime({ tools: [note], toolsets, jobs: { maxRunning: 0 }, store: storeOf("front") }));
+    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }) });
+    onTestFinished(() => server.close());
+    await post(server, "/v1/sessions", { id: "s" });
+    await post(server, "/v1/sessions/s/execute", { calls: [{ name: "desk::scan" }], background: true });
+    expect((await post(server, "/v1/sessions/s/execute", { calls: [{ name: "note" }] })).status).toBe(200);
+    expect(await runtime.store?.jobs.list({ sessionId: "s" })).toMatchObject([{ state: "queued" }]);
+  });
+});
