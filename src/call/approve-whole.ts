@@ -5,7 +5,7 @@ import { approvalDigest, approvalId } from "../policy/approval-digest.ts";
 import { readEvents } from "../session/read-events.ts";
 import { definitionOf } from "../registry/definition-of.ts";
 import { plural } from "../core/base/wording.ts";
-import { askApproval } from "./ask-approval.ts";
+import { askApproval, noteAllowed } from "./ask-approval.ts";
 import { CallRun, type AdmittedCall } from "./call-run.ts";
 import { approvalNeed } from "./composite.ts";
 
@@ -46,6 +46,12 @@ export async function coverAgain(run: AdmittedCall): Promise<AdmittedCall> {
   return run;
 }
 
+/** Whether an answer before a crash, or in the process that had its session before, allowed this very call. */
+export function wasAllowed(run: AdmittedCall): boolean {
+  const allowed = run.resumed?.allowed;
+  return allowed !== undefined && allowed === digestOf(run, { toolName: run.plan.qualifiedName, input: run.input });
+}
+
 /** Whether an answer about a call around this one covers it; it is then used up. */
 export function isCovered(run: AdmittedCall): boolean {
   let outer: unknown = run.turn.madeIn;
@@ -53,7 +59,10 @@ export function isCovered(run: AdmittedCall): boolean {
   while (outer instanceof CallRun) {
     if (outer.covers !== undefined) {
       digest ??= digestOf(run, { toolName: run.plan.qualifiedName, input: run.input });
-      if (takeOne(outer.covers, digest)) return true;
+      if (takeOne(outer.covers, digest)) {
+        noteAllowed(run, digest);
+        return true;
+      }
     }
     outer = outer.turn.madeIn;
   }

@@ -5,6 +5,7 @@ import type { ApprovalNote } from "../core/approvals.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { principalIdOf } from "../core/principal-id.ts";
+import { approvalId } from "../policy/approval-digest.ts";
 import { undecided } from "../policy/approval-refusals.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { definitionOf } from "../registry/definition-of.ts";
@@ -58,17 +59,23 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
   return waited.ended;
 }
 
+/** Records that an answer about a call around this one allows it: after a crash it is not asked about again. */
+export function noteAllowed(run: AdmittedCall, digest: string): void {
+  const id = approvalId({ sessionId: run.turn.session.id, callId: run.callId });
+  void keepNote(run, "", { type: "answer", id, digest, status: "allowed" });
+}
+
 /** The events of a question. The first is recorded once it can be answered, and is durable before the approver is asked. */
 function keepNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promise<void> | undefined {
   const { eventBase, toolName, input } = run;
-  const { id: approvalId, digest } = note;
+  const { id, digest } = note;
   if (note.type === "ask") {
     const { expiresAt } = note;
-    run.record({ ...eventBase, type: "approval-ask", toolName, approvalId, digest, input, reason, ...omitUndefined({ expiresAt }) });
+    run.record({ ...eventBase, type: "approval-ask", toolName, approvalId: id, digest, input, reason, ...omitUndefined({ expiresAt }) });
     return run.written?.whenDurable();
   }
   const { status, scope, ruleId, by } = note;
-  run.record({ ...eventBase, type: "approval-answer", toolName, approvalId, digest, status, ...omitUndefined({ scope, ruleId, by }) });
+  run.record({ ...eventBase, type: "approval-answer", toolName, approvalId: id, digest, status, ...omitUndefined({ scope, ruleId, by }) });
   return undefined;
 }
 

@@ -1,5 +1,6 @@
 /** How deep composite tools may call one another, and whose rules of approval hold for the calls made in them. */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { splitName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { isOfSettings } from "../policy/approval-rules.ts";
 import type { Session } from "../session/session.ts";
@@ -25,14 +26,19 @@ export function approvalNeed({ parts, plan, turn, resumed }: AdmittedCall, destr
 
 /** Why the own rule of one of these sessions asks before a call that begins; undefined where none does, and of a name that is no tool. */
 export function sessionNeed({ parts, call, turn }: CallRun): string | undefined {
-  const tool = parts.approvals.mayAsk ? parts.registry.get(call.name) : undefined;
-  if (tool === undefined) return undefined;
-  const { qualifiedName } = tool;
+  if (!parts.approvals.mayAsk) return undefined;
+  const qualifiedName = parts.registry.get(call.name)?.qualifiedName ?? lateName(parts.registry, call.name);
+  if (qualifiedName === undefined) return undefined;
   for (let session: Session | undefined = turn.session; session !== undefined; session = callingSession(session)) {
     const reason = parts.approvals.needed(qualifiedName, false, session);
     if (reason !== undefined) return isOfSettings(reason, qualifiedName) ? undefined : reason;
   }
   return undefined;
+}
+
+/** The name that a tool of a toolset which is being opened will have, where the call says which: its tools are not known yet. */
+function lateName({ late }: CallRun["parts"]["registry"], name: string): string | undefined {
+  return late.any && splitName(name).namespace !== undefined ? name : undefined;
 }
 
 /** A branch has the caller of what it is a branch of. */

@@ -23,6 +23,8 @@ export interface ResumedCall {
   remoteId: string | undefined;
   /** Why a session's own rule put it to an approver, who had not allowed it: it is put to one again. */
   askedFor: string | undefined;
+  /** The digest of the call that an answer allowed: one that comes to the same is not asked about again. */
+  allowed: string | undefined;
   /** Makes the changes of state again that it made: it turned out to have happened. */
   repeatChanges(): void;
 }

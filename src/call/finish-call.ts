@@ -229,6 +229,7 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   if (run.hasObservers || isWrittenDown) {
     const end = endOf(run, result);
     if (run.job !== undefined) endJob(run, run.job, end);
+    else if (run.turn.session.isHandedOver) run.leave([end]);
     else if (run.hasObservers) run.record(end);
     if (isWrittenDown) writeDown(run, end);
   } else if (run.job !== undefined) endJob(run, run.job, endOf(run, result));

@@ -3,7 +3,7 @@ import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { Turn } from "../session/turn.ts";
 import { places } from "../session/turn-queue.ts";
 import { passGates, resolveLater, resolveTool, routeCall } from "./admit-call.ts";
-import { approveWhole, coverAgain, isCovered } from "./approve-whole.ts";
+import { approveWhole, coverAgain, isCovered, wasAllowed } from "./approve-whole.ts";
 import { askApproval } from "./ask-approval.ts";
 import { attempt, hasFallbacks, retry, tryEach } from "./attempt.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
@@ -197,7 +197,7 @@ function approve(run: AdmittedCall): Phase<AdmittedCall> {
   if (!parts.approvals.mayAsk && !run.effects.destructive && run.resumed?.askedFor === undefined) return run;
   if (plan.tool.composite === true && run.turn.session.simulation?.mayBeReal === false) return run; // all its calls are pretended
   const reason = approvalNeed(run, run.effects.destructive);
-  return reason === undefined || isCovered(run) ? run : askApproval(run, reason);
+  return reason === undefined || wasAllowed(run) || isCovered(run) ? run : askApproval(run, reason);
 }
 
 function enterLine(run: AdmittedCall): Phase<AdmittedCall> {

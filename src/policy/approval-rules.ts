@@ -5,7 +5,7 @@ import { MAX_REMEMBERED_NAMES, nameMatcher, type NameMatcher } from "./permissio
 type Rule = "never" | "always" | "none";
 
 /** The reasons that settings and tools give, which any process finds again; all others are those of a session's own rule. */
-export function reasonsOfSettings(qualifiedName: string): { readonly destroys: string; readonly always: string } {
+function reasonsOfSettings(qualifiedName: string): { readonly destroys: string; readonly always: string } {
   return { destroys: `${qualifiedName} destroys something.`, always: `The approval rules ask before ${qualifiedName} runs.` };
 }
 

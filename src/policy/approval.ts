@@ -108,7 +108,7 @@ export class ApprovalGate implements Approvals {
   async ask(question: ApprovalQuestion): Promise<ToolError | undefined> {
     if (question.signal.aborted) return cancelled(question);
     const asked = this.#newApproval(question);
-    if (this.#grants.allow(asked)) return undefined;
+    if (this.#grants.allow(asked)) return this.#allowedBefore(question, asked);
     try {
       const rule = answeringRule(await this.#store.rules({ now: asked.askedAt, sessionId: asked.sessionId }), asked);
       if (rule !== undefined) return this.#allowedByRule(question, asked, rule);
@@ -191,6 +191,11 @@ export class ApprovalGate implements Approvals {
     const askedAt = this.#ports.clock.wallTime();
     const expiresAt = this.#timeoutMs > 0 ? askedAt + this.#timeoutMs : undefined;
     return { id: approvalId(question), ...shown, digest: approvalDigest(question), askedAt, ...omitUndefined({ expiresAt }) };
+  }
+
+  /** Noted, so that a process that takes the call up knows: the grant itself is known here only. */
+  async #allowedBefore({ note }: ApprovalQuestion, { id, digest }: NewApproval): Promise<undefined> {
+    await note?.({ type: "answer", id, digest, status: "allowed" });
   }
 
   async #allowedByRule({ note }: ApprovalQuestion, { id, digest }: NewApproval, { scope, id: ruleId }: ApprovalRule): Promise<undefined> {

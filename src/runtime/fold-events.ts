@@ -56,6 +56,8 @@ export interface OpenCall {
   wasCleared: boolean;
   /** The reason of a session's own rule for which it is, or was, put to an approver who has not allowed it: that rule is gone, as the loop that had made it. */
   askedFor: string | undefined;
+  /** The digest of the call that an answer allowed. */
+  allowed: string | undefined;
   /** The handler of a composite tool made calls in it: it was allowed to run before. Those that it makes are asked about as ever. */
   hasMadeCalls: boolean;
 }
@@ -245,6 +247,7 @@ export class SessionFold {
       isStrict: strict === true,
       wasCleared: false,
       askedFor: asks,
+      allowed: undefined,
       hasMadeCalls: false,
     };
     const outer = parentCallId === undefined ? undefined : this.#open.get(parentCallId);
@@ -297,7 +300,9 @@ export class SessionFold {
     if (open === undefined) return;
     open.wasCleared = true;
     if (event.type === "approval-answer") {
-      if (event.status === "allowed") open.askedFor = undefined;
+      if (event.status !== "allowed") return;
+      open.askedFor = undefined;
+      open.allowed = event.digest;
     } else if (!isOfSettings(event.reason, event.toolName)) open.askedFor = event.reason;
   }
 

@@ -249,11 +249,11 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     ...omitUndefined({ visibility: visibilityIn(open, options.allow) }),
     ...(open.hasMadeCalls ? { approved: true } : {}),
   };
-  const { callId, intent, job, remoteId, askedFor } = open;
+  const { callId, intent, job, remoteId, askedFor, allowed } = open;
   const call = intent === undefined ? (flag?.call ?? open.call) : { ...open.call, ...intent.call };
   const run = new CallRun(partsOf(session), turn, callOptions, call, { callId, idempotencyKey: intent?.idempotencyKey });
   const isDecided = intent !== undefined;
-  run.resumed = { isDecided, job, calls: undefined, remoteId, askedFor, repeatChanges: () => options.repeatChanges() };
+  run.resumed = { isDecided, job, calls: undefined, remoteId, askedFor, allowed, repeatChanges: () => options.repeatChanges() };
   if (job !== undefined) run.job = run.parts.jobs.adopt(run, job); // whatever becomes of it now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
   const wasReal = open.answerFrom?.every(isReal) ?? true;

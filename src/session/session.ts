@@ -254,7 +254,7 @@ export class Session {
     this.#broken ??= error;
   }
 
-  /** Its jobs continue in the process that opens it next, and end there. @internal */
+  /** Its jobs, and the calls made in them, continue in the process that opens it next, and end there. @internal */
   isHandedOver = false;
 
   /** Events are recorded here in any case; those who wait for the store get the error of what it could not take. */

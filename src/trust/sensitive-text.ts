@@ -33,7 +33,7 @@ const FORMS: readonly SecretForm[] = [
   {
     what: "token of an address",
     pattern:
-      /(?:[?&#]|&amp;|\\u0026)(?:(?:api|security|csrf|jwt|oauth|personal|login|reset|x-amz-security)?[-_]?token|sig|(?:x-amz-|x-goog-)?signature)=(?<secret>[^\s"'&#<>\\(),;]{8,})/dgiu,
+      /(?:[?&#]|&amp;|\\u0026)(?:(?:api|security|csrf|jwt|oauth|personal|login|reset|x-amz-security)?[-_]?token|sig|(?:x-amz-|x-goog-)?signature)=(?<secret>[^\s"'&#<>\\]{7,}[^\s"'&#<>\\(),;])/dgiu,
   },
   { what: "password of an address", pattern: /:\/\/[^\s/:@]{0,100}:(?<secret>[^\s/@]{1,200})@/dgu },
   {

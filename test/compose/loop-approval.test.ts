@@ -393,3 +393,58 @@ test("always holds for the tool as it was defined: one that is defined otherwise
   const again = await loop.run("And /b.");
   expect([again.reason, again.pending?.map(({ input }) => input), removed]).toEqual(["approval", [{ path: "/b" }], ["/a"]]);
 });
+
+test.each([
+  [taint, undefined],
+  [undefined, { always: ["*::send"] }],
+] as const)(
+  "H01 a job that a person allowed, and that is handed over, continues without another question (%j, %j)",
+  async (watched, approval) => {
+    const begun = Promise.withResolvers<void>();
+    let isFirst = true;
+    const slow = tool(
+      "send",
+      (_input, { signal }) => {
+        if (!isFirst) return "sent";
+        begun.resolve();
+        return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+      },
+      { mode: "background", effects: { writes: ["mail"], idempotent: true } },
+    );
+    const store = memoryStore();
+    const first = createRuntime({ tools: [fetched, slow], store, ...(approval === undefined ? {} : { approval }) });
+    const model = scriptedModel([{ calls: [call("fetch")] }, { calls: [call("send")] }, { text: "Done." }]);
+    const loop = createLoop({ session: first.session("s"), model, ...(watched === undefined ? {} : { taint: watched }) });
+    await loop.run("go");
+    await loop.resume({ decisions: { [loop.pending()[0]?.digest ?? ""]: "allow-once" } });
+    await begun.promise;
+    const [job] = first.sessions.get("s")?.jobs ?? [];
+    await first.sessions.handOver("s");
+    isFirst = false;
+    const second = createRuntime({ tools: [fetched, slow], store, ...(approval === undefined ? {} : { approval }) });
+    await second.resume("s");
+    expect(await second.jobs.wait(job?.id ?? "")).toMatchObject({ result: { status: "ok", output: "sent" } });
+    await first.close();
+    await second.close();
+  },
+);
+
+test("H01 a call of a toolset that is being opened is asked about after a crash, too", async () => {
+  sent.length = 0;
+  const store = memoryStore();
+  const first = createRuntime({ tools: [fetched], store });
+  await first.open();
+  const session = first.session("s");
+  await createLoop({
+    session,
+    taint: { ...taint, sensitive: ["mail::*"] },
+    model: scriptedModel([{ calls: [call("fetch")] }, { text: "Read." }]),
+  }).run("go");
+  first.registry.addToolset({ name: "mail", engine: { kind: "slow", open: () => new Promise(() => {}), call: () => "sent" } });
+  void session.execute(call("mail::send")).catch(() => {});
+  await vi.waitFor(() => expect(session.log.at(-1)?.type).toBe("call-start"));
+  const second = createRuntime({ tools: [fetched], toolsets: [{ name: "mail", tools: [send] }], store });
+  const resumed = await second.resume("s", { takeOver: true });
+  expect([resumed.history.at(-1)?.result?.error?.code, sent]).toEqual(["approval_required", []]);
+  await second.close();
+});

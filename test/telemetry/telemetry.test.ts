@@ -386,3 +386,45 @@ test("issue 19.8 a job that is handed over ends where it continues: listeners an
     ["execute_tool work", 0, expect.not.arrayContaining(["haft.hand-over"])],
   ]);
 });
+
+test("issue 19.8 a call made in a job that is handed over ends where the job continues, too", async () => {
+  const ends: unknown[] = [];
+  const store = memoryStore();
+  const begun = Promise.withResolvers<void>();
+  let isFirst = true;
+  const inner = defineTool({
+    name: "inner",
+    description: "Waits.",
+    inputSchema: OBJECT,
+    effects: { reads: [] },
+    execute: (_input, { signal }) => {
+      if (!isFirst) return "done";
+      begun.resolve();
+      return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+    },
+  });
+  const work = defineTool({
+    name: "work",
+    description: "Works.",
+    inputSchema: OBJECT,
+    effects: { reads: [] },
+    mode: "background",
+    execute: (_input, context) => context.execute({ name: "inner", input: {} }),
+  });
+  const runtimeOf = (name: string) => {
+    const runtime = createRuntime({ tools: [inner, work], store });
+    runtime.subscribe((event) => void (event.type === "call-end" && ends.push([name, event.result.status])));
+    return runtime;
+  };
+  const first = runtimeOf("first");
+  const { id } = await first.session("trip").submit({ name: "work" });
+  await begun.promise;
+  await first.sessions.handOver("trip");
+  isFirst = false;
+  const second = runtimeOf("second");
+  await second.resume("trip");
+  await second.jobs.wait(id);
+  expect(new Set(ends.map(String))).toEqual(new Set(["second,ok"]));
+  await first.close();
+  await second.close();
+});

@@ -43,6 +43,7 @@ describe("issue 16.4 redaction", () => {
     ["https://me:hunter22x@example.org/", "hunter22x"],
     ["my password is hunter22x", "hunter22x"],
     ["[it](https://files.example.org/a?token=hunter22x), then", "hunter22x"],
+    ["https://files.example.org/a?token=hunt,er22x;yz(1)2, then", "hunt,er22x;yz(1)2"],
     ['<a href="https://files.example.org/a?b=1&amp;X-Amz-Signature=hunter22x&amp;c=2">', "hunter22x"],
     ['{"url":"https://files.example.org/a?b=1\\u0026sig=hunter22x"}', "hunter22x"],
   ])("of %j only the secret itself is found", (text, secret) => {
