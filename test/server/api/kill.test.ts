@@ -56,8 +56,21 @@ async function newProject(): Promise<Project> {
   return { folder, port };
 }
 
-/** Resolves when it listens. */
-async function serve({ folder, port }: Project): Promise<ChildProcess> {
+const START_ATTEMPTS = 5;
+
+/** Resolves when it listens. A busy machine may have no thread or port for it at first. */
+async function serve(project: Project): Promise<ChildProcess> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await start(project);
+    } catch (thrown: unknown) {
+      if (attempt === START_ATTEMPTS) throw thrown;
+      await new Promise((resolve) => setTimeout(resolve, attempt * 500));
+    }
+  }
+}
+
+async function start({ folder, port }: Project): Promise<ChildProcess> {
   const child = spawn(process.execPath, [HAFT, "serve", "--config", "haft.toml", "--port", String(port)], {
     cwd: folder,
     env: { ...process.env, HAFT_TOKEN: TOKEN },
@@ -81,11 +94,12 @@ async function killed(child: ChildProcess): Promise<void> {
 }
 
 /** Half of the requests in a session, half outside any. */
-async function pay(client: HaftClient, id: string, inSession: boolean): Promise<string> {
+async function pay(client: HaftClient, id: string, inSession: boolean, signal?: AbortSignal): Promise<string> {
   const body = { calls: [{ name: "bank::pay", input: { id } }] };
+  const more = { idempotencyKey: id, ...(signal === undefined ? {} : { signal }) };
   const answer = inSession
-    ? await client.call("executeInSession", { params: { sessionId: "shop" }, body: { ...body, concurrent: true }, idempotencyKey: id })
-    : await client.call("execute", { body, idempotencyKey: id });
+    ? await client.call("executeInSession", { params: { sessionId: "shop" }, body: { ...body, concurrent: true }, ...more })
+    : await client.call("execute", { body, ...more });
   return JSON.stringify(answer.results);
 }
 
@@ -104,12 +118,14 @@ async function drill(requests: number, kills: number): Promise<void> {
     await killed(server);
     server = await serve(project);
   };
+  const stop = new AbortController();
   const work = async (): Promise<void> => {
     for (let n = next++; n < requests; n = next++) {
-      answers.set(`p${n}`, await pay(client, `p${n}`, n % 2 === 0));
+      answers.set(`p${n}`, await pay(client, `p${n}`, n % 2 === 0, stop.signal));
       if (++answered !== killAt[0]) continue;
       killAt.shift();
       restarting = restartAfter(restarting);
+      restarting.catch((thrown: unknown) => stop.abort(thrown)); // or the requests would be sent again and again to nothing
     }
   };
   await Promise.all(Array.from({ length: 8 }, work));
