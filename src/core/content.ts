@@ -15,6 +15,8 @@ export type ContentPart =
       readonly mediaType?: string;
       readonly text?: string;
       readonly name?: string;
+      /** Describes the file to a model that is shown its address in place of its bytes. */
+      readonly description?: string;
       /** The size of the file, where it is known and the bytes are elsewhere. */
       readonly bytes?: number;
     };

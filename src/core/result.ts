@@ -146,13 +146,14 @@ export function partText(part: ContentPart): string {
   return `[${part.type} ${part.mediaType}]`;
 }
 
-/** A file by its name and where it is, or, where its size is known, by its name, type and size as well. */
-function fileMention({ name = "", uri, mediaType, bytes: size }: ContentPart & { readonly type: "file" }): string {
+/** A file by its name, where it is and what is said of it, or, where its size is known, by its type and size as well. */
+function fileMention({ name = "", uri, mediaType, bytes: size, description }: ContentPart & { readonly type: "file" }): string {
   const data = readDataUri(uri);
   let place = shortened(uri);
   if (data !== undefined) place = typeAndSize(mediaType ?? data.mediaType, data.bytes);
   else if (size !== undefined) place = `${typeAndSize(mediaType ?? "application/octet-stream", size)}, ${place}`;
-  return name === "" || name === uri ? `[file ${place}]` : `[file ${shortened(name)}: ${place}]`;
+  const about = description === undefined ? "" : `; ${shortened(description)}`;
+  return name === "" || name === uri ? `[file ${place}${about}]` : `[file ${shortened(name)}: ${place}${about}]`;
 }
 
 function typeAndSize(mediaType: string, bytes: number): string {

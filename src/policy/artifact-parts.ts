@@ -3,6 +3,7 @@ import { artifactOf, artifactUri, type Artifact } from "../core/artifact.ts";
 import { valueText, type ContentPart } from "../core/content.ts";
 import { readDataUri } from "../core/data-uri.ts";
 import type { JsonValue } from "../core/base/json.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { SessionMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
 import { changeTexts, replaceDataUrls } from "./data-urls.ts";
@@ -62,7 +63,7 @@ function replacePart(part: ContentPart, by: FileReplacement): ContentPart {
   const data = readDataUri(part.uri);
   if (data?.base64 === undefined) return part;
   const replaced = by.part({ mediaType: part.mediaType ?? data.mediaType, base64: data.base64, name: part.name });
-  return part.text === undefined || replaced.type !== "file" ? replaced : { ...replaced, text: part.text };
+  return replaced.type !== "file" ? replaced : { ...replaced, ...omitUndefined({ text: part.text, description: part.description }) };
 }
 
 function inText(text: string, by: FileReplacement): string {

@@ -11,7 +11,7 @@ const FIELDS: Readonly<Record<ContentPart["type"], { readonly needs: readonly st
   text: { needs: ["text"], may: [] },
   image: { needs: ["mediaType", "data"], may: [] },
   audio: { needs: ["mediaType", "data"], may: [] },
-  file: { needs: ["uri"], may: ["mediaType", "text", "name"] },
+  file: { needs: ["uri"], may: ["mediaType", "text", "name", "description"] },
 };
 
 /** @throws ToolError `not_json` or `too_large`, naming the part that is wrong */

@@ -35,7 +35,7 @@ export class MemoryAccess implements AccessStore {
 
   async addKey(key: StoredKey): Promise<void> {
     const taken = this.#keys.get(key.id);
-    if (isDeepStrictEqual(taken, key)) return;
+    if (taken !== undefined && isDeepStrictEqual({ ...taken, revokedAt: undefined }, { ...key, revokedAt: undefined })) return;
     if (taken !== undefined) throw takenKey(key.id);
     for (const { id, sessionId, expiresAt } of this.#keys.values())
       if (sessionId !== undefined && expiresAt !== undefined && expiresAt < key.createdAt - DAY_MS) this.#keys.delete(id);

@@ -38,6 +38,12 @@ const alone: readonly StoreCase[] = [
     }
     equal((await access.keys()).length, 1);
   }),
+  caseAlone("a key that is written again after it was revoked stays revoked", async ({ access }) => {
+    await access.addKey(keyOf("a", 1));
+    await access.revokeKey({ id: "a", at: 5 });
+    await access.addKey(keyOf("a", 1));
+    deepEqual(await access.key("a"), { ...keyOf("a", 1), revokedAt: 5 });
+  }),
   caseAlone("a key without an id, a name, a salt or a hash is refused", async ({ access }) => {
     for (const field of ["id", "name", "salt", "hash"])
       await refuses(() => access.addKey({ ...keyOf("a", 1), [field]: "" }), "invalid_argument");

@@ -109,6 +109,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
       { type: "file", uri: "file:///a", mediaType: "text/plain", text: "hello" },
       { type: "file", uri: "data:application/zip;base64,CCCC", mediaType: "application/zip", name: "a.zip" },
       { type: "file", uri: "https://example.org/b", name: "b" },
+      { type: "file", uri: "https://example.org/c", name: "c", description: "The terms.", bytes: 12 },
     ] as const;
     const tool = defineTool({
       name: "media",
@@ -125,6 +126,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
       { type: "resource", resource: { uri: "file:///a", mimeType: "text/plain", text: "hello" } },
       { type: "resource", resource: { uri: "a.zip", mimeType: "application/zip", blob: "CCCC" } },
       { type: "resource_link", uri: "https://example.org/b", name: "b" },
+      { type: "resource_link", uri: "https://example.org/c", name: "c", description: "The terms.", size: 12 },
     ]);
     expect(meta).toMatchObject({ "a/b": 1 });
   });
@@ -313,7 +315,7 @@ describe.each(ERAS)("F1.19 a client of the %s era", (era) => {
     const { client } = await overStdio(runtime, { era });
     const { content } = await client.callTool({ name: "plot", arguments: {} });
     expect(content).toEqual([
-      { type: "resource_link", uri: expect.stringMatching(/^artifact:/u), name: expect.any(String), mimeType: "image/png" },
+      { type: "resource_link", uri: expect.stringMatching(/^artifact:/u), name: expect.any(String), mimeType: "image/png", size: 70 },
       { type: "image", data, mimeType: "image/png" },
     ]);
   });

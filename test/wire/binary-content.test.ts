@@ -152,10 +152,10 @@ describe("a file with its bytes", () => {
       { numRuns: 50 },
     );
     const pdf = { type: "file", uri: "data:application/pdf;base64,JVBERi0xLjc=", name: "plan.pdf" } as const;
-    const linked = { type: "file", uri: "demo://resource/1", name: "Blob Resource 1" } as const;
+    const linked = { type: "file", uri: "demo://resource/1", name: "Blob Resource 1", description: "A blob." } as const;
     const bare = { type: "file", uri: "https://example.org/a" } as const;
     expect(resultText(resultOf([pdf, linked, bare]))).toBe(
-      "[file plan.pdf: application/pdf, 8 bytes]\n[file Blob Resource 1: demo://resource/1]\n[file https://example.org/a]",
+      "[file plan.pdf: application/pdf, 8 bytes]\n[file Blob Resource 1: demo://resource/1; A blob.]\n[file https://example.org/a]",
     );
   });
 

@@ -145,10 +145,20 @@ function toPart(item: unknown): ContentPart {
   if (type === "text" && typeof text === "string") return { type, text };
   if ((type === "image" || type === "audio") && typeof data === "string")
     return { type, data, mediaType: typeof mimeType === "string" ? mimeType : "application/octet-stream" };
-  if (type === "resource_link" && typeof part["uri"] === "string") return filePart(part, part["uri"]);
+  if (type === "resource_link" && typeof part["uri"] === "string") return linkPart(part, part["uri"]);
   const resource = part["resource"];
   if (type === "resource" && isJsonObject(resource) && typeof resource["uri"] === "string") return resourcePart(resource, resource["uri"]);
   return { type: "text", text: JSON.stringify(item) ?? "" };
+}
+
+/** A link tells what it leads to, so that a model can decide whether to read it. */
+function linkPart(link: JsonObject, uri: string): ContentPart {
+  const { title, description = title, size } = link;
+  return {
+    ...filePart(link, uri),
+    ...(typeof description === "string" && description !== "" ? { description } : {}),
+    ...(typeof size === "number" && Number.isSafeInteger(size) && size >= 0 ? { bytes: size } : {}),
+  };
 }
 
 function resourcePart(resource: JsonObject, uri: string): ContentPart {
@@ -160,7 +170,7 @@ function resourcePart(resource: JsonObject, uri: string): ContentPart {
   return { type: "file", uri: `data:${mediaType};base64,${blob}`, mediaType, name: uri };
 }
 
-function filePart(source: JsonObject, uri: string): ContentPart {
+function filePart(source: JsonObject, uri: string): ContentPart & { readonly type: "file" } {
   const { mimeType, name, text } = source;
   return {
     type: "file",

@@ -3,6 +3,7 @@ import { valueText, type ContentPart } from "../../core/content.ts";
 import { fileData } from "../../core/data-uri.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { resultText, type ToolResult } from "../../core/result.ts";
 import { providerName } from "../../wire/provider-name.ts";
@@ -63,12 +64,12 @@ function says(part: ContentPart, output: JsonValue): boolean {
 function toBlock(part: ContentPart): JsonObject {
   if (part.type === "text") return { type: "text", text: part.text };
   if (part.type !== "file") return { type: part.type, data: part.data, mimeType: part.mediaType };
-  const { uri, mediaType, text, name } = part;
+  const { uri, mediaType, text, name, description, bytes } = part;
   const mimeType: JsonObject = mediaType === undefined ? {} : { mimeType: mediaType };
   if (text !== undefined) return { type: "resource", resource: { uri, ...mimeType, text } };
   const blob = fileData(part)?.base64;
   if (blob !== undefined) return { type: "resource", resource: { uri: name ?? "data:", ...mimeType, blob } };
-  return { type: "resource_link", uri, name: name ?? uri, ...mimeType };
+  return { type: "resource_link", uri, name: name ?? uri, ...mimeType, ...omitUndefined({ description, size: bytes }) };
 }
 
 /** The metadata for programs: that of the tool, and what was done to the call. */

@@ -164,7 +164,7 @@ function contentTexts(content: string | readonly ContentPart[]): readonly string
   if (typeof content === "string") return [content];
   return unsplitParts(content).flatMap((part) => {
     if (part.type === "text") return [part.text];
-    return part.type === "file" ? [part.uri, part.text ?? "", part.name ?? ""] : [];
+    return part.type === "file" ? [part.uri, part.text ?? "", part.name ?? "", part.description ?? ""] : [];
   });
 }
 
@@ -260,12 +260,13 @@ class Redactor {
     return unsplitParts(content).map((part): ContentPart => {
       if (part.type === "text") return { ...part, text: this.#text(part.text) };
       if (part.type !== "file") return { type: "text", text: `[${part.type} left out]` };
-      const { uri, text, name, ...rest } = part;
+      const { uri, text, name, description, ...rest } = part;
       return {
         ...rest,
         uri: uri.startsWith("data:") ? "data:," : this.#text(uri),
         ...(text === undefined ? {} : { text: this.#text(text) }),
         ...(name === undefined ? {} : { name: this.#text(name) }),
+        ...(description === undefined ? {} : { description: this.#text(description) }),
       };
     });
   }
