@@ -42,6 +42,7 @@ export class LoopConversation {
     if (events === undefined || !standsAlone(events)) return false;
     const added = pairMessages(conversationOf(events));
     if (added.some((message) => message.role === "result" && message.result.sameAs !== undefined)) return false;
+    if (added[0]?.role === "call" && this.#messages.at(-1)?.role === "assistant") return false; // whose calls they are is in earlier events
     this.#turnsLeft -= this.#countTurns(added);
     if (this.#turnsLeft < 0) return false;
     for (const message of added) this.#messages.push(message);

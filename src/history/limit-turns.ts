@@ -8,7 +8,8 @@ export const DEFAULT_MAX_TURNS = 50;
  * Keeps the newest turns and every system message; `maxTurns` 0 = no limit.
  *
  * A turn goes from one user message to before the next; where there is no user message, it begins with the first call of each
- * `turnId`. Messages before the first turn belong to it. When something is dropped, so is every result whose call is not kept.
+ * `turnId`, and with what the assistant said right before that. Messages before the first turn belong to it. When something is dropped,
+ * so is every result whose call is not kept.
  *
  * @param maxTurns defaults to 50
  * @throws ToolError `invalid_argument`
@@ -29,7 +30,7 @@ export function turnStarts(messages: readonly ModelMessage[]): readonly number[]
     if (message.role === "user") users.push(index);
     if (message.role !== "call" || turnIds.has(message.turnId)) continue;
     turnIds.add(message.turnId);
-    calls.push(index);
+    calls.push(messages[index - 1]?.role === "assistant" ? index - 1 : index);
   }
   return users.length > 0 ? users : calls;
 }

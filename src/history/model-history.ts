@@ -20,9 +20,9 @@ export interface ModelHistoryOptions {
  * Makes what a model is shown out of the whole conversation, the oldest first.
  *
  * In this order: calls are paired with results, old turns dropped (`maxTurns`), superseded results left out (`trim`), and where that
- * is still more than `maxBytes`, the oldest turns are dropped whole until it fits. A result that refers to one that is gone (`sameAs`)
- * says what that one said. System messages and the newest turn are always
- * kept. When turns or calls were left out, a system message after those at the beginning says so.
+ * is still more than `maxBytes`, the oldest turns are dropped whole until three quarters of that are filled, and stay out. A result that
+ * refers to one that is gone (`sameAs`) says what that one said. System messages and the newest turn are always kept. When turns or
+ * calls were left out, a system message after those at the beginning says so.
  *
  * Entries are shared with `messages`, which is not changed.
  *
@@ -68,17 +68,28 @@ function countTurns(messages: readonly ModelMessage[]): number {
 
 /** Room for the longest note. */
 const NOTE_BYTES = 160;
+/** How much of what fits is kept when turns are dropped, so that the next rounds need not drop one each. */
+const KEPT_SHARE = 0.75;
 
-/** The messages themselves where they fit, or nothing more can go. */
+/**
+ * The messages themselves where they fit, or nothing more can go.
+ *
+ * The history is gone through as it grew: a longer one begins as the shorter one did until it does not fit, and then several turns go
+ * at once.
+ */
 function dropTurns(messages: readonly ModelMessage[], { maxBytes, hasNote }: Fit): readonly ModelMessage[] {
   const sizes = messages.map(messageBytes);
-  let bytes = sizes.reduce((sum, size) => sum + size, 0);
-  if (bytes + (hasNote ? NOTE_BYTES : 0) <= maxBytes) return messages;
-  let first = 0;
-  for (const start of turnStarts(messages).slice(1)) {
-    for (let index = first; index < start; index++) if (messages[index]?.role !== "system") bytes -= sizes[index] ?? 0;
-    first = start;
-    if (bytes + NOTE_BYTES <= maxBytes) break;
+  const all = sizes.reduce((sum, size) => sum + size, 0);
+  if (all + (hasNote ? NOTE_BYTES : 0) <= maxBytes) return messages;
+  const starts = turnStarts(messages).slice(1);
+  let [first, next, bytes] = [0, 0, NOTE_BYTES];
+  for (const [index, size] of sizes.entries()) {
+    bytes += size;
+    if (bytes <= maxBytes) continue;
+    for (let start = starts[next]; start !== undefined && start <= index && bytes > maxBytes * KEPT_SHARE; start = starts[++next]) {
+      for (let gone = first; gone < start; gone++) if (messages[gone]?.role !== "system") bytes -= sizes[gone] ?? 0;
+      first = start;
+    }
   }
   return first === 0 ? messages : keepFrom(messages, first);
 }

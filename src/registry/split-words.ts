@@ -3,25 +3,35 @@
 const SEPARATOR = 0;
 const SMALL = 1;
 const CAPITAL = 2;
+const UNDIVIDED = 3;
 const LETTER_OR_DIGIT = /[\p{L}\p{N}\p{M}]/u;
+const CAPITAL_LETTER = /\p{Lu}/u;
+/** Scripts that do not divide words, or write endings behind them; extensions, for the marks that Japanese shares. */
+const UNDIVIDED_SCRIPT = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmr}\p{scx=Mymr}]/u;
+/** Of the first of these scripts; what comes before is not looked up in them. */
+const FIRST_UNDIVIDED = 0x0e00;
 
 /**
  * Hands over each word of the text in lower case.
  *
  * Words end at everything that is no letter or digit. A word in camel case is given in its parts and whole:
- * `getUserByID` is `get`, `user`, `by`, `id` and `getuserbyid`. A plural in s is given in the singular.
+ * `getUserByID` is `get`, `user`, `by`, `id` and `getuserbyid`. A plural in s is given in the singular. Where a script does not divide
+ * words, every pair of neighbouring characters is one: `天気予報` is `天気`, `気予` and `予報`.
  */
-export function splitWords(text: string, take: (word: string) => void): void {
+export function splitWords(written: string, take: (word: string) => void): void {
+  const text = written.normalize("NFC");
   let wordStart = -1;
   let partStart = -1;
   let before = SEPARATOR;
   for (let at = 0; at <= text.length; at++) {
     const kind = at === text.length ? SEPARATOR : kindOf(text, at);
     if (wordStart >= 0) {
-      if (kind === SEPARATOR) {
-        take(normalise(text.slice(partStart, at)));
+      if (kind === SEPARATOR || (kind === UNDIVIDED) !== (before === UNDIVIDED)) {
+        if (before === UNDIVIDED) takePairs(text.slice(wordStart, at), take);
+        else take(normalise(text.slice(partStart, at)));
         if (partStart !== wordStart) take(normalise(text.slice(wordStart, at)));
-        wordStart = -1;
+        wordStart = kind === SEPARATOR ? -1 : at;
+        partStart = wordStart;
       } else if (kind === CAPITAL ? before === SMALL : before === CAPITAL && at - partStart > 1) {
         // "get|User" ends before the capital, "HTTP|Server" before the last of several.
         const end = kind === CAPITAL ? at : at - 1;
@@ -36,6 +46,12 @@ export function splitWords(text: string, take: (word: string) => void): void {
   }
 }
 
+/** Every pair of neighbouring characters; a single character as it is. */
+function takePairs(text: string, take: (word: string) => void): void {
+  if (text.length === 1) take(text);
+  for (let at = 0; at + 2 <= text.length; at++) take(text.slice(at, at + 2));
+}
+
 function kindOf(text: string, at: number): number {
   const code = text.charCodeAt(at);
   if (code < 0x80) {
@@ -43,7 +59,10 @@ function kindOf(text: string, at: number): number {
     return code >= 0x41 && code <= 0x5a ? CAPITAL : SEPARATOR;
   }
   if (code >= 0xd800 && code <= 0xdfff) return SMALL; // half of a character beyond the basic plane
-  return LETTER_OR_DIGIT.test(text.charAt(at)) ? SMALL : SEPARATOR;
+  const character = text.charAt(at);
+  if (!LETTER_OR_DIGIT.test(character)) return SEPARATOR;
+  if (code >= FIRST_UNDIVIDED && UNDIVIDED_SCRIPT.test(character)) return UNDIVIDED;
+  return CAPITAL_LETTER.test(character) ? CAPITAL : SMALL;
 }
 
 function normalise(word: string): string {

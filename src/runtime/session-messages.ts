@@ -62,6 +62,8 @@ class Conversation {
   #ended: (SessionEvent & { readonly type: "call-end" }) | undefined;
   /** Rounds that are written down. */
   readonly #written = new Set<RoundEnd>();
+  /** The words of a message of the model that is over: calls behind it are not its own. */
+  #whole: ModelMessage | undefined;
   /** The ids of background jobs that have ended. */
   readonly #over = new Set<string>();
   readonly #known: KnownOfCalls | undefined;
@@ -96,7 +98,7 @@ class Conversation {
       else if (event.type === "call-end" && this.#isJob(event)) return;
       else if (event.type === "call-end") this.#add({ role: "result", at: event.at, callId: event.callId, result: event.result });
       else if (event.type !== "call-start") return;
-      else if (round === undefined) this.#writeCall(event.callId);
+      else if (round === undefined) this.#writeLoneCall(event);
       else this.#writeRound(round);
     }
   }
@@ -110,8 +112,22 @@ class Conversation {
     if (round.voided !== undefined || this.#written.has(round)) return;
     this.#written.add(round);
     const { message, at } = round;
+    const calls = round.callIds.filter((callId) => !this.#left.has(callId));
     if (message.content.length > 0 || message.native !== undefined) this.#add({ ...message, at });
-    for (const callId of round.callIds) if (!this.#left.has(callId)) this.#writeCall(callId);
+    else if (calls.length > 0) this.#separate(at);
+    for (const callId of calls) this.#writeCall(callId);
+    const last = this.messages.at(-1);
+    if (last?.role === "assistant") this.#whole = last;
+  }
+
+  #writeLoneCall({ at, callId }: SessionEvent & { readonly type: "call-start" }): void {
+    this.#separate(at);
+    this.#writeCall(callId);
+  }
+
+  /** Begins a message of the model without words, where its calls would otherwise join the message before it. */
+  #separate(at: number): void {
+    if (this.#whole !== undefined && this.messages.at(-1) === this.#whole) this.#add({ role: "assistant", at, content: "" });
   }
 
   /** The history stays as the model was shown it: the call is answered with this for good. In a branch the model reads that there is no further result. */

@@ -42,6 +42,11 @@ export class AlternatingTurns {
     return last?.role === "assistant" && block !== undefined && !this.#rules.isPause(block);
   }
 
+  /** Whether a system message is the user's: added to the system prompt it would take away the cache of all that follows. */
+  get takesNotes(): boolean {
+    return this.written.at(-1)?.role === "user" || this.isAnswered;
+  }
+
   answer(blocks: readonly JsonObject[]): void {
     if (blocks.length === 0) return;
     this.askToContinue();

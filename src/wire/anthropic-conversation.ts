@@ -40,8 +40,7 @@ export const ANTHROPIC = "anthropic-messages";
  * The results of one message's calls come first in the next message of the user, errors with `is_error` and as text only. Messages
  * that the API made go back as they came, with thinking, signatures and the calls that it ran itself. Documents
  * are document blocks. Blocks without text are left out: Anthropic refuses them. A conversation that begins with
- * the assistant is given a message of the user before it. A system message right behind the assistant's is the user's, as nothing else
- * may follow that.
+ * the assistant is given a message of the user before it. System messages behind its beginning are the user's: `system` stays as it was.
  *
  * @see https://docs.anthropic.com/en/api/messages
  */
@@ -54,7 +53,7 @@ export function toAnthropicMessages(messages: readonly ModelMessage[], { asks = 
       turns.answer(writeAssistant(step));
       turns.results(writeResults(step));
     } else if (step.kind !== "system") turns.say(writeSpoken(step));
-    else if (turns.isAnswered) turns.say(writeNote(step));
+    else if (turns.takesNotes) turns.say(writeNote(step));
     else system.push(...writeNote(step));
   }
   if (asks) turns.askToContinue();

@@ -56,8 +56,8 @@ const PLAIN: GeminiOptions = Object.freeze({});
  *
  * Gemini's own messages go back as they came, thoughts and signatures included. The results of one message's calls are one content, errors
  * under `error` and answers under `output`; images, sounds and PDF files of results follow as a content of the user, which models before Gemini 3 take
- * too. A conversation that begins with the model is given a content of the user before it. A system message right behind the model's is
- * the user's, as nothing else may follow that.
+ * too. A conversation that begins with the model is given a content of the user before it. System messages behind the
+ * beginning are the user's: `systemInstruction` stays as it was.
  *
  * @see https://ai.google.dev/gemini-api/docs/function-calling
  */
@@ -72,7 +72,7 @@ export function toGeminiContents(
   for (const step of steps) {
     if (step.kind === "assistant") writeAssistant(step, contents, options);
     else if (step.kind !== "system") contents.say(writeSpoken(step));
-    else if (contents.isAnswered) contents.say(writeNote(step));
+    else if (contents.takesNotes) contents.say(writeNote(step));
     else system.push(...writeNote(step));
   }
   if (asks) contents.askToContinue();
@@ -90,6 +90,11 @@ class Contents {
   get isAnswered(): boolean {
     const last = this.written.at(-1);
     return last?.role === "model" && ENDS.some((kind) => last.parts.at(-1)?.[kind] !== undefined);
+  }
+
+  /** The conversation has begun and may be interrupted. */
+  get takesNotes(): boolean {
+    return this.written.at(-1)?.role === "user" || this.isAnswered;
   }
 
   answer(parts: readonly JsonObject[]): void {

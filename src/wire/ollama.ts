@@ -1,6 +1,6 @@
 /** Ollama's own chat: lines of JSON, calls whole and with their arguments as objects. */
 import type { ContentPart } from "../core/content.ts";
-import type { JsonObject } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { checkingAnswers } from "./answered-calls.ts";
@@ -18,7 +18,7 @@ import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./co
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { FORMAT, OllamaReader } from "./ollama/ollama-reader.ts";
-import { nativeMessage } from "./openai-chat/native-message.ts";
+import { callId, nativeMessage } from "./openai-chat/native-message.ts";
 import { chosenTool } from "./own-tools.ts";
 import { providerName } from "./provider-name.ts";
 import { effortFields, effortsAs, type EffortFields } from "./reasoning-effort.ts";
@@ -96,9 +96,21 @@ function writeAssistant(step: AssistantStep): readonly JsonObject[] {
   const shown = calls.filter(({ result }) => imagesOf(result?.content ?? []).length > 0);
   return [
     native ?? assistantMessage(step),
-    ...calls.map(({ id, name, result }) => ({ role: "tool", tool_name: name, tool_call_id: id, content: answerText(result) })),
+    ...calls.map((call, index) => {
+      const { id, name, result } = call;
+      return { role: "tool", tool_name: nameIn(native, { id, index }) ?? name, tool_call_id: id, content: answerText(result) };
+    }),
     ...shown.map(({ id, result }) => userMessage(`Attachments of ${id}:`, result?.content ?? [])),
   ];
+}
+
+/** The name that a message of Ollama's own has for the call: another than the tool's where the model's was mended. */
+function nameIn(native: JsonObject | undefined, { id, index }: { readonly id: string; readonly index: number }): string | undefined {
+  const made = native?.["tool_calls"];
+  if (!isJsonArray(made)) return undefined;
+  const own = made.find((one) => callId(one) === id) ?? made[index];
+  const said = isJsonObject(own) ? own["function"] : undefined;
+  return isJsonObject(said) && typeof said["name"] === "string" ? said["name"] : undefined;
 }
 
 function assistantMessage({ content, calls }: AssistantStep): JsonObject {

@@ -50,9 +50,14 @@ function refusals({ requests }: ProviderServer): readonly (string | undefined)[]
   return requests.map(({ refused }) => refused);
 }
 
-/** The messages of a request in the order in which the provider reads them, each of its blocks with its role. */
+/** The messages of a request in the order in which the provider reads them, each of its blocks with its role, behind what it reads before all of them. */
 function spoken({ body }: { readonly body: JsonObject }): readonly string[] {
   const all = body["messages"] ?? body["contents"] ?? body["input"] ?? [];
+  const first = JSON.stringify([body["system"], body["systemInstruction"], body["instructions"], body["tools"], body["toolConfig"]]);
+  return [first, ...messagesOf(all)];
+}
+
+function messagesOf(all: JsonValue): readonly string[] {
   return (isJsonArray(all) ? all.filter(isJsonObject) : []).flatMap(({ role = null, content, parts, ...rest }) => {
     const blocks: JsonValue = content ?? parts ?? null;
     const said = isJsonArray(blocks) && Object.keys(rest).length === 0 ? blocks : [{ blocks, ...rest }];
@@ -91,6 +96,17 @@ describe.each(NAMES)("F4.18 a loop with %s", (name) => {
     await loop.run();
     expect([refusals(server), reason]).toEqual([Array(6).fill(undefined), "answered"]);
     expect(session.messages().filter(({ role }) => role === "system").length).toBeGreaterThan(1);
+    const sent = server.requests.map(spoken);
+    for (const [index, messages] of sent.entries()) expect(sent[index + 1]?.slice(0, messages.length) ?? messages).toEqual(messages);
+  });
+
+  test("that calls without a word behind its answer, and after calls of the program, has a message for each", async () => {
+    const { loop, server, session } = await play(name, [ANSWER, { calls: READ.calls }, { text: "Read." }, { calls: READ.calls }, ANSWER]);
+    await loop.run("Go.");
+    await loop.run();
+    await session.execute({ name: "read", input: { path: "b" } });
+    await loop.run();
+    expect(refusals(server)).toEqual(Array(5).fill(undefined));
     const sent = server.requests.map(spoken);
     for (const [index, messages] of sent.entries()) expect(sent[index + 1]?.slice(0, messages.length) ?? messages).toEqual(messages);
   });

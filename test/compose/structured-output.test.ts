@@ -27,3 +27,9 @@ test("an answer of 10,000 keys is read, and so is one beside ever so many colons
   expect(await output.read(small)).toHaveProperty("value.name", "a");
   expect(await output.read(`${"so: ".repeat(20_000)} {"name": "a"}`)).toEqual({ value: { name: "a" } });
 });
+
+test("an empty object is an answer where nothing is required, alone or in a fence", async () => {
+  const output = new StructuredOutput({ type: "object", properties: { note: { type: "string" } } });
+  expect([await output.read(" {} "), await output.read("Nothing.\n```json\n{ }\n```")]).toEqual([{ value: {} }, { value: {} }]);
+  expect(await new StructuredOutput(schema).read("{}")).toEqual({ problems: ["$.name: required field missing"] });
+});

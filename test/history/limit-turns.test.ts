@@ -40,10 +40,12 @@ describe("F3.40 the newest turns", () => {
       ...round("c1", {}, { turn: "t1" }),
       ...round("c2", {}, { turn: "t1" }),
       says("assistant", "done"),
+      says("system", "go on"),
+      says("assistant", "I look"),
       ...round("c3", {}, { turn: "t2" }),
       ...round("c4", {}, { turn: "t3" }),
     ];
-    expect(outline(limitTurns(messages, 2))).toEqual(["call c3", "result c3", "call c4", "result c4"]);
+    expect(outline(limitTurns(messages, 2))).toEqual(["system", "assistant", "call c3", "result c3", "call c4", "result c4"]);
   });
 
   test("F3.40 whatever comes, no result loses its call and no call its result, and nothing is changed", () => {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ModelMessage } from "../../src/core/message.ts";
@@ -68,6 +69,17 @@ describe("F4.39 no more than fits", () => {
     const shown = modelHistory(messages, { maxBytes: 600 });
     expect(shown).toEqual([system, note("The 6 oldest turns of this conversation are left out."), ...turns(10).slice(-12)]);
     expect(estimateBytes(shown)).toBeLessThanOrEqual(600);
+  });
+
+  test("F4.39 a growing history begins as it did before, but where several turns go at once", () => {
+    let [before, changes]: [readonly ModelMessage[], number] = [[], 0];
+    for (let count = 1; count <= 40; count++) {
+      const shown = modelHistory([system, ...turns(count)], { maxTurns: 0, maxBytes: 3_000 });
+      expect(estimateBytes(shown)).toBeLessThanOrEqual(3_000);
+      if (!isDeepStrictEqual(shown.slice(0, before.length), before)) changes++;
+      before = shown;
+    }
+    expect([changes > 0, changes < 8]).toEqual([true, true]);
   });
 
   test("F4.39 the newest turn stays, however large", () => {

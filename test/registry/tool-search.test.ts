@@ -131,9 +131,35 @@ test.each([
   ["parseHTTPResponse2", ["parse", "http", "response2", "parsehttpresponse2"]],
   ["files, entries; status glass", ["file", "entry", "status", "glass"]],
   ["naïve Überblick 天気", ["naïve", "überblick", "天気"]],
+  ["getÜbersichtDaten, ÜBERSICHT", ["get", "übersicht", "daten", "getübersichtdaten", "übersicht"]],
+  ["Gro\u0308ße", ["größe"]],
+  ["查询天气预报。用GPT翻译", ["查询", "询天", "天气", "气预", "预报", "用", "gpt", "翻译"]],
+  ["メールを送信", ["メー", "ール", "ルを", "を送", "送信"]],
+  ["이메일을 봄", ["이메", "메일", "일을", "봄"]],
   ["  ", []],
 ])("splitWords(%j)", (text, expected) => {
   expect(words(text)).toEqual(expected);
+});
+
+test.each([
+  ["天气", "weather"],
+  ["发送邮件", "mail"],
+  ["翻訳", "translate"],
+  ["번역", "translate_ko"],
+  ["แปล", "translate_th"],
+  ["Übersicht".normalize("NFD"), "getÜbersicht"],
+])("%s is found among words that nothing divides, and however its letters are put together", (text, name) => {
+  const registry = new Registry();
+  const described = {
+    weather: "查询天气预报",
+    mail: "给收件人发送电子邮件",
+    translate: "文章を翻訳します。",
+    translate_ko: "글을 번역합니다",
+    translate_th: "ช่วยแปลข้อความ",
+  };
+  for (const [own, description] of Object.entries(described)) registry.register(tool(own, { description }));
+  registry.register(tool("getÜbersicht"));
+  expect(found(registry, { text })[0]).toBe(name);
 });
 
 test.each<SearchQuery>([{ text: "mail" }, { tags: ["mail"] }, { nameContains: "mail" }, {}])(

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../src/core/base/json.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";
 import { cohere } from "../../src/wire/cohere.ts";
+import { ollama } from "../../src/wire/ollama.ts";
 import { openAiChat } from "../../src/wire/openai-chat.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";
 import type { WireFormat } from "../../src/wire/wire-format.ts";
@@ -81,5 +82,22 @@ test.each(FORMATS)("F4.20 %s: a name that no tool can have is made fit in the mo
     expect(sent.length).toBeGreaterThan(0);
     for (const one of sent) expect(one).toMatch(/^[A-Za-z0-9_-]{1,64}$/u);
     if (name === "search") expect(new Set(sent)).toEqual(new Set(["search"]));
+  }
+});
+
+test("F4.20 ollama: a result goes by the name that its call has in the model's own message, also where that was mended", () => {
+  const format = ollama();
+  const made = (name: string, id?: string): JsonObject => ({ ...(id === undefined ? {} : { id }), function: { name, arguments: {} } });
+  for (const ids of [true, false]) {
+    const calls = ["default__read", "default__list"].map((name, index) => made(name, ids ? `call_${index}` : undefined));
+    const reply = format.decodeReply({ message: { role: "assistant", content: "", thinking: "Hm.", tool_calls: calls }, done: true }, {});
+    const { messages } = format.encodeMessages([
+      said("user", "?"),
+      { role: "assistant", at: 0, content: "", ...(reply.native === undefined ? {} : { native: reply.native }) },
+      ...reply.calls.map(({ id, name }, index) => called(`c${index}`, name.replace("default__", ""), id === undefined ? {} : { id })),
+      ...reply.calls.map(({ name }, index) => failed(`c${index}`, name.replace("default__", ""))),
+    ]);
+    const answers = messages.filter(({ role }) => role === "tool");
+    expect(answers.map(({ tool_name: name }) => name)).toEqual(["default__read", "default__list"]);
   }
 });

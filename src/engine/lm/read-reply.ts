@@ -12,6 +12,7 @@ const MAX_WIDE_KEYS = 10_000;
 const LEAST_KEY_CHARS = 2;
 const FENCE = "```";
 
+const EMPTY_OBJECT = /^\{\s*\}$/u;
 const END_OF_THINKING = /<\/think(?:ing)?>|<\/reasoning>|\[\/THINK\]|◁\/think▷/gu;
 
 /**
@@ -55,6 +56,7 @@ export function behindThinking(text: string): string {
 
 function objectOf(text: string): JsonObject | undefined {
   const trimmed = text.replace(/^\uFEFF/u, "").trim();
+  if (EMPTY_OBJECT.test(trimmed)) return Object.freeze({});
   if (!trimmed.startsWith("{") || !trimmed.includes(":")) return undefined;
   const value = readJsonText(trimmed) ?? fixedObject(trimmed);
   return isJsonObject(value) ? value : undefined;

@@ -36,8 +36,8 @@ const JSON_ONLY = /(?:^|[./])mistral\./u;
  * Writes a conversation as the Converse API takes it.
  *
  * The results of one message's calls come first in the next message of the user. Messages that the API made go back as they came, with
- * their reasoning, signatures and ids. Blank texts are left out, as the API refuses them, and so is reasoning of another kind of model. A
- * system message right behind the assistant's is the user's, as nothing else may follow that.
+ * their reasoning, signatures and ids. Blank texts are left out, as the API refuses them, and so is reasoning of another kind of model. System
+ * messages behind the beginning are the user's: `system` stays as it was.
  *
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
  */
@@ -50,7 +50,7 @@ export function toConverseMessages(messages: readonly ModelMessage[], options: E
   const turns = new AlternatingTurns(TURNS);
   const ownIds = new OwnIds();
   for (const step of steps) {
-    if (step.kind === "system" && turns.isAnswered) turns.say(writeNote(step));
+    if (step.kind === "system" && turns.takesNotes) turns.say(writeNote(step));
     else if (step.kind === "system") system.push(...writeNote(step));
     else if (step.kind !== "assistant") turns.say(writer.spoken(step));
     else {

@@ -28,18 +28,19 @@ const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
 
 /**
  * Gemini's own steps go back as they came, thoughts and their signatures included. The user speaks between two messages of the model, but
- * where the first paused, and says a system message that stands right behind one; new models refuse a request that ends with theirs.
+ * where the first paused, and says the system messages behind the beginning; new models refuse a request that ends with theirs.
  */
 export function toInteractionSteps(messages: readonly ModelMessage[], { asks = false }: AskOptions = {}): EncodedMessages {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const system: JsonObject[] = [];
   const written: JsonObject[] = [];
   const isAnswered = (): boolean => ENDS.has(written.at(-1)?.["type"]);
+  const takesNotes = (): boolean => isAnswered() || USERS.has(written.at(-1)?.["type"]);
   const askToContinue = (): void => {
     if (written.length === 0 || isAnswered()) written.push(CONTINUE);
   };
   for (const step of steps) {
-    if (step.kind === "system" && !isAnswered()) system.push(...textContent(contentText(step.content)));
+    if (step.kind === "system" && !takesNotes()) system.push(...textContent(contentText(step.content)));
     else {
       if (step.kind === "assistant") askToContinue();
       for (const one of writeStep(step)) written.push(one);
@@ -51,6 +52,8 @@ export function toInteractionSteps(messages: readonly ModelMessage[], { asks = f
 
 /** The steps that a message ends with, unless Gemini paused in the middle of what it runs itself. */
 const ENDS: ReadonlySet<JsonValue | undefined> = new Set(["model_output", "function_call", "thought"]);
+/** The steps of the user's side. */
+const USERS: ReadonlySet<JsonValue | undefined> = new Set(["user_input", "function_result"]);
 const CONTINUE: JsonObject = { type: "user_input", content: [{ type: "text", text: CONTINUE_TEXT }] };
 
 const writeStep = writtenOnce((step: ConversationStep) =>
