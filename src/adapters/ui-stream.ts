@@ -39,7 +39,8 @@ const OPTIONS: OptionNames<UiChatOptions> = { session: true, run: true };
  * with the messages lets the work continue. A client that closes its stream cancels nothing; one that comes back with another message while
  * the run waits is asked again, and gets an error for its message.
  *
- * The runtime needs approvals whose questions stay open until they are answered. Who may send a request is for the server around it to say.
+ * A call that needs approval fails where the runtime has no approver. Its question stays open until it is answered with an approver that
+ * never settles: `createRuntime({ approval: { approve: () => new Promise(() => {}) } })`. Who may send a request is for the server around it to say.
  *
  * @throws ToolError `invalid_argument` at once for wrong options
  */

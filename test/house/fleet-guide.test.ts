@@ -1,5 +1,5 @@
 /** The files of the guide for many machines are whole: they are read, and their commands, options, ports and paths exist. */
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { API, OPERATION_IDS } from "../../src/server/api.ts";
@@ -31,10 +31,12 @@ function commandLines(): readonly (readonly string[])[] {
     .map((document) => document.toJS().spec?.template?.spec)
     .filter((spec) => spec !== undefined)
     .flatMap(({ containers }) => containers.map(({ args }: { readonly args: readonly string[] }) => args));
-  const starts = UNITS.map((unit) => /^ExecStart=\/usr\/bin\/npx (.*)$/mu.exec(unit)?.[1] ?? "");
+  const starts = UNITS.map((unit) => /^ExecStart=\/srv\/haft\/node_modules\/\.bin\/(.*)$/mu.exec(unit)?.[1] ?? "");
   const shells = blocks("sh").flatMap((text) => text.split("\n"));
   const written = [...services.flat().filter((text) => text.startsWith("exec ")), ...starts, ...shells];
-  const lines = written.map((text) => text.replace(/^exec npx /u, "").split(/\s+/u)).filter(([program]) => program === "haft");
+  const lines = written
+    .map((text) => text.replace(/^exec node_modules\/\.bin\//u, "").split(/\s+/u))
+    .filter(([program]) => program === "haft");
   return [
     ...lines.map(([, ...words]) => words),
     ...[...services, ...pods].filter(([first]) => first !== undefined && !first.startsWith("exec ")),
@@ -98,6 +100,13 @@ test("issue 21.7 the units have the sections and keys of systemd, and stop by th
     expect([...unit.matchAll(/^\[(\w+)\]$/gmu)].map(([, section]) => section)).toEqual(["Unit", "Service", "Install"]);
     for (const line of unit.split("\n")) expect(line).toMatch(/^(?:#.*|\[\w+\]|[A-Z][A-Za-z]+=.+|)$/u);
     expect(unit).toContain("KillSignal=SIGTERM");
+  }
+});
+
+test("no container and no unit starts haft by npx, which ends without it when it is sent SIGTERM", () => {
+  for (const page of readdirSync("docs/guides")) {
+    const text = readFileSync(`docs/guides/${page}`, "utf8");
+    expect([page, /(?:ENTRYPOINT|CMD|ExecStart=|exec ).*\bnpx\b.*/u.exec(text)?.[0]]).toEqual([page, undefined]);
   }
 });
 
