@@ -32,6 +32,14 @@ describe("E10 hostile text", () => {
   test("is cut where it is long", () => {
     expect(visible("x".repeat(10_000_000), 10)).toBe(`${"x".repeat(10)}…`);
   });
+
+  test("is not cut within a character", () => {
+    expect([9, 10, 11].map((length) => visible(`${"x".repeat(9)}😀${"y".repeat(9)}`, length))).toEqual([
+      "xxxxxxxxx…",
+      "xxxxxxxxx…",
+      "xxxxxxxxx😀…",
+    ]);
+  });
 });
 
 test("E10 the text of a failure, which may quote what others wrote, is shown so as well", () => {

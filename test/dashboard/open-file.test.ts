@@ -295,6 +295,11 @@ describe("issue 20.6 what a session is saved as", () => {
     expect(text).toContain("`````text\n````\nend\n`````");
   });
 
+  test("Markdown: a message is whole, also one that a row of the timeline cuts", async () => {
+    const { parts } = await opened(JSON.stringify([{ role: "user", content: `${"long ".repeat(200)}end` }]));
+    expect(parts.map(({ log }) => sessionMarkdown("s", log))).toEqual([`# s\n\n**user:** ${"long ".repeat(200)}end\n`]);
+  });
+
   test("Chrome trace: no two calls of a track overlap, and times are in microseconds", async () => {
     const file = await opened(await played());
     const [part] = file.parts;

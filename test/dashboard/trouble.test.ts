@@ -13,6 +13,7 @@ const why = CHROMIUM === undefined ? ", skipped: there is no Chromium" : "";
 /** A host of this server that is not the machine itself, so that browsers take the page for no secure context. */
 const HOST = "haft.test";
 const KEY = "a-token-of-the-test-that-is-long-enough";
+const OTHER_KEY = "another-token-of-the-test-that-is-long";
 
 describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${why}`, { timeout: 120_000 }, () => {
   let browser: Browser;
@@ -33,6 +34,17 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
             description: "Drops a table.",
             inputSchema: { type: "object", properties: { limits: { type: "object", properties: { rows: { type: "number" } } } } },
             effects: { writes: ["tables"], destructive: true },
+            execute: () => null,
+          }),
+          defineTool({
+            name: "pick",
+            description: "Picks a shape.",
+            inputSchema: {
+              type: "object",
+              properties: { shape: { enum: [{ sides: 3 }, { sides: 4 }] }, sure: { type: "boolean" } },
+              required: ["shape", "sure"],
+            },
+            effects: pure,
             execute: () => null,
           }),
           defineTool({
@@ -230,6 +242,76 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await agents.getByRole("button", { name: "Draw it again" }).click();
     await agents.getByRole("link", { name: /clerk/u }).waitFor();
     await Promise.all(opened.map(({ page }) => page.context().close()));
+  });
+
+  test("more pages than a browser opens connections are read, and one that is seen again continues", async () => {
+    const session = runtime.session("pages");
+    await session.execute([{ name: "t::tick", input: {} }]);
+    const { page: first } = await openPage(browser, scene, "/tools");
+    const context = first.context();
+    await context.addInitScript(`{
+      sessionStorage.setItem("haft-key", ${JSON.stringify(KEY)});
+      let state = "visible";
+      Object.defineProperty(document, "visibilityState", { get: () => state });
+      window.hide = (isHidden) => {
+        state = isHidden ? "hidden" : "visible";
+        document.dispatchEvent(new Event("visibilitychange"));
+      };
+    }`);
+    const pages: Page[] = [];
+    for (let index = 0; index < 8; index++) {
+      const page = await context.newPage();
+      pages.push(page);
+      await page.goto(`${scene.url}/sessions/pages`);
+      await page.getByText("1 call", { exact: true }).waitFor();
+      await page.evaluate("hide(true)");
+    }
+    await session.execute([{ name: "t::tick", input: {} }]);
+    await pages[0]?.evaluate("hide(false)");
+    await pages[0]?.getByText("2 calls", { exact: true }).waitFor();
+    await context.close();
+  });
+
+  test("a refusal of an earlier key that comes late does not take the present one", async () => {
+    const { page } = await openPage(browser, scene, "/tools/t%3A%3Atick");
+    // The server takes any key for its own one here.
+    const headers = { authorization: `Bearer ${KEY}` };
+    await page.route("**/v1/**", (route) => route.continue({ headers: { ...route.request().headers(), ...headers } }));
+    let isHeld = true;
+    await page.route("**/v1/execute", async (route) => {
+      while (isHeld) await pause(50);
+      await route.fulfill({ status: 401, json: { title: "Unauthorized", status: 401 } }).catch(() => {}); // it was given up
+    });
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByRole("button", { name: "Forget the key and leave" }).click();
+    await page.getByLabel("Key or token").fill(OTHER_KEY);
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: /tick/u }).waitFor();
+    isHeld = false;
+    await pause(1_000);
+    expect(await page.getByLabel("Key or token").count()).toBe(0);
+    await page.context().close();
+  });
+
+  test("the form shows the value that is sent, or none of its choices", async () => {
+    const { page } = await openPage(browser, scene, "/tools/t%3A%3Apick");
+    await page.getByLabel("JSON").fill('{"shape": {"sides": 4}, "sure": "perhaps"}');
+    const shown = (name: RegExp) => page.getByLabel(name).locator("option:checked").textContent();
+    expect([await shown(/^shape/u), await shown(/^sure/u)]).toEqual(['{"sides":4}', "–"]);
+    await page.context().close();
+  });
+
+  test("branches of branches are all shown, and names that no address can have do no harm", async () => {
+    let session = runtime.session("deep-0");
+    for (let depth = 1; depth <= 30; depth++) session = session.fork({ id: `deep-${depth}` });
+    await runtime.session("halves").execute([{ name: "x\ud800", input: {} }]);
+    const { page } = await openPage(browser, scene, "/sessions?q=deep-");
+    await page.getByRole("link", { name: "deep-30", exact: false }).waitFor();
+    expect(await page.locator("a[data-row]").count()).toBe(31);
+    await page.goto(`${scene.url}/sessions/halves`);
+    await page.getByRole("row").first().click();
+    await panel(page).getByText("not found", { exact: true }).waitFor();
+    await page.context().close();
   });
 
   test("a gateway that answers for a server that is away is taken as no answer", async () => {

@@ -8,6 +8,7 @@ import { useConnection } from "../server/use-server.ts";
 import { approvalPath, useAddressValue } from "../show/address.ts";
 import { Inert, ToolName } from "../show/inert.tsx";
 import { Loading, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { count } from "../show/words.ts";
 import { useListKeys } from "../show/use-list-keys.ts";
 import type { Approval } from "./approval.ts";
 import { ApprovalPanel } from "./approval-panel.tsx";
@@ -27,9 +28,20 @@ export function ApprovalsScreen({ callId }: { readonly callId: string | undefine
   }, []);
   const all = data?.approvals ?? [];
   const shown = all.filter((one) => fits(one, words));
-  const chosen = callId === undefined || callId === "" ? undefined : all.find((one) => one.callId === callId);
+  const isChosen = callId !== undefined && callId !== "";
+  const listed = isChosen ? all.find((one) => one.callId === callId) : undefined;
+  // The list has the oldest ones, up to a number.
+  const isPart = data?.next !== undefined;
+  const unlisted = useQuery({
+    queryKey: ["approvals", callId],
+    queryFn: ({ signal }) => client.call("getApproval", { params: { callId: callId ?? "" }, signal }),
+    enabled: isChosen && isPart && listed === undefined,
+    refetchInterval: EVERY_MS,
+  });
+  const chosen = listed ?? (isPart && unlisted.data?.status === "open" ? unlisted.data : undefined);
+  const isRead = data !== undefined && (listed !== undefined || !isPart || !unlisted.isPending);
   return (
-    <div className={callId === undefined ? "split" : "split with-panel"}>
+    <div className={isChosen ? "split with-panel" : "split"}>
       <div className="split-main">
         <ScreenHead title="Approvals">
           <SearchField label="Filter by tool or session" value={words} onChange={setWords} />
@@ -41,8 +53,9 @@ export function ApprovalsScreen({ callId }: { readonly callId: string | undefine
         )}
         {all.length > 0 && shown.length === 0 && <Notice title="No call fits the filter." />}
         {shown.length > 0 && <ApprovalList approvals={shown} callId={callId} />}
+        {isPart && <p className="list-more muted">The oldest {count(all.length)} are shown. More calls wait.</p>}
       </div>
-      {callId !== undefined && data !== undefined && <ApprovalPanel key={callId} approval={chosen} others={all} />}
+      {isChosen && isRead && <ApprovalPanel key={callId} approval={chosen} others={all} />}
     </div>
   );
 }

@@ -2,7 +2,7 @@
 import { useEffect, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
 import { useConnection, useConnectionState, useMay } from "../server/use-server.ts";
-import { approvalPath, replayPath, toolPath, useGo } from "../show/address.ts";
+import { approvalPath, jobPath, replayPath, toolPath, useGo } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
 import { useLogPlace } from "../show/log-place.ts";
 import { Panel } from "../show/panel.tsx";
@@ -172,9 +172,7 @@ function CallFacts({ sessionId, entry, log }: DetailsProps): ReactNode {
           </Link>
         </Fact>
       )}
-      {entry.job !== undefined && (
-        <Fact name="Job">{isFile ? entry.job : <Link href={`/jobs/${encodeURIComponent(entry.id)}`}>{entry.job}</Link>}</Fact>
-      )}
+      {entry.job !== undefined && <Fact name="Job">{isFile ? entry.job : <Link href={jobPath(entry.id)}>{entry.job}</Link>}</Fact>}
       {entry.approval !== undefined && (
         <Fact name="Approval">
           {entry.approval.status ?? "open"}

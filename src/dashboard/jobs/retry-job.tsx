@@ -59,18 +59,8 @@ async function callsOf(client: HaftClient, { id, sessionId, toolName }: Job) {
 
 /** In a branch that is dropped, in which it is waited for. */
 async function simulated(client: HaftClient, job: Job): Promise<Result | undefined> {
-  const calls = await callsOf(client, job);
-  const branch = await client.call("forkSession", {
-    params: { sessionId: job.sessionId },
-    body: { simulated: true },
-    idempotencyKey: newKey(),
-  });
-  const params = { sessionId: branch.id };
-  try {
-    return (await client.call("executeInSession", { params, body: { calls, background: false } })).results[0];
-  } finally {
-    await client.call("discardSession", { params }).catch(() => {}); // the first error is reported
-  }
+  const body = { calls: await callsOf(client, job) };
+  return (await client.call("simulateInSession", { params: { sessionId: job.sessionId }, body })).results[0];
 }
 
 async function runAgain(client: HaftClient, job: Job): Promise<Result | undefined> {

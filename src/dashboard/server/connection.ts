@@ -109,7 +109,9 @@ export class Connection {
       return response;
     }
     if (!this.#state.reachable) this.#set({ reachable: true, returnedAt: Date.now() });
-    if (response.status === 401 && this.#state.key !== undefined)
+    // One that an earlier key was sent with says nothing about this one.
+    const isOfKey = new Headers(init?.headers).get("authorization") === `Bearer ${this.#state.key}`;
+    if (response.status === 401 && this.#state.key !== undefined && isOfKey)
       this.forgetKey("The server did not accept this key. It may have expired, been revoked, or belong to an earlier start of the server.");
     return response;
   }

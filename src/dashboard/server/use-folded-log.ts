@@ -1,6 +1,6 @@
 /** Follows a session's events into what a screen folds them to, and draws at most once a frame, large logs more seldom. */
 import { useEffect, useState } from "react";
-import { ApiError } from "../../client/client.ts";
+import { ApiError, type HaftClient, type ReceivedEvent } from "../../client/client.ts";
 import { drawingPauseMs } from "../show/drawing-pace.ts";
 import { nextTask, SLICE_MS } from "../show/next-task.ts";
 import { failureOf } from "./failure-of.ts";
@@ -51,10 +51,11 @@ export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: (
     };
     const settle = (): void => draw({ isReady: true });
     const follow = async (): Promise<void> => {
+      await untilSeen(stop.signal);
       await untilAnswered(() => client.call("getSession", { params: { sessionId }, signal: stop.signal }), stop.signal);
       quiet = setTimeout(settle, QUIET_MS);
       let sliceAt = performance.now();
-      for await (const { event } of client.follow(sessionId, { live: true, signal: stop.signal })) {
+      for await (const { event } of followWhileSeen(client, sessionId, stop.signal)) {
         log.add(event);
         drawSoon();
         if (performance.now() - sliceAt < SLICE_MS) continue;
@@ -76,6 +77,54 @@ export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: (
     };
   }, [client, sessionId, makeLog]);
   return state;
+}
+
+/** So long is a stream kept that is not seen: a reader may only look at another page for a moment. */
+const UNSEEN_MS = 2_000;
+
+/**
+ * Browsers open six connections to a server for all of their tabs together, and more pages than that may be open. One that is not seen has no stream,
+ * and continues where it was.
+ */
+async function* followWhileSeen(
+  client: HaftClient,
+  sessionId: string,
+  signal: AbortSignal,
+): AsyncGenerator<ReceivedEvent, void, undefined> {
+  for (let after = 0; !signal.aborted; await untilSeen(signal)) {
+    const unseen = whenUnseen(signal);
+    for await (const received of client.follow(sessionId, { after, live: true, signal: unseen })) {
+      if (received.position !== undefined) after = received.position;
+      yield received;
+    }
+  }
+}
+
+/** Aborts when the page is not seen any more, and with the signal. */
+function whenUnseen(signal: AbortSignal): AbortSignal {
+  const unseen = new AbortController();
+  const { signal: either } = unseen;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const look = (): void => {
+    clearTimeout(timer);
+    if (document.visibilityState !== "visible") timer = setTimeout(() => unseen.abort(), UNSEEN_MS);
+  };
+  document.addEventListener("visibilitychange", look, { signal: either });
+  signal.addEventListener("abort", () => unseen.abort(), { once: true, signal: either });
+  either.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  look();
+  return either;
+}
+
+async function untilSeen(signal: AbortSignal): Promise<void> {
+  if (document.visibilityState === "visible" || signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const look = (): void => {
+    if (document.visibilityState === "visible") resolve();
+  };
+  document.addEventListener("visibilitychange", look);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  await promise.finally(() => document.removeEventListener("visibilitychange", look));
 }
 
 const ASK_AGAIN_MS = 2_000;

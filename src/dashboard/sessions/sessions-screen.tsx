@@ -157,8 +157,6 @@ function fits(session: Session, words: string, show: string): boolean {
   return holdsWords(`${session.id}\n${session.title ?? ""}`, words);
 }
 
-const MAX_DEPTH = 20;
-
 /** Open ones first; otherwise in the order they came. Branches stand below their parents, where those are shown. */
 function placed(sessions: readonly Session[]): readonly Placed[] {
   const ids = new Set(sessions.map(({ id }) => id));
@@ -166,11 +164,14 @@ function placed(sessions: readonly Session[]): readonly Placed[] {
     parent !== undefined && parent.sessionId !== id && ids.has(parent.sessionId) ? parent.sessionId : "",
   );
   const rows: Placed[] = [];
-  const place = (session: Session, depth: number): void => {
-    rows.push({ session, depth });
-    if (depth < MAX_DEPTH) for (const branch of branches.get(session.id) ?? []) place(branch, depth + 1);
-  };
   const roots = branches.get("") ?? [];
-  for (const session of [...roots.filter(({ open }) => open), ...roots.filter(({ open }) => !open)]) place(session, 0);
+  // The next one last. Not by recursion: branches of branches may be as many as there are sessions.
+  const left = [...roots.filter(({ open }) => open), ...roots.filter(({ open }) => !open)]
+    .map((session) => ({ session, depth: 0 }))
+    .reverse();
+  for (let row = left.pop(); row !== undefined; row = left.pop()) {
+    rows.push(row);
+    for (const session of branches.get(row.session.id)?.toReversed() ?? []) left.push({ session, depth: row.depth + 1 });
+  }
   return rows;
 }

@@ -32,7 +32,7 @@ const APPROVALS_EVERY_MS = 3_000;
 export function Shell({ children }: { readonly children: ReactNode }): ReactNode {
   const [shown, setShown] = useShellKeys();
   const [name, id = ""] = usePathParts();
-  useLiveLists(name !== "sessions" || id === ""); // a timeline has a stream of its own
+  useLiveLists((name !== "sessions" && name !== "agents") || id === ""); // a timeline and a conversation have a stream of their own
   return (
     <div className="shell">
       <a className="skip-link" href="#screen">
@@ -85,6 +85,7 @@ function WaitingCount(): ReactNode {
   return waiting === 0 ? null : (
     <span className="menu-count">
       {waiting}
+      {data?.next !== undefined && "+"}
       <span className="visually-hidden"> waiting</span>
     </span>
   );

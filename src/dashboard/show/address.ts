@@ -45,14 +45,14 @@ export function sessionsPath(words: string): string {
 }
 
 export function sessionPath(sessionId: string, callId?: string): string {
-  const session = `/sessions/${encodeURIComponent(sessionId)}`;
-  return callId === undefined ? session : `${session}/calls/${encodeURIComponent(callId)}`;
+  const session = `/sessions/${encoded(sessionId)}`;
+  return callId === undefined ? session : `${session}/calls/${encoded(callId)}`;
 }
 
 /** The screen that makes calls of a session again, from one of them on. */
 export function replayPath(sessionId: string, callId?: string): string {
-  const screen = `/sessions/${encodeURIComponent(sessionId)}/replay`;
-  return callId === undefined ? screen : `${screen}?call=${encodeURIComponent(callId)}`;
+  const screen = `/sessions/${encoded(sessionId)}/replay`;
+  return callId === undefined ? screen : `${screen}?call=${encoded(callId)}`;
 }
 
 export interface DiffPlace {
@@ -66,31 +66,36 @@ export function diffPath(sessionId: string, place: DiffPlace = {}): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(place)) if (value !== undefined) query.set(name, String(value));
   const text = query.toString();
-  return `/sessions/${encodeURIComponent(sessionId)}/diff${text === "" ? "" : `?${text}`}`;
+  return `/sessions/${encoded(sessionId)}/diff${text === "" ? "" : `?${text}`}`;
 }
 
 export function toolPath(name: string): string {
-  return `/tools/${encodeURIComponent(name)}`;
+  return `/tools/${encoded(name)}`;
 }
 
 export function agentPath(name: string): string {
-  return `/agents/${encodeURIComponent(name)}`;
+  return `/agents/${encoded(name)}`;
 }
 
 export function schedulePath(id: string, sessionId: string): string {
-  return `/schedules/${encodeURIComponent(id)}?session=${encodeURIComponent(sessionId)}`;
+  return `/schedules/${encoded(id)}?session=${encoded(sessionId)}`;
 }
 
 export function approvalPath(callId: string): string {
-  return `/approvals/${encodeURIComponent(callId)}`;
+  return `/approvals/${encoded(callId)}`;
 }
 
 export function processPath(processId: string): string {
-  return `/processes/${encodeURIComponent(processId)}`;
+  return `/processes/${encoded(processId)}`;
 }
 
 export function jobPath(jobId: string): string {
-  return `/jobs/${encodeURIComponent(jobId)}`;
+  return `/jobs/${encoded(jobId)}`;
+}
+
+/** Names and ids may hold halves of characters, which no address can: those lead to a place where nothing is. */
+export function encoded(part: string): string {
+  return encodeURIComponent(part.toWellFormed());
 }
 
 function decoded(part: string): string {

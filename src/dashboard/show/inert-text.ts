@@ -36,10 +36,16 @@ export function textPieces(text: string): readonly TextPiece[] {
   return pieces;
 }
 
+/** The beginning of a text, with a mark where more of it follows; not half of a character. */
+export function beginning(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  const isPair = (text.codePointAt(maxLength - 1) ?? 0) > 0xff_ff;
+  return `${text.slice(0, isPair ? maxLength - 1 : maxLength)}…`;
+}
+
 /** The same as one string, for titles and labels. */
 export function visible(text: string, maxLength = 300): string {
-  const cut = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
-  return textPieces(cut)
+  return textPieces(beginning(text, maxLength))
     .map((piece) => piece.text)
     .join("");
 }

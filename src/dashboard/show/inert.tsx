@@ -1,13 +1,12 @@
 /** Components for third-party text: text nodes only, isolated from the direction of what stands around them. */
 import { Fragment, memo, useState, type ReactNode } from "react";
-import { SHOWN_CHARACTERS, textPieces, visible } from "./inert-text.ts";
+import { beginning, SHOWN_CHARACTERS, textPieces, visible } from "./inert-text.ts";
 import { jsonTokens } from "./json-tokens.ts";
 import { count } from "./words.ts";
 
 /** A name, a reason, a message: on one line or several, cut at `maxLength`. */
 export function Inert({ text, maxLength = 300 }: { readonly text: string; readonly maxLength?: number }): ReactNode {
-  const cut = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
-  return <bdi>{pieces(cut)}</bdi>;
+  return <bdi>{pieces(beginning(text, maxLength))}</bdi>;
 }
 
 /** Qualified names: the namespace steps back. */

@@ -1,6 +1,6 @@
 /** Where the calls of a log have their addresses: those of a session of the server, or of a file that is open in the page. */
 import { createContext, useContext } from "react";
-import { sessionPath } from "./address.ts";
+import { encoded, sessionPath } from "./address.ts";
 
 export interface LogPlace {
   readonly pathTo: (callId?: string) => string;
@@ -10,7 +10,7 @@ export interface LogPlace {
 
 const FILE_PLACE: LogPlace = {
   isFile: true,
-  pathTo: (callId) => (callId === undefined ? "/file" : `/file/calls/${encodeURIComponent(callId)}`),
+  pathTo: (callId) => (callId === undefined ? "/file" : `/file/calls/${encoded(callId)}`),
 };
 
 const FileContext = createContext(false);

@@ -11,7 +11,7 @@ export function MessageRow({ entry, log }: RowProps & { readonly entry: MessageE
       <div role="gridcell" className="cell-message">
         <span className="message-role">{entry.role}</span>
         <span className="message-text">
-          <Inert text={entry.text.replaceAll(/\s+/gu, " ")} maxLength={240} />
+          <Inert text={entry.text.slice(0, 1_000).replaceAll(/\s+/gu, " ")} maxLength={240} />
         </span>
         {entry.voided !== undefined && <span className="state state-plain">voided</span>}
       </div>

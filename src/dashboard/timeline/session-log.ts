@@ -1,5 +1,6 @@
 /** Folds a session's events into what a timeline shows, outside of React: thousands of events cost one drawing. */
 import type { LogEvent, LogEventOf } from "../server/log-event.ts";
+import { beginning } from "../show/inert-text.ts";
 import { endedPhases, newCall, type CallEntry, type CallResult, type Phase } from "./call-entry.ts";
 import type { Entry } from "./entry.ts";
 import { Moments } from "./moments.ts";
@@ -7,7 +8,10 @@ import { RowTree, type Row } from "./row-tree.ts";
 import { AxisTimes, type TimeAxis } from "./time-axis.ts";
 
 const MAX_OUTPUTS = 200;
-const MAX_TEXT = 400;
+/** Of a message: as much as a text that is saved shows of it. */
+const MAX_TEXT = 20_000;
+const MAX_PROGRESS = 400;
+const MAX_TITLE = 400;
 
 export class SessionLog {
   readonly calls = new Map<string, CallEntry>();
@@ -82,7 +86,7 @@ export class SessionLog {
 
 function titleOf(entry: Entry): string {
   if (entry.kind === "call") return entry.call.name;
-  return entry.role === "user" ? entry.text.trim().replaceAll(/\s+/gu, " ") : "";
+  return entry.role === "user" ? entry.text.slice(0, MAX_TITLE).trim().replaceAll(/\s+/gu, " ") : "";
 }
 
 type Folds = { readonly [Type in LogEvent["type"]]?: (log: SessionLog, event: LogEventOf<Type>) => void };
@@ -192,11 +196,11 @@ function closeLast(call: CallEntry, kind: Phase["phase"], at: number, more: Part
 }
 
 export function contentText(content: LogEventOf<"message-add">["message"]["content"], maxText: number): string {
-  if (typeof content === "string") return content.slice(0, maxText);
-  return content.map((part) => (part.type === "text" ? part.text.slice(0, maxText) : `[${part.type}]`)).join(" ");
+  if (typeof content === "string") return beginning(content, maxText);
+  return content.map((part) => (part.type === "text" ? beginning(part.text, maxText) : `[${part.type}]`)).join(" ");
 }
 
 function progressText({ message, done, total }: LogEventOf<"call-progress">["update"]): string {
   const count = done === undefined ? "" : total === undefined ? String(done) : `${done} of ${total}`;
-  return [message?.slice(0, MAX_TEXT), count].filter((part) => part !== undefined && part !== "").join(" · ");
+  return [message?.slice(0, MAX_PROGRESS), count].filter((part) => part !== undefined && part !== "").join(" · ");
 }

@@ -1,5 +1,6 @@
 /** One field of a form, by its schema; fields of objects and arrays hold others. */
 import { useEffect, useId, useState, type ReactNode } from "react";
+import { isSameJson } from "../diff/json-diff.ts";
 import { Inert } from "../show/inert.tsx";
 import { visible } from "../show/inert-text.ts";
 import { JsonField } from "./json-field.tsx";
@@ -58,14 +59,11 @@ function Input({ id, shape, ...props }: FieldProps & { readonly id: string; read
   const { value, onChange, isRequired } = props;
   const common = { id, "aria-describedby": `${id}-says` };
   switch (shape.kind) {
-    case "choice":
+    case "choice": {
+      const chosen = value === undefined ? -1 : shape.values.findIndex((one) => isSameJson(one, value));
       return (
-        <select
-          {...common}
-          value={shape.values.findIndex((one) => one === value)}
-          onChange={({ target }) => onChange(shape.values[Number(target.value)])}
-        >
-          {(value === undefined || !isRequired) && <option value={-1}>–</option>}
+        <select {...common} value={chosen} onChange={({ target }) => onChange(shape.values[Number(target.value)])}>
+          {(chosen < 0 || !isRequired) && <option value={-1}>–</option>}
           {shape.values.map((one, index) => (
             <option key={index} value={index}>
               {visible(typeof one === "string" ? one : JSON.stringify(one), 80)}
@@ -73,14 +71,15 @@ function Input({ id, shape, ...props }: FieldProps & { readonly id: string; read
           ))}
         </select>
       );
+    }
     case "boolean":
       return (
         <select
           {...common}
-          value={String(value ?? "")}
+          value={typeof value === "boolean" ? String(value) : ""}
           onChange={({ target }) => onChange(target.value === "" ? undefined : target.value === "true")}
         >
-          {(value === undefined || !isRequired) && <option value="">–</option>}
+          {(typeof value !== "boolean" || !isRequired) && <option value="">–</option>}
           <option value="true">true</option>
           <option value="false">false</option>
         </select>
