@@ -39,7 +39,8 @@ const OPTIONS: OptionNames<AgUiOptions> = { session: true, run: true };
  * A function that answers the requests of AG-UI clients with event streams.
  *
  * Calls are sent as tool calls. A call that waits for a person ends the run with an interrupt; the work continues when a later run has the
- * answer in `resume`. Events without a counterpart are `CUSTOM`, named `haft.` and their type. A client that closes its stream cancels nothing.
+ * answer in `resume`, and a run without one is asked again. Events without a counterpart are `CUSTOM`, named `haft.` and their type; what
+ * is of the program alone, such as its state, is not sent. A client that closes its stream cancels nothing.
  *
  * The runtime needs approvals whose questions stay open until they are answered. Who may send a request is for the server around it to say.
  *
@@ -74,7 +75,8 @@ async function* eventsOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
   yield { type: "RUN_STARTED", threadId, runId };
   try {
     if (resume !== undefined && resume.length > 0) await answerAll(runs, runtime, input);
-    else {
+    else if ((await runs.pending(threadId)).length === 0) {
+      // a client that left before it was asked does not know what the run waits for: it is asked now
       const session = await options.session(threadId);
       runs.begin(threadId, session, () => options.run(session, input));
     }
@@ -150,6 +152,13 @@ function eventOf(event: RuntimeEvent): readonly AgUiEvent[] {
     case "message-add":
     case "session-start":
     case "call-attempt":
+    // of the program alone: values that toolsets keep, and keys that stand for a call elsewhere
+    case "state-change":
+    case "batch-start":
+    case "call-intent":
+    case "call-remote":
+    case "output-keep":
+    case "trigger-add":
       return [];
     default:
       return [{ type: "CUSTOM", name: `haft.${event.type}`, value: event }];

@@ -5,6 +5,7 @@ import type { ToolCall } from "../core/call.ts";
 import { describeThrown, isToolError, ToolError } from "../core/error.ts";
 import type { CallPlace, RuntimeEvent, SessionEvent } from "../core/event.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
+import type { PendingCall } from "../core/job-message.ts";
 import { ChatTexts, type TextNews } from "./chat-texts.ts";
 import { FeedSteps } from "./feed-steps.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -16,13 +17,14 @@ const ASK_MS = 50;
 /** How long a run that is over waits for a client that left before its end. */
 const KEEP_MS = 600_000;
 
-/** The news of a run. Of its calls those of composite tools are left out, and the ends of calls that began before it. */
+/** The news of a run. Of its calls those of composite tools are left out with all that they do, and the ends of calls that began before it. */
 export type RunNews =
   | TextNews
   | { readonly type: "event"; readonly event: RuntimeEvent }
   /** It waits for these approvals. */
-  | { readonly type: "approvals"; readonly questions: readonly ChatQuestion[] }
-  | { readonly type: "end"; readonly error: ToolError | undefined };
+  | { readonly type: "approvals"; readonly questions: readonly ChatQuestion[]; readonly jobs: readonly PendingCall[] }
+  /** Its jobs go on without it. */
+  | { readonly type: "end"; readonly error: ToolError | undefined; readonly jobs: readonly PendingCall[] };
 
 /** An approval that a run waits for, at the call that a client is shown. */
 export interface ChatQuestion extends PendingApproval {
@@ -44,13 +46,16 @@ interface ChatRun {
   /** Never rejects. */
   readonly whenOver: Promise<ToolError | undefined>;
   isOver: boolean;
+  readonly startsAt: string;
   /** Of the last event that was given to a client. */
   cursor: string;
   /** The stream that follows it: another request ends it. */
   follower?: AbortController;
   /** Its calls that began, by their ids. */
   readonly calls: Map<string, ChatCall>;
-  readonly texts: ChatTexts;
+  /** Those of its calls that continue in the background. */
+  readonly jobs: Map<string, PendingCall>;
+  texts: ChatTexts;
   /** Of one that is over: it is not kept for `KEEP_MS` any more. */
   stopKeeping?: () => void;
 }
@@ -74,10 +79,12 @@ export class ChatRuns {
     const whenOver = Promise.resolve()
       .then(work)
       .then(
-        () => undefined,
+        (result) => this.#failureOf(result),
         (thrown: unknown) => this.clientError(thrown),
       );
-    const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length), calls: new Map(), texts: new ChatTexts() };
+    const startsAt = String(session.length);
+    const kept = { calls: new Map(), jobs: new Map(), texts: new ChatTexts() };
+    const run: ChatRun = { session, whenOver, isOver: false, startsAt, cursor: startsAt, ...kept };
     this.#runs.get(conversation)?.stopKeeping?.();
     this.#runs.set(conversation, run);
     void whenOver.then(() => this.#end(conversation, run));
@@ -92,6 +99,11 @@ export class ChatRuns {
   #forget(conversation: string, run: ChatRun): void {
     run.stopKeeping?.(); // its timer would hold the session for as long
     if (this.#runs.get(conversation) === run) this.#runs.delete(conversation);
+  }
+
+  /** Whether it has a run whose end no client was told. */
+  has(conversation: string): boolean {
+    return this.#runs.has(conversation);
   }
 
   /** The open questions of its run. @param looked all that are open, where they were looked for */
@@ -127,6 +139,15 @@ export class ChatRuns {
     return new ToolError("execution_failed", "The run failed.", { cause: thrown });
   }
 
+  /** Of a loop's result that has an error: a loop rejects for none. What a provider said is for the program, whose log gets it. */
+  #failureOf(result: unknown): ToolError | undefined {
+    const error: unknown = typeof result === "object" && result !== null ? Reflect.get(result, "error") : undefined;
+    if (!isToolError(error)) return undefined;
+    if (Reflect.get(Object(result), "reason") !== "model-error") return this.clientError(error);
+    this.#runtime.ports.log.warn(`The model of a chat failed: ${describeThrown(error)}`);
+    return new ToolError(error.code, "The model could not answer.", { cause: error });
+  }
+
   /** The call of the session in which the question came up: its own, or that of the delegate, of any depth. */
   #placeIn(sessionId: string, question: CallPlace): CallPlace | undefined {
     let place: CallPlace | undefined = question;
@@ -137,13 +158,20 @@ export class ChatRuns {
     return place;
   }
 
-  /** Yields what has happened since the last time and then what happens, until the run waits for approvals or is over. Closing it cancels nothing. */
-  async *follow(conversation: string, signal?: AbortSignal): AsyncGenerator<RunNews> {
+  /**
+   * Yields what has happened since the last time, or since the run began, and then what happens, until the run waits for approvals or is
+   * over. Closing it cancels nothing.
+   */
+  async *follow(conversation: string, signal?: AbortSignal, { fromStart = false } = {}): AsyncGenerator<RunNews> {
     const run = this.#runs.get(conversation);
     if (run === undefined)
       throw new ToolError("not_found", `The conversation ${JSON.stringify(conversation.slice(0, 60))} has no run to continue.`);
     run.follower?.abort(); // what has been sent is counted once for a run
     const follower = (run.follower = new AbortController());
+    if (fromStart) {
+      run.cursor = run.startsAt;
+      run.texts = new ChatTexts();
+    }
     const ended = signal === undefined ? follower.signal : AbortSignal.any([signal, follower.signal]);
     const feed = this.#runtime.events({ session: run.session.id, after: run.cursor, signal: ended });
     try {
@@ -164,7 +192,7 @@ export class ChatRuns {
         for (const item of came) {
           if (!("event" in item)) continue;
           run.cursor = item.cursor ?? run.cursor;
-          yield* run.texts.of(item.event, run.cursor);
+          if (isSaid(item.event)) yield* run.texts.of(item.event, run.cursor);
           if (isForClients(run, item.event)) yield { type: "event", event: item.event };
         }
         continue;
@@ -175,21 +203,29 @@ export class ChatRuns {
       const questions = await this.pending(conversation); // an answer may have come since
       if (questions.length === 0 || Number(run.cursor) < run.session.length) continue;
       yield* run.texts.endAll();
-      return yield { type: "approvals", questions };
+      return yield { type: "approvals", questions, jobs: [...run.jobs.values()] };
     }
     this.#forget(conversation, run);
     yield* run.texts.endAll();
-    yield { type: "end", error: await run.whenOver };
+    yield { type: "end", error: await run.whenOver, jobs: [...run.jobs.values()] };
   }
 }
 
-/** Keeps calls that begin. Returns whether the event is one for clients. */
-function isForClients({ calls }: ChatRun, event: RuntimeEvent): boolean {
+/** Whether it is none of what a model says to a call that asked it: that is no part of the conversation. */
+function isSaid(event: RuntimeEvent): boolean {
+  return (event.type !== "round-text" && event.type !== "round-end") || event.parentCallId === undefined;
+}
+
+/** Keeps calls and jobs that begin. Returns whether the event is one for clients. */
+function isForClients({ calls, jobs }: ChatRun, event: RuntimeEvent): boolean {
+  if (event.type === "job-start") jobs.set(event.callId, { callId: event.callId, id: undefined, name: event.toolName, mode: event.mode });
+  else if (event.type === "job-end") jobs.delete(event.callId);
   if (event.type === "call-start") {
     const { callId, call, parentCallId, ofComposite } = event;
     calls.set(callId, { call, parentCallId, isShown: ofComposite !== true });
   }
-  return (event.type !== "call-start" && event.type !== "call-end") || calls.get(event.callId)?.isShown === true;
+  if (event.type === "call-start" || event.type === "call-end") return calls.get(event.callId)?.isShown === true;
+  return !("callId" in event) || calls.get(event.callId)?.isShown !== false;
 }
 
 /** Where the call began before the run, such as a job, clients are shown that call. */

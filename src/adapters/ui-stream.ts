@@ -3,9 +3,11 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import { parseJson } from "../core/base/parse-json.ts";
+import { pendingResult, type PendingCall } from "../core/job-message.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
+import { fieldsOf } from "./model-output.ts";
 import { ChatRuns, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
 
 /** The fields that are read of a request of `DefaultChatTransport`. */
@@ -13,6 +15,8 @@ export interface UiChatInput {
   /** Of the conversation. */
   readonly id: string;
   readonly messages: readonly UiChatMessage[];
+  /** Of the message that has the answers, where it is not the last. */
+  readonly messageId?: unknown;
 }
 
 /** A message as `useChat` sends it. */
@@ -37,7 +41,8 @@ const OPTIONS: OptionNames<UiChatOptions> = { session: true, run: true };
  *
  * Calls are dynamic tool parts. A call that waits for a person asks for approval and ends the stream; the answer that `useChat` sends
  * with the messages lets the work continue. A client that closes its stream cancels nothing; one that comes back with another message while
- * the run waits is asked again, and gets an error for its message.
+ * the run waits is asked again, and gets an error for its message. One that resumes its stream (`GET …/<conversation>/stream`) gets the run
+ * from its beginning, or 204 where there is none.
  *
  * A call that needs approval fails where the runtime has no approver. Its question stays open until it is answered with an approver that
  * never settles: `createRuntime({ approval: { approve: () => new Promise(() => {}) } })`. Who may send a request is for the server around it to say.
@@ -49,7 +54,10 @@ export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (reques
   const runs = new ChatRuns(runtime);
   return async (request) => {
     try {
-      const input = readInput(parseJson(await request.text()));
+      const resumed = request.method === "GET" ? resumedId(request.url) : undefined;
+      if (request.method === "GET" && (resumed === undefined || !runs.has(resumed))) return new Response(null, { status: 204 });
+      if (resumed !== undefined) await options.session(resumed); // which may refuse it, as where a message is sent
+      const input = resumed === undefined ? readInput(parseJson(await request.text())) : undefined;
       const headers = {
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-store",
@@ -57,7 +65,9 @@ export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (reques
         "x-vercel-ai-ui-message-stream": "v1",
       };
       return new Response(
-        streamOf(request, (signal) => chunksOf(runs, runtime, { input, options, signal })),
+        streamOf(request, (signal) =>
+          input === undefined ? replayOf(runs, String(resumed), signal) : chunksOf(runs, runtime, { input, options, signal }),
+        ),
         { headers },
       );
     } catch (thrown: unknown) {
@@ -67,6 +77,23 @@ export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (reques
   };
 }
 
+/** The conversation that `resumeStream` of a client asks for: it takes a stream for one that begins anew. */
+function resumedId(url: string): string | undefined {
+  const [, id] = /\/([^/]+)\/stream$/u.exec(new URL(url).pathname) ?? [];
+  return id === undefined ? undefined : decodeURIComponent(id);
+}
+
+async function* replayOf(runs: ChatRuns, id: string, signal: AbortSignal): AsyncGenerator {
+  yield { type: "start" };
+  try {
+    const told = new Set<unknown>();
+    for await (const news of runs.follow(id, signal, { fromStart: true })) yield* uiChunks(news, told, []);
+  } catch (thrown: unknown) {
+    yield { type: "error", errorText: runs.clientError(thrown).message };
+  }
+  yield "[DONE]";
+}
+
 interface Asked {
   readonly input: UiChatInput;
   readonly options: UiChatOptions;
@@ -74,14 +101,15 @@ interface Asked {
 }
 
 async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, signal }: Asked): AsyncGenerator {
-  const { id, messages } = input;
-  const last = messages.at(-1);
+  const { id, messages, messageId } = input;
+  const last = messages.findLast((message) => message.id === messageId && message.role === "assistant") ?? messages.at(-1);
   try {
     // an answer never begins a run: one that is late or repeated changes nothing
     const isContinued = last?.role === "assistant" && last.parts.some(({ state }) => state === "approval-responded");
     if (isContinued) await answerAll(runs, runtime, { id, message: last });
     yield { type: "start", ...(isContinued ? { messageId: last.id } : {}) };
     const told = new Set<unknown>();
+    const shown = messages.filter((message) => !isContinued || message !== last);
     const isWaiting = !isContinued && (await runs.pending(id)).length > 0;
     if (isContinued) {
       for (const { toolCallId } of last.parts) told.add(toolCallId);
@@ -90,7 +118,7 @@ async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
       const session = await options.session(id);
       runs.begin(id, session, () => options.run(session, input));
     }
-    for await (const news of runs.follow(id, signal)) yield* uiChunks(news, told);
+    for await (const news of runs.follow(id, signal)) yield* uiChunks(news, told, shown);
     if (isWaiting)
       yield { type: "error", errorText: "The message began no run: answer what the run before it waits for, and send it again." };
   } catch (thrown: unknown) {
@@ -109,10 +137,21 @@ async function answerAll(
     const part = message.parts.find(({ toolCallId }) => toolCallId === shownCallId);
     const approval: unknown = part?.["approval"];
     if (part?.["state"] !== "approval-responded" || typeof approval !== "object" || approval === null) continue;
-    if (Reflect.get(approval, "id") !== approvalId) continue;
+    if (questionId(approval) !== approvalId) continue;
     const answer = Reflect.get(approval, "approved") === true ? "allow-once" : "deny";
     await runtime.approvals.answer({ id: approvalId, digest, answer });
   }
+}
+
+/** The id of the open question that a part shows. A client answers the first part that has an id, so a repeated question has one of its own. */
+function questionId(approval: unknown): string {
+  return String(fieldsOf(approval)["id"]).replace(/\.\d+$/u, "");
+}
+
+/** @param shown the messages besides the one that is written */
+function shownId(approvalId: string, shown: readonly UiChatMessage[]): string {
+  const { length } = shown.filter(({ parts }) => parts.some(({ approval }) => questionId(approval) === approvalId));
+  return length === 0 ? approvalId : `${approvalId}.${length}`;
 }
 
 /** The calls themselves, where the message shows in their place a call that they made and that was asked about. */
@@ -125,19 +164,34 @@ function* ownCalls(runs: ChatRuns, id: string, { parts }: UiChatMessage): Genera
 }
 
 /** @param told the ids of the calls that the client's message has: one that it does not know is an error for it */
-function uiChunks(news: RunNews, told: Set<unknown>): readonly unknown[] {
+function uiChunks(news: RunNews, told: Set<unknown>, shown: readonly UiChatMessage[]): readonly unknown[] {
   if (news.type === "event") return chunksOfEvent(news.event, told);
-  if (news.type === "approvals") return questionsOf(news.questions, told);
+  if (news.type === "approvals") {
+    const asked = new Set(news.questions.map(({ shownCallId }) => shownCallId));
+    return [
+      ...jobsOf(
+        news.jobs.filter(({ callId }) => !asked.has(callId)),
+        told,
+      ),
+      ...questionsOf(news.questions, told, shown),
+    ];
+  }
   if (news.type !== "end") return [news]; // a text is the same there
-  return news.error === undefined ? [{ type: "finish" }] : [{ type: "error", errorText: news.error.message }];
+  return [...jobsOf(news.jobs, told), news.error === undefined ? { type: "finish" } : { type: "error", errorText: news.error.message }];
+}
+
+/** What models are answered: `useChat` sends no answer by itself while another call of the message has no end, and sends one again that has none. */
+function jobsOf(jobs: readonly PendingCall[], told: ReadonlySet<unknown>): readonly unknown[] {
+  return jobs.flatMap((job) => (told.has(job.callId) ? [endOf(job.callId, { ...pendingResult(job), status: "ok" })] : []));
 }
 
 /** A part has one question: a second one of the same call is asked when the first is answered. What is shown is the input that would run. */
-function questionsOf(questions: readonly ChatQuestion[], told: Set<unknown>): readonly unknown[] {
+function questionsOf(questions: readonly ChatQuestion[], told: Set<unknown>, shown: readonly UiChatMessage[]): readonly unknown[] {
   const asked = new Map<string, ChatQuestion>();
   for (const question of questions) if (!asked.has(question.shownCallId)) asked.set(question.shownCallId, question);
-  return Array.from(asked, ([toolCallId, { id: approvalId, shownName, input, reason }]) => {
+  return Array.from(asked, ([toolCallId, { id, shownName, input, reason }]) => {
     told.add(toolCallId);
+    const approvalId = shownId(id, shown);
     return [inputOf(toolCallId, shownName, input), { type: "tool-approval-request", approvalId, toolCallId, reason }];
   }).flat();
 }

@@ -3,7 +3,10 @@ import { HttpAgent } from "@ag-ui/client";
 import { EventType, type BaseEvent, type Interrupt } from "@ag-ui/core";
 import { afterEach, expect, test } from "vitest";
 import { agUiHandler } from "../../src/adapters/ag-ui.ts";
-import { gate } from "../runtime/bench-runtime.ts";
+import { createChain } from "haft/chain";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
+import { gate, tool } from "../runtime/bench-runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 import { agUiClient } from "./chat-clients.ts";
 import { chatWorld } from "./chat-world.ts";
@@ -72,7 +75,7 @@ test.each([
   expect(String(agent.messages.at(-1)?.content)).toContain(said);
 });
 
-test("issue 19.3 an answer to nothing, a second run beside the first and a broken request are refused", async () => {
+test("issue 19.3 an answer to nothing and a broken request are refused, and a run beside one that waits is asked what that waits for", async () => {
   const { agent, url } = await world([{ name: "remove", input: { path: "a.txt" } }]);
   await events(agent);
   const post = async (body: unknown) => {
@@ -82,7 +85,7 @@ test("issue 19.3 an answer to nothing, a second run beside the first and a broke
   const [, unknown] = await post({ threadId: "thread", runId: "r2", resume: [{ interruptId: "nobody", status: "resolved" }] });
   expect(unknown).toContain('"type":"RUN_ERROR"');
   const [, beside] = await post({ threadId: "thread", runId: "r3" });
-  expect(beside).toContain("resource_busy");
+  expect(beside).toContain('"outcome":{"type":"interrupt","interrupts":[{"id":"approval_');
   expect((await post({ threadId: 1 }))[0]).toBe(400);
 });
 
@@ -119,4 +122,31 @@ test("what session throws that is no ToolError stays in the program, and is logg
   await say(() => true);
   expect(seen.at(-1)).toMatchObject({ type: "RUN_ERROR", message: "The run failed.", code: "execution_failed" });
   expect(log.lines.map(({ message }) => message)).toEqual(["A run of a chat failed: password hunter2"]);
+});
+
+test("a client is sent no state, no keys, and nothing of the calls that it is not shown", async () => {
+  const keep = tool("keep", (_input, { state, progress }) => {
+    state.update("token", () => "secret");
+    progress({ message: "keeping" });
+    return "kept";
+  });
+  const steps = createChain().addStep({ tool: "vault::keep", inputMapping: {}, outputKey: "seen" });
+  const runtime = createRuntime({
+    store: memoryStore(),
+    toolsets: [{ name: "vault", tools: [keep] }],
+    tools: [steps.toTool({ name: "tidy", description: "Tidies.", inputSchema: { type: "object" } })],
+  });
+  closing.push(() => runtime.close());
+  const { say, events: sent } = agUiClient(
+    agUiHandler(runtime, {
+      session: (id) => runtime.session(id),
+      run: async (session) => {
+        for (const name of ["tidy", "vault::keep"]) await session.execute({ name, input: {} });
+      },
+    }),
+  );
+  await say(() => true);
+  const customs = sent.flatMap((event) => (event.type === EventType.CUSTOM ? [event] : []));
+  expect(JSON.stringify(customs)).not.toMatch(/secret|idempotencyKey/u);
+  expect(JSON.stringify(customs).match(/keeping/gu)).toHaveLength(1);
 });

@@ -77,12 +77,12 @@ test("a run that is over is kept for ten minutes for a client that left, and no 
   const work = async () => undefined;
   for (const id of ["early", "late", "again"]) runs.begin(id, runtime.session(id), work);
   await clock.advance(599_000);
-  expect(await newsOf(runs.follow("early"))).toEqual([{ type: "end", error: undefined }]);
+  expect(await newsOf(runs.follow("early"))).toEqual([{ type: "end", error: undefined, jobs: [] }]);
   const session = runtime.sessions.get("again");
   if (session !== undefined) runs.begin("again", session, work);
   await clock.advance(2_000);
   await expect(newsOf(runs.follow("late"))).rejects.toThrow("has no run to continue");
-  expect(await newsOf(runs.follow("again"))).toEqual([{ type: "end", error: undefined }]);
+  expect(await newsOf(runs.follow("again"))).toEqual([{ type: "end", error: undefined, jobs: [] }]);
 });
 
 test("a run whose end a client was told, and one that another took the place of, is not kept", async () => {
@@ -94,7 +94,7 @@ test("a run whose end a client was told, and one that another took the place of,
     await clock.advance(100);
   }
   expect(clock.pending).toBe(before + 1);
-  expect(await newsOf(runs.follow("a"))).toEqual([{ type: "end", error: undefined }]);
+  expect(await newsOf(runs.follow("a"))).toEqual([{ type: "end", error: undefined, jobs: [] }]);
   await clock.advance(100);
   expect(clock.pending).toBe(before);
 });
@@ -111,7 +111,7 @@ test("a stream that ends after the next run of its conversation began leaves tha
   runs.begin("a", session, () => second.promise);
   const rest = newsOf(stream);
   await clock.advance(1_000);
-  expect(await rest).toEqual([{ type: "end", error: undefined }]);
+  expect(await rest).toEqual([{ type: "end", error: undefined, jobs: [] }]);
   second.open();
-  expect(await newsOf(runs.follow("a"))).toEqual([{ type: "end", error: undefined }]);
+  expect(await newsOf(runs.follow("a"))).toEqual([{ type: "end", error: undefined, jobs: [] }]);
 });

@@ -1,4 +1,5 @@
 /** Whatever a run does, the client's own reader takes the stream: AI SDK's chat and AG-UI's agent. */
+import { lastAssistantMessageIsCompleteWithApprovalResponses } from "ai";
 import fc from "fast-check";
 import { createChain } from "haft/chain";
 import { scriptedModel, type ScriptedReply } from "haft/model";
@@ -181,7 +182,7 @@ test("AI SDK's chat reads every run, whatever it does, and what a person allowed
         expect(chat.error?.message).toBe(hasFailed ? "No more today." : undefined);
         chat.clearError();
         const open = chat.calls.filter(({ state }) => !state.startsWith("output-"));
-        expect(open.filter(({ toolName }) => !JOBS.includes(toolName))).toEqual([]);
+        expect(open).toEqual([]);
       }
       expect(sorted(made.removed)).toEqual(sorted(allowed));
       await made.runtime.close();
@@ -189,7 +190,6 @@ test("AI SDK's chat reads every run, whatever it does, and what a person allowed
     { numRuns: repeated(100) },
   );
 });
-const JOBS = ["slow", "look", "remove"];
 
 test("AG-UI's agent reads every run, whatever it does, and what a person allowed runs, no more", async () => {
   await fc.assert(
@@ -249,5 +249,54 @@ test("a text comes before the calls of its message, and each message has a text 
     "So be it.",
     "The end.",
   ]);
+  await made.runtime.close();
+});
+
+test("a question is sent by itself beside a job, and a job that was allowed is asked about no more", async () => {
+  const made = world();
+  const remove = { name: "remove", input: { path: "a" } };
+  const runs: readonly Step[] = [
+    { type: "job", name: "slow" },
+    { type: "calls", calls: [remove] },
+  ];
+  const chat = new Chat(uiChatHandler(made.runtime, playing(made, [runs])));
+  await chat.say("Go on.", () => true);
+  expect(chat.calls.map(({ state, output }) => [state, output])).toEqual([
+    ["output-available", expect.stringMatching(/continues in the background/u)],
+    ["output-available", "removed"],
+  ]);
+  expect(lastAssistantMessageIsCompleteWithApprovalResponses(chat)).toBe(false);
+  await made.runtime.close();
+});
+
+test("a model that cannot be asked is an error for both, and what its provider said stays in the log", async () => {
+  const made = world();
+  const failing = {
+    session: made.session,
+    run: (session: RuntimeSession) =>
+      createLoop({ model: scriptedModel([{ error: new ToolError("permission_denied", "The key sk-1 is none.") }]), session }).run("Go on."),
+  };
+  const chat = new Chat(uiChatHandler(made.runtime, failing));
+  await chat.say("Go on.", () => true);
+  expect(chat.error?.message).toBe("The model could not answer.");
+  const { say, events } = agUiClient(agUiHandler(made.runtime, failing));
+  await say(() => true);
+  expect(events.at(-1)).toMatchObject({ type: "RUN_ERROR", code: "permission_denied", message: "The model could not answer." });
+  await made.runtime.close();
+});
+
+test("what a model says to a call that asked it is not said to the person", async () => {
+  const made = world();
+  const asks = tool("asks", async (_input, { sessionId }) => {
+    const session = made.session(sessionId);
+    return (await createLoop({ model: scriptedModel([{ text: "For the tool.", pieceChars: 3 }]), session }).run("For the model.")).text;
+  });
+  made.runtime.registry.register(asks);
+  const chat = new Chat(
+    uiChatHandler(made.runtime, playing(made, [[{ type: "loop", rounds: [{ text: "I ask.", calls: [{ name: "asks" }] }] }]])),
+  );
+  await chat.say("Go on.", () => true);
+  expect(chat.lastMessage?.parts.flatMap((part) => (part.type === "text" ? [part.text] : []))).toEqual(["I ask.", "The end."]);
+  expect(chat.calls).toMatchObject([{ output: "For the tool." }]);
   await made.runtime.close();
 });

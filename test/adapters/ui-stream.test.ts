@@ -145,3 +145,51 @@ test.each(["session", "run"])("what %s throws that is no ToolError stays in the 
   expect(chat.error?.message).toBe("The run failed.");
   expect(log.lines.map(({ message }) => message)).toEqual(["A run of a chat failed: password hunter2"]);
 });
+
+test("a page that resumes its stream gets the run from its beginning, and nothing where there is none", async () => {
+  const { runtime, session, deleted } = chatWorld();
+  closing.push(() => runtime.close());
+  const go = gate();
+  const handler = uiChatHandler(runtime, {
+    session,
+    run: async (one) => {
+      await one.execute({ name: "look" });
+      await go.promise;
+      await one.execute({ name: "remove", input: { path: "a.txt" } });
+    },
+  });
+  const left = new Chat(handler);
+  const sent = left.sendMessage({ text: "Tidy up." });
+  await vi.waitFor(() => expect(left.calls).toMatchObject([{ state: "output-available" }]));
+  await left.stop();
+  await sent;
+  const back = new Chat(handler);
+  back.messages = left.messages.slice(0, 1); // as they were stored
+  const resumed = back.resumeStream();
+  await vi.waitFor(() => expect(back.calls).toMatchObject([{ state: "output-available" }]));
+  go.open();
+  await resumed;
+  expect(back.calls.map(({ state }) => state)).toEqual(["output-available", "approval-requested"]);
+  for (const { approval } of back.asked) await back.addToolApprovalResponse({ id: approval?.id ?? "", approved: true });
+  await back.sendMessage();
+  expect([back.calls.map(({ state }) => state), deleted]).toEqual([["output-available", "output-available"], ["a.txt"]]);
+  await back.resumeStream();
+  expect([back.status, back.messages.length]).toEqual(["ready", 2]);
+});
+
+test("a person who writes something else first can answer the question, where it was asked and where it is asked again", async () => {
+  for (const place of [1, 3]) {
+    const { runtime, session, deleted } = chatWorld();
+    closing.push(() => runtime.close());
+    const handler = uiChatHandler(runtime, { session, run: async (one) => one.execute({ name: "remove", input: { path: "a.txt" } }) });
+    const chat = new Chat(handler);
+    await chat.sendMessage({ text: "Tidy up." });
+    await chat.sendMessage({ text: "What is a.txt?" });
+    chat.clearError();
+    const [part] = chat.messages[place]?.parts ?? [];
+    if (part?.type !== "dynamic-tool" || part.state !== "approval-requested") throw new Error(JSON.stringify(chat.messages));
+    await chat.addToolApprovalResponse({ id: part.approval.id, approved: true });
+    await chat.sendMessage();
+    expect([chat.error, chat.messages[place]?.parts, deleted]).toMatchObject([undefined, [{ state: "output-available" }], ["a.txt"]]);
+  }
+});
