@@ -152,7 +152,7 @@ function eventOf(event: RuntimeEvent): readonly AgUiEvent[] {
     case "message-add":
     case "session-start":
     case "call-attempt":
-    // of the program alone: values that toolsets keep, and keys that stand for a call elsewhere
+    // of the program alone: values of toolsets, and keys of calls to other systems
     case "state-change":
     case "batch-start":
     case "call-intent":

@@ -77,7 +77,7 @@ export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (reques
   };
 }
 
-/** The conversation that `resumeStream` of a client asks for: it takes a stream for one that begins anew. */
+/** The conversation that `resumeStream` of a client asks for, which expects the whole stream. */
 function resumedId(url: string): string | undefined {
   const [, id] = /\/([^/]+)\/stream$/u.exec(new URL(url).pathname) ?? [];
   return id === undefined ? undefined : decodeURIComponent(id);
@@ -180,7 +180,7 @@ function uiChunks(news: RunNews, told: Set<unknown>, shown: readonly UiChatMessa
   return [...jobsOf(news.jobs, told), news.error === undefined ? { type: "finish" } : { type: "error", errorText: news.error.message }];
 }
 
-/** What models are answered: `useChat` sends no answer by itself while another call of the message has no end, and sends one again that has none. */
+/** Ends of jobs that go on, as models are answered: `useChat` waits for an end of each call of a message. */
 function jobsOf(jobs: readonly PendingCall[], told: ReadonlySet<unknown>): readonly unknown[] {
   return jobs.flatMap((job) => (told.has(job.callId) ? [endOf(job.callId, { ...pendingResult(job), status: "ok" })] : []));
 }

@@ -271,7 +271,8 @@ class Program {
     const errorOutput = this.#errors.text();
     if (this.#stop !== undefined) return { exitCode: undefined, stop: this.#stop, output, errorOutput };
     const { sandbox, merged } = this.#options;
-    if (sandbox !== undefined && merged && errorOutput !== "" && child.exitCode !== 0)
+    // The shell that sets the limits may say something before its errors are part of the output: that its language is not installed.
+    if (sandbox !== undefined && merged && child.exitCode !== 0 && /^bwrap: /mu.test(errorOutput))
       throw new ToolError("unavailable", `The sandbox could not be made: ${errorOutput.trim()}`, {
         outcome: "not_started",
         retryable: false,

@@ -282,6 +282,7 @@ describe("F1.66 edit", () => {
     ["lines that are said to follow a line after the last", "a\nb\n", "@@ -3,0 +4 @@\n+c\n", "a\nb\nc\n"],
     ["lines after the last, with Windows line ends", "a\r\nb\r\n", "@@ -3,0 +4 @@\n+c\n", "a\r\nb\r\nc\r\n"],
     ["the first line of an empty file", "", "@@ -0,0 +1 @@\n+a\n", "a\n"],
+    ["an end of the file that is not there", "a\nb\nc\n", "@@ -2 +2 @@\n-b\n+B\n\\ No newline at end of file\n", "a\nB\nc\n"],
     ["lines that look like the marks of a diff", "-- x\n++ y\n", "@@ -1,2 +1,2 @@\n--- x\n+-- z\n ++ y\n", "-- z\n++ y\n"],
   ])("F1.66 a unified diff: %s", async (_what, content, diff, after) => {
     const [text, written] = await edit(content, { diff });
@@ -296,6 +297,8 @@ describe("F1.66 edit", () => {
     ["no hunk", "two becomes 2", "diff cannot be read: it has no hunk"],
     ["a hunk that changes nothing", "@@ -1 +1 @@\n one\n", "diff cannot be read: a hunk changes nothing"],
     ["two files", "@@ @@\n-one\n+1\ndiff --git a/b.txt b/b.txt\n@@ @@\n-x\n+y\n", "diff cannot be read: it changes more than one file"],
+    ["a deleted file", "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", "diff cannot be read: it renames or deletes the file"],
+    ["a renamed file", "rename from a.txt\nrename to b.txt\n@@ @@\n-one\n+1\n", "diff cannot be read: it renames or deletes the file"],
     ["other text", "@@ @@\n-one\n+1\nThat is all.", 'diff cannot be read: "That is all." begins with neither a space, "-" nor "+"'],
   ])("F1.66 a unified diff that does not fit is an error and the file stays as it is: %s", async (_what, diff, problem) => {
     expect(await edit(POEM, { diff })).toEqual([`Cannot edit "a.txt": ${problem}. Nothing was written.`, POEM]);

@@ -125,6 +125,7 @@ describe("F1.68 json_write", () => {
     ["tabs, no last line end", '{\n\t"a": 1\n}', '{\n\t"a": 2\n}'],
     ["Windows line ends", '{\r\n  "a": 1\r\n}\r\n', '{\r\n  "a": 2\r\n}\r\n'],
     ["a byte order mark", '\ufeff{"a": 1}', '\ufeff{"a":2}'],
+    ["one line and its end", '{"a":1,"b":[1]}\n', '{"a":2,"b":[1]}\n'],
   ])("F1.68 the file keeps %s", async (_what, before, after) => {
     expect(await write(before, "a", 2)).toBe(after);
   });

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, symlinkSync, utimesSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, symlinkSync, truncateSync, utimesSync, rmSync } from "node:fs";
 import { sep } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ignoreRules } from "../../src/toolsets/files/ignore-rules.ts";
@@ -246,6 +246,19 @@ describe("F1.67 list", () => {
     expect(await workspace.say("list", { depth: 2 })).toBe("b.txt\nclosed/\n(folders that could not be opened and are not listed: 1)");
     expect(await workspace.say("grep", { pattern: "x" })).toBe("b.txt:1: x\n(folders that could not be opened and were not searched: 1)");
     chmodSync(workspace.path("closed"), 0o700);
+  });
+
+  test.skipIf(process.getuid?.() === 0)("F1.67 glob finds files in a folder of which the names alone may be read", async () => {
+    const workspace = new TemporaryWorkspace({ "names/a.txt": "x", "b.txt": "x" });
+    chmodSync(workspace.path("names"), 0o400);
+    expect(await workspace.say("glob", { pattern: "**/*.txt" })).toBe("b.txt\nnames/a.txt");
+    chmodSync(workspace.path("names"), 0o700);
+  });
+
+  test("F1.67 a line without an end does not take the search past its limit", async () => {
+    const workspace = new TemporaryWorkspace({ "a.log": `start\n${"x".repeat(9_000)}` });
+    truncateSync(workspace.path("a.log"), 100 * 1024 ** 3);
+    expect(await workspace.say("grep", { pattern: "start" })).toBe("a.log:1: start\n(stopped after 256 MiB; search in a folder below)");
   });
 });
 

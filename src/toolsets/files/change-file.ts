@@ -172,14 +172,21 @@ async function writeTemporary(folder: string, { bytes, before, context }: Replac
 
 async function keepOwnerAndMode(handle: FileHandle, old: Stats): Promise<void> {
   const { uid, gid } = await handle.stat();
-  if (uid !== old.uid || gid !== old.gid) {
-    try {
-      await handle.chown(old.uid, old.gid);
-    } catch (thrown: unknown) {
-      if (systemCode(thrown) !== "EPERM") throw thrown; // only root may give files away; as with any editor, the file is then ours
-    }
+  const isKept = (uid === old.uid && gid === old.gid) || (await wasGiven(handle, old.uid, old.gid));
+  // only root may give files away; as with any editor, the file is then ours, and still that of its group where we are in it
+  const isOfGroup = isKept || gid === old.gid || (await wasGiven(handle, uid, old.gid));
+  const ofOthers = old.mode & 0o007;
+  await handle.chmod(old.mode & (isOfGroup ? 0o777 : 0o707 | (ofOthers << 3))); // those of another group were others
+}
+
+async function wasGiven(handle: FileHandle, uid: number, gid: number): Promise<boolean> {
+  try {
+    await handle.chown(uid, gid);
+    return true;
+  } catch (thrown: unknown) {
+    if (systemCode(thrown) !== "EPERM") throw thrown;
+    return false;
   }
-  await handle.chmod(old.mode & 0o777);
 }
 
 /** The last look before the rename: another program may have written since the file was read. */

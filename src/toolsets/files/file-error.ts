@@ -24,6 +24,10 @@ const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map<string, Explanati
   ["EROFS", { code: "permission_denied", text: "the disk is read-only" }],
   ["ENAMETOOLONG", { code: "invalid_input", text: "a name in the path is too long", hint: "A name may have 255 bytes." }],
   ["ENOSPC", { code: "execution_failed", text: "the disk is full" }],
+  [
+    "EBUSY",
+    { code: "execution_failed", text: "it is mounted by itself, or in use, and cannot be replaced", hint: "Ask the user to change it." },
+  ],
   ["EDQUOT", { code: "execution_failed", text: "the disk quota is used up" }],
   ["EMFILE", { code: "execution_failed", text: "too many files are open", retryable: true }],
   ["ENFILE", { code: "execution_failed", text: "too many files are open", retryable: true }],

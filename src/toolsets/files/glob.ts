@@ -7,7 +7,6 @@ import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema, PastCall, Tool } from "../../core/tool.ts";
 import { systemCode } from "../../core/base/system-code.ts";
-import { fileError } from "./file-error.ts";
 import { MAX_PATTERN_LENGTH, type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { pathLine, withNotes } from "./path-list.ts";
 import { numberOf, supersedesListings } from "./superseded-views.ts";
@@ -118,6 +117,6 @@ async function dateOf(path: string): Promise<{ readonly path: string; readonly m
     return { path, mtimeMs: (await lstat(path)).mtimeMs };
   } catch (thrown: unknown) {
     if (systemCode(thrown) === "ENOENT") return undefined; // deleted since it was listed
-    throw fileError(thrown, { verb: "look at", shown: path });
+    return { path, mtimeMs: 0 }; // it is there, in a folder whose names alone may be read, or too deep to be looked at
   }
 }

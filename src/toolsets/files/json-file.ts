@@ -128,7 +128,7 @@ function parseDocument(text: string, shown: string, longIntegers: "refuse" | "ro
 /** With the indentation, the byte order mark and the line ends that the file had. */
 export function writeDocument(document: JsonValue, before: string | undefined): string {
   if (before === undefined) return `${JSON.stringify(document, null, DEFAULT_INDENT)}\n`;
-  const indent = /^[[{]\r?\n([ \t]{1,10})\S/u.exec(withoutMark(before))?.[1] ?? (before.includes("\n") ? DEFAULT_INDENT : "");
+  const indent = /^[[{]\r?\n([ \t]{1,10})\S/u.exec(withoutMark(before))?.[1] ?? (before.trimEnd().includes("\n") ? DEFAULT_INDENT : "");
   const mark = before.startsWith("\ufeff") ? "\ufeff" : "";
   const text = `${JSON.stringify(document, null, indent)}${before.endsWith("\n") ? "\n" : ""}`;
   return mark + (before.includes("\r\n") ? text.replaceAll("\n", "\r\n") : text);

@@ -93,7 +93,10 @@ export async function searchFile(
     bytes += piece.length;
     const text = rest + decoder.write(piece);
     let from = skipping ? text.indexOf("\n") + 1 : 0;
-    if (skipping && from === 0) continue;
+    if (skipping && from === 0) {
+      if (bytes >= maxBytes) return bytes;
+      continue;
+    }
     skipping = false;
     for (let end = text.indexOf("\n", from); end >= 0; end = text.indexOf("\n", from)) {
       search.take(text.slice(from, end));

@@ -47,9 +47,11 @@ export function applyDiff(text: string, diff: string): EditOutcome {
       else from++;
     }
   }
-  const joined = [...written, ...lines.slice(from)].join("\n");
+  const rest = lines.slice(from);
+  const joined = [...written, ...rest].join("\n");
   const whole = ending !== "" && joined.endsWith("\r") ? joined.slice(0, -1) : joined;
-  return { text: mark + withEnd(whole, hunks, `${ending}\n`), replacements: hunks.length, line: firstLine ?? 1 };
+  const isAtEnd = rest.length === 0 || (rest.length === 1 && bare(rest[0]) === ""); // else the last hunk is wrong about the end
+  return { text: mark + (isAtEnd ? withEnd(whole, hunks, `${ending}\n`) : whole), replacements: hunks.length, line: firstLine ?? 1 };
 }
 
 /** With the line end that hunks give to the file's last line, or take from it. */
@@ -68,8 +70,9 @@ function readHunks(diff: string): readonly Hunk[] | Problem {
     const hunk = hunks.at(-1);
     if (head !== null) hunks.push({ line: head[1] === undefined ? undefined : Number(head[1]), lines: [] });
     else if (line.startsWith("diff --git ") && hunk !== undefined) return unusable("it changes more than one file");
-    else if (hunk === undefined) continue;
-    else if (line.startsWith("\\")) {
+    else if (hunk === undefined) {
+      if (/^(?:rename to |deleted file mode |\+\+\+ \/dev\/null\s*$)/u.test(line)) return unusable("it renames or deletes the file");
+    } else if (line.startsWith("\\")) {
       const last = hunk.lines.at(-1);
       if (last !== undefined) last.isUnended = true;
     } else if (line === "") hunk.lines.push({ mark: " ", text: "" }); // the space of an empty line is easily lost

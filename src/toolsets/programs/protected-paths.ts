@@ -1,7 +1,8 @@
 /** The paths in a workspace that a sandboxed program may not change, or not even read. */
 import { closeSync, constants, fstatSync, openSync, readlinkSync, type Dirent } from "node:fs";
-import { readdir, realpath } from "node:fs/promises";
+import { access, readdir, realpath } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
+import { systemCode } from "../../core/base/system-code.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Exception } from "../../processes/bubblewrap.ts";
 import type { PathMatcher } from "../files/glob-pattern.ts";
@@ -24,6 +25,11 @@ const OWN_FILES: ReadonlySet<string> = new Set([".git", ".hg", ".svn"]);
 const MAX_ENTRIES = 200_000;
 /** Each is a mount and an open file while the program runs. */
 const MAX_EXCEPTIONS = 500;
+/** Opens what may not be read as well: its owner may, as soon as a program changes its mode. Node has no name for it. */
+const O_PATH = 0o10_000_000;
+/** Errors of paths that are not there, or that are no folder any more. */
+const GONE: ReadonlySet<string | undefined> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
+const CLOSED: ReadonlySet<string | undefined> = new Set(["EACCES", "EPERM"]);
 
 interface Level {
   readonly folder: readonly string[];
@@ -38,10 +44,11 @@ interface Found {
 
 /**
  * Sensitive files and folders, those nearest to the root first: at most three folders deep. Of a link, only where its name is that
- * of credentials, what it leads to in the workspace and that was not let through.
+ * of credentials, what it leads to in the workspace and that was not let through. A folder that cannot be looked into is hidden whole: a program
+ * could close it for the next one to open, in which nothing of it would be protected.
  *
  * @throws ToolError `limit_exceeded`, by rejecting, where there is too much to look at: a program could make so many files that the others are
- * not found
+ * not found; `permission_denied` where the root cannot be looked into
  */
 export async function sensitivePaths({ root, allowed }: ProtectedWorkspace): Promise<readonly Found[]> {
   const found: Found[] = [];
@@ -51,7 +58,13 @@ export async function sensitivePaths({ root, allowed }: ProtectedWorkspace): Pro
   for (let depth = 0; depth < MAX_DEPTH; depth++) {
     const next: Level[] = [];
     for (const { folder, onlyCredentials } of level) {
-      for (const entry of await entriesOf(join(root, ...folder))) {
+      const all = await entriesOf(join(root, ...folder));
+      if (all === "closed") {
+        if (depth === 0) throw closed(root);
+        found.push({ path: join(root, ...folder), kind: "hidden" });
+        continue;
+      }
+      for (const entry of all) {
         if (++entries > MAX_ENTRIES) throw tooMuch("files and folders", MAX_ENTRIES, "Take a smaller root.");
         const segments = [...folder, entry.name];
         const sensitivity = sensitivityOf(segments, basename(root));
@@ -88,15 +101,33 @@ export function openExceptions(
     for (let folder = dirname(path); folder !== root && folder.startsWith(root); folder = dirname(folder))
       if (!kinds.has(folder)) kinds.set(folder, "pinned");
   const exceptions: Exception[] = [];
-  // A folder comes before what lies in it, or its mount would cover that.
-  for (const [path, kind] of [...kinds].toSorted(([one], [other]) => one.length - other.length)) {
-    const inside = exceptions.some(
-      (outer) => (outer.kind === "hidden" || (outer.kind === "readOnly" && kind !== "hidden")) && path.startsWith(outer.path + sep),
-    );
-    const opened = inside ? undefined : openAsItIs(path);
-    if (opened !== undefined) exceptions.push({ path, kind, ...opened });
+  const close = (): void => exceptions.forEach(({ fd }) => closeSync(fd));
+  try {
+    // A folder comes before what lies in it, or its mount would cover that.
+    for (const [path, kind] of [...kinds].toSorted(([one], [other]) => one.length - other.length)) {
+      const inside = exceptions.some(
+        (outer) => (outer.kind === "hidden" || (outer.kind === "readOnly" && kind !== "hidden")) && path.startsWith(outer.path + sep),
+      );
+      const opened = inside ? undefined : openAsItIs(path);
+      if (opened !== undefined) exceptions.push({ path, kind, ...opened });
+    }
+  } catch (thrown: unknown) {
+    close();
+    throw thrown;
   }
-  return { exceptions, close: () => exceptions.forEach(({ fd }) => closeSync(fd)) };
+  return { exceptions, close };
+}
+
+function closed(path: string): ToolError {
+  return new ToolError(
+    "permission_denied",
+    `${JSON.stringify(path)} may not be opened, so that it cannot be protected. No command can be run.`,
+    {
+      outcome: "not_started",
+      hint: "Ask the user to make it readable again.",
+      operatorHint: "Give yourself the rights to it and to the folders that it lies in: chmod u+rwx.",
+    },
+  );
 }
 
 function tooMuch(what: string, most: number, operatorHint: string): ToolError {
@@ -118,14 +149,15 @@ export function shownPaths(root: string, paths: readonly string[]): string {
   return `${shown.join(", ")}${paths.length > 5 ? `, and ${paths.length - 5} more` : ""}`;
 }
 
-/** Undefined for what is not there, cannot be read, or is reached by a link that was put there meanwhile. */
+/** Undefined for what is not there, or is a link or reached by one that was put there meanwhile. */
 function openAsItIs(path: string): { readonly fd: number; readonly isFolder: boolean } | undefined {
   let fd: number | undefined;
   try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    if (readlinkSync(`/proc/self/fd/${fd}`) === path) return { fd, isFolder: fstatSync(fd).isDirectory() };
-  } catch {
-    // it is not there
+    fd = openSync(path, O_PATH | constants.O_NOFOLLOW);
+    const info = fstatSync(fd);
+    if (!info.isSymbolicLink() && readlinkSync(`/proc/self/fd/${fd}`) === path) return { fd, isFolder: info.isDirectory() };
+  } catch (thrown: unknown) {
+    if (!GONE.has(systemCode(thrown))) throw CLOSED.has(systemCode(thrown)) ? closed(path) : thrown; // or it would not be protected
   }
   if (fd !== undefined) closeSync(fd);
   return undefined;
@@ -135,15 +167,20 @@ async function targetBelow(root: string, segments: readonly string[]): Promise<s
   try {
     const target = await realpath(join(root, ...segments));
     return target.startsWith(root + sep) ? target : undefined;
-  } catch {
+  } catch (thrown: unknown) {
+    if (CLOSED.has(systemCode(thrown))) throw closed(join(root, ...segments));
     return undefined; // it leads nowhere
   }
 }
 
-async function entriesOf(folder: string): Promise<readonly Dirent[]> {
+/** None of a folder that is gone. */
+async function entriesOf(folder: string): Promise<readonly Dirent[] | "closed"> {
   try {
+    await access(folder, constants.R_OK | constants.X_OK);
     return await readdir(folder, { withFileTypes: true });
-  } catch {
-    return []; // gone, or not ours to read
+  } catch (thrown: unknown) {
+    if (GONE.has(systemCode(thrown))) return [];
+    if (CLOSED.has(systemCode(thrown))) return "closed";
+    throw thrown;
   }
 }

@@ -65,7 +65,7 @@ async function readSkill(root: string, folder: string, warn: (warning: string) =
     if (!(await realpath(path)).startsWith(join(root, folder) + sep))
       return leftOut("it is reached by a link that leads out of its folder.");
     const text = await readTextFile({ path, what: "skill", code: "invalid_config", maxBytes: MAX_BYTES, hint: "Give a Markdown file." });
-    const head = /^---\r?\n([^]*?)\r?\n---(?:\r?\n|$)/u.exec(text)?.[1];
+    const head = /^---[ \t]*\r?\n([^]*?)\r?\n---[ \t]*(?:\r?\n|$)/u.exec(text)?.[1];
     if (head === undefined) return leftOut('it does not begin with a front matter between two lines "---".');
     const { value } = parseYaml(head, path);
     const fields = isJsonObject(value) ? value : {};

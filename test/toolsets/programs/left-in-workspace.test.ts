@@ -1,8 +1,8 @@
 /** What programs leave in the workspace must not undo the sandbox of those that come later, nor be run outside of it. */
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import { basename, delimiter, join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { resultText } from "../../../src/core/result.ts";
 import type { Runtime } from "../../../src/runtime/runtime.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
@@ -231,6 +231,55 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     await bash(runtime, "echo x > locked.toml; echo x > other.toml");
     expect(["locked.toml", "other.toml"].map((name) => readFileSync(join(root, name), "utf8"))).toEqual(["as it was", "as it was"]);
   });
+
+  test.skipIf(process.getuid?.() === 0).each(["311", "600"])(
+    "a folder that a program closes by %s for the next one does not lose its protection (skipped: root may read it)",
+    async (mode) => {
+      const files = { "a/.env": "KEY=1", "a/package.json": "{}", ".env": "KEY=2", "b/locked.toml": "as it was" };
+      const root = folderWith(files, "/var/tmp");
+      onTestFinished(() => ["", "a", "b"].forEach((folder) => chmodSync(join(root, folder), 0o700)));
+      const runtime = await openedRuntime({ root, protect: [join(root, "b/locked.toml")] });
+      await bash(runtime, `chmod ${mode} a b`);
+      const text = await said(runtime, "chmod 700 a b; cat a/.env; echo x > a/package.json; mv b c; mkdir b; echo x > b/locked.toml");
+      expect(text).not.toContain("KEY=");
+      await bash(runtime, "chmod 311 .");
+      expect((await bash(runtime, "chmod 700 .; cat .env")).error).toMatchObject({ code: "permission_denied", outcome: "not_started" });
+      ["", "a", "b"].forEach((folder) => chmodSync(join(root, folder), 0o700));
+      expect(readFileSync(join(root, "a/package.json"), "utf8")).toBe("{}");
+      expect(readFileSync(join(root, "b/locked.toml"), "utf8")).toBe("as it was");
+    },
+  );
+
+  test.skipIf(process.getuid?.() === 0)("a file that may not be read is protected as well (skipped: root may read it)", async () => {
+    const root = folderWith({ ".env": "KEY=1", "package.json": "{}" }, "/var/tmp");
+    for (const name of [".env", "package.json"]) chmodSync(join(root, name), 0o000);
+    const runtime = await openedRuntime({ root });
+    expect(await said(runtime, "chmod 600 .env package.json; cat .env; echo x > package.json")).not.toContain("KEY=");
+    chmodSync(join(root, "package.json"), 0o600);
+    expect(readFileSync(join(root, "package.json"), "utf8")).toBe("{}");
+  });
+});
+
+test.skipIf(process.platform !== "linux")("what the shell in the sandbox says of itself is no failure of the sandbox", async () => {
+  const root = folderWith({}, "/var/tmp");
+  const end = async (said: string) => {
+    writeFileSync(join(root, "bwrap"), `#!/bin/sh\necho '${said}' >&2\necho done\nexit 1\n`, { mode: 0o755 });
+    const policy = { workspace: root, readable: [], writable: [], network: false, temporaryBytes: 1024 };
+    return await runProgram({
+      program: "/bin/sh",
+      args: [],
+      folder: root,
+      environment: {},
+      limits: { timeoutMs: 10_000, maxMemoryBytes: 1e9, maxProcesses: 100, maxFileBytes: 1e9, maxOutputBytes: 1e6 },
+      sandbox: { bubblewrap: { path: join(root, "bwrap"), covers: [] }, policy, exceptions: [] },
+      merged: true,
+      clock: systemPorts.clock,
+      signal: new AbortController().signal,
+    });
+  };
+  const warning = "/bin/sh: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)";
+  expect(await end(warning)).toMatchObject({ exitCode: 1, output: "done\n", errorOutput: `${warning}\n` });
+  await expect(end("bwrap: No permissions to create new namespace")).rejects.toMatchObject({ code: "unavailable", outcome: "not_started" });
 });
 
 test("folders of the system come first, in their order, and the others stay", () => {
