@@ -5,7 +5,7 @@ import type { Route } from "../src/server/api/route.ts";
 const HEAD = `# HTTP API
 
 What \`haft serve\` and \`createServer\` of [\`haft/server\`](api/haft-server.md) answer; the guide is [serve over HTTP](../guides/serve-over-http.md). The schemas of all
-requests and answers are in the document that \`GET /openapi.json\` gives. A route needs the scope that its row names; \`admin\` includes all. Routes with a key take an
+requests and answers are in the document that \`GET /openapi.json\` gives. A route needs the scope that its row names; \`admin\` includes all, and \`any\` gives each principal what is its own. Routes with a key take an
 \`Idempotency-Key\`. Routes that stream give events to those who send \`Accept: text/event-stream\`.
 
 Errors are \`application/problem+json\` (RFC 9457): \`type\` is \`urn:haft:error:\` and a [code](errors.md), and \`code\`, \`retryable\`, \`outcome\`, \`hint\`, \`details\` and

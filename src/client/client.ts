@@ -91,8 +91,7 @@ class HttpClient implements HaftClient {
         { status: 0 },
       );
     const given = input as PlainInput; // its parts are those of the table, which the compiler cannot follow for every operation at once
-    let answer = await this.#send(route, given);
-    while (answer.response.status === 202) answer = await this.#later(answer.response, given.signal);
+    const answer = await this.#ended(route, given);
     const { response, text } = answer;
     if (!response.ok) throw errorOf(response, text);
     // The server answers by the schema of the operation.
@@ -106,6 +105,22 @@ class HttpClient implements HaftClient {
       options,
     );
     yield* follower.events();
+  }
+
+  /** Waits for results that were not there in time. A server that does not know them any more, such as one that was started again, knows a request by its key. */
+  async #ended(route: Route, given: PlainInput): Promise<WholeAnswer> {
+    let answer = await this.#send(route, given);
+    for (let attempt = 1; answer.response.status === 202;) {
+      const later = await this.#later(answer.response, given.signal);
+      const isLost = later.response.status === 404 && given.idempotencyKey !== undefined && attempt < this.#maxAttempts;
+      if (isLost) await wait(this.#delayMs(attempt++), given.signal);
+      answer = isLost ? await this.#send(route, given) : later;
+    }
+    return answer;
+  }
+
+  #delayMs(attempt: number): number {
+    return Math.min(MAX_DELAY_MS, (this.#options.retryDelayMs ?? 200) * 2 ** (attempt - 1));
   }
 
   /** The results that were not there in time. */
@@ -125,7 +140,7 @@ class HttpClient implements HaftClient {
     const mayRepeat = route.method === "GET" || input.idempotencyKey !== undefined;
     for (let attempt = 1; ; attempt++) {
       const isLast = attempt >= this.#maxAttempts;
-      const delayMs = Math.min(MAX_DELAY_MS, (this.#options.retryDelayMs ?? 200) * 2 ** (attempt - 1));
+      const delayMs = this.#delayMs(attempt);
       try {
         const response = await this.#fetch(url, await this.#requestOf(route, input));
         if (isLast || !isWorthRepeating(response, mayRepeat)) return { response, text: await response.text() };

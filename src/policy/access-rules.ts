@@ -19,7 +19,10 @@ export interface RuleSubject {
 
 /** One rule. It applies to a principal that fits both `principals` and `claims`; without either, to all. */
 export interface AccessRule {
-  /** Patterns over ids and names; `*` matches any text: `key:*`, `token:https://login.example#*`, `CI`. */
+  /**
+   * Patterns over ids, and over the names that the operator gave; `*` matches any text: `key:*`, `token:https://login.example#*`, `CI`. The
+   * name of a token is a claim, which its user may have chosen: it is found by `claims` alone.
+   */
   readonly principals?: readonly string[];
   /**
    * Claims that its bearer token must all have: the value itself, or an array that contains it. A name that begins with `/` is a JSON
@@ -113,7 +116,7 @@ export function checkedRule(rule: AccessRule, where: string): CheckedRule {
   return {
     ...rule,
     fits: ({ id, name, claims: given }) =>
-      (isNamed === undefined || isNamed(id) || isNamed(name)) &&
+      (isNamed === undefined || isNamed(id) || (given === undefined && isNamed(name))) &&
       (wanted === undefined || wanted.every(([claim, value]) => hasClaim(given, claim, value))),
   };
 }

@@ -116,3 +116,32 @@ test.each<[string, (controller: ReadableStreamDefaultController<Uint8Array>) => 
   expect(asked).toEqual(["0", "1"]);
   await events.return();
 });
+
+test.each([
+  ["with a key is sent again, and its first results come back", "k", 200],
+  ["without one is not sent again", undefined, 404],
+])("a call %s where its results are not known any more, as after a restart of the server", async (_, idempotencyKey, status) => {
+  let sent = 0;
+  const { client } = clientOf(({ method }) => {
+    if (method === "GET") return new Response("{}", { status: 404, headers: asJson });
+    if (sent++ === 0) return new Response(null, { status: 202, headers: { location: "/v1/submissions/a" } });
+    return Response.json({ results: [] });
+  });
+  const called = client.call("execute", {
+    body: { calls: [{ name: "look" }] },
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  });
+  if (status === 200) expect(await called).toEqual({ results: [] });
+  else await expect(called).rejects.toMatchObject({ status });
+  expect(sent).toBe(status === 200 ? 2 : 1);
+});
+
+test("a call whose results are lost each time is not sent for ever", async () => {
+  const { client, urls } = clientOf(({ method }) =>
+    method === "GET"
+      ? new Response(null, { status: 404 })
+      : new Response(null, { status: 202, headers: { location: "/v1/submissions/a" } }),
+  );
+  await expect(client.call("execute", { body: { calls: [] }, idempotencyKey: "k" })).rejects.toMatchObject({ status: 404 });
+  expect(urls).toHaveLength(10);
+});

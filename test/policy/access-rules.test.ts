@@ -65,3 +65,13 @@ test.each<[unknown, string]>([
     expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
   );
 });
+
+test("issue 19.5 the name in a token is a claim, which its user may have chosen: it fits no pattern over names and ids", () => {
+  const rules: readonly AccessRule[] = [
+    FILES,
+    { principals: ["CI"], allow: ["web::*"] },
+    { principals: ["token:*"], allow: ["default::*"] },
+  ];
+  for (const name of ["CI", "key:a1"])
+    expect(seen(rules, { id: "token:https://a#b", name, claims: { sub: "b", name } })).toEqual(["default::look"]);
+});

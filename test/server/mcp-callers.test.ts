@@ -48,6 +48,21 @@ test("issue 19.7 a request without credentials is 401, one whose caller may not 
   expect(await ask(as("eve"))).toEqual([403, 'Bearer error="insufficient_scope", scope="execute"']);
 });
 
+test("issue 19.7 rules look at the credentials of each request of a session (2025-11-25), not at those that began it", async () => {
+  const { runtime } = await openRuntime({ tools: [tool("look", () => "seen"), tool("wipe", () => "wiped")] });
+  let groups: readonly string[] = ["ops"];
+  const { url } = await listening(runtime, {
+    authenticator: { authenticate: async () => ({ ...principal("ann", ["execute"]), claims: { groups } }) },
+    toolsFor: ({ claims }) => (JSON.stringify(claims).includes("ops") ? undefined : { deny: ["wipe"] }),
+  });
+  const client = await overHttp(url, { era: "legacy" });
+  const names = async (): Promise<readonly string[]> => (await client.listTools()).tools.map(({ name }) => name);
+  expect(await names()).toContain("wipe");
+  groups = []; // as a renewed token of the same person says
+  expect(await names()).not.toContain("wipe");
+  await expect(client.callTool({ name: "wipe", arguments: {} })).rejects.toThrow("Unknown tool");
+});
+
 test.each(ERAS)(
   "issue 19.7 each caller sees and calls its own tools, also through handlers, and handlers know the caller (%s)",
   async (era) => {

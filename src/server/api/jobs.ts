@@ -11,6 +11,7 @@ import type { ApiServices, Handlers } from "./services.ts";
 export const jobHandlers: Handlers<"listJobs" | "getJob" | "waitForJob" | "cancelJob" | "getJobOutput" | "sendToJob"> = {
   async listJobs({ runtime, principal, query: { limit, cursor = "0", states, ...query } }, { store }) {
     const sessionId = principal.sessionId ?? query.sessionId;
+    if (query.sessionId !== undefined && query.sessionId !== sessionId) return { jobs: [] };
     const offset = Number(cursor);
     const filter = {
       ...(sessionId === undefined ? {} : { sessionId }),

@@ -8,8 +8,8 @@ import { HttpError } from "../http/http-error.ts";
 /** A request that is not let in; access has kept it already. */
 class Denied extends HttpError {}
 
-/** The sender of a request that has the scope. @throws HttpError 401 and 403. By rejecting */
-export async function admitted(access: ServerAccess, request: Request | HeadRequest, scope: Scope): Promise<Principal> {
+/** The sender of a request that has the scope; without one, any sender that is known. @throws HttpError 401 and 403. By rejecting */
+export async function admitted(access: ServerAccess, request: Request | HeadRequest, scope: Scope | undefined): Promise<Principal> {
   const { principal, denial } = await access.admitHead(request, { scope });
   if (denial === undefined) return principal;
   const { status, reason, hint, challenge } = denial;

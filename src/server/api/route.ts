@@ -9,8 +9,8 @@ export interface Route {
   readonly method: "GET" | "POST" | "DELETE";
   /** Parameters in braces, as OpenAPI has them: `/v1/tools/{toolName}`. */
   readonly path: `/${string}`;
-  /** The scope that a principal needs; `none`: it is open to everybody. */
-  readonly scope: Scope | "none";
+  /** The scope that a principal needs; `any`: it gives a principal what is its own, whatever its scopes; `none`: it is open to everybody. */
+  readonly scope: Scope | "any" | "none";
   readonly summary: string;
   readonly description?: string;
   readonly params?: Parameters;

@@ -28,6 +28,9 @@ export interface RouterParts {
 /** A client that repeats such a request by itself would run its calls twice. */
 const NO_RETRY = { "x-should-retry": "false" } as const;
 
+/** A key that is revoked reads nothing more so soon: an answer that was waited for longer is given to none that has ended meanwhile. */
+const REVOKED_MS = 1_000;
+
 /** The principal of requests to routes that need none. */
 const ANYBODY: Principal = Object.freeze({ id: "anybody", name: "anybody", scopes: new Set<never>() });
 
@@ -104,6 +107,8 @@ async function answerRoute(found: FoundRoute, request: SentRequest, parts: Route
     principal = await principalOf(id, request, services);
     if (principal !== ANYBODY) end = services.limits.begin(principal.id, "requests");
     response = await answer(found, { parts, principal, request: countedFor(id, request, { principal, services }) });
+    const isLong = clock.now() - startedAt >= REVOKED_MS && response instanceof WholeAnswer;
+    if (isLong && API[id].method === "GET" && principal !== ANYBODY) await admittedTo(id, request, services);
   } catch (caught: unknown) {
     const thrown = caught === request.signal.reason ? clientGone(caught) : caught; // it failed for no other reason
     response = errorAnswer(thrown, services);
@@ -149,12 +154,18 @@ interface CountedFor {
 }
 
 /** @throws HttpError 401 and 403; ToolError `rate_limited`. By rejecting */
-async function principalOf(id: OperationId, request: SentRequest, { access, limits }: ApiServices): Promise<Principal> {
+async function principalOf(id: OperationId, request: SentRequest, services: ApiServices): Promise<Principal> {
   const { scope }: Route = API[id];
   if (scope === "none") return ANYBODY;
-  const principal = await admitted(access, request, scope);
-  limits.take(principal.id);
+  const principal = await admittedTo(id, request, services);
+  services.limits.take(principal.id);
   return principal;
+}
+
+/** @throws HttpError 401 and 403. By rejecting */
+function admittedTo(id: OperationId, request: SentRequest, { access }: ApiServices): Promise<Principal> {
+  const { scope }: Route = API[id];
+  return admitted(access, request, scope === "any" || scope === "none" ? undefined : scope);
 }
 
 /** Its session is in the query or the body, which has to be read first. */

@@ -2,9 +2,11 @@
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
+import { visibleTools } from "../../policy/visibility.ts";
 import { jsonAnswer } from "./answers.ts";
 import { openApiDocument } from "./openapi.ts";
 import type { Handlers } from "./services.ts";
+import { refuseSessionKey } from "./session-pool.ts";
 
 const API_VERSION = "1";
 
@@ -15,10 +17,10 @@ export function serverHandlers(about: {
 }): Handlers<"getInfo" | "getHealth" | "getReadiness" | "getMetrics" | "getOpenApi"> {
   const storeWorks = storeProbe();
   return {
-    getInfo: ({ principal, runtime }, { store, settings }) => ({
+    getInfo: ({ principal, runtime: { registry } }, { store, settings, access }) => ({
       ...about,
       api: API_VERSION,
-      tools: runtime.registry.list().length,
+      tools: visibleTools(registry, access.visibilityOf(principal)).length,
       ...(store === undefined ? {} : { store: store.kind }),
       limits: { ...settings },
       principal: { id: principal.id, name: principal.name, scopes: [...principal.scopes] },
@@ -40,10 +42,12 @@ export function serverHandlers(about: {
       return { ready: true, queue };
     },
 
-    getMetrics: (_request, services) =>
-      new Response(services.metrics.text(services), {
+    getMetrics({ principal }, services) {
+      refuseSessionKey(principal); // it counts the work of all sessions
+      return new Response(services.metrics.text(services), {
         headers: { "content-type": "text/plain; version=0.0.4", "cache-control": "no-store" },
-      }),
+      });
+    },
 
     getOpenApi: () => jsonAnswer(openApiDocument(about)),
   };

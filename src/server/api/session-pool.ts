@@ -9,6 +9,7 @@ import { untilOver } from "./until-over.ts";
 import { LackingTools } from "../worker/lacking-tools.ts";
 import { forgetSessions } from "../forget-sessions.ts";
 import type { Principal } from "../auth/principal.ts";
+import { TASK_SESSION_PREFIX } from "../mcp/tasks/task-id.ts";
 import type { ServerSettings } from "./server-settings.ts";
 
 export interface SessionPoolOptions {
@@ -343,8 +344,8 @@ export function checkNewId(id: string | undefined): void {
     throw new ToolError("invalid_argument", `The session id ${JSON.stringify(id)} cannot be part of an address.`, {
       hint: "Choose another id: any text of whole characters but . and ..",
     });
-  if (id?.startsWith(OWN_SESSION_PREFIX) === true)
-    throw new ToolError("invalid_argument", `Ids that begin with ${OWN_SESSION_PREFIX} are the server's own.`);
+  const own = [OWN_SESSION_PREFIX, TASK_SESSION_PREFIX].find((prefix) => id?.startsWith(prefix) === true);
+  if (own !== undefined) throw new ToolError("invalid_argument", `Ids that begin with ${own} are the server's own.`);
 }
 
 /** A session that a session key may not see is not there for it. @throws ToolError `not_found` */

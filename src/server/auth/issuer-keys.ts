@@ -19,6 +19,8 @@ export interface IssuerKeysOptions {
 /** Keys are fetched again when they are this old, and at most so often for tokens that name unknown keys. */
 const MAX_AGE_MS = 600_000;
 const COOLDOWN_MS = 30_000;
+/** An issuer whose keys were never had is asked so often, however many tokens come meanwhile. */
+const FAILED_MS = 1_000;
 const TIMEOUT_MS = 5_000;
 const MAX_CHARS = 1_048_576;
 
@@ -32,6 +34,8 @@ export class IssuerKeys {
   #fetched: Fetched | undefined;
   #fetching: Promise<Fetched> | undefined;
   #lookedAt = -Infinity;
+  /** Why the keys could not be had the last time. */
+  #failed: { readonly at: number; readonly thrown: unknown } | undefined;
 
   constructor(options: IssuerKeysOptions) {
     this.#options = options;
@@ -41,7 +45,10 @@ export class IssuerKeys {
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const { clock, jose } = this.#options;
     const kept = this.#fetched;
-    if (kept === undefined) return (await this.#fetch()).find(header, token);
+    if (kept === undefined) {
+      if (this.#failed !== undefined && clock.now() - this.#failed.at < FAILED_MS) throw this.#failed.thrown;
+      return (await this.#fetch()).find(header, token);
+    }
     if (clock.now() - kept.at >= MAX_AGE_MS) return (await this.#renewed(kept)).find(header, token);
     try {
       return await kept.find(header, token);
@@ -60,9 +67,14 @@ export class IssuerKeys {
 
   /** Several tokens wait for one answer. */
   #fetch(): Promise<Fetched> {
-    this.#fetching ??= this.#ask().finally(() => {
-      this.#fetching = undefined;
-    });
+    this.#fetching ??= this.#ask()
+      .catch((thrown: unknown) => {
+        this.#failed = { at: this.#options.clock.now(), thrown };
+        throw thrown;
+      })
+      .finally(() => {
+        this.#fetching = undefined;
+      });
     return this.#fetching;
   }
 

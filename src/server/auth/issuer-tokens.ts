@@ -1,5 +1,5 @@
 /** Bearer tokens that an issuer signs for this server, as a protected resource of OAuth 2.1: verified, never passed on. */
-import type { JWTPayload } from "jose";
+import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from "jose";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
@@ -117,7 +117,9 @@ class IssuerTokens implements Authenticator {
       clockToleranceSeconds = DEFAULT_TOLERANCE_SECONDS,
     } = this.#options;
     const { jose, keys, clock } = this.#parts;
-    const { payload, protectedHeader } = await jose.jwtVerify(token, keys.find, {
+    // This issuer is not asked for its keys, nor waited for, where the token is another's.
+    if (jose.decodeJwt(token).iss !== issuer) throw new jose.errors.JWTInvalid("The token is of another issuer.");
+    const wanted: JWTVerifyOptions = {
       issuer,
       audience: typeof audience === "string" ? audience : [...audience],
       algorithms: [...algorithms],
@@ -125,6 +127,10 @@ class IssuerTokens implements Authenticator {
       clockTolerance: clockToleranceSeconds,
       currentDate: new Date(clock.wallTime()),
       ...omitUndefined({ typ: tokenType }),
+    };
+    const { payload, protectedHeader } = await jose.jwtVerify(token, keys.find, wanted).catch((thrown: unknown) => {
+      if (thrown instanceof jose.errors.JWKSMultipleMatchingKeys) return verifyWithAny(thrown, token, wanted, jose);
+      throw thrown;
     });
     if (tokenType === undefined && !TOKEN_TYPES.includes((protectedHeader.typ ?? "jwt").toLowerCase()))
       throw new jose.errors.JWTInvalid("The token is of another type.");
@@ -154,6 +160,23 @@ class IssuerTokens implements Authenticator {
     this.#saidAt = clock.now();
     log.warn(`Tokens of ${this.#options.issuer} cannot be checked: ${describeThrown(thrown)}`);
   }
+}
+
+/** A token that does not name its key, of an issuer that has published several which fit. @throws what jose says. By rejecting */
+async function verifyWithAny(
+  candidates: InstanceType<Jose["errors"]["JWKSMultipleMatchingKeys"]>,
+  token: string,
+  wanted: JWTVerifyOptions,
+  jose: Jose,
+): Promise<JWTVerifyResult> {
+  for await (const key of candidates) {
+    try {
+      return await jose.jwtVerify(token, key, wanted);
+    } catch (thrown: unknown) {
+      if (!(thrown instanceof jose.errors.JWSSignatureVerificationFailed)) throw thrown;
+    }
+  }
+  throw new jose.errors.JWSSignatureVerificationFailed();
 }
 
 /** As long as an id in an event may be. */

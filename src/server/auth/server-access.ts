@@ -140,10 +140,13 @@ export class ServerAccess implements Authenticator {
   }
 
   /** @internal As `admit`, of a request that may be no `Request` yet. */
-  async admitHead(request: Request | HeadRequest, { scope, from }: { readonly scope: Scope; readonly from?: string }): Promise<Admission> {
+  async admitHead(
+    request: Request | HeadRequest,
+    { scope, from }: { readonly scope: Scope | undefined; readonly from?: string },
+  ): Promise<Admission> {
     const principal = await this.sender(request);
-    if (principal !== undefined && hasScope(principal, scope)) return { principal };
-    const denial = principal === undefined ? this.#unknown(request) : this.#lacking(principal, scope);
+    if (principal !== undefined && (scope === undefined || hasScope(principal, scope))) return { principal };
+    const denial = principal === undefined || scope === undefined ? this.#unknown(request) : this.#lacking(principal, scope);
     this.noteRefusal({ request, status: denial.status, reason: denial.reason, principal: principal?.id, from });
     return { denial };
   }

@@ -15,8 +15,8 @@ const SESSION_NOT_FOUND = -32_001;
 interface ClientSession {
   readonly transport: SessionTransport;
   readonly close: () => Promise<void>;
-  /** It is no other caller's. */
-  readonly callerId: string;
+  /** It is no other caller's. As its latest request came: rules look at what a token says now, not at what an earlier one of its user said. */
+  readonly caller: { -readonly [Name in keyof Caller]: Caller[Name] };
   /** The ids of the requests that are being answered. */
   readonly requests: ReadonlySet<RequestId>;
   forgetIdle: () => void;
@@ -48,9 +48,10 @@ export class HttpSessions {
         ? this.#begin(request, body, caller)
         : refusal(400, "The request needs the Mcp-Session-Id that initialize gave.");
     const session = this.#sessions.get(id);
-    if (session === undefined || session.callerId !== caller.id)
+    if (session === undefined || session.caller.id !== caller.id)
       return refusal(404, "There is no such session (any more).", {}, SESSION_NOT_FOUND);
     this.#touch(id, session);
+    session.caller.principal = caller.principal;
     const repeated = repeatedId(body, session.requests);
     if (repeated !== undefined)
       return refusal(400, `The request id ${JSON.stringify(repeated)} is that of a request that is being answered.`, {}, INVALID_REQUEST);
@@ -63,7 +64,8 @@ export class HttpSessions {
     await Promise.allSettled(Array.from(this.#sessions.keys(), (id) => this.#end(id)));
   }
 
-  async #begin(request: Request, body: JsonValue | undefined, caller: Caller): Promise<Response> {
+  async #begin(request: Request, body: JsonValue | undefined, begunBy: Caller): Promise<Response> {
+    const caller = { ...begunBy };
     const { sdk, runtime, settings } = this.#gateway;
     let session: RuntimeSession | undefined;
     const seatSession = (): RuntimeSession | undefined => (settings.session === "none" ? undefined : (session ??= runtime.session()));
@@ -76,7 +78,7 @@ export class HttpSessions {
     };
     const transport: SessionTransport = sessionTransport(sdk.WebStandardStreamableHTTPServerTransport, {
       sessionIdGenerator: newSecret,
-      onsessioninitialized: (id) => this.#add(id, { transport, callerId: caller.id, close, requests, forgetIdle: () => {} }),
+      onsessioninitialized: (id) => this.#add(id, { transport, caller, close, requests, forgetIdle: () => {} }),
       onsessionclosed: (id) => this.#end(id),
     });
     await server.connect(transport);
@@ -87,7 +89,7 @@ export class HttpSessions {
 
   #add(id: string, session: ClientSession): void {
     while (this.#sessions.size >= this.#settings.maxSessions) {
-      const ending = this.#endingFor(session.callerId);
+      const ending = this.#endingFor(session.caller.id);
       if (ending === undefined) break;
       void this.#end(ending);
     }
@@ -97,9 +99,9 @@ export class HttpSessions {
   /** The session that ends for a new one of a caller: of the caller that has most, so that one caller takes no room from the others. */
   #endingFor(callerId: string): string | undefined {
     const counts = new Map<string, number>([[callerId, 1]]);
-    for (const one of this.#sessions.values()) counts.set(one.callerId, (counts.get(one.callerId) ?? 0) + 1);
+    for (const one of this.#sessions.values()) counts.set(one.caller.id, (counts.get(one.caller.id) ?? 0) + 1);
     const most = Math.max(...counts.values());
-    const candidates = [...this.#sessions].filter(([, one]) => counts.get(one.callerId) === most);
+    const candidates = [...this.#sessions].filter(([, one]) => counts.get(one.caller.id) === most);
     const [ending] = candidates.find(([, { requests }]) => requests.size === 0) ?? candidates[0] ?? [];
     return ending;
   }

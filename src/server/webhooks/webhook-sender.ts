@@ -70,6 +70,8 @@ export class WebhookSender {
     this.#options = options;
     this.#ports = ports;
     this.#receivers = new Map(options.webhooks.map((webhook) => [endpointId(webhook.url), receiverOf(webhook)]));
+    if (this.#receivers.size < options.webhooks.length)
+      throw new ToolError("invalid_argument", "Two webhooks have the same url.", { hint: "Name the types of both in one." });
     this.#client = httpClient({ allowPrivate, maxBytes: ANSWER_BYTES }, { clock: ports.clock, log: ports.log });
     this.#fetch = guardedFetch(this.#client);
   }
@@ -157,6 +159,9 @@ function receiverOf({ url, secret, types = [], ...rest }: WebhookOptions): Recei
   checkKnownKeys(rest, {}, "a webhook");
   if (!URL.canParse(url) || !["http:", "https:"].includes(new URL(url).protocol))
     throw new ToolError("invalid_argument", "The url of a webhook is an http or https address.");
+  const { username, password } = new URL(url);
+  if (username !== "" || password !== "")
+    throw new ToolError("invalid_argument", "The url of a webhook has no user name or password in it.");
   const unknown = types.find((type) => !WEBHOOK_TYPES.includes(type));
   if (unknown !== undefined)
     throw new ToolError("invalid_argument", `A webhook has no type ${JSON.stringify(unknown)}; there are ${WEBHOOK_TYPES.join(", ")}.`);

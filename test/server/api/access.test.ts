@@ -91,3 +91,34 @@ test("issue 19.5 a session key is not let in at /mcp, which is beyond its sessio
   const { key } = await keys.addSessionKey({ name: "page", scopes: ["read", "execute"], sessionId: "desk" });
   expect((await api.ask("POST", "/mcp", { token: key, body: LIST })).status).toBe(403);
 });
+
+test("issue 19.5 a key with the scope execute alone gets the results of its own calls that took long, and no other key does", async () => {
+  const { api, keys } = await keyedApi();
+  const [own, other] = [await keys.add({ name: "own", scopes: ["execute"] }), await keys.add({ name: "other", scopes: ["read"] })];
+  const body = { calls: [{ name: "notes::wait", input: {} }], waitMs: 0 };
+  const { status, headers } = await api.ask("POST", "/v1/sessions/desk/execute", { token: own.key, body });
+  const location = headers.get("location") ?? "";
+  expect(status).toBe(202);
+  expect((await api.ask("GET", location, { token: own.key })).status).toBe(202);
+  expect((await api.ask("GET", location, { token: other.key })).status).toBe(404);
+  expect((await api.ask("GET", location, { token: null })).status).toBe(401);
+});
+
+test("issue 19.5 a request that waits gets nothing once its key is revoked", async () => {
+  const { api, keys } = await keyedApi();
+  const { key, stored } = await keys.add({ name: "own", scopes: ["execute"] });
+  const body = { calls: [{ name: "notes::wait", input: {} }], waitMs: 0 };
+  const { headers } = await api.ask("POST", "/v1/sessions/desk/execute", { token: key, body });
+  const waiting = api.ask("GET", `${headers.get("location") ?? ""}&waitMs=20000`, { token: key });
+  await new Promise((resolve) => setTimeout(resolve, 200)); // it has been let in
+  await keys.revoke(stored.id);
+  setTimeout(() => api.gate.open(), 1_500);
+  expect((await waiting).status).toBe(401);
+});
+
+test("issue 19.5 a session key reads no counters of the whole server, and is told of no tool that it has not", async () => {
+  const { api, keys } = await keyedApi();
+  const { key } = await keys.addSessionKey({ name: "page", scopes: ["read"], sessionId: "desk", allow: ["notes::add"] });
+  expect((await api.ask("GET", "/metrics", { token: key })).status).toBe(403);
+  expect((await api.ask("GET", "/v1/info", { token: key })).json.tools).toBe(1);
+});

@@ -239,3 +239,12 @@ test("issue 19.5 a removal that failed half way and is repeated ends the keys of
   await begin();
   expect((await api.ask("GET", "/v1/sessions/trip", { token: json.key })).status).toBe(401);
 });
+
+test("issue 19.5 a session key that asks for the jobs of another session gets none, not its own", async () => {
+  const { api, make } = await keyedApi();
+  const { json: page } = await make(TOKEN, { scopes: ["read", "execute"] });
+  const body = { calls: [{ name: "notes::wait", input: {} }], background: true };
+  await api.ask("POST", "/v1/sessions/desk/execute", { token: page.key, body });
+  expect((await api.ask("GET", "/v1/jobs", { token: page.key })).json.jobs).toHaveLength(1);
+  expect((await api.ask("GET", "/v1/jobs?sessionId=other", { token: page.key })).json).toEqual({ jobs: [] });
+});

@@ -120,11 +120,28 @@ test("issue 19.5 an issuer that does not answer: known keys still count, unknown
   expect(await scopes()).toBeUndefined();
   expect(await scopes()).toBeUndefined();
   expect(log.lines.filter(({ message }) => message.includes("cannot be checked"))).toHaveLength(1);
+  expect(issuer.asked).toHaveLength(2); // for both tokens together: anybody can send any number of them
   issuer.failure = undefined;
+  await clock.advance(1_000);
   expect(await scopes()).toBeDefined();
   issuer.failure = 500;
   await clock.advance(700_000);
   expect(await scopes()).toBeDefined();
+});
+
+test("issue 19.5 an issuer is not asked for its keys, nor waited for, where a token is another's", async () => {
+  const [one, other] = [await world(), await world()];
+  expect(await one.tokens.authenticate(requestWith(await other.issuer.token()))).toBeUndefined();
+  expect(one.issuer.asked).toEqual([]);
+});
+
+test("issue 19.5 a token that does not name its key is checked with each published key that fits", async () => {
+  const { issuer, scopes } = await world();
+  const own = await issuer.publishUnnamed();
+  const stranger = await generateKeyPair("ES256");
+  const unnamed: object = { kid: undefined };
+  for (const key of own) expect(await scopes({ header: unnamed, key })).toBeDefined();
+  expect(await scopes({ header: unnamed, key: stranger.privateKey })).toBeUndefined();
 });
 
 test("D12 metadata of another issuer name no keys", async () => {

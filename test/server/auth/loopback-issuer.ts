@@ -70,6 +70,13 @@ export class LoopbackIssuer {
     this.#published = [{ ...(await exportJWK(publicKey)), kid, alg: "ES256", use: "sig" }];
   }
 
+  /** Publishes two keys without a kid. Returns what signs for them. */
+  async publishUnnamed(): Promise<readonly CryptoKey[]> {
+    const pairs = [await generateKeyPair("ES256"), await generateKeyPair("ES256")];
+    this.#published = await Promise.all(pairs.map(async ({ publicKey }) => ({ ...(await exportJWK(publicKey)), alg: "ES256" })));
+    return pairs.map(({ privateKey }) => privateKey);
+  }
+
   /** The key that is published, as text that anybody can have. */
   async publicPem(): Promise<string> {
     return this.#current === undefined ? "" : exportSPKI(this.#current.publicKey);

@@ -81,7 +81,7 @@ export const callRoutes = {
   getSubmission: {
     method: "GET",
     path: "/v1/submissions/{submissionId}",
-    scope: "read",
+    scope: "any",
     summary: "Get the results of calls that took longer than waitMs.",
     description:
       "200 with what the request would have answered, 202 while the calls run. Kept for ten minutes after their end, or less when the server has too many results.",
