@@ -2,7 +2,7 @@
 import { ToolError, describeThrown } from "../core/error.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { collectReply, type Model } from "../core/model.ts";
+import { collectReply, endedWell, type Model } from "../core/model.ts";
 import type { Engine } from "../core/engine.ts";
 import type { SourceContext, ToolSource } from "../core/source.ts";
 import type { Tool } from "../core/tool.ts";
@@ -72,7 +72,8 @@ function schemaModel(model: Model): SchemaModel {
   return async ({ system, user }, { signal }) => {
     const messages = [{ role: "user", content: user, at: 0 }] as const;
     const reply = await collectReply(model.stream({ system, messages, responseFormat: {} }, { signal }));
-    return reply?.text ?? "";
+    if (reply !== undefined && endedWell(reply.finish)) return reply.text;
+    throw new ToolError("model_failed", `The reply of ${model.name} is not whole: it ended with ${reply?.finish ?? "nothing"}.`);
   };
 }
 

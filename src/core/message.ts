@@ -46,7 +46,15 @@ export interface JobMessage {
 export type ModelMessage =
   | (SessionMessage & { readonly at: number })
   | (JobMessage & { readonly at: number })
-  | { readonly role: "call"; readonly at: number; readonly callId: string; readonly turnId: string; readonly call: ToolCall }
+  | {
+      readonly role: "call";
+      readonly at: number;
+      readonly callId: string;
+      readonly turnId: string;
+      readonly call: ToolCall;
+      /** Of a name with several tools, the `fingerprint` of the one that was called: a provider knows them apart by it. */
+      readonly overload?: string;
+    }
   | {
       readonly role: "result";
       readonly at: number;

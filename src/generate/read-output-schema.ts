@@ -3,6 +3,7 @@ import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import type { JsonSchema } from "../core/tool.ts";
+import { behindThinking } from "../engine/lm/read-reply.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import { fixJsonText } from "../schema/fix-json-text.ts";
 import { importSchema } from "../schema/import-schema.ts";
@@ -34,8 +35,9 @@ export function readOutputSchema(answer: string | JsonValue): JsonSchema {
   return schema;
 }
 
+/** A schema that was cut off is not closed: it would lack properties, and be kept. Thinking before the answer is not part of it. */
 function readText(text: string): JsonValue {
-  const body = codeIn(text);
+  const body = codeIn(behindThinking(text));
   const start = body.indexOf("{");
   const end = body.lastIndexOf("}");
   const found = start >= 0 && end > start ? body.slice(start, end + 1) : body;
@@ -43,7 +45,7 @@ function readText(text: string): JsonValue {
     return parseJson(found);
   } catch (error: unknown) {
     const fixed = fixJsonText(found);
-    if ("value" in fixed) return fixed.value;
+    if ("value" in fixed && !fixed.isCutShort) return fixed.value;
     throw error;
   }
 }

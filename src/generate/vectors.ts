@@ -49,7 +49,10 @@ function checkVectors(answer: unknown, count: number): readonly Float32Array[] {
     if (!Array.isArray(vector) && !(vector instanceof Float32Array)) throw noVectors("one is not an array of numbers");
     const numbers = Array.from<unknown>(vector);
     if (!numbers.every((number) => Number.isFinite(number))) throw noVectors("one holds something else than numbers");
-    return unitVector(Float32Array.from(numbers, Number));
+    if (numbers.length === 0) throw noVectors("one is empty");
+    const single = Float32Array.from(numbers, Number);
+    if (!single.every((number) => Number.isFinite(number))) throw noVectors("one holds a number that is too large");
+    return unitVector(single);
   });
 }
 

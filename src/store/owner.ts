@@ -131,7 +131,7 @@ export class Owner {
   /** An owner by its id, this one included; undefined when it is gone. */
   async describe(tables: Kysely<Tables>, id: string): Promise<LivingOwner | undefined> {
     const row = await tables.selectFrom("haft_owner").selectAll().where("id", "=", id).executeTakeFirst();
-    if (row === undefined || !this.#isAlive(row, await this.#now(tables))) return undefined;
+    if (row === undefined || (id !== this.#id && !this.#isAlive(row, await this.#now(tables)))) return undefined;
     return { id, text: `process ${row.pid} on host ${row.host}`, address: id === this.#id ? undefined : (row.address ?? undefined) };
   }
 

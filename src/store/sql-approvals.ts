@@ -110,6 +110,7 @@ export class SqlApprovals implements ApprovalStore {
         .where("status", "=", "open");
       if (end.status === "allowed" || end.status === "denied")
         open = open.where((row) => row.or([row("expires_at", "is", null), row("expires_at", ">", end.at)]));
+      else open = open.where("owner", "=", this.#owner.id ?? ""); // one that another process has asked again since is not this one's to end
       const { numUpdatedRows } = await open.executeTakeFirst();
       if (numUpdatedRows === 0n) return isEnded(tables, end);
       if (end.rule !== undefined) await insertRule(tables, end.rule);

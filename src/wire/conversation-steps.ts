@@ -140,13 +140,13 @@ class GrowingSteps {
     };
   }
 
-  #call({ callId, call }: CallMessage): WireCall {
+  #call({ callId, call, overload }: CallMessage): WireCall {
     const result = this.#results.get(callId);
     if (result === undefined) this.isSettled = false;
     return {
       id: this.#ids.take(call.id ?? callId, callId),
       providerId: call.id,
-      name: this.#names.encode(result?.name ?? call.name),
+      name: this.#names.encode(result?.name ?? call.name, overload),
       input: wellFormed((call.input ?? {}) as JsonValue), // a recorded call is JSON
       result,
     };

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import { enrich } from "../../src/generate/enrich.ts";
 import { outputSchemas, type OutputSchemasOptions, type SchemaModel, type SchemaPrompt } from "../../src/generate/output-schemas.ts";
+import { readOutputSchema } from "../../src/generate/read-output-schema.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { TEXT, objectOf, tool, toolset } from "./tools.ts";
 
@@ -140,4 +141,17 @@ test.each([
   const all: unknown = { model: answering({}), ...options };
 
   expect(() => outputSchemas(all as OutputSchemasOptions)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
+});
+
+describe("an answer of a model that is not all schema", () => {
+  const whole = { type: "object", properties: { id: { type: "string" } } };
+
+  test("is read behind what the model thinks", () => {
+    const thought = `<think>It returns {id}, maybe {"type": "string"}.</think>\n${JSON.stringify(whole)}`;
+    expect(readOutputSchema(thought)).toEqual(whole);
+  });
+
+  test.each([',"na', '},"requ', ""])("is no schema where it was cut off: %j", (rest) => {
+    expect(() => readOutputSchema(`{"type":"object","properties":{"id":{"type":"string"}${rest}`)).toThrow("Not valid JSON");
+  });
 });

@@ -139,6 +139,7 @@ const PAST_THE_RULES: Readonly<Record<string, string>> = {
   "cli/tool-words.ts": "marks denied tools for the person at the terminal",
   "cli/search-command.ts": "marks denied tools for the person at the terminal",
   "cli/info-command.ts": "shows a person why a tool is denied",
+  "generate/conversations/conversation-maker.ts": "finds which of a name's tools was called",
   "registry/definition-of.ts": "makes the digest of the tool that a person was asked about",
   "registry/registry.ts": "where they are",
   "registry/tool-search.ts": "names the options of a search",

@@ -10,6 +10,7 @@ import { modelTools } from "../../compose/prompt/model-tools.ts";
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { Random } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
+import { fingerprintOf } from "../../registry/prepare-toolset.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { NO_PROBLEMS, checkConversation, hasProblems } from "./check-conversation.ts";
 import { DEFAULT_CALLS, type SampledPlan } from "./conversation-plan.ts";
@@ -116,7 +117,9 @@ export class ConversationMaker {
       const { recorded } = this.#prepared;
       if (recorded !== undefined) return { ...origin, ...(await this.#recorded(recorded, index, { draws, signal })) };
       const { template, tools, play } = this.#cast(index, draws);
-      const { messages, end } = await this.#play(id, { play, signal, variation: draws });
+      const played = await this.#play(id, { play, signal, variation: draws });
+      const { end } = played;
+      const messages = asOffered(played.messages, this.#options.runtime.registry);
       const system = template?.system ?? this.#system;
       const found = checkConversation({ system, messages }, template === undefined ? [] : callIds(template.messages).flat());
       const checks = end.error === undefined ? found : { ...found, openEnds: 0 };
@@ -132,7 +135,8 @@ export class ConversationMaker {
     index: number,
     { draws, signal }: { readonly draws: string; readonly signal: AbortSignal },
   ): Promise<Omit<Trajectory, keyof TrajectoryOrigin>> {
-    const { messages, tools, needed } = await recorded.make(index, { draws, signal });
+    const { messages: made, tools, needed } = await recorded.make(index, { draws, signal });
+    const messages = asOffered(made, this.#options.runtime.registry);
     const offered = [...this.#offer(needed, index), ...tools];
     return { system: undefined, tools: offered, messages, checks: checkConversation({ system: undefined, messages }) };
   }
@@ -158,7 +162,7 @@ export class ConversationMaker {
     if (plan.kind === "sampled") return this.#sampled(plan, { index, draws, random });
     if (plan.kind === "recorded") return { template: undefined, tools: [], play: async () => ({}) };
     const template = templateFor(plan.templates, index);
-    const tools = this.#offer(calledIn(template), index);
+    const tools = this.#offer(calledIn(template, runtime.registry), index);
     if (plan.kind === "scripted") {
       const writer = plan.writer === false ? undefined : (plan.writer ?? plainWriter());
       const toolNamed = (name: string): Tool | undefined => runtime.registry.get(name)?.tool;
@@ -192,8 +196,22 @@ function templateFor(templates: readonly ConversationTemplate[], index: number):
   return templates[index % templates.length] ?? { messages: [] }; // there is at least one: see `checkPlan`
 }
 
-function calledIn({ messages }: ConversationTemplate): readonly string[] {
-  return messages.flatMap((message) => (message.role === "assistant" ? (message.calls ?? []).map(({ name }) => name) : []));
+/** The full names of the tools that a template calls. */
+function calledIn({ messages }: ConversationTemplate, registry: Registry): readonly string[] {
+  const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.calls ?? []) : []));
+  return calls.map((call) => (registry.match(call) ?? registry.get(call.name))?.qualifiedName ?? call.name);
+}
+
+/** Calls go by the names under which their tools are offered: the full ones, and of several tools of a name the one that was called. */
+function asOffered(messages: Trajectory["messages"], registry: Registry): Trajectory["messages"] {
+  const names = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result.name]] : [])));
+  return messages.map((message) => {
+    if (message.role !== "call") return message;
+    const call = { ...message.call, name: names.get(message.callId) || message.call.name };
+    const [first, ...others] = registry.overloads(call.name);
+    const called = others.length === 0 ? undefined : (registry.match(call) ?? first);
+    return { ...message, call, ...omitUndefined({ overload: called === undefined ? undefined : fingerprintOf(called) }) };
+  });
 }
 
 class OfferedTools {

@@ -11,6 +11,7 @@ import { enrich } from "../enrich.ts";
 import { matchByWords } from "../text-match.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { DEFAULT_CALLS, type SampledPlan, type SampleKind } from "./conversation-plan.ts";
+import { canBeCalled } from "./plan-turns.ts";
 import { ToolFlow } from "./tool-flow.ts";
 
 /** Draws the tools that a conversation calls, in their order. The same seed draws the same. */
@@ -51,7 +52,7 @@ export async function prepareDraw(plan: SampledPlan, { registry, offered }: Draw
   const kind = isLinked ? asked : "random";
   if (calls > usable.length) notes.push(`${plural(calls, "call")} were asked for, and ${thereAre(usable.length)} called more than once.`);
   const size = Math.min(calls, usable.length);
-  const draw = drawOf(kind, { usable, flow, size });
+  const draw = callable(drawOf(kind, { usable, flow, size }));
   if (kind === "chain") notes.push(...howFar(flow, draw, size));
   return { draw, flow, notes };
 }
@@ -88,6 +89,15 @@ function drawOf(kind: SampleKind, { usable, flow, size }: Drawing): DrawTools {
   if (kind === "random") return (seed) => inOrder(flow, [...firstOf(drawn(seededRandom(seed), usable), size)]);
   const alike = nearest(usable);
   return (seed) => inOrder(flow, alike(seededRandom(seed), size));
+}
+
+/** Draws again where no input can be made up for any of the tools. */
+function callable(draw: DrawTools): DrawTools {
+  return (seed) => {
+    let tools = draw(seed);
+    for (let again = 1; again <= MAX_DRAWS && !tools.some(({ tool }) => canBeCalled(tool)); again++) tools = draw(`${seed}:${again}`);
+    return tools;
+  };
 }
 
 function* firstOf<Item>(items: Iterable<Item>, count: number): Generator<Item, void, undefined> {

@@ -43,7 +43,7 @@ export interface GenerateOptions {
   readonly label?: string;
   /**
    * The share of conversations that go to a second file for tests: beside `train.jsonl` that is `train.test.jsonl`. Conversations of one
-   * template, and those that call the same tools in the same order, are never divided between the two. From 0 to 1; needs a path as `out`.
+   * template, and without templates those that call the same tools in the same order, are never divided. From 0 to 1; needs a path as `out`.
    *
    * @default 0, no second file
    */

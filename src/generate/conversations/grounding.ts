@@ -56,6 +56,7 @@ export class Grounds {
     if (!DIGIT.test(text)) return;
     for (const token of claimsIn(text)) {
       this.#tokens.add(token);
+      for (const [time] of token.matchAll(TIME)) this.#tokens.add(time);
       if (!PLAIN_NUMBER.test(token))
         for (const part of token.split(/[^\p{L}\p{N}.]+|(?<=\d)t(?=\d)/u)) if (DIGIT.test(part)) this.#tokens.add(normal(part));
     }
@@ -67,15 +68,19 @@ export class Grounds {
 
   /** Whether the text is in one of those that were added, or is one of the values. */
   holds(text: string): boolean {
-    return this.#tokens.has(normal(text)) || this.#texts.some((known) => known.includes(text));
+    return this.#tokens.has(normal(text.replace(/^-(?=\d)/u, ""))) || this.#texts.some((known) => known.includes(text));
   }
 
   /** The claims of a text that nothing says. */
   missing(text: string): readonly string[] {
-    return claimsIn(text).filter((claim) => !this.#tokens.has(claim));
+    return claimsIn(text.replaceAll(LIST_MARK, "")).filter((claim) => !this.#tokens.has(claim));
   }
 }
 
+/** Hours and minutes of a moment: people leave out its seconds. */
+const TIME = /(?<=\dt)\d{2}:\d{2}(?=:\d{2})/gu;
+/** The number of a line in a list, which claims nothing. */
+const LIST_MARK = /^[ \t]*\d{1,3}[.)][ \t]+/gmu;
 const PLAIN_NUMBER = /^\d+(?:\.\d+)?$/u;
 
 /** `1.50` and `1.5` are the same number, `12.` at the end of a sentence is 12. */

@@ -170,5 +170,5 @@ function says(text: string, value: string | number): boolean {
   if (typeof value === "string") return text.includes(value) || text.includes(spokenDay(value) ?? value);
   const grounds = new Grounds();
   grounds.addText(text);
-  return grounds.has(String(value));
+  return grounds.has(String(Math.abs(value)));
 }

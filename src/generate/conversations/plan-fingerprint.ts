@@ -22,7 +22,7 @@ export interface PlanFingerprintParts {
 }
 
 /** Changed whenever the same plan makes other lines. */
-const VERSION = 5;
+const VERSION = 6;
 const LENGTH = 16;
 const MAX_DEPTH = 1_000;
 

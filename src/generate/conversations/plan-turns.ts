@@ -2,6 +2,7 @@
 import type { ToolCall } from "../../core/call.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Random } from "../../core/ports.ts";
+import { seededRandom } from "../../core/base/seeded-random.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { toolSubject } from "./tool-subject.ts";
@@ -244,6 +245,17 @@ interface InputFacts {
   readonly isDeclaring: boolean;
   readonly subject: { readonly noun: string };
   readonly about: string;
+}
+
+/** So many draws fail before a tool counts as one that cannot be called. */
+const TRIALS = ["first", "second", "third"];
+const callable = new WeakMap<Tool, boolean>();
+
+/** Whether an input can be made up for the tool. */
+export function canBeCalled(tool: Tool): boolean {
+  let known = callable.get(tool);
+  if (known === undefined) callable.set(tool, (known = TRIALS.some((trial) => drawInput(tool, seededRandom(trial)) !== undefined)));
+  return known;
 }
 
 const inputFacts = new WeakMap<Tool, InputFacts>();

@@ -1,4 +1,5 @@
 /** Plays one sampled conversation: the user asks, the calls are made, the assistant answers, turn after turn. */
+import { ToolError } from "../../core/error.ts";
 import type { Random } from "../../core/ports.ts";
 import type { CatalogTool } from "../catalog.ts";
 import type { AnsweredCall, ConversationWriter } from "./conversation-writer.ts";
@@ -26,7 +27,11 @@ export async function playSampled(
   const { session, signal } = place;
   for (let index = 0; !planner.isDone; index++) {
     const drafts = planner.next();
-    if (drafts.length === 0) break;
+    if (drafts.length === 0) {
+      if (index > 0) break;
+      const names = tools.map(({ qualifiedName }) => qualifiedName).join(", ");
+      throw new ToolError("invalid_schema", `No input can be made up for ${names}.`);
+    }
     signal.throwIfAborted();
     const request = await writer.request({ index, calls: drafts }, { random, signal });
     await session.addMessage({ role: "user", content: request });

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { ApprovalRecord } from "../../../src/core/approval-store.ts";
 import { pure } from "../../../src/core/effects.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
@@ -31,6 +32,44 @@ test("I12 a snapshot of a session that another process has taken over is refused
     rmSync(folder, { recursive: true });
   }
 });
+
+test.each(["cancelled", "late"] as const)(
+  "I12 a call that is %s in a process that lost its session does not end the question of the other",
+  async (how) => {
+    const folder = mkdtempSync(join(tmpdir(), "haft-taken-question-"));
+    const pay = tool("pay", () => "paid", { effects: { writes: ["account"], external: true } });
+    const open = (timeoutMs: number): Runtime =>
+      createRuntime({
+        tools: [pay],
+        store: sqliteStore({ path: join(folder, "a.db"), busyTimeoutMs: 50 }),
+        approval: { approve: "inbox", always: ["*"], timeoutMs },
+      });
+    const [first, second] = [open(how === "late" ? 1_000 : 0), open(0)];
+    const asked = async (): Promise<ApprovalRecord> => {
+      for (let tries = 0; tries < 200; tries++) {
+        const [question] = await second.approvals.pending();
+        if (question !== undefined) return question;
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      return expect.fail("no question is open");
+    };
+    try {
+      const lost = (await first.resume("s", { create: true })).execute({ name: "pay" });
+      lost.catch(() => {}); // as the test says below
+      const { position, callId } = await asked();
+      const resumed = second.resume("s", { takeOver: true });
+      while ((await asked()).position === position) await new Promise((resolve) => setTimeout(resolve, 10));
+      if (how === "cancelled") first.cancel(callId);
+      await expect(lost).rejects.toMatchObject({ code: "conflict" });
+      const { id, digest } = await asked();
+      expect(await second.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);
+      expect((await resumed).history.map(({ result }) => result?.status)).toEqual(["ok"]);
+    } finally {
+      await Promise.allSettled([first.close(), second.close()]);
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
 
 describe("I12 committing a branch that another process has taken over", () => {
   test("is refused once the other has gone on with it: the session and its log stay as they were", async () => {
