@@ -33,8 +33,9 @@ const FORMS: readonly SecretForm[] = [
   {
     what: "token of an address",
     pattern:
-      /(?:[?&#]|&amp;|\\u0026)(?:(?:api|security|csrf|jwt|oauth|personal|login|reset|x-amz-security)?[-_]?token|sig|(?:x-amz-|x-goog-)?signature)=(?<secret>[^\s"'&#<>\\]{7,}[^\s"'&#<>\\(),;])/dgiu,
+      /(?:[?&#]|&amp;|\\u0026)(?:(?:api|security|csrf|jwt|oauth|personal|login|reset|user|bot|device|push|deploy|x-amz-security)?[-_]?token|sig|auth|(?:x-amz-|x-goog-)?signature)=(?<secret>[^\s"'&#<>\\]{7,}[^\s"'&#<>\\(),;])/dgiu,
   },
+  { what: "key of an address", pattern: /(?:[?&#]|&amp;|\\u0026)key=(?<secret>(?=[a-z_-]*\d)[\w-]{16,})/dgiu },
   { what: "password of an address", pattern: /:\/\/[^\s/:@]{0,100}:(?<secret>[^\s/@]{1,200})@/dgu },
   {
     what: "named secret",
@@ -142,7 +143,9 @@ function isCard(text: string): boolean {
 const SECRET_WORDS = new Set(
   "password,passwd,passphrase,passcode,secret,credential,credentials,authorization,cookie,apikey,pin,cvv,cvc,otp,ssn".split(","),
 );
-const TOKEN_OWNERS = new Set("access,auth,refresh,bearer,api,session,secret,security,csrf,jwt,oauth,personal,login,reset".split(","));
+const TOKEN_OWNERS = new Set(
+  "access,auth,refresh,bearer,api,session,secret,security,csrf,jwt,oauth,personal,login,reset,user,bot,device,push,deploy".split(","),
+);
 const KEY_OWNERS = new Set("api,access,private,secret,encryption,signing,license,ssh".split(","));
 
 /** Whether the value of a property of this name is a secret: `password`, `api_key`, `accessToken`, `api_keys`; a `page_token` and a `max_tokens` are none. */

@@ -46,6 +46,9 @@ describe("issue 16.4 redaction", () => {
     ["https://files.example.org/a?token=hunt,er22x;yz(1)2, then", "hunt,er22x;yz(1)2"],
     ['<a href="https://files.example.org/a?b=1&amp;X-Amz-Signature=hunter22x&amp;c=2">', "hunter22x"],
     ['{"url":"https://files.example.org/a?b=1\\u0026sig=hunter22x"}', "hunter22x"],
+    ["https://maps.example.org/a?key=Kd83hfKQ02nfmLqP7 and on", "Kd83hfKQ02nfmLqP7"],
+    ["https://files.example.org/a?b=1&auth=hunter22x", "hunter22x"],
+    ["https://files.example.org/a?user_token=hunter22x", "hunter22x"],
   ])("of %j only the secret itself is found", (text, secret) => {
     expect(found(text)).toEqual([secret]);
   });
