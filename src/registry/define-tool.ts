@@ -1,4 +1,5 @@
 /** Makes a tool out of what a program knows of it, checked at once and typed by its schema. */
+import { isJsonObject } from "../core/base/json.ts";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { ToolOutput } from "../core/content.ts";
 import { declaresNoWrites, type Effects } from "../core/effects.ts";
@@ -102,6 +103,7 @@ function useSchema(
 ): { readonly jsonSchema: StandardJsonSchema; readonly parse: ((value: unknown) => ParsedInput | Promise<ParsedInput>) | undefined } {
   try {
     const parsing = isStandardSchema(source) && !isOwn(source) ? fromStandardSchema(source, direction) : undefined;
+    if (parsing === undefined) checkIsOneSchema(source);
     if (direction === "input") checkTakesObjects(parsing?.jsonSchema ?? source);
     const validator = compileSchema(copySchema(parsing?.jsonSchema ?? source), { formats: direction === "input" && parsing === undefined });
     const facade =
@@ -120,6 +122,17 @@ function useSchema(
       cause: error,
     });
   }
+}
+
+/** Other libraries take the fields of an object by themselves: `{ city: z.string() }`, which as a JSON Schema would allow everything. */
+function checkIsOneSchema(source: SchemaSource): void {
+  const parts: readonly unknown[] = typeof source === "boolean" ? [] : [source, Reflect.get(source, "properties")];
+  const fields = parts.flatMap((part) => (isJsonObject(part) ? Object.entries(part) : []));
+  const field = fields.find(([, value]) => isStandardSchema(value) && !isOwn(value));
+  if (field === undefined) return;
+  throw new ToolError("invalid_schema", `${JSON.stringify(field[0])} is a schema of a library, which cannot be part of a JSON Schema.`, {
+    hint: "Make one schema of the fields: z.object({ … }) in zod.",
+  });
 }
 
 /** A schema of another defined tool is plain JSON Schema with our own `~standard` on it. */

@@ -2,6 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
+import { showValue } from "../schema/schema-problem.ts";
 
 /** @throws ToolError `invalid_schema` for a schema that no object fits, as far as its outermost keywords say: every call would be refused */
 export function checkTakesObjects(schema: unknown): void {
@@ -19,9 +20,9 @@ function whyNoObject(schema: unknown, depth: number): string | undefined {
   if (schema === false) return "false allows nothing";
   if (!isJsonObject(schema) || depth === 0) return undefined;
   const { type, enum: values, allOf } = schema;
-  if (type !== undefined && type !== "object" && !(Array.isArray(type) && type.includes("object"))) return `type is ${shown(type)}`;
-  if (Object.hasOwn(schema, "const") && !isJsonObject(schema["const"])) return `const is ${shown(schema["const"])}`;
-  if (Array.isArray(values) && !values.some(isJsonObject)) return `enum is ${shown(values)}`;
+  if (type !== undefined && type !== "object" && !(Array.isArray(type) && type.includes("object"))) return `type is ${showValue(type)}`;
+  if (Object.hasOwn(schema, "const") && !isJsonObject(schema["const"])) return `const is ${showValue(schema["const"])}`;
+  if (Array.isArray(values) && !values.some(isJsonObject)) return `enum is ${showValue(values)}`;
   for (const part of Array.isArray(allOf) ? allOf : []) {
     const reason = whyNoObject(part, depth - 1);
     if (reason !== undefined) return `in allOf, ${reason}`;
@@ -33,11 +34,6 @@ function whyNoObject(schema: unknown, depth: number): string | undefined {
     if (!reasons.includes(undefined)) return `in ${keyword}, ${reasons[0]}`;
   }
   return undefined;
-}
-
-function shown(value: unknown): string {
-  const text = JSON.stringify(value);
-  return text.length <= 80 ? text : `${text.slice(0, 80)}…`;
 }
 
 /** The schema of an input for readers that expect `type: "object"`, as those of MCP do. */

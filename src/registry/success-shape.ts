@@ -69,9 +69,15 @@ function readWords(given: SuccessShapeTool): Tool {
 
 const WORDS: readonly string[] = ["parameters", "cacheable", "cache_scope", "cache_ttl"] satisfies readonly (keyof SuccessShapeTool)[];
 
+/** Subschemas that may declare properties of the same object as well: for sure, and for some inputs. */
+const MORE_PROPERTIES = ["allOf", "$ref"];
+const MAYBE_MORE_PROPERTIES = ["anyOf", "oneOf", "if", "dependentSchemas", "dependencies", "$dynamicRef", "unevaluatedProperties"];
+
+/** Only what no part of the schema declares is unexpected. */
 function closed(schema: Tool["inputSchema"]): Tool["inputSchema"] {
   if (typeof schema === "boolean") return schema ? { type: "object" } : schema;
-  return "additionalProperties" in schema || !("properties" in schema) ? schema : { ...schema, additionalProperties: false };
+  if ("additionalProperties" in schema || !("properties" in schema) || MAYBE_MORE_PROPERTIES.some((word) => word in schema)) return schema;
+  return { ...schema, [MORE_PROPERTIES.some((word) => word in schema) ? "unevaluatedProperties" : "additionalProperties"]: false };
 }
 
 function unlessFailed(answer: unknown): unknown {

@@ -2,6 +2,8 @@
 import type { JsonPrimitive, JsonValue } from "../core/base/json.ts";
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/u;
+/** In the text of what became a whole number: it had a fraction, or was not 0 but too small. */
+const LOST = /\.\d*[1-9]\d*$|[1-9].*[eE]-\d{3,}$/u;
 const SPELLED: ReadonlyMap<string, boolean> = new Map([
   ["true", true],
   ["True", true],
@@ -14,7 +16,7 @@ const MAX_NUMBER_TEXT = 400;
  * The number, boolean or null that a text spells, if one of `types` allows it; undefined otherwise.
  *
  * Numbers follow the grammar of JSON, so `007`, `+5`, `0x1f` and `1_000` stay text; an integer type takes `"5.0"`
- * and not `"5.5"`, and no number is taken beyond ±(2^53 − 1) for an integer or beyond a double's range.
+ * and not `"5.5"`, and no number is taken beyond ±(2^53 − 1) for an integer or beyond a double's range, or whose fraction a double drops.
  */
 export function coerceText(text: string, types: readonly string[]): JsonPrimitive | undefined {
   const trimmed = text.length <= MAX_NUMBER_TEXT ? text.trim() : "";
@@ -22,6 +24,7 @@ export function coerceText(text: string, types: readonly string[]): JsonPrimitiv
   if ((number || types.includes("integer")) && NUMBER.test(trimmed)) {
     const value = Number(trimmed);
     const whole = Number.isInteger(value);
+    if (whole && LOST.test(trimmed)) return undefined;
     if (whole ? Number.isSafeInteger(value) : number && Number.isFinite(value)) return value;
   }
   if (types.includes("boolean") && SPELLED.has(trimmed)) return SPELLED.get(trimmed);

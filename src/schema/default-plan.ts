@@ -22,7 +22,7 @@ export interface PlannedDefaults {
 
 interface Draft {
   readonly path: readonly (string | number)[];
-  readonly defaults: { readonly key: string; readonly value: JsonValue }[];
+  readonly defaults: { readonly key: string; readonly schema: JsonValue; value: JsonValue }[];
   properties: { readonly key: string; readonly plan: Draft }[];
   items: Draft | undefined;
   useful: boolean;
@@ -34,7 +34,8 @@ const MAX_PLACES = 10_000;
  * Finds the defaults of optional properties, through `properties`, `items`, `allOf` and `$ref`.
  *
  * A default of a required property is never applied: leaving it out is an error. Defaults inside `anyOf`,
- * `oneOf`, `not` and `if` are not applied either, because which branch holds depends on the value.
+ * `oneOf`, `not` and `if` are not applied either, because which branch holds depends on the value. A default that lacks
+ * defaults of its own parts gets them too, where it then still fits.
  */
 export function planDefaults(shapes: SchemaShapes): PlannedDefaults {
   const drafts = new Map<SchemaShape, Draft>();
@@ -66,6 +67,7 @@ export function planDefaults(shapes: SchemaShapes): PlannedDefaults {
     draft.items = draftOf(shape.items, [...draft.path, "items"]);
   }
   prune([...drafts.values()]);
+  if (root?.useful === true) complete(root, shapes, new Set());
   return { plan: root?.useful === true ? root : undefined, warnings };
 }
 
@@ -78,11 +80,26 @@ interface FoundDefault {
 function addDefault(shapes: SchemaShapes, draft: Draft, found: FoundDefault, warnings: string[]): void {
   if (found.key === "__proto__") return;
   if (shapes.parts.fits(found.schema, found.value, stepsFor(countNodes(found.value, MAX_PLACES))))
-    draft.defaults.push({ key: found.key, value: copyJson(found.value).value });
+    draft.defaults.push({ key: found.key, schema: found.schema, value: copyJson(found.value).value });
   else
     warnings.push(
       `${jsonPath([...draft.path, found.key])}: the default ${showValue(found.value)} does not fit its own schema and is never applied`,
     );
+}
+
+/** Fills the defaults at and below one place with those of their own parts; in a circle of schemas only once around. */
+function complete(draft: Draft, shapes: SchemaShapes, completed: Set<Draft>): void {
+  if (completed.has(draft)) return;
+  completed.add(draft);
+  for (const { plan } of draft.properties) complete(plan, shapes, completed);
+  if (draft.items !== undefined) complete(draft.items, shapes, completed);
+  for (const standard of draft.defaults) {
+    const plan = draft.properties.find(({ key }) => key === standard.key)?.plan;
+    if (plan === undefined || !lacksDefault(plan, standard.value)) continue;
+    const filled = fillDefaults(plan, standard.value, [], []);
+    const size = countNodes(filled, MAX_PLACES);
+    if (size <= MAX_PLACES && shapes.parts.fits(standard.schema, filled, stepsFor(size))) standard.value = filled;
+  }
 }
 
 /** Keeps only the ways that lead to a default. A recursive schema is a circle of drafts, so this is repeated until nothing changes. */

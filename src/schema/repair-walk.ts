@@ -20,6 +20,7 @@ const MAX_NODES = 20_000;
 const MAX_STEPS = 100_000;
 const VALIDATOR_STEPS = 20;
 const PROTO_NOTE = "left out: a key __proto__ could reach a prototype";
+const UNKNOWN_KEY = "the schema has no such key";
 /** Most text that is read as JSON in one walk, in UTF-16 units. */
 const MAX_TEXT = 1024 * 1024;
 
@@ -140,7 +141,7 @@ export class RepairWalk {
       this.#stepsLeft -= shape.patterns.length;
       const name = renames?.get(key) ?? key;
       if (this.#options.dropUnknownKeys && this.#shapes.forbids(shape, name)) {
-        this.#noteAt(key, "dropped", "the schema has no such key");
+        this.#noteAt(key, "dropped", UNKNOWN_KEY);
         changed = true;
         continue;
       }
@@ -190,21 +191,32 @@ export class RepairWalk {
     return renames;
   }
 
-  /** The value as the first member of a union that it can be repaired to; members that take text come last. */
+  /**
+   * The value as the first member of a union that it can be repaired to without a key being dropped, else as the one that drops fewest;
+   * members that take text come last.
+   */
   #chooseMember(members: readonly JsonValue[], value: JsonValue): JsonValue {
     for (const member of members) {
       if (this.#fits(member, value) || this.#stepsLeft < 0) return value;
     }
+    const mark = this.repairs.length;
+    let best: { readonly value: JsonValue; readonly repairs: readonly Repair[]; readonly dropped: number } | undefined;
     for (const takesText of [false, true]) {
       for (const member of members) {
         if ((this.#shapes.shapeOf(member)?.types?.includes("string") ?? false) !== takesText) continue;
-        const mark = this.repairs.length;
         const repaired = this.#repair(member, value);
-        if (repaired !== value && this.#fits(member, repaired)) return repaired;
-        this.repairs.length = mark;
+        const fits = repaired !== value && this.#fits(member, repaired);
+        const repairs = this.repairs.splice(mark);
+        const dropped = repairs.filter(({ note }) => note === UNKNOWN_KEY).length;
+        if (!fits || (best !== undefined && best.dropped <= dropped)) continue;
+        best = { value: repaired, repairs, dropped };
+        if (dropped === 0) break;
       }
+      if (best?.dropped === 0) break;
     }
-    return value;
+    if (best === undefined) return value;
+    this.repairs.push(...best.repairs);
+    return best.value;
   }
 
   #fits(member: JsonValue, value: JsonValue): boolean {

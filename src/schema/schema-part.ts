@@ -2,6 +2,7 @@
 import { own } from "../core/base/own.ts";
 import { type JsonObject, type JsonValue, isJsonObject } from "../core/base/json.ts";
 import { compileSchema, type CompileOptions, type Validator } from "./compile-schema.ts";
+import { DEFAULT_URI } from "./reference-uri.ts";
 import { escapePointer } from "./schema-problem.ts";
 
 /** Most subschemas that are compiled a second time, as parts, for one schema: some 200 ms in the worst case, once. */
@@ -46,7 +47,7 @@ export class SchemaParts {
       const pointer = pointers.get(part);
       if (pointer === undefined) return undefined;
       const id = own(this.#root, "$id");
-      const base = typeof id === "string" ? id : "urn:haft:document";
+      const base = typeof id === "string" ? id : `${DEFAULT_URI}document`;
       const definitions = dialect === undefined || String(dialect).includes("2020") ? "$defs" : "definitions";
       const document = { ...this.#root, $id: base };
       return compileSchema({ ...head, allOf: [{ $ref: `${base}#${pointer}` }], [definitions]: { document } }, options);

@@ -5,6 +5,7 @@ import { compileSchema, type Validator } from "./compile-schema.ts";
 import { foldKey } from "./coerce.ts";
 import { compilePattern } from "./pattern.ts";
 import { own } from "../core/base/own.ts";
+import { References } from "./references.ts";
 import { SchemaParts } from "./schema-part.ts";
 
 export interface SchemaShape {
@@ -35,12 +36,13 @@ const EMPTY: JsonObject = Object.freeze({});
 /**
  * Reads the shapes of one schema and of its parts, each once.
  *
- * Follows `$ref` within the document (`#` and JSON pointers). Values behind keywords that it does not follow (`$dynamicRef`, `if`) are only
+ * Follows `$ref` within the document (JSON pointers, anchors and `$id`s). Values behind keywords that it does not follow (`$dynamicRef`, `if`) are only
  * left unrepaired: the validator has the last word on every repaired value.
  */
 export class SchemaShapes {
   readonly root: JsonValue;
   readonly parts: SchemaParts;
+  readonly #references: References | undefined;
   readonly #shapes = new Map<JsonObject, SchemaShape>();
   readonly #foldedKeys = new Map<SchemaShape, ReadonlyMap<string, string | undefined>>();
   readonly #patternNames = new Map<SchemaShape, Validator>();
@@ -48,6 +50,7 @@ export class SchemaShapes {
   constructor(root: JsonSchema) {
     this.root = root as JsonValue; // what can be compiled is plain JSON
     this.parts = new SchemaParts(this.root);
+    this.#references = isJsonObject(this.root) ? new References(this.root) : undefined;
   }
 
   shapeOf(schema: JsonValue | undefined): SchemaShape | undefined {
@@ -105,24 +108,12 @@ export class SchemaShapes {
     for (let next = 0; next < facets.length && facets.length < MAX_FACETS; next++) {
       const facet = facets[next] ?? EMPTY;
       const reference = own(facet, "$ref");
-      const target = typeof reference === "string" ? this.#follow(reference) : undefined;
+      const target = typeof reference === "string" ? this.#references?.follow(reference) : undefined;
       for (const part of [target, ...arrayAt(facet, "allOf")]) {
         if (isJsonObject(part) && !facets.includes(part)) facets.push(part);
       }
     }
     return facets;
-  }
-
-  #follow(reference: string): JsonValue | undefined {
-    if (reference === "#") return this.root;
-    if (!reference.startsWith("#/")) return undefined;
-    let at: JsonValue | undefined = this.root;
-    for (const step of reference.slice(2).split("/")) {
-      const key = unescapeStep(step);
-      if (key === undefined) return undefined;
-      at = isJsonArray(at) ? at[Number(key)] : isJsonObject(at) ? own(at, key) : undefined;
-    }
-    return at;
   }
 }
 
@@ -204,12 +195,4 @@ function objectAt(facet: JsonObject, keyword: string): JsonObject {
 function arrayAt(facet: JsonObject, keyword: string): readonly JsonValue[] {
   const value = own(facet, keyword);
   return isJsonArray(value) ? value : [];
-}
-
-function unescapeStep(step: string): string | undefined {
-  try {
-    return decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
-  } catch {
-    return undefined;
-  }
 }

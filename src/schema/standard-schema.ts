@@ -78,7 +78,10 @@ function convert(standard: StandardSchemaV1.Props, direction: "input" | "output"
       "invalid_schema",
       `${JSON.stringify(standard.vendor)} cannot write the ${direction} of this schema as JSON Schema: ${cause.message}`,
       {
-        hint: "Use types that JSON has, and transform them: a date is a string on the way in.",
+        hint:
+          direction === "input"
+            ? "Use types that JSON has, and transform them: a date is a string on the way in."
+            : "Say what comes out as a type that JSON has: after a transform, pipe it into one, such as .transform(String).pipe(z.string()) in zod.",
         cause: error,
       },
     );

@@ -23,6 +23,28 @@ function refusal(fields: Record<string, unknown>): Pick<ToolError, "code" | "mes
 }
 
 describe("a mistake is found when the tool is defined", () => {
+  test.each([[{ a: z.string() }], [{ a: type("string") }], [{ type: "object", properties: { a: z.string() } }]])(
+    "fields that are schemas of a library are no schema: %#",
+    (inputSchema) => {
+      expect(refusal({ inputSchema })).toMatchObject({
+        code: "invalid_schema",
+        message: expect.stringContaining('"a" is a schema of a library') as unknown,
+      });
+      expect(refusal({ outputSchema: inputSchema })).toMatchObject({ code: "invalid_schema" });
+    },
+  );
+
+  test("the schema of another tool may be a part", () => {
+    const part = defineTool({ name: "p", description: "", inputSchema: z.object({ n: z.number() }), execute: () => 1 }).inputSchema;
+    expect(() =>
+      defineTool({ name: "q", description: "", inputSchema: { type: "object", properties: { part } }, execute: () => 1 }),
+    ).not.toThrow();
+  });
+
+  test.each([Object, 5n, Symbol("x")])("a type that is no word is named: %#", (word) => {
+    expect(refusal({ inputSchema: { type: word } }).message).toContain("type is ");
+  });
+
   test.each<[string, unknown, string]>([
     ["timeoutMs", Infinity, "Infinity"],
     ["timeoutMs", -1, "-1"],

@@ -32,6 +32,18 @@ test("F2.15 F3.6 F1.9 an input that does not fit never reaches the handler, and 
   expect(result.error?.details?.some((detail) => detail.startsWith("$.a: expected type integer"))).toBe(true);
 });
 
+test.each([
+  { allOf: [{ properties: { b: { type: "string" } } }] },
+  { $ref: "#/$defs/more", $defs: { more: { properties: { b: { type: "string" } } } } },
+  { anyOf: [{ properties: { b: { type: "string" } }, required: ["b"] }, { required: ["a"] }] },
+])("the success shape keeps what any part of its schema declares: %j", async (more) => {
+  const parameters = { type: "object", properties: { a: { type: "string" } }, ...more };
+  const shaped = withSuccessShape({ name: "t", description: "", parameters, execute: (input) => ({ success: true, input }) });
+  const { runtime } = testRuntime({ tools: [shaped] });
+  const result = await runtime.execute({ name: "t", input: { a: "1", b: "2" } });
+  expect(result.output).toEqual({ success: true, input: { a: "1", b: "2" } });
+});
+
 test("F1.9 malformed JSON text as input is an invalid_input result", async () => {
   const { runtime } = testRuntime({ tools: [echo] });
   const result = await runtime.execute({ name: "echo", input: '{"a": ' });

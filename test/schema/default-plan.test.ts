@@ -81,6 +81,36 @@ describe("defaults", () => {
     ).toBe(true);
   });
 
+  test("F4.14 a default gets the defaults of its own parts, and is then complete", () => {
+    const limits = object({ limit: { type: "integer", default: 10 }, pages: object({ size: { default: 5 } }) }, [], { default: {} });
+    const schema = object({ o: limits, p: { $ref: "#/$defs/p" } }, [], {
+      $defs: { p: object({ q: object({ r: { default: 1 } }, [], { default: {} }) }, [], { default: {} }) },
+    });
+    const first = fit(schema, {});
+    expect(first).toEqual({
+      ok: true,
+      value: { o: { limit: 10 }, p: { q: { r: 1 } } },
+      repairs: [
+        { path: "$.o", kind: "defaulted", note: 'missing → {"limit":10}' },
+        { path: "$.p", kind: "defaulted", note: expect.stringContaining("missing → ") as unknown },
+      ],
+    });
+    expect(first.ok && fit(schema, first.value)).toEqual({ ok: true, value: first.ok && first.value, repairs: [] });
+  });
+
+  test("defaults that lead back to themselves, or multiply, end", () => {
+    const circle = object({ v: { default: 0 }, kid: { $ref: "#" } }, [], { default: {} });
+    expect(fit(circle, {})).toMatchObject({ ok: true, value: { v: 0, kid: { v: 0 } } });
+    const $defs = Object.fromEntries(
+      Array.from({ length: 40 }, (_, index) => {
+        const next = { $ref: `#/$defs/d${index + 1}` };
+        return [`d${index}`, object({ a: next, b: next, v: { default: index } }, [], { default: {} })];
+      }),
+    );
+    const outcome = fit(object({ top: { $ref: "#/$defs/d0" } }, [], { $defs: { ...$defs, d40: { default: 1 } } }), {});
+    expect(outcome.ok).toBe(true);
+  });
+
   test("defaults that would make a valid input invalid are left out", () => {
     const schema = object({ a: { type: "integer" }, b: { default: 1 } }, [], { maxProperties: 1 });
     expect(fit(schema, { a: 1 })).toEqual({ ok: true, value: { a: 1 }, repairs: [] });

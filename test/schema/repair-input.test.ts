@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { type JsonObject, type JsonValue, copyJson } from "../../src/core/base/json.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
-import { fitInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair-input.ts";
+import { defaultWarnings, fitInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair-input.ts";
 import { repeated } from "../ci.ts";
 
 const READ: RepairOptions = { dropUnknownKeys: true };
@@ -308,6 +308,11 @@ describe("what loses nothing is repaired", () => {
     expect(fitValue(schema, value)).toEqual(repaired);
   });
 
+  test.each(["4503599627370497.3", "9007199254740990.5", "1e-400"])("text %j stays text: as a number it would be another", (text) => {
+    expect(fitValue({ type: "number" }, text)).toBeUndefined();
+    expect(fitValue({ type: ["number", "string"] }, text)).toBe(text);
+  });
+
   test("F1.39 text for an integer parameter arrives as a number, and the repair says so", () => {
     expect(fit(object({ n: { type: "integer" }, s: { type: "string" } }), { n: "5", s: "6" })).toEqual({
       ok: true,
@@ -333,6 +338,47 @@ describe("what loses nothing is repaired", () => {
       value: { v: { n: 1 } },
       repairs: [{ path: "$.v.n", kind: "coerced", note: '"1" → 1' }],
     });
+  });
+
+  test("a key that another member of a union takes is not dropped for the sake of the first", () => {
+    const closed = (properties: JsonObject, required: readonly string[] = []): JsonObject =>
+      object(properties, required, { additionalProperties: false });
+    const byName = closed({ name: { type: "string" } });
+    const byId = closed({ name: { type: "string" }, id: { type: "integer" } }, ["id"]);
+    const schema = object({ filter: { anyOf: [byName, byId] } });
+    expect(fit(schema, { filter: { name: "x", id: "5" } }, READ)).toEqual({
+      ok: true,
+      value: { filter: { name: "x", id: 5 } },
+      repairs: [{ path: "$.filter.id", kind: "coerced", note: '"5" → 5' }],
+    });
+    expect(fit(schema, { filter: { name: "x", id: "5", z: 1 } }, READ)).toMatchObject({
+      ok: true,
+      value: { filter: { name: "x", id: 5 } },
+    });
+    expect(fit(schema, { filter: { name: "x", z: 1 } }, READ)).toMatchObject({ ok: true, value: { filter: { name: "x" } } });
+  });
+
+  test.each([
+    ["T0", "T0"],
+    ["https://a.example/order", "https://a.example/order"],
+    ["order.json", "order.json"],
+    ["urn:a:order", "urn:a:order"],
+    ["T0", "#node"],
+  ])("in a schema %j the reference %j is followed", ($id, $ref) => {
+    const node = object({ n: { type: "integer" }, flag: { default: true, type: "boolean" }, kid: { anyOf: [{ $ref }, { type: "null" }] } });
+    const whole = { $id, $anchor: "node", ...node };
+    for (const [schema, wrap] of [
+      [whole, (value: JsonValue): JsonValue => value],
+      [object({ root: whole }), (value: JsonValue): JsonValue => ({ root: value })],
+    ] as const) {
+      expect(fit(schema, wrap({ kid: { n: "2", flag: null } }))).toMatchObject({ ok: true, value: wrap({ flag: true, kid: { n: 2 } }) });
+      expect(defaultWarnings(compileSchema(schema))).toEqual([]);
+    }
+  });
+
+  test("a reference is read from the address of the document", () => {
+    const schema = { $id: "https://a.example/v", ...object({ n: { $ref: "n" } }), $defs: { n: { $id: "/n", type: "integer" } } };
+    expect(fit(schema, { n: "5" })).toMatchObject({ ok: true, value: { n: 5 } });
   });
 
   test("references are followed, recursive ones too", () => {

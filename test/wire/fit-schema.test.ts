@@ -253,6 +253,35 @@ describe("what is written otherwise and loses nothing", () => {
     });
   });
 
+  test("oneOf next to anyOf stays where it may", () => {
+    const schema = { anyOf: [{ minimum: 1 }, { type: "string" }], oneOf: [{ type: "integer" }, { type: "string" }] };
+    expect(fitProperty(schema, "bedrock-nova")).toEqual({ a: schema, losses: [] });
+  });
+
+  test.each([
+    ["prefixItems, closed", { prefixItems: [{ type: "boolean" }, { type: "number" }], items: false }],
+    ["prefixItems, and a rest", { prefixItems: [{ type: "boolean" }], items: { type: "number" } }],
+    ["the rest first", { items: { type: "number" }, prefixItems: [{ type: "boolean" }] }],
+    ["items of draft-07, and a rest", { items: [{ type: "boolean" }], additionalItems: { type: "number" } }],
+  ])("items by their place may all be anywhere where order cannot be said: %s", (_, tuple) => {
+    for (const subset of ["openai-strict", "anthropic-strict", "gemini-openapi"] as const) {
+      expect(fitProperty({ type: "array", ...tuple }, subset)).toMatchObject({
+        a: { items: { anyOf: [{ type: "boolean" }, { type: "number" }] } },
+      });
+    }
+  });
+
+  test("a property that no value fits is not spoken of, however that is written", () => {
+    for (const never of [false, { not: {} }, { not: true, description: "None." }]) {
+      const schema: JsonSchema = { type: "object", properties: { a: { type: "string" }, b: never } };
+      for (const subset of ["openai-strict", "gemini-openapi", "gemini-json-schema"] as const) {
+        const fitted = fitSchema(schema, subset);
+        expect(Object.keys(fitted.schema["properties"] as JsonObject)).toEqual(["a"]);
+        expect(fitted.losses).toEqual([]);
+      }
+    }
+  });
+
   test("what decides nothing goes into the description, and what is said to nobody goes away", () => {
     const schema = { type: "string", default: "x", format: "uri", description: "Where.", $comment: "mine", "x-order": 3 };
     expect(fitProperty(schema, "ollama")).toEqual({

@@ -46,7 +46,7 @@ const TRIVIAL: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
 export function isTrivial(keyword: string, value: JsonValue): boolean {
   if (keyword === "additionalProperties") return typeof value === "boolean";
   if (keyword === "required") return Array.isArray(value) && value.length === 0;
-  if (isJsonObject(value) && Object.keys(value).length === 0) return true;
+  if (isJsonObject(value) && Object.keys(value).length === 0) return keyword !== "not" && keyword !== "contains";
   return TRIVIAL.has(keyword) && TRIVIAL.get(keyword) === value;
 }
 

@@ -12,9 +12,11 @@ import {
 } from "./keywords.ts";
 import { Flattener, type FitterOptions } from "./flatten.ts";
 import { withNull } from "./nullable.ts";
-import { isCircular } from "./references.ts";
+import { isCircular } from "../../schema/references.ts";
 import { Losses, ROOT, type Place, type SchemaLoss, type PathStep } from "./place.ts";
 import {
+  allowsNothing,
+  distinct,
   excludeEachOther,
   isAllOf,
   isOnlyNull,
@@ -108,7 +110,7 @@ export class SchemaFitter {
     const { $ref: reference } = node;
     if (typeof reference === "string" && this.#options.references !== "inline") return this.#fitReference(node, reference, place);
     const union = this.#unionOf(node, place);
-    const plain = union === undefined ? node : { ...without(node, "oneOf"), anyOf: union };
+    const plain = union === undefined || this.#rules.keeps.has("oneOf") ? node : { ...without(node, "oneOf"), anyOf: union };
     if (this.#rules.unionsAlone === true && union !== undefined) return this.#fitUnion(plain, union, place);
     return this.#fitTypes(plain, place);
   }
@@ -238,6 +240,7 @@ export class SchemaFitter {
     const { out, description } = work;
     const { keeps, keepsUnknown } = this.#rules;
     if (keyword === "description" || (SILENT_KEYWORDS.has(keyword) && keyword !== "$schema" && keyword !== "$comment")) return;
+    if (keyword === "items" && isJsonArray(node["prefixItems"]) && !keeps.has("prefixItems")) return this.#tuple(node, work);
     if (keeps.has(keyword) && this.#takes(keyword, value)) return this.#keep(keyword, value, work, node);
     if (keyword === "prefixItems" || (keyword === "items" && isJsonArray(value))) return this.#tuple(node, work);
     if (keyword === "additionalItems") return this.#tell(keyword, value, work);
@@ -280,7 +283,7 @@ export class SchemaFitter {
         this.#losses.loseAt(at.steps, "The provider refuses this name: the parameter is left out.");
         continue;
       }
-      if (schema === false) continue; // it must not be there, and is not spoken of
+      if (allowsNothing(schema)) continue; // it must not be there, and is not spoken of
       const one = this.#fit(schema, at);
       fitted.push([name, allRequired === true && !required.includes(name) ? withNull(one) : one]);
     }
@@ -289,7 +292,7 @@ export class SchemaFitter {
 
   #required(names: readonly string[], node: JsonObject, place: Place): readonly string[] {
     const properties = objectOf(node["properties"]);
-    const unnamed = names.filter((name) => !Object.hasOwn(properties, name) || properties[name] === false);
+    const unnamed = names.filter((name) => !Object.hasOwn(properties, name) || allowsNothing(properties[name]));
     if (this.#rules.requiredAreNamed !== true || unnamed.length === 0) return [...new Set(names)];
     this.#losses.lose(place, "required", `These are required and not described: ${unnamed.slice(0, 10).join(", ")}.`);
     return [...new Set(names)].filter((name) => !unnamed.includes(name));
@@ -312,13 +315,14 @@ export class SchemaFitter {
   /** Items by their place in the array, where all must be of one schema. */
   #tuple(node: JsonObject, { out, description, place }: Work): void {
     if (out["items"] !== undefined) return;
-    const { items, prefixItems } = node;
+    const { items, prefixItems, additionalItems } = node;
     const first = schemasOf(isJsonArray(items) ? items : prefixItems);
     description.add("items in order", first);
     this.#losses.lose(place, isJsonArray(items) ? "items" : "prefixItems", "The order of the items is in the description only.");
-    const rest = isJsonObject(items) ? [items] : [];
+    const others = isJsonArray(items) ? additionalItems : items;
+    const rest = isJsonObject(others) ? [others] : [];
     if (this.#rules.keeps.has("items"))
-      out["items"] = this.#fit({ anyOf: [...first, ...rest] }, { ...place, steps: [...place.steps, "items"] });
+      out["items"] = this.#fit({ anyOf: distinct([...first, ...rest]) }, { ...place, steps: [...place.steps, "items"] });
   }
 
   /** A constraint that is not allowed: written in another way, or in the description. */

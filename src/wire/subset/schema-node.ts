@@ -121,6 +121,17 @@ function differ(values: readonly JsonValue[] | undefined, others: readonly JsonV
   return others.every((value) => !texts.has(canonicalJson(value)));
 }
 
+export function distinct(schemas: readonly JsonValue[]): readonly JsonValue[] {
+  return [...new Map(schemas.map((schema) => [canonicalJson(schema), schema])).values()];
+}
+
+/** `false`, and the `{ not: {} }` that libraries write for it. */
+export function allowsNothing(schema: JsonValue | undefined): boolean {
+  if (!isJsonObject(schema)) return schema === false;
+  const { not } = schema;
+  return not === true || (isJsonObject(not) && Object.keys(not).length === 0);
+}
+
 export function isOnlyNull(member: JsonValue): boolean {
   return isJsonObject(member) && typesOf(member)?.join() === "null";
 }

@@ -1,6 +1,7 @@
 /** Where the references of a schema lead. */
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { addTo } from "../../core/base/add-to.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import { addTo } from "../core/base/add-to.ts";
+import { DEFAULT_URI, absoluteUri } from "./reference-uri.ts";
 
 const MAX_LENGTH = 1_024;
 
@@ -26,8 +27,9 @@ export class References {
     const address = at < 0 ? reference : reference.slice(0, at);
     const fragment = at < 0 ? "" : decoded(reference.slice(at + 1));
     const { $id: rootAddress } = this.#root;
-    this.#named ??= namesIn(this.#root);
-    const document = address === "" || address === rootAddress ? this.#root : this.#named.get(address);
+    const base = (typeof rootAddress === "string" ? absoluteUri(rootAddress, DEFAULT_URI) : undefined) ?? DEFAULT_URI;
+    this.#named ??= namesIn(this.#root, base);
+    const document = address === "" ? this.#root : (this.#named.get(address) ?? this.#named.get(absoluteUri(address, base) ?? ""));
     if (document === undefined || fragment === undefined) return undefined;
     if (fragment === "") return document;
     return fragment.startsWith("/") ? atPointer(document, fragment) : this.#named.get(`#${fragment}`);
@@ -53,21 +55,22 @@ function atPointer(document: JsonObject, pointer: string): JsonValue | undefined
   return at;
 }
 
-/** By `$id`, and by `#` and `$anchor`, the schemas of a document. */
-function namesIn(root: JsonObject): ReadonlyMap<string, JsonObject> {
+/** By `$id` as it is written and as it is read at the root, and by `#` and `$anchor`, the schemas of a document. */
+function namesIn(root: JsonObject, base: string): ReadonlyMap<string, JsonObject> {
   const named = new Map<string, JsonObject>();
   const open: JsonValue[] = [root];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (isJsonArray(next)) open.push(...next);
+    if (isJsonArray(next)) for (const item of next) open.push(item);
     if (!isJsonObject(next)) continue;
     const { $id: id, $anchor: anchor, $dynamicAnchor: dynamic } = next;
     for (const name of [
       id,
+      typeof id === "string" ? absoluteUri(id, base)?.replace(/#$/u, "") : undefined,
       anchor === undefined ? undefined : `#${textOf(anchor)}`,
       dynamic === undefined ? undefined : `#${textOf(dynamic)}`,
     ])
       if (typeof name === "string" && name !== "#" && !named.has(name)) named.set(name, next);
-    open.push(...Object.values(next));
+    for (const value of Object.values(next)) open.push(value);
   }
   return named;
 }
