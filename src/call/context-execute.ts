@@ -8,6 +8,7 @@ import type { ResultStatus, ToolResult } from "../core/result.ts";
 import type { AdmittedCall, CallRun } from "./call-run.ts";
 import { runInCall } from "./call-tree.ts";
 import { runDeeper } from "./composite.ts";
+import { takeForHandler } from "./whole-for-handler.ts";
 import type { ExecuteWithinOptions } from "./execute-within.ts";
 
 type Results = ToolResult | readonly ToolResult[];
@@ -51,7 +52,8 @@ export function contextExecute(run: AdmittedCall, attempt: Attempt): CallTools {
 /** Code is not cut short what is too long for a model, as far as it is kept. */
 function whole({ parts, turn }: CallRun, result: ToolResult): ToolResult {
   const { truncation, ...rest } = result;
-  const kept = truncation?.handle === undefined ? undefined : parts.largeResults.whole(turn.session.id, truncation.handle);
+  const { handle } = truncation ?? {};
+  const kept = handle === undefined ? takeForHandler(result) : parts.largeResults.whole(turn.session.id, handle);
   if (kept === undefined) return result;
   const { output, content } = kept;
   return { ...rest, ...(output === undefined ? {} : { output }), ...(content === undefined ? {} : { content }) };

@@ -22,6 +22,7 @@ import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
 import type { CallJob } from "./job.ts";
 import { settle } from "./call-tree.ts";
+import { keepForHandler } from "./whole-for-handler.ts";
 import { keepPartFiles } from "./keep-artifacts.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
 import { takeMetadata } from "./take-output.ts";
@@ -292,7 +293,7 @@ function isSmall({ output, outputBound }: CallRun, maxResultBytes: number, resul
 /** The fields of a result that is being made. */
 type Shown = { -readonly [Key in "output" | "content" | "truncation"]?: ToolResult[Key] };
 
-/** Cuts what the result shows to the model. The whole is kept only in a session: without one, it could not be read later. */
+/** Cuts what the result shows to the model. The whole is kept only in a session: without one, it could not be read later, but by the handler that made the call. */
 function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
   if (maxResultBytes === 0) return;
   let handle: string | undefined;
@@ -303,6 +304,8 @@ function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
     return `Read the rest with ${READ_RESULT_NAME} {"handle": "${handle}"}`;
   });
   if (!shown.cut) return;
+  if (!run.turn.session.keepsResults && run.madeBy !== undefined)
+    keepForHandler(result, { output: result.output, content: result.content });
   // The value is copied as far as the cut reaches.
   if (shown.output !== undefined) result.output = deepFreeze(shown.output);
   if (shown.content !== undefined) result.content = Object.freeze(shown.content.map((part) => Object.freeze({ ...part })));

@@ -15,6 +15,8 @@ export interface RecordedCall {
   /** The input that ran, after repair; undefined when the call never got that far. */
   readonly input: JsonObject | undefined;
   readonly result: ToolResult;
+  /** A handler made it, as part of its own call. */
+  readonly isNested: boolean;
 }
 
 /**
@@ -27,15 +29,26 @@ export function recordedCalls(events: Iterable<SessionEvent>): readonly Recorded
     throw new ToolError("invalid_argument", "A replay needs the events of a recording, as an array.", {
       hint: "Read a file with readRecording(), and collect what is asynchronous: await Array.fromAsync(events).",
     });
-  const started = new Map<string, ToolCall>();
+  const started = new Map<string, SessionEvent & { readonly type: "call-start" }>();
   const ended = new Map<string, RecordedCall>();
   for (const event of events) {
-    if (event.type === "call-start" && !started.has(event.callId)) started.set(event.callId, event.call);
+    if (event.type === "call-start" && !started.has(event.callId)) started.set(event.callId, event);
     if (event.type !== "call-end" || ended.has(event.callId)) continue;
-    const call = started.get(event.callId);
-    if (call !== undefined) ended.set(event.callId, { call, input: event.input, result: event.result });
+    const start = started.get(event.callId);
+    if (start === undefined) continue;
+    ended.set(event.callId, {
+      call: start.call,
+      input: event.input,
+      result: event.result,
+      isNested: start.parentCallId !== undefined,
+    });
   }
   return [...started.keys()].flatMap((callId) => ended.get(callId) ?? []);
+}
+
+/** For a replay that answers chains and programs as a whole: calls that these made are not made again, and come after those that are. */
+export function outerFirst(calls: readonly RecordedCall[]): readonly RecordedCall[] {
+  return [...calls.filter(({ isNested }) => !isNested), ...calls.filter(({ isNested }) => isNested)];
 }
 
 /** All calls of one tool with one input. */

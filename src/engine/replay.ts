@@ -16,7 +16,7 @@ import type { ToolResult } from "../core/result.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { differences, leavesOf } from "./compare-input.ts";
-import { ToolAnswers, recordedCalls, type AnswerGroup, type RecordedCall } from "./recorded-calls.ts";
+import { ToolAnswers, outerFirst, recordedCalls, type AnswerGroup, type RecordedCall } from "./recorded-calls.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Mutable } from "../core/base/mutable.ts";
 
@@ -179,7 +179,7 @@ export interface ReplayToolsetOptions extends ReplayOptions {
  */
 export function toolsetsOfRecording(events: Iterable<SessionEvent>, options: ReplayToolsetOptions = {}): readonly Toolset[] {
   checkKnownKeys(options, { ...OPTIONS, toolsets: true }, "toolsetsOfRecording()");
-  const calls = recordedCalls(events);
+  const calls = outerFirst(recordedCalls(events));
   const engine = new ReplayEngine(calls, options);
   const seen = countTools(calls);
   const given = (options.toolsets ?? []).map((toolset) => {

@@ -8,7 +8,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { parseRecording } from "../core/recording/recording.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { recordedCalls } from "../engine/recorded-calls.ts";
+import { outerFirst, recordedCalls } from "../engine/recorded-calls.ts";
 import { toolsetsOfRecording, type ReplayToolsetOptions } from "../engine/replay.ts";
 
 /** The fixture that a recording gives a test: toolsets that answer from it, its calls and their results. */
@@ -40,7 +40,7 @@ export interface RecordedAnswer {
  */
 export function recordedToolsets(recording: string | readonly SessionEvent[], options: ReplayToolsetOptions = {}): RecordedFixture {
   const events = typeof recording === "string" ? parseRecording(recording).events : recording;
-  const recorded = recordedCalls(events).filter(({ result }) => splitName(result.name).namespace !== OWN_NAMESPACE);
+  const recorded = outerFirst(recordedCalls(events)).filter(({ result }) => splitName(result.name).namespace !== OWN_NAMESPACE);
   return {
     toolsets: toolsetsOfRecording(events, options),
     calls: recorded.map(({ call }) => call),

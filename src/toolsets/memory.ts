@@ -95,13 +95,16 @@ async function memoriesFor({ store, allows }: MemoryOptions, only: string | unde
   };
   if (only === undefined || only === own.id) await search(own.id, own.events());
   if (store === undefined) return memories;
-  const others = (await store.list({ limit: MAX_SESSIONS })).map(({ sessionId }) => sessionId);
+  if (only === own.id) return memories;
+  const latest = (await store.list({ limit: MAX_SESSIONS })).map(({ sessionId }) => sessionId);
+  const isOlder = only !== undefined && !latest.includes(only) && (await isStored(store, only));
+  const others = isOlder ? [...latest, only] : latest;
   const isAllowed = (id: string): boolean => {
     const answer: unknown = allows === undefined || allows(id, context);
     return answer === true; // a promise, from JavaScript, is no answer
   };
   const allowed = others.filter((id) => id !== own.id && isAllowed(id));
-  if (only !== undefined && only !== own.id && !allowed.includes(only)) throw unknownSession(only, allowed);
+  if (only !== undefined && !allowed.includes(only)) throw unknownSession(only, allowed);
   for (const id of allowed) {
     if (only !== undefined && only !== id) continue;
     if (left < MAX_TEXT_LENGTH) break;
@@ -109,6 +112,17 @@ async function memoriesFor({ store, allows }: MemoryOptions, only: string | unde
     await search(id, upToDamage(storedEvents(store, id)));
   }
   return memories;
+}
+
+async function isStored(store: Store, id: string): Promise<boolean> {
+  try {
+    await store.read(id, { limit: 1 });
+    return true;
+  } catch (thrown: unknown) {
+    const { code } = ToolError.fromUnknown(thrown);
+    if (code !== "corrupt_record" && code !== "not_found") throw thrown;
+    return code === "corrupt_record";
+  }
 }
 
 /** A damaged log is searched up to its damage; a session that was removed meanwhile has nothing. */

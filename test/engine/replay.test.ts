@@ -326,4 +326,14 @@ describe("toolsets of a recording", () => {
     expect(web?.engine === undefined ? undefined : ask(web.engine, "web::search", { query: "b" })).toEqual(new ToolOutput({ output: 2 }));
     expect(ran).toEqual([]);
   });
+
+  test("answer the calls that are made again first: those of a chain or a program, which is answered as a whole, are not", () => {
+    const [start, ...end] = call("web::look", { page: 1 }, { output: "in the chain" });
+    const nested = start?.type === "call-start" ? { ...start, parentCallId: "chain" } : undefined;
+    const events = [...(nested === undefined ? [] : [nested]), ...end, ...call("web::look", { page: 1 }, { output: "outside" })];
+    const [web] = toolsetsOfRecording(events);
+    expect(web?.engine === undefined ? undefined : ask(web.engine, "web::look", { page: 1 })).toEqual(
+      new ToolOutput({ output: "outside" }),
+    );
+  });
 });

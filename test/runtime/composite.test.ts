@@ -154,7 +154,7 @@ describe("a composite tool", () => {
     await expect(late).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test("is given whole results, also where a model is shown less of them", async () => {
+  test("is given whole results, also where a model is shown less of them, in a session and outside of one", async () => {
     const { runtime } = testRuntime({
       tools: [
         tool("long", () => ({ text: "x".repeat(9_000), last: "word" }), { maxResultBytes: 100 }),
@@ -162,20 +162,42 @@ describe("a composite tool", () => {
       ],
     });
     expect(await runtime.session().execute({ name: "asks" })).toMatchObject({ output: "word" });
+    expect(await runtime.execute({ name: "asks" })).toMatchObject({ output: "word" });
   });
 
-  test("that is a chain goes on with no answer that was cut where the whole of it is not kept", async () => {
+  test("that is a chain goes on with the whole answer outside of a session", async () => {
     const used: unknown[] = [];
     const { runtime } = testRuntime({
       tools: [
         tool("long", () => "x".repeat(9_000), { maxResultBytes: 100 }),
         tool("use", (input) => (used.push(input), 1)),
-        createChain([{ tool: "long", outputKey: "text" }, { tool: "use" }]).toTool({ name: "all", description: "All" }),
+        createChain([
+          { tool: "long", outputKey: "text" },
+          { tool: "use", outputKey: "used" },
+        ]).toTool({ name: "all", description: "All" }),
       ],
     });
-    const { error } = await runtime.execute({ name: "all" });
-    expect(error?.message).toMatch(/cut to \d+ of 9000 bytes, and the rest is not kept: raise its maxResultBytes/u);
-    expect(used).toEqual([]);
+    expect(await runtime.execute({ name: "all" })).toMatchObject({ status: "ok" });
+    expect(used).toEqual([{ text: "x".repeat(9_000) }]);
+  });
+
+  test("that is a chain of a chain says that something may have been done where it was", async () => {
+    const { runtime } = testRuntime({
+      tools: [
+        tool("pay", () => 1, { effects: MONEY }),
+        tool("fail", () => {
+          throw new ToolError("execution_failed", "No.", { outcome: "failed" });
+        }),
+        createChain([{ tool: "pay", outputKey: "paid" }, { tool: "fail" }]).toTool({ name: "inner", description: "Inner" }),
+        createChain([{ tool: "inner" }]).toTool({ name: "outer", description: "Outer" }),
+        createChain([{ tool: "fail" }]).toTool({ name: "nothing", description: "Nothing" }),
+      ],
+    });
+    for (const [name, outcome] of [
+      ["outer", "unknown"],
+      ["nothing", "failed"],
+    ] as const)
+      expect(await runtime.session().execute({ name })).toMatchObject({ error: { code: "execution_failed", outcome } });
   });
 
   test.each([

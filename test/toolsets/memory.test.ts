@@ -92,6 +92,22 @@ describe("F1.70 search_memory", () => {
     expect((await session.execute({ name: "search_memory", input: { query: "x", session: "private" } })).error?.code).toBe("not_found");
   });
 
+  test("F1.70 a session that is not among the 200 that were used last is searched by its id", async () => {
+    const asked: string[] = [];
+    const { runtime, search, session } = bench({ store: memoryStore(), allows: (id) => (asked.push(id), id !== "shut") });
+    for (const id of ["old", "shut", ...Array.from({ length: 200 }, (_, at) => `s${at}`)]) {
+      const other = runtime.session(id);
+      await other.addMessage({ role: "user", content: `The code of ${id} is walnut.` });
+      await other.close();
+    }
+    expect(await search({ query: "walnut", session: "old" })).toMatch(/The code of old is walnut\.$/u);
+    expect(asked.filter((id) => id === "old")).toHaveLength(1);
+    for (const id of ["shut", "none"]) {
+      const { error } = await session.execute({ name: "search_memory", input: { query: "walnut", session: id } });
+      expect(error).toMatchObject({ code: "not_found", message: `There is no session "${id}" to search.` });
+    }
+  });
+
   test("F1.70 at most 16 million characters are searched: the latest, and those of its own session first", async () => {
     const { runtime, session, search } = bench({ store: memoryStore() });
     await runtime.session("other").addMessage({ role: "user", content: "Of another session." });

@@ -4,6 +4,7 @@ import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import { Registry } from "../../registry/registry.ts";
 import { Runtime } from "../../runtime/runtime.ts";
@@ -206,9 +207,14 @@ async function answer(steps: readonly ReadStep[], { input, context, stopOnFailur
   if (result.success) return answerKey === undefined ? only(added, result.context) : (own(result.context, answerKey) ?? null);
   const done = result.stepResults.map(({ name, status }, index) => `Step ${index}: ${name} ended as ${status}.`);
   throw new ToolError("execution_failed", result.errors.at(-1) ?? "A step failed.", {
-    outcome: result.stepResults.some(({ status }) => status === "ok") ? "unknown" : "failed",
+    outcome: result.stepResults.some(mayHaveActed) ? "unknown" : "failed",
     details: [...done, ...result.errors.slice(0, -1)],
   });
+}
+
+/** Also one that failed may have: a chain whose first steps were run, a call that a crash or its time limit cut off. */
+function mayHaveActed({ status, error }: ToolResult): boolean {
+  return status === "ok" || status === "partial" || status === "pending" || error?.outcome === "unknown";
 }
 
 function cannotRun(problems: readonly ChainProblem[]): ToolError {

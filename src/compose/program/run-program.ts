@@ -8,6 +8,7 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import { ProgramThread } from "../../processes/program/program-thread.ts";
 import type { ProgramCall, ProgramEnd, ProgramStart, SettledCall, ToThread } from "../../processes/program/thread-messages.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
+import { wholeResult } from "../sequence/whole-result.ts";
 
 /** Most calls of one program that run at a time; the others wait for one to end. */
 const MAX_AT_ONCE = 64;
@@ -177,6 +178,11 @@ function readInput(text: string): unknown {
 function tellResult(result: ToolResult): Pick<SettledCall, "succeeded" | "text"> {
   const { status, output, content, error, name } = result;
   const answer: JsonValue = output ?? content?.map(partText).join("\n") ?? null;
+  const whole = wholeResult(undefined, result);
+  if (status === "ok" && typeof whole === "string") {
+    const hint = "Ask it for less at a time, or make fewer such calls at once.";
+    return { succeeded: false, text: JSON.stringify({ code: "too_large", message: `${whole}.`, hint, outcome: "unknown", tool: name }) };
+  }
   if (status === "ok") return { succeeded: true, text: JSON.stringify(answer) };
   if (status === "pending") {
     const message = `${name} is talked to while it runs, and goes on in the background.`;
