@@ -10,6 +10,7 @@ import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
+import { repeated } from "../../ci.ts";
 import { tool } from "../bench-runtime.ts";
 
 /** How a process leaves a session that it resumes. */
@@ -158,7 +159,7 @@ describe.each(CASES)("a session in a store of the kind %s that %s leaves while i
   });
 
   test("is free, whenever that was", async () => {
-    for (let moments = 0; moments < (kind === "memory" ? 40 : 16); moments++) {
+    for (let moments = 0; moments < (kind === "memory" ? 40 : repeated(40)); moments++) {
       const world = new World(kind);
       await world.crashed("read");
       const second = world.process();
