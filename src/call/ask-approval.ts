@@ -47,6 +47,7 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
       return keepNote(run, reason, note);
     },
     signal: controller.signal,
+    isLeft: () => run.turn.session.isHandedOver,
   });
   const waited = await waitFor(run, question, {
     endsAt: run.deadlineAt,
@@ -67,6 +68,7 @@ export function noteAllowed(run: AdmittedCall, digest: string): void {
 
 /** The events of a question. The first is recorded once it can be answered, and is durable before the approver is asked. */
 function keepNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promise<void> | undefined {
+  if (run.turn.session.isHandedOver) return undefined; // it continues elsewhere
   const { eventBase, toolName, input } = run;
   const { id, digest } = note;
   if (note.type === "ask") {

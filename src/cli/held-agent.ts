@@ -41,6 +41,8 @@ export class HeldAgent {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopTimer?.();
+    const { name, runtime } = this.#options;
+    if (this.#agent === undefined && runtime.sessions.resuming.includes(name)) await runtime.sessions.handOver(name); // its calls may wait for a person
     await this.#looking;
     await this.#leave();
   }
@@ -65,7 +67,7 @@ export class HeldAgent {
       this.#complaint = undefined;
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "store_failed");
-      if (error.code === "resource_busy" || this.#complaint === error.message) return;
+      if (this.#isStopped || error.code === "resource_busy" || this.#complaint === error.message) return;
       this.#complaint = error.message;
       this.#options.log(`agent ${this.#options.name}: ${error.message}`);
     }

@@ -4,6 +4,7 @@ import { createAgent } from "../compose/agent.ts";
 import { checkedVisibleName } from "../core/base/visible-name.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
+import { untilAborted } from "../core/base/until-aborted.ts";
 import { configuredAgent } from "./chat/chat-agent.ts";
 import { addJobs } from "./chat/chat-tools.ts";
 import type { ChosenModel } from "./chat/chosen-model.ts";
@@ -49,7 +50,9 @@ export async function startAgents(
       const make = (session: RuntimeSession): Agent => makeAgent(context, { name, open, chosen, session });
       const one = new HeldAgent({ name, runtime: open.runtime, agents, make, log });
       held.push(one);
-      await one.start();
+      await untilAborted(one.start(), context.signal).catch((thrown: unknown) => {
+        if (!context.signal.aborted) throw thrown; // else the command stops at once
+      });
     }
   } catch (thrown: unknown) {
     await stop();

@@ -10,6 +10,8 @@ export interface ApprovalQuestion extends Omit<ApprovalRequest, "id" | "digest" 
   readonly whenRecorded?: () => Promise<void> | undefined;
   /** Called when the question has been kept, so that it can be answered, and when it has ended. The promise of the first call is waited for. */
   readonly note?: (note: ApprovalNote) => Promise<void> | undefined;
+  /** Whether the call continues in another process: an abort of the signal then leaves the question open for that one. */
+  readonly isLeft?: () => boolean;
 }
 
 /** The beginning or the end of a question, for the log of its session. */

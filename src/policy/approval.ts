@@ -187,7 +187,7 @@ export class ApprovalGate implements Approvals {
   }
 
   #newApproval(question: ApprovalQuestion): NewApproval {
-    const { signal: _signal, whenRecorded: _whenRecorded, note: _note, preview: _preview, ...shown } = question;
+    const { signal: _signal, whenRecorded: _whenRecorded, note: _note, preview: _preview, isLeft: _isLeft, ...shown } = question;
     const askedAt = this.#ports.clock.wallTime();
     const expiresAt = this.#timeoutMs > 0 ? askedAt + this.#timeoutMs : undefined;
     return { id: approvalId(question), ...shown, digest: approvalDigest(question), askedAt, ...omitUndefined({ expiresAt }) };
@@ -208,6 +208,7 @@ export class ApprovalGate implements Approvals {
     const { id, digest, expiresAt } = asked;
     if (approve === undefined) return (await this.#answeredBefore(question, asked)) ?? undecided(question, "no approver is configured");
     await question.whenRecorded?.();
+    if (question.signal.aborted) return cancelled(question);
     const kept = await this.#store.put(asked);
     await question.note?.({ type: "ask", id, digest, ...omitUndefined({ expiresAt }) });
     if (kept.status !== "open") return this.#conclude(question, kept);
@@ -259,11 +260,11 @@ export class ApprovalGate implements Approvals {
     });
   }
 
-  /** The call has ended: it does not wait for the store. */
+  /** The call has ended, or continues in another process: it does not wait for the store. */
   #withdraw(pending: PendingQuestion): void {
     const { id, digest } = pending.asked;
     const end = { id, digest, status: "withdrawn", at: this.#ports.clock.wallTime() } as const;
-    this.#write(this.#store.end(end));
+    if (pending.question.isLeft?.() !== true) this.#write(this.#store.end(end));
     pending.end(end, cancelled(pending.question));
   }
 

@@ -3,7 +3,8 @@ import type { CallParts } from "../call/call-run.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
-import { handedOver, hasBranch } from "./session-errors.ts";
+import { handedOver, hasBranch, resumeEnded } from "./session-errors.ts";
+import { Resuming } from "./resuming.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 export interface OpenSessionsOptions {
@@ -15,7 +16,7 @@ export interface OpenSessionsOptions {
 export class OpenSessions {
   /** Oldest first; also those whose `close` is under way. */
   readonly #byId = new Map<string, RuntimeSession>();
-  readonly #resuming = new Set<string>();
+  readonly #resuming = new Map<string, Resuming>();
   readonly #options: OpenSessionsOptions;
 
   /** @internal */
@@ -55,24 +56,54 @@ export class OpenSessions {
     return wasStored || session !== undefined;
   }
 
+  /** The ids of the sessions that are being resumed, the oldest resume first, without those that belong to a call. */
+  get resuming(): readonly string[] {
+    return Array.from(this.#resuming, ([id, { outerId }]) => (outerId === undefined ? [id] : [])).flat();
+  }
+
   /**
    * Closes a session that a store keeps, and leaves its background jobs to the process that resumes it: nothing is recorded of them from now on,
    * and their handlers are cancelled. There, one that was not started is started, and one that was is treated as after a crash: it is run again
-   * where it may be repeated. For a session in which no calls run but jobs. Resolves to whether it was open here.
+   * where it may be repeated. For a session in which no calls run but jobs. A question of theirs stays open, and is asked again there.
+   *
+   * Of a session that is being resumed, the calls that continue are left in the same way, and its `resume` rejects with `conflict`. Resolves to
+   * whether it was open here, or being resumed.
    *
    * @throws ToolError `store_failed` where what was recorded cannot be written; `conflict` where another process has it already. By rejecting
    */
   async handOver(id: string): Promise<boolean> {
-    const session = this.get(id);
-    if (session === undefined) return false;
-    session.noteLoss(handedOver(session));
-    session.isHandedOver = true;
+    const resuming = this.#resuming.get(id);
+    const session = resuming === undefined ? this.get(id) : this.#byId.get(id);
+    if (session === undefined && resuming === undefined) return false;
+    this.#leave(id, handedOver);
     try {
-      await session.close();
+      await session?.close();
+      await resuming?.whenOver;
     } finally {
       this.#options.parts.jobs.forget(id); // what is known here of them is no longer true
     }
     return true;
+  }
+
+  /** Refuses every further call. @internal */
+  refuseAll(): void {
+    for (const session of this.#byId.values()) session.markClosed();
+  }
+
+  /** Gives up every resume that is under way, as `handOver` does: the runtime is closed. @internal */
+  leaveResumes(): void {
+    for (const id of this.#resuming.keys()) this.#leave(id, resumeEnded);
+  }
+
+  /** From now on nothing is recorded of the session, nor of those that its calls have begun. The calls of a resume are cancelled. */
+  #leave(id: string, reason: (id: string) => ToolError): void {
+    const resuming = this.#resuming.get(id);
+    const session = this.#byId.get(id);
+    resuming?.leave(reason(id));
+    session?.leave(reason(id));
+    for (const [inner, { outerId }] of [...this.#resuming, ...this.#byId]) if (outerId === id) this.#leave(inner, reason);
+    if (resuming !== undefined)
+      this.#options.parts.running.cancelAll("its session was handed over", ({ turn }) => turn.session === session);
   }
 
   /** Every session that has the id, also while it is being closed. @internal */
@@ -99,11 +130,12 @@ export class OpenSessions {
     this.whenRemoved?.(session);
   }
 
-  /** Keeps an id for a session that is being resumed; the returned function ends that. @throws ToolError `duplicate` @internal */
-  reserve(id: string): () => void {
+  /** Keeps an id for a session that is being resumed, until that is over. @param outerId of the session whose call resumes it @throws ToolError `duplicate` @internal */
+  reserve(id: string, outerId: string | undefined): Resuming {
     this.checkFree(id);
-    this.#resuming.add(id);
-    return () => this.#resuming.delete(id);
+    const resuming = new Resuming(outerId, () => this.#resuming.delete(id));
+    this.#resuming.set(id, resuming);
+    return resuming;
   }
 
   /** The first of these ids that no session has. @internal */

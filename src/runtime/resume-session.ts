@@ -118,6 +118,7 @@ export async function resumeSession(
       open.filter((call) => !ofJobs.has(call)),
     );
     for (const calls of groups) {
+      if (session.broken !== undefined) return; // the others are left as well
       const runs = taking.begin(calls, running);
       for (const run of runs) if (run.resumed !== undefined) run.resumed.calls = taking.inJob(run, inJobs.get(run.callId));
       await resumeCalls(runs); // of those that continued in the background, their placeholders

@@ -299,13 +299,14 @@ export class Runtime {
   }
 
   /**
-   * Cancels what runs, takes every tool away, waits for the results, then closes every toolset. Idempotent; resolves to
-   * the errors of toolsets that would not close. Handlers that do not obey their signal may still run.
+   * Cancels what runs, takes every tool away, waits for the results, then closes every toolset. Calls that a `resume` under way continues get no
+   * result: the next `resume` has them. Idempotent; resolves to the errors of toolsets that would not close. Handlers that do not obey their signal may still run.
    */
   async close(): Promise<readonly ToolError[]> {
     for (const stop of this.#stops) stop();
+    this.#sessions.open.leaveResumes();
     this.#parts.running.cancelAll("the runtime was closed");
-    this.#sessions.refuseAll();
+    this.#sessions.open.refuseAll();
     const unwritten: ToolError[] = [];
     const unclosed = await this.#lifecycle.close(async () => {
       await this.#parts.running.whenEnded();

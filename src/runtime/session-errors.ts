@@ -44,10 +44,17 @@ export function noteTakenOver(session: Session): ToolError {
 }
 
 /** Why the end of a job that another process continues is not known here. */
-export function handedOver(session: Session): ToolError {
-  return new ToolError("conflict", `The session ${JSON.stringify(session.id)} was given to another process, which continues its jobs.`, {
+export function handedOver(id: string): ToolError {
+  return new ToolError("conflict", `The session ${JSON.stringify(id)} was given to another process, which continues its jobs.`, {
     retryable: true,
     operatorHint: "Ask the store: jobs.listStored().",
+  });
+}
+
+/** Why a session is not open that was being resumed when its runtime was closed. */
+export function resumeEnded(id: string): ToolError {
+  return new ToolError("cancelled", `The session ${JSON.stringify(id)} was not resumed: the runtime was closed.`, {
+    operatorHint: "Resume it again: the calls that had not ended continue then.",
   });
 }
 

@@ -24,6 +24,7 @@ import { forgetBranch } from "./forget-branch.ts";
 import { headAt } from "./head-at.ts";
 import { OpenSessions } from "./open-sessions.ts";
 import { checkResumeOptions, claimLog, resumeSession, type ResumeOptions } from "./resume-session.ts";
+import type { TakeUpOptions } from "./resuming.ts";
 import { RuntimeSession, type RuntimeSessionOptions, type SessionHost, type SessionTurn } from "./runtime-session.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import { checkForkOptions, type ForkOptions } from "../session/fork-options.ts";
@@ -78,7 +79,8 @@ export class Sessions implements SessionHost {
 
   #createAs(sessionId: string, { read, parentCall, ...own }: Beginning): RuntimeSession {
     const submissions = read?.sessionId === sessionId ? { submissions: read.submissions } : {};
-    const session = this.#begin({ id: sessionId, ...own, ...this.#emptyHead(), ...submissions, ...this.#newLog(sessionId) });
+    const outerId = parentCall?.sessionId;
+    const session = this.#begin({ id: sessionId, outerId, ...own, ...this.#emptyHead(), ...submissions, ...this.#newLog(sessionId) });
     this.#recordStart(session, { parentCall });
     if (read !== undefined) {
       if (this.#parts.faults.mayHit(this.#parts.registry)) session.tally = NO_CALLS;
@@ -111,33 +113,37 @@ export class Sessions implements SessionHost {
     }
     const parentCall = { sessionId: session.id, callId };
     if (isLogged && eventLog !== undefined) return await this.#resume(id, { create: true, takeOver: true, ...again, parentCall });
-    const begun = this.#begin({ id: this.#newId(id), seedName, ...around });
+    const begun = this.#begin({ id: this.#newId(id), seedName, outerId: session.id, ...around });
     this.#recordStart(begun, { parentCall });
     return begun;
   }
 
-  async #resume(id: string, options: ResumeOptions & Pick<Beginning, "parentCall">): Promise<RuntimeSession> {
-    const release = this.open.reserve(id);
+  async #resume(id: string, options: Omit<TakeUpOptions, "resuming">): Promise<RuntimeSession> {
+    const resuming = this.open.reserve(id, options.parentCall?.sessionId);
     try {
-      return await this.#takeUp(id, storeFor(id, this.#options.store), options);
+      const session = await this.#takeUp(id, storeFor(id, this.#options.store), { ...options, resuming });
+      resuming.check(); // if it was given up, the session was closed
+      return session;
     } finally {
-      release();
+      resuming.end();
     }
   }
 
-  async #takeUp(id: string, store: Store, options: ResumeOptions & Pick<Beginning, "parentCall">): Promise<RuntimeSession> {
+  async #takeUp(id: string, store: Store, options: TakeUpOptions): Promise<RuntimeSession> {
+    const { parentCall, resuming } = options;
     await store.open();
     const eventLog = await claimLog(store, id, options);
     const around = surroundingsOf(options, "resume()");
-    if (eventLog === undefined)
-      return (
-        (await this.#start(id, { ...around, parentCall: options.parentCall })) ?? this.#takeUp(id, store, { ...options, create: false })
-      );
+    if (eventLog === undefined) {
+      resuming.check();
+      return (await this.#start(id, { ...around, parentCall })) ?? this.#takeUp(id, store, { ...options, create: false });
+    }
     let session: RuntimeSession | undefined;
     try {
       const fold = new SessionFold(this.#keep, id, this.#parts.faults.mayHit(this.#parts.registry));
       for await (const events of readEventPages(eventLog)) for (const event of events) fold.apply(event);
-      session = this.#begin({ id, ...around, eventLog, ...fold.start });
+      session = this.#begin({ id, outerId: parentCall?.sessionId, ...around, eventLog, ...fold.start });
+      resuming.check();
       const callOptions = this.#options.runner.callOptions({});
       await resumeSession(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
       await this.#parts.approvals.resumed(id);
@@ -312,11 +318,6 @@ export class Sessions implements SessionHost {
     const session = this.#begin({ id: this.open.unusedId(() => `simulation${++this.#ephemeral}`), seedName: "", isEphemeral: true });
     session.tally = this.#parts.faults.ephemeralCalls; // as if its calls were of no session
     return session;
-  }
-
-  /** Refuses every further call. */
-  refuseAll(): void {
-    for (const session of this.open.all()) session.markClosed();
   }
 
   /** Ends every session and the store; resolves to what could not be written. */

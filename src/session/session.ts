@@ -50,6 +50,8 @@ export interface SessionOptions extends Surroundings {
   /** The head that it continues from: its parent's, or what a store had of it. */
   readonly head?: SessionHead;
   readonly parent?: Session;
+  /** The id of the session whose call has begun it. */
+  readonly outerId?: string | undefined;
   readonly simulation?: SimulationMode;
   /** Called with events that come from no call's own run. */
   readonly tell?: ((event: SessionEvent) => void) | undefined;
@@ -84,6 +86,8 @@ export class Session {
   readonly simulation: SimulationMode | undefined;
   /** The session that it is a branch of. */
   readonly parent: Session | undefined;
+  /** The id of the session whose call has begun it. @internal */
+  readonly outerId: string | undefined;
   /** Data for its engines. @internal */
   readonly setup: Readonly<Record<string, unknown>>;
   /** Where the relative paths of its handlers start, relative to the folder of the runtime; undefined = there. */
@@ -108,6 +112,7 @@ export class Session {
   #turns: TurnQueue | undefined;
   #engines: EngineSessions | undefined;
   #broken: ToolError | undefined;
+  #isHandedOver = false;
   /** Events on their way to the store as one. */
   #together: SessionEvent[] | undefined;
 
@@ -120,6 +125,7 @@ export class Session {
     this.isEphemeral = options.isEphemeral ?? false;
     this.simulation = options.simulation;
     this.parent = options.parent;
+    this.outerId = options.outerId;
     this.setup = options.setup ?? options.parent?.setup ?? NO_SETUP;
     this.workingFolder = options.workingFolder ?? options.parent?.workingFolder;
     this.environment = options.environment ?? options.parent?.environment;
@@ -255,7 +261,15 @@ export class Session {
   }
 
   /** Its jobs, and the calls made in them, continue in the process that opens it next, and end there. @internal */
-  isHandedOver = false;
+  get isHandedOver(): boolean {
+    return this.#isHandedOver;
+  }
+
+  /** Leaves what has not ended to that process. @internal */
+  leave(reason: ToolError): void {
+    this.noteLoss(reason);
+    this.#isHandedOver = true;
+  }
 
   /** Events are recorded here in any case; those who wait for the store get the error of what it could not take. */
   #store(eventLog: EventLog, events: readonly SessionEvent[]): void {

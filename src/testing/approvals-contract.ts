@@ -22,6 +22,8 @@ export interface ApprovalsCase {
 class SilentApprover {
   readonly requests: ApprovalRequest[] = [];
   readonly approvals: Approvals;
+  /** Whether its calls continue in another process. */
+  isLeft = false;
   #calls = 0;
 
   constructor(make: ApprovalsMaker) {
@@ -35,7 +37,9 @@ class SilentApprover {
   async ask(sessionId: string, input: JsonObject, toolName = "files::delete"): Promise<Asked> {
     const callId = `call_${++this.#calls}`;
     const controller = new AbortController();
-    const ended = this.approvals.ask(question({ callId, sessionId, input, toolName, signal: controller.signal })).then(codeOf);
+    const ended = this.approvals
+      .ask(question({ callId, sessionId, input, toolName, signal: controller.signal, isLeft: () => this.isLeft }))
+      .then(codeOf);
     await within(this.#listed(callId), PATIENCE_MS, `The question of ${callId} is listed`);
     return { callId, controller, ended };
   }
@@ -161,6 +165,18 @@ export const approvalsContract: readonly ApprovalsCase[] = [
       equal(await ended, "cancelled");
       equal(await silent.answer(callId, "allow-once"), false);
       equal(silent.requests[0]?.signal.aborted, true);
+    },
+  },
+  {
+    title: "a question whose call continues in another process stays open, and its approver is not waited for",
+    async run(make) {
+      const silent = new SilentApprover(make);
+      const { callId, controller, ended } = await silent.ask("a", { path: "/1" });
+      silent.isLeft = true;
+      controller.abort();
+      equal(await ended, "cancelled");
+      equal(silent.requests[0]?.signal.aborted, true);
+      equal(await silent.answer(callId, "allow-once"), true);
     },
   },
   {

@@ -1,7 +1,7 @@
-import { createAgent, createRuntime } from "haft";
+import { createAgent, createRuntime, defineTool } from "haft";
 import { scriptedModel } from "haft/model";
 import { memoryStore } from "haft/store";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Agent } from "../../src/compose/agent.ts";
 import { HeldAgent } from "../../src/cli/held-agent.ts";
 import { ToolError } from "../../src/core/error.ts";
@@ -56,5 +56,38 @@ test("an agent whose session the store failed goes on with it once the store tak
   expect(agent?.session.messages().at(-1)).toMatchObject({ role: "assistant", content: "Here." });
   expect(log).toEqual([]);
   await held.stop();
+  await runtime.close();
+});
+
+test("an agent whose session waits for an approval while it is resumed stops, and leaves the question to the next process", async () => {
+  const store = memoryStore();
+  const remove = defineTool({
+    name: "remove",
+    description: "Removes.",
+    effects: { writes: ["x"], destructive: true },
+    execute: () => "removed",
+  });
+  const runtimeOf = () => createRuntime({ tools: [remove], store, approval: { approve: "inbox" } });
+  const askedTimes = async () => (await store.read("clerk")).events.filter(({ type }) => type === "approval-ask").length;
+  const [gone, runtime] = [runtimeOf(), runtimeOf()];
+  void gone.session("clerk").execute({ name: "remove", input: {} });
+  await vi.waitFor(async () => expect(await askedTimes()).toBe(1));
+  const resume = runtime.resume.bind(runtime);
+  runtime.resume = (id, options) => resume(id, { ...options, takeOver: true }); // the other process is gone
+  const agents = new Map<string, Agent>();
+  const make = () => expect.fail("the agent was started");
+  const held = new HeldAgent({ name: "clerk", runtime, agents, make, log: expect.fail });
+  const starting = expect(held.start()).rejects.toMatchObject({ code: "conflict" });
+  await vi.waitFor(async () => expect(await askedTimes()).toBe(2));
+  await held.stop();
+  await starting;
+  expect(runtime.sessions.resuming).toEqual([]);
+  expect((await store.read("clerk")).events.map(({ type }) => type)).toEqual([
+    "session-start",
+    "call-start",
+    "approval-ask",
+    "approval-ask",
+  ]);
+  expect(await runtime.approvals.pending()).toMatchObject([{ sessionId: "clerk", status: "open" }]);
   await runtime.close();
 });

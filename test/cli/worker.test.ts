@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createClient } from "haft/client";
 import { IN_CI, inCI } from "../ci.ts";
+import { postgresStore } from "../../src/store/postgres-store.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "../store/postgres/server.ts";
 import { chatProject, CANARY } from "./chat-project.ts";
 import { PATIENCE_MS, folderWith, haft, type Control, type Finished } from "./run-haft.ts";
@@ -197,6 +198,53 @@ describe.skipIf(SKIPPED)(`issue 21.6 haft worker, over a PostgreSQL server ${IN_
     second.control.signal("SIGTERM");
     expect((await second.ended).exitCode).toBe(0);
   });
+
+  test.each([
+    ["worker", "SIGTERM", 300],
+    ["worker --health-port 0", "a second Ctrl-C", 600_000],
+    ["serve --port 0", "SIGTERM", 300],
+  ])(
+    "haft %s leaves a session that it takes over, and that waits for an approval, to the next process: %s",
+    async (command, how, graceMs) => {
+      const sessionId = `asks ${command} ${how}`;
+      const approval = '[approval]\ninbox = true\nalways = ["shop::build"]\n';
+      const toml = `${FILES["haft.toml"]}graceMs = ${graceMs}\n[serve.limits]\ngraceMs = ${graceMs}\n${approval}`;
+      const folder = folderWith({ ...FILES, "haft.toml": toml });
+      const server = await start(["serve", "--port", "0", "--store", url()], folder, /serving at (\S+)/u);
+      const client = createClient({ url: server.said, token: TOKEN });
+      await client.call("createSession", { body: { id: sessionId } });
+      const execute = (name: string, background: boolean) =>
+        client.call("executeInSession", { params: { sessionId }, body: { calls: [{ name, input: {} }], background } });
+      await execute("shop::wait", true);
+      void execute("shop::build", false).catch(() => {}); // its server is killed
+      const store = postgresStore({ url: url() });
+      onTestFinished(() => store.close());
+      const types = async () => (await store.read(sessionId, { limit: 1_000 })).events.map(({ type }) => type);
+      const asked = async (times: number): Promise<void> => {
+        while ((await types()).filter((type) => type === "approval-ask").length < times)
+          await new Promise((resolve) => setTimeout(resolve, 100));
+      };
+      await asked(1);
+      server.control.signal("SIGKILL");
+      const taker = await start([...command.split(" "), "--store", url()], folder, /(working|serving)/u);
+      await asked(2);
+      if (how === "SIGTERM") taker.control.signal("SIGTERM");
+      else {
+        taker.control.signal("SIGINT");
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        taker.control.signal("SIGINT");
+      }
+      expect(await taker.ended).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("haft: stopping") });
+      expect((await types()).filter((type) => /-end$|^approval-answer$/u.test(type))).toEqual([]);
+      const [stored] = await store.list({ sessionId });
+      expect(stored).not.toHaveProperty("openedBy");
+      expect(await store.approvals.list({ now: 0, sessionId, first: "oldest", limit: 9 })).toMatchObject([{ status: "open" }]);
+      expect(await store.jobs.list({ sessionId })).toMatchObject([{ state: "running" }]);
+      const next = await start(["worker", "--store", url()], folder, /working/u);
+      await asked(3);
+      next.control.signal("SIGKILL");
+    },
+  );
 });
 
 test.each([

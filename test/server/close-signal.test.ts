@@ -1,7 +1,9 @@
 /** A server that is to stop at once, while it waits for work that no request of the API waits for. */
 import { createRuntime, defineTool } from "haft";
 import { createServer, staticToken } from "haft/server";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { ToolError } from "../../src/core/error.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { postgresStore } from "../../src/store/postgres-store.ts";
 import type { Runtime } from "../../src/runtime/runtime.ts";
 import { IN_CI, inCI } from "../ci.ts";
@@ -51,6 +53,57 @@ test("a server that is to stop at once cancels calls that came over MCP as well"
   hurry.abort();
   await closed;
   expect(await (await answer).text()).toContain("cancelled");
+});
+
+describe.each([
+  ["its time is up", 20],
+  ["it is to stop at once", GRACE_MS],
+])("a server whose sessions are being resumed, when %s", (_when, graceMs) => {
+  test.each([
+    ["a request", "read"],
+    ["a request", "remove"],
+    ["the program", "remove"],
+  ])("leaves a session that %s resumes to the next process, with the call of %s that it waits for", async (by, name) => {
+    const store = memoryStore();
+    const effects = { writes: ["files"], destructive: true };
+    const remove = defineTool({ name: "remove", description: "Removes.", effects, execute: () => "removed" });
+    let begun = 0;
+    const read = { ...hanging("read", () => begun++), effects: { reads: ["files"] } };
+    const runtimeOf = () => createRuntime({ tools: [remove, read], store, approval: { approve: "inbox" } });
+    const [gone, runtime] = [runtimeOf(), runtimeOf()];
+    onTestFinished(async () => void (await Promise.all([gone.close(), runtime.close()])));
+    const events = async () => (await store.read("s")).events.map(({ type }) => type);
+    const waits = async (times: number) =>
+      vi.waitFor(async () => expect((await events()).filter((type) => type === "approval-ask").length + begun).toBe(times));
+    void gone
+      .session("s")
+      .execute({ name, input: {} })
+      .catch(() => {}); // its process is gone
+    await waits(1);
+    const resume = runtime.resume.bind(runtime);
+    runtime.resume = (id, options) => resume(id, { ...options, takeOver: true });
+    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), limits: { graceMs } });
+    const refused =
+      by === "a request"
+        ? post(server, "/v1/sessions/s/execute", { calls: [{ name: "read" }] }).then(({ status }) => status)
+        : runtime.resume("s").then(
+            () => "resumed",
+            ({ code }: ToolError) => code,
+          );
+    await waits(2);
+    const before = await events();
+    // A call that a request waits for has all sessions of the runtime left when its time is up
+    const other = by === "a request" ? undefined : post(server, "/v1/execute", { calls: [{ name: "read" }] });
+    if (other !== undefined) await vi.waitFor(() => expect(begun).toBe(1));
+    const hurry = new AbortController();
+    const closed = server.close({ signal: hurry.signal });
+    if (graceMs === GRACE_MS) hurry.abort();
+    await closed;
+    await other;
+    expect([await refused, await events()]).toEqual([by === "a request" ? 409 : "conflict", before]);
+    const pending = (await runtime.approvals.pending()).map(({ status }) => status);
+    expect([runtime.sessions.resuming, pending]).toEqual([[], name === "read" ? [] : ["open"]]);
+  });
 });
 
 describe.skipIf(postgresPrograms === undefined || !inCI)(`issue 21.3 over one PostgreSQL server ${IN_CI}:`, { timeout: 60_000 }, () => {

@@ -85,6 +85,11 @@ test.each<[string, ApprovalsMaker, string]>([
     approvalsWith((gate) => ({ allowOnce: (id) => (gate.allowAlways(id, "files::delete"), () => {}) })),
     "allowed once",
   ],
+  [
+    "that withdraw the question of a call that continues elsewhere",
+    approvalsWith((gate) => ({ ask: ({ isLeft: _isLeft, ...question }) => gate.ask(question) })),
+    "stays open",
+  ],
   ["that forget no session's rule", approvalsWith(() => ({ forget: () => {} })), "until the session ends"],
 ])("approvals %s break the contract", async (_, make, title) => {
   expect((await failures(approvalsContract, () => make)).join("\n")).toContain(title);

@@ -1,4 +1,5 @@
 /** Stops a server in an order in which nothing that was accepted is lost. */
+import { describeThrown } from "../../core/error.ts";
 import { declaresNoWrites } from "../../core/effects.ts";
 import { untilOver } from "./until-over.ts";
 import type { ApiServices } from "./services.ts";
@@ -25,8 +26,16 @@ export async function drain(services: ApiServices, signal?: AbortSignal): Promis
 /** The sessions have so long to write their last events, once their jobs have had theirs to end. */
 const LEAST_END_MS = 5_000;
 
-/** Background jobs that another process can continue are left, with what they call: to be cancelled would be their end. */
-export function cancelCalls({ runtime, store }: Pick<ApiServices, "runtime" | "store">, isMeant = (_name: string): boolean => true): void {
+/**
+ * Background jobs that another process can continue are left, with what they call, and so are the calls of sessions that are being resumed: to
+ * be cancelled would be their end.
+ */
+export function cancelCalls(
+  { runtime, store, log }: Pick<ApiServices, "runtime" | "store" | "log">,
+  isMeant = (_name: string): boolean => true,
+): void {
+  for (const id of runtime.sessions.resuming)
+    void runtime.sessions.handOver(id).catch((thrown: unknown) => log.warn(`A session was not left well: ${describeThrown(thrown)}`));
   const leavesJobs = store?.queue !== undefined;
   for (const { callId, name, jobId } of runtime.running)
     if (isMeant(name) && !(leavesJobs && jobId !== undefined)) runtime.cancel(callId, "the server is stopping");

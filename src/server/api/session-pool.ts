@@ -161,17 +161,21 @@ export class SessionPool {
     if (this.#options.runtime.sessions.get(id) === undefined && (await this.stored(id)) === undefined) throw noSession(id);
   }
 
-  /** Closes what the server holds. Jobs that other processes can continue get their time to end, until the signal aborts, and are handed over. */
+  /**
+   * Closes what the server holds. Sessions that are being resumed, and jobs that other processes can continue, get their time, until the signal
+   * aborts, and are handed over.
+   */
   async end(signal?: AbortSignal): Promise<void> {
     this.#closed = true;
     this.#sweep?.();
     const { runtime, store, settings, clock } = this.#options;
-    const sessions = [...this.#held.values()].map(({ session }) => session);
-    if (store?.queue !== undefined && runtime.jobs.runHere) {
-      const jobs = sessions.flatMap((session) => session.jobs);
-      await untilOver(Promise.allSettled(jobs.map(({ id }) => runtime.jobs.wait(id))), settings.graceMs, clock, signal);
-    }
-    for (const session of sessions) this.#leave(session);
+    const work: Promise<unknown>[] = [...this.#resuming.values()];
+    if (store?.queue !== undefined && runtime.jobs.runHere)
+      for (const { session } of this.#held.values()) work.push(...session.jobs.map(({ id }) => runtime.jobs.wait(id)));
+    await untilOver(Promise.allSettled(work), settings.graceMs, clock, signal);
+    const leaving = Array.from(this.#resuming.keys(), (id) => runtime.sessions.handOver(id));
+    await Promise.allSettled([...leaving, ...this.#resuming.values()]);
+    for (const { session } of this.#held.values()) this.#leave(session);
     await Promise.all(this.#leaving.values());
     this.#held.clear();
   }
@@ -213,7 +217,7 @@ export class SessionPool {
     for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
     const open = runtime.sessions.get(id);
     if (open !== undefined && !(open.broken !== undefined && this.#held.has(id))) return open;
-    if (this.#closed) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
+    this.#checkOpen();
     if (store === undefined) {
       if (options.create !== true) throw noSession(id);
       this.#checkOwnRoom();
@@ -230,11 +234,16 @@ export class SessionPool {
     }
   }
 
+  #checkOpen(): void {
+    if (this.#closed) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
+  }
+
   async #resume(id: string, { create = false, anyTools = false }: UseOptions): Promise<RuntimeSession> {
     const lost = this.#held.get(id)?.session;
     if (lost !== undefined) await this.close(lost).catch(() => {}); // it cannot write what it has: another process has the session, or had it since
     const why = anyTools ? undefined : await this.#lacking?.reasonFor(id);
     if (why !== undefined) throw isForAnother(id, why);
+    this.#checkOpen();
     try {
       const session = await this.#options.runtime.resume(id, { create });
       this.hold(session);

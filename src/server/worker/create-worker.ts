@@ -7,6 +7,7 @@ import type { SessionQueue, TakenSessions } from "../../core/session-queue.ts";
 import type { Store } from "../../core/store.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { definitionDigests } from "../../registry/definition-digests.ts";
+import { onAbort } from "../../policy/deadline.ts";
 import { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { untilOver } from "../api/until-over.ts";
@@ -242,13 +243,18 @@ export class StoreWorker implements HaftWorker {
   /** Rejects for a session that cannot be opened, which is then tried again later. */
   async #work(id: string): Promise<void> {
     if (this.#ended !== undefined || this.#isLeft(id)) return;
+    const { signal } = this.#stopping;
+    let forget = (): void => {};
     try {
       const why = await this.#lacking.reasonFor(id, { waits: this.#waits(id) });
       if (why !== undefined) return this.#leave(id, why); // it is offered again at a later look
+      if (signal.aborted) return;
       let isFinished = false;
+      forget = onAbort(signal, () => void this.#handOver(id)); // while it is being resumed, which may take as long as a person needs to answer
       await this.#sessions.use(
         id,
         async (session) => {
+          forget();
           this.#elsewhere.delete(id); // not before: one that cannot be opened now would be left for as long again
           isFinished = await this.#hold(session);
         },
@@ -261,6 +267,17 @@ export class StoreWorker implements HaftWorker {
       if (PASSED_ON.has(error.code)) return;
       this.#log.warn(`The jobs of the session ${JSON.stringify(id)} could not be continued: ${error.message}`);
       throw error;
+    } finally {
+      forget();
+    }
+  }
+
+  /** Never rejects. */
+  async #handOver(id: string): Promise<void> {
+    try {
+      if (await this.#runtime.sessions.handOver(id)) await this.#queue.offer([id]);
+    } catch (thrown: unknown) {
+      this.#log.warn(`The session ${JSON.stringify(id)} was not handed over well: ${describeThrown(thrown)}`);
     }
   }
 
