@@ -10,7 +10,7 @@ import { modelTools } from "../../compose/prompt/model-tools.ts";
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { Random } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
-import { fingerprintOf } from "../../registry/prepare-toolset.ts";
+import { offeredFingerprint } from "../../registry/overload.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { NO_PROBLEMS, checkConversation, hasProblems } from "./check-conversation.ts";
 import { DEFAULT_CALLS, type SampledPlan } from "./conversation-plan.ts";
@@ -207,10 +207,11 @@ function asOffered(messages: Trajectory["messages"], registry: Registry): Trajec
   const names = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result.name]] : [])));
   return messages.map((message) => {
     if (message.role !== "call") return message;
+    const { overload: _recorded, ...rest } = message;
     const call = { ...message.call, name: names.get(message.callId) || message.call.name };
-    const [first, ...others] = registry.overloads(call.name);
-    const called = others.length === 0 ? undefined : (registry.match(call) ?? first);
-    return { ...message, call, ...omitUndefined({ overload: called === undefined ? undefined : fingerprintOf(called) }) };
+    const family = registry.overloads(call.name);
+    const called = family.length < 2 ? undefined : (registry.match(call) ?? family[0]);
+    return { ...rest, call, ...omitUndefined({ overload: called && offeredFingerprint(called, family) }) };
   });
 }
 
