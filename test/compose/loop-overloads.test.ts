@@ -82,7 +82,7 @@ describe.each(NAMES)("what %s is sent", (name) => {
     await createLoop({ model, session: first, offerBackground: true }).run("Get.");
     const session = await shop([BY_SIZE, BY_ID], storeOf(first.log)).resume("s", { takeOver: true });
     await createLoop({ model, session }).run("And?");
-    await createLoop({ model, session: await session.fork() }).run("And?");
+    await createLoop({ model, session: session.fork() }).run("And?");
     const later = bodies().slice(1).map(named);
     expect(later.length).toBe(3);
     for (const { offered, called } of later) {
