@@ -5,9 +5,11 @@ import { ToolError } from "../core/error.ts";
 import { noHandler } from "../core/missing-handler.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { waitFor } from "../policy/deadline.ts";
-import { chooseOverload } from "../registry/overload.ts";
+import { chooseOverload, offeredFingerprint } from "../registry/overload.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { resolveVisible } from "../registry/visible-tool.ts";
 import { fitInput } from "../schema/repair-input.ts";
+import { takeBackgroundFlag } from "./background-flag.ts";
 import { admitted, resolved, type AdmittedCall, type CallRun, type FittedCall, type ResolvedCall } from "./call-run.ts";
 import { tooDeep } from "./composite.ts";
 import { ANY_OBJECT } from "./fit-call.ts";
@@ -17,13 +19,35 @@ import { enterTurn } from "./turn-rules.ts";
 
 /** Finds the tools of this name and, by the input, the one that is meant. */
 export function resolveTool(run: CallRun): ResolvedCall | ToolError {
-  const { parts, call, options } = run;
-  const { visibility } = options;
-  const candidates = visibility === undefined ? parts.registry.resolve(call.name) : resolveVisible(parts.registry, call.name, visibility);
+  const { parts, call } = run;
+  const candidates = candidatesOf(run);
   if (candidates instanceof Error) return candidates;
   const [only] = candidates;
   if (only !== undefined && call.name.length === only.qualifiedName.length - ":".length) noteName(run, only.qualifiedName);
-  return resolved(run, parts.planOf(candidates.length === 1 && only !== undefined ? only : chooseOverload(candidates, readableInput(run))));
+  return resolved(
+    run,
+    parts.planOf(candidates.length === 1 && only !== undefined ? only : chooseOverload(candidates, readableInput(call.input))),
+  );
+}
+
+function candidatesOf({ parts, call, options }: CallRun): readonly RegisteredTool[] | ToolError {
+  const { visibility } = options;
+  return visibility === undefined ? parts.registry.resolve(call.name) : resolveVisible(parts.registry, call.name, visibility);
+}
+
+/** Of a name with several tools on offer, the fingerprint of the one that the call is of, as it came. */
+export function calledOverload(run: CallRun): string | undefined {
+  const { call, parts } = run;
+  const family = parts.registry.overloads(call.name);
+  if (family.length < 2) return undefined;
+  try {
+    const candidates = candidatesOf(run);
+    if (candidates instanceof Error) return undefined;
+    const { input } = takeBackgroundFlag(call, parts.registry)?.call ?? call;
+    return offeredFingerprint(chooseOverload(candidates, readableInput(input)), family);
+  } catch {
+    return undefined; // the admission says why the tool cannot be called
+  }
 }
 
 /** Only a name that was written with one colon is one character shorter than that of its tool. */
@@ -44,8 +68,8 @@ export async function resolveLater(run: CallRun, opening: Promise<unknown>): Pro
   return "ended" in waited ? waited.ended : resolveTool(run);
 }
 
-function readableInput(run: CallRun): JsonValue {
-  const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
+function readableInput(input: unknown): JsonValue {
+  const sent = input as JsonValue; // copied into plain JSON by readCall
   if (typeof sent !== "string") return sent;
   const read = fitInput(sent, ANY_OBJECT, { dropUnknownKeys: false, allowGuesses: true });
   return read.ok ? read.value : sent;

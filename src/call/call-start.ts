@@ -1,5 +1,6 @@
 /** The record of a call that begins. */
 import type { SessionEvent } from "../core/event.ts";
+import { calledOverload } from "./admit-call.ts";
 import { CallRun } from "./call-run.ts";
 import { sessionNeed } from "./composite.ts";
 import type { Answerer } from "./route.ts";
@@ -12,9 +13,18 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
   const start = { callId, sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), type: "call-start", call } as const;
   const background = askedBackground(run);
   const asks = sessionNeed(run);
+  const overload = calledOverload(run);
   const isByItself =
     madeIn === undefined && inRound === undefined && principal === undefined && strict !== true && visibility === undefined;
-  if (isByItself && asks === undefined && background === undefined && answerers === undefined && rewriteInput === undefined) return start;
+  if (
+    isByItself &&
+    overload === undefined &&
+    asks === undefined &&
+    background === undefined &&
+    answerers === undefined &&
+    rewriteInput === undefined
+  )
+    return start;
   return {
     ...start,
     ...(madeIn === undefined ? {} : { parentCallId: madeIn.callId }),
@@ -27,6 +37,7 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
     ...(principal === undefined ? {} : { principal }),
     ...(visibility === undefined ? {} : { allow: visibility.rules }),
     ...(asks === undefined ? {} : { asks }),
+    ...(overload === undefined ? {} : { overload }),
   };
 }
 

@@ -46,9 +46,10 @@ const PASSED_OVER: ReadonlyMap<string, (value: unknown) => boolean> = new Map<st
   ["thought_signature", (value) => typeof value === "string"],
   ["_meta", isJsonObject],
   ["warnings", isTextList],
+  ["offeredName", (value) => typeof value === "string"],
 ]);
 /** Of those, the ones that tools have as parameters, too. */
-const LIKE_PARAMETERS = ["kind", "status", "warnings"] as const;
+const LIKE_PARAMETERS = ["kind", "status", "warnings", "offeredName"] as const;
 const INPUT_KEYS = ["input", "arguments", "parameters"] as const;
 
 /** The key that is meant by a key with these words. */

@@ -93,6 +93,8 @@ export type SessionEvent =
       readonly allow?: readonly { readonly allow?: readonly string[]; readonly deny?: readonly string[] }[];
       /** Why its session's own rule, which no process keeps, asks before it: it holds as well where it is taken up after a crash. */
       readonly asks?: string;
+      /** Of a name with several tools on offer when it began, the `fingerprint` of the one that its input fits. Older logs lack it. */
+      readonly overload?: string;
     })
   | (CallEvent & {
       readonly type: "call-intent";

@@ -106,6 +106,8 @@ export interface ModelCall extends ToolCall {
   readonly kind?: "function" | "custom";
   /** Corrections made when the call was read; they become warnings of its result. */
   readonly warnings?: readonly string[];
+  /** The name that its provider was given for one of several tools of this name: the answer goes by it. Left out elsewhere. */
+  readonly offeredName?: string;
 }
 
 /** A call that the provider has run, or runs: never ours. */

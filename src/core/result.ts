@@ -119,7 +119,7 @@ function namesIn({ name }: ToolResult, { code, toolNames = [] }: ErrorInfo): rea
 }
 
 /** Whole names only: `todo::list` is not looked for in `todo::list_all`. */
-function renameTools(text: string, names: readonly string[], offeredName: OfferedName): string {
+export function renameTools(text: string, names: readonly string[], offeredName: OfferedName): string {
   let renamed = text;
   for (const name of new Set(names)) {
     const offered = offeredName(name);

@@ -45,6 +45,7 @@ export class EnrichmentCache {
   readonly #path: string | undefined;
   readonly #force: boolean;
   readonly #log: Log;
+  #hasWarned = false;
 
   constructor({ cache, label = "", force = false }: EnrichmentCacheOptions, { type, version }: Entries, log: Log) {
     const name = hash("sha256", canonicalJson({ type, version, label }));
@@ -82,7 +83,8 @@ export class EnrichmentCache {
         return new Map(Object.entries(content["entries"]));
       throw new ToolError("store_failed", "it is no enrichment cache");
     } catch (error: unknown) {
-      this.#log.warn(`The enrichment cache ${path} is ignored: ${ToolError.fromUnknown(error).message}`);
+      if (!this.#hasWarned) this.#log.warn(`The enrichment cache ${path} is ignored: ${ToolError.fromUnknown(error).message}`);
+      this.#hasWarned = true;
       return new Map();
     }
   }

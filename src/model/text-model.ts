@@ -148,7 +148,10 @@ class TextToolsModel implements Model {
   }
 
   #assistant({ content, calls }: AssistantStep, { at, toolNames, reasons }: Writing): readonly ModelMessage[] {
-    const named = calls.map((call) => ({ ...call, name: this.toolNameOf(toolNames.get(call.name) ?? call.name) }));
+    const named = calls.map((call) => {
+      const tool = { name: toolNames.get(call.name) ?? call.name, ...omitUndefined({ fingerprint: call.overload }) };
+      return { ...call, name: this.#format.nameOf(tool) };
+    });
     const text = this.#format.writeCalls(named.map(({ id, name, input }) => writtenCall({ id, name, input }, reasons.next().value)));
     if (text === "") return [{ role: "assistant", at, content }];
     const both =

@@ -1,6 +1,7 @@
 /** Chooses among tools of one name by what the input looks like. */
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
+import { fingerprintOf } from "./prepare-toolset.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
 /**
@@ -19,6 +20,16 @@ export function chooseOverload(candidates: readonly RegisteredTool[], input: Jso
   const usable = candidates.filter((candidate) => candidate.quarantine === undefined);
   const fitting = usable.filter((candidate) => candidate.inputValidator.check(input));
   return mostKeys(fitting.length > 0 ? fitting : usable, input) ?? first;
+}
+
+/** The fingerprint by which a provider is given this tool; undefined where no other of its family, the tools of its name, is on offer. */
+export function offeredFingerprint(registered: RegisteredTool, family: readonly RegisteredTool[]): string | undefined {
+  if (registered.tool.providerExecuted === true || family.length < 2 || family.filter(isOnOffer).length < 2) return undefined;
+  return fingerprintOf(registered);
+}
+
+function isOnOffer({ enabled, denied, blocked }: RegisteredTool): boolean {
+  return enabled && denied === undefined && blocked === undefined;
 }
 
 function mostKeys(candidates: readonly RegisteredTool[], input: JsonValue): RegisteredTool | undefined {

@@ -1,4 +1,5 @@
 /** From the events of a session to the conversation that a model is shown. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -80,9 +81,9 @@ class Conversation {
     else if (event.type === "round-end") for (const callId of event.callIds) this.#rounds.set(callId, event);
     else if (event.type === "job-end") this.#over.add(event.callId);
     else if (event.type === "call-start") {
-      const { callId, turnId, at, call } = event;
+      const { callId, turnId, at, call, overload } = event;
       if (event.ofComposite === true || this.#isLeft(event.parentCallId)) this.#left.add(callId);
-      this.#calls.set(callId, Object.freeze({ role: "call", at, callId, turnId, call }));
+      this.#calls.set(callId, Object.freeze({ role: "call", at, callId, turnId, call, ...omitUndefined({ overload }) }));
     }
   }
 

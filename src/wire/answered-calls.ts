@@ -3,9 +3,15 @@ import { ToolError } from "../core/error.ts";
 import { plural } from "../core/base/wording.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { ModelCall } from "../core/model.ts";
+import { providerName } from "./provider-name.ts";
 import type { AnsweredCall } from "./wire-format.ts";
 
 type EncodeResults = (answers: readonly AnsweredCall[], calls?: readonly ModelCall[]) => readonly JsonObject[];
+
+/** The name of the call that is answered, as its model made it. */
+export function answeredName({ name, offeredName }: Pick<AnsweredCall, "name" | "offeredName">): string {
+  return offeredName ?? providerName(name);
+}
 
 /** The same function, which refuses answers whose ids do not match. */
 export function checkingAnswers(encode: (answers: readonly AnsweredCall[]) => readonly JsonObject[]): EncodeResults {

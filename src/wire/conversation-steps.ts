@@ -34,6 +34,8 @@ export interface WireCall {
   readonly providerId: string | undefined;
   /** As the provider is given it. */
   readonly name: string;
+  /** As in `CallMessage`. */
+  readonly overload?: string;
   /** As the model sent it. */
   readonly input: JsonValue;
   readonly result: ToolResult | undefined;
@@ -147,6 +149,7 @@ class GrowingSteps {
       id: this.#ids.take(call.id ?? callId, callId),
       providerId: call.id,
       name: this.#names.encode(result?.name ?? call.name, overload),
+      ...(overload === undefined ? {} : { overload }),
       input: wellFormed((call.input ?? {}) as JsonValue), // a recorded call is JSON
       result,
     };

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import type { AskOptions } from "./alternating-turns.ts";
-import { checkingAnswers } from "./answered-calls.ts";
+import { answeredName, checkingAnswers } from "./answered-calls.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { NEW_MODEL } from "./gemini/gemini-model.ts";
@@ -12,7 +12,6 @@ import { effortFields } from "./reasoning-effort.ts";
 import { InteractionReader } from "./gemini/interaction-reader.ts";
 import { INTERACTIONS, resultSteps, toInteractionSteps } from "./gemini/interaction-steps.ts";
 import { chosenTool } from "./own-tools.ts";
-import { providerName } from "./provider-name.ts";
 import { isEmpty, replySchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
@@ -121,5 +120,5 @@ function toolChoice(choice: ToolChoice, encoded: EncodedTools, strict: boolean):
 }
 
 function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
-  return resultSteps(answers.map(({ id, name, result }) => ({ id: id ?? result.callId, name: providerName(name), result })));
+  return resultSteps(answers.map(({ id, result, ...named }) => ({ id: id ?? result.callId, name: answeredName(named), result })));
 }

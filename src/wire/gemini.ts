@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import type { AskOptions } from "./alternating-turns.ts";
-import { checkingAnswers } from "./answered-calls.ts";
+import { answeredName, checkingAnswers } from "./answered-calls.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { GEMINI, mediaParts, responsePart, toGeminiContents, type GeminiOptions } from "./gemini-conversation.ts";
@@ -14,7 +14,6 @@ import { effortFields } from "./reasoning-effort.ts";
 import { GeminiReader } from "./gemini/gemini-reader.ts";
 import { mergeNative } from "./merge-native.ts";
 import { chosenTool } from "./own-tools.ts";
-import { providerName } from "./provider-name.ts";
 import { isEmpty, replySchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
@@ -176,10 +175,10 @@ function toolConfig(choice: ToolChoice, encoded: EncodedTools, strict: boolean):
 
 function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
   if (answers.length === 0) return [];
-  const calls = answers.map(({ id, name, result }) => ({
+  const calls = answers.map(({ id, result, ...named }) => ({
     id: id ?? result.callId,
     providerId: id,
-    name: providerName(name),
+    name: answeredName(named),
     input: {},
     result,
   }));

@@ -3,7 +3,7 @@ import type { ContentPart } from "../core/content.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
-import { checkingAnswers } from "./answered-calls.ts";
+import { answeredName, checkingAnswers } from "./answered-calls.ts";
 import {
   IMAGE_TYPES,
   answerText,
@@ -20,7 +20,6 @@ import { encodeEachTool } from "./encode-tools.ts";
 import { FORMAT, OllamaReader } from "./ollama/ollama-reader.ts";
 import { callId, nativeMessage } from "./openai-chat/native-message.ts";
 import { chosenTool } from "./own-tools.ts";
-import { providerName } from "./provider-name.ts";
 import { effortFields, effortsAs, type EffortFields } from "./reasoning-effort.ts";
 import { replySchema } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
@@ -152,9 +151,9 @@ function encodeRequest(request: ModelRequest, { model, stream = true }: WireTarg
 
 function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
   const shown = answers.filter(({ result }) => imagesOf(result.content ?? []).length > 0);
-  const written = answers.map(({ id, name, result }) => ({
+  const written = answers.map(({ id, result, ...named }) => ({
     role: "tool",
-    tool_name: providerName(name),
+    tool_name: answeredName(named),
     ...(id === undefined ? {} : { tool_call_id: id }),
     content: answerText(result),
   }));

@@ -4,14 +4,13 @@ import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { AskOptions } from "./alternating-turns.ts";
-import { checkingAnswers } from "./answered-calls.ts";
+import { answeredName, checkingAnswers } from "./answered-calls.ts";
 import { PLAIN_CHAT, chatVariant, type ChatVariant } from "./chat-variants.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool, type WireTool } from "./encode-tools.ts";
 import { ChatReader } from "./openai-chat/chat-reader.ts";
 import { resultContent, shownMedia, toOpenAiMessages } from "./openai-conversation.ts";
 import { chosenTool } from "./own-tools.ts";
-import { providerName } from "./provider-name.ts";
 import { effortFields } from "./reasoning-effort.ts";
 import { asksForJson, replyName, replySchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
@@ -198,10 +197,11 @@ function choiceOf(choice: ToolChoice, tools: readonly ModelTool[], encoded: Enco
 
 /** An answer to a call without an id is one to the older `function_call`. */
 function encodeResults(answers: readonly AnsweredCall[], variant: ChatVariant): readonly JsonObject[] {
-  const written = answers.map(({ id, name, result }): JsonObject => {
+  const written = answers.map(({ id, result, ...named }): JsonObject => {
+    const name = answeredName(named);
     const content = resultContent(result, variant.spacedJson);
-    if (id === undefined) return { role: "function", name: providerName(name), content };
-    return { role: "tool", tool_call_id: id, ...(variant.namedResults ? { name: providerName(name) } : {}), content };
+    if (id === undefined) return { role: "function", name, content };
+    return { role: "tool", tool_call_id: id, ...(variant.namedResults ? { name } : {}), content };
   });
   const shown = variant.media ? answers.flatMap(({ id, name, result }) => shownMedia({ id: id ?? name, result }, variant)) : [];
   return shown.length === 0 ? written : [...written, { role: "user", content: shown }];

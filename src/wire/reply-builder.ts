@@ -10,7 +10,7 @@ import { parseJson } from "../core/base/parse-json.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { Candidates } from "./candidates.ts";
 import { expandParallel } from "./parallel-calls.ts";
-import { qualifiedNameOf } from "./provider-name.ts";
+import { isMarked, providerName, qualifiedNameOf } from "./provider-name.ts";
 import type { DecodeOptions } from "./wire-format.ts";
 
 const DEFAULT_MAX_CHARS = 16 * 1024 * 1024;
@@ -297,12 +297,14 @@ export class ReplyBuilder {
 
   #modelCall({ kind, id, name, reasoning, warnings, pieces, input }: OpenCall): ModelCall {
     const text = pieces.join("");
+    const qualified = this.#qualified(name);
     return {
       ...(id === undefined ? {} : { id }),
-      name: this.#qualified(name),
+      name: qualified,
       input: kind === "custom" ? { input: text } : (input ?? readArguments(text)),
       ...(kind === "custom" ? { kind } : {}),
       ...omitUndefined({ reasoning, warnings }),
+      ...(isMarked(name) && this.#names.has(name) && providerName(qualified) !== name ? { offeredName: name } : {}),
     };
   }
 

@@ -97,6 +97,8 @@ export interface AnsweredCall {
   readonly name: string;
   /** `custom` where the model made a custom call. @default "function" */
   readonly kind?: "function" | "custom";
+  /** Of a reply's call, where it has one. @default that of `name` */
+  readonly offeredName?: string;
   readonly result: ToolResult;
 }
 

@@ -79,18 +79,22 @@ describe("issue 16.4 a card describes the data", () => {
       expect(text).toContain(row);
   });
 
-  test("its own card is replaced, a file of somebody else's is refused", async () => {
+  test("its own card is replaced; the card of another file, and another's file, are refused", async () => {
     const out = newFile();
     const summary = await made({ out });
     const path = cardFileOf(out);
     expect(path).toBe(out.replace(".jsonl", ".card.md"));
-    await checkCardFile(path);
+    await checkCardFile(out);
     expect(existsSync(path)).toBe(false);
     await writeCard(summary, { out, format: "neutral", kind: "sampled" });
-    await checkCardFile(path);
+    await checkCardFile(out);
     await writeCard(summary, { out, format: "neutral", kind: "sampled" });
     expect(readFileSync(path, "utf8")).toBe(datasetCard(summary, { out, format: "neutral", kind: "sampled" }));
+    await expect(checkCardFile(out.replace(".jsonl", ".json"))).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining(`${path} is there already, and describes another file than `),
+    });
     writeFileSync(path, "# My notes\n");
-    await expect(checkCardFile(path)).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("is no card") });
+    await expect(checkCardFile(out)).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("is no card") });
   });
 });

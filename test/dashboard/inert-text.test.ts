@@ -3,9 +3,12 @@ import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { asCurl, asTypeScript } from "../../src/dashboard/call/copy-as.ts";
 import { ApiError } from "../../src/client/api-error.ts";
+import { jsonDiff } from "../../src/dashboard/diff/json-diff.ts";
 import { failureOf } from "../../src/dashboard/server/failure-of.ts";
 import { textPieces, visible } from "../../src/dashboard/show/inert-text.ts";
 import { jsonTokens } from "../../src/dashboard/show/json-tokens.ts";
+import { SessionLog } from "../../src/dashboard/timeline/session-log.ts";
+import { sessionMarkdown } from "../../src/dashboard/timeline/session-markdown.ts";
 
 describe("E10 hostile text", () => {
   const cases: readonly (readonly [what: string, text: string, shown: string])[] = [
@@ -67,6 +70,32 @@ describe("E10 JSON", () => {
     let value: unknown = "end";
     for (let depth = 0; depth < 50_000; depth++) value = [value];
     expect(text(value, 2_000_000)).toContain("[…]");
+  });
+});
+
+describe("E10 no half of a character is shown of a text that is cut", () => {
+  const half = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\\ud[89a-f]/iu;
+  const written = (value: unknown, budget: number): string =>
+    jsonTokens(value, budget)
+      .tokens.map((token) => token.text)
+      .join("");
+
+  test("in JSON, whatever room there is", () => {
+    const all = Array.from({ length: 40 }, (_, budget) => written({ "a😀b": "😀😀", "😀": ["x😀y"] }, budget));
+    expect(all.filter((text) => half.test(text))).toEqual([]);
+    expect(new Set(all).size).toBeGreaterThan(15);
+  });
+
+  test("in titles, texts that are saved and comparisons", () => {
+    // Whether the first place is odd or even, one of the two texts is cut within a character.
+    const found = ["😀".repeat(30_000), `x${"😀".repeat(30_000)}`].flatMap((text) => {
+      const log = new SessionLog({ maxText: 30_001 });
+      log.add({ type: "message-add", sessionId: "s", at: 0, message: { role: "user", content: text } });
+      const call = { callId: "c", sessionId: "s", turnId: "t", at: 0 };
+      log.add({ ...call, type: "call-start", call: { name: "a::b", input: { text } } });
+      return [log.title, sessionMarkdown("s", log), JSON.stringify(jsonDiff({ text }, { text: "" }, 100).rows)];
+    });
+    expect(found.map((text) => [text.includes("😀"), half.test(text)])).toEqual(found.map(() => [true, false]));
   });
 });
 

@@ -42,7 +42,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     ["approvals", () => `/approvals/${encodeURIComponent(calls.get("shop::cancel_order") ?? "")}`, "What it would change"],
     ["tool", () => "/tools/shop%3A%3Asearch", "Fits the schema"],
     ["jobs", () => `/jobs/${encodeURIComponent(calls.get("shop::pack") ?? "")}`, "is packed"],
-    ["health", () => "/health", "Calls a second"],
+    ["health", () => "/health", "Did not end well"],
   ];
 
   test.each(screens)("issue 20.2 %s is whole and without serious findings, light, dark and narrow", async (name, path, shows) => {
@@ -54,6 +54,16 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
       expect([look, await page.evaluate("document.documentElement.scrollWidth <= innerWidth")]).toEqual([look, true]);
     }
     expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
+  test("the theme that was chosen is that of the screen that asks for a key as well", async () => {
+    const { page } = await openPage(browser, scene, "/sessions", { colorScheme: "light" });
+    await page.getByRole("button", { name: "Use dark colours" }).click();
+    const asked = await page.context().newPage();
+    await asked.goto(`${scene.url}/sessions`);
+    await asked.getByRole("heading", { name: "Enter a key of this server" }).waitFor();
+    expect(await asked.evaluate("document.documentElement.dataset.theme")).toBe("dark");
     await page.context().close();
   });
 

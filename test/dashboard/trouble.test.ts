@@ -30,6 +30,13 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
         tools: [
           defineTool({ name: "tick", description: "Ticks.", inputSchema: { type: "object" }, effects: pure, execute: () => null }),
           defineTool({
+            name: "smile",
+            description: "Says much.",
+            inputSchema: { type: "object" },
+            effects: pure,
+            execute: () => `${"x".repeat(19_999)}${"😀".repeat(9)}`,
+          }),
+          defineTool({
             name: "drop",
             description: "Drops a table.",
             inputSchema: { type: "object", properties: { limits: { type: "object", properties: { rows: { type: "number" } } } } },
@@ -124,6 +131,17 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
   const panel = (page: Page) => page.locator("aside.panel");
   const focused = (page: Page): Promise<string> =>
     page.evaluate("document.activeElement.pathname ?? document.activeElement.getAttribute('role') ?? document.activeElement.tagName");
+
+  test("a long text is not cut within a character", async () => {
+    const [result] = await runtime.session("smiles").execute([{ name: "t::smile", input: {} }]);
+    const { page } = await openPage(browser, scene, `/sessions/smiles/calls/${encodeURIComponent(result?.callId ?? "")}`);
+    const output = page.getByRole("group", { name: "Output" });
+    await output.getByRole("button", { name: /^Show more/u }).waitFor();
+    expect(await output.locator("bdi").textContent()).toBe(`${"x".repeat(19_999)}…`);
+    await output.getByRole("button", { name: /^Show more/u }).click();
+    await expect.poll(() => output.locator("bdi").textContent()).toBe(`${"x".repeat(19_999)}${"😀".repeat(9)}`);
+    await page.context().close();
+  });
 
   test("an answer to an approval that does not count says so, for one call and for several", async () => {
     const [first, second, third] = await ask("late", 3);

@@ -134,6 +134,7 @@ function isAsked(surface: string, text: string): boolean {
 /** Who may look at tools past the permission rules, and why that reaches no model and no client. */
 const PAST_THE_RULES: Readonly<Record<string, string>> = {
   "server/worker/lacking-tools.ts": "whether the tool of a job is here at all",
+  "call/admit-call.ts": "finds which of a name's tools was called",
   "call/background-flag.ts": "asks whether a called tool has a parameter of its own by the name of the flag",
   "call/same-definition.ts": "compares the tool of a call with what bears its name by now",
   "cli/tool-words.ts": "marks denied tools for the person at the terminal",

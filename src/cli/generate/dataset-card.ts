@@ -27,16 +27,24 @@ export function cardFileOf(out: string): string {
   return join(dir, `${name}.card.md`);
 }
 
-/** @throws ToolError `invalid_argument` where a file of something else has the name of the card */
-export async function checkCardFile(path: string): Promise<void> {
+/** @throws ToolError `invalid_argument` where a file of something else, or the card of another file, has the name of the card */
+export async function checkCardFile(out: string): Promise<void> {
+  const path = cardFileOf(out);
   const text = await readFile(path, "utf8").catch((thrown: unknown) => {
     if (systemCode(thrown) === "ENOENT") return undefined;
     throw new ToolError("invalid_argument", `Cannot write ${path}: ${describeThrown(thrown)}`, { cause: thrown });
   });
-  if (text === undefined || text.split("\n", 2)[1] === MARK) return;
-  throw new ToolError("invalid_argument", `${path} is there already, and is no card of haft generate.`, {
+  if (text === undefined) return;
+  const isOurs = text.split("\n", 2)[1] === MARK;
+  if (isOurs && text.includes(`\n${pathLine(basename(out))}\n`)) return;
+  const fault = isOurs ? `describes another file than ${basename(out)}` : "is no card of haft generate";
+  throw new ToolError("invalid_argument", `${path} is there already, and ${fault}.`, {
     hint: "Move it away, or take another name for --out.",
   });
+}
+
+function pathLine(name: string): string {
+  return `        path: ${JSON.stringify(name)}`;
 }
 
 export async function writeCard(summary: GenerationSummary, place: CardPlace): Promise<void> {
@@ -65,7 +73,7 @@ export function datasetCard(summary: GenerationSummary, place: CardPlace): strin
     "configs:",
     "  - config_name: default",
     "    data_files:",
-    ...files.flatMap(({ part, path }) => [`      - split: ${part}`, `        path: ${JSON.stringify(path)}`]),
+    ...files.flatMap(({ part, path }) => [`      - split: ${part}`, pathLine(path)]),
     "---",
     "",
     `# ${name}`,

@@ -41,7 +41,7 @@ export async function runGenerate(context: CommandContext): Promise<number> {
       onModel: (model) => clock.attend(model),
       mayLackConfig: material.kind === "recordings",
     };
-    if (card !== undefined) await checkCardFile(card);
+    if (out !== "-") await checkCardFile(out);
     return await withRuntime(context, options, (open) => generate(context, { open, clock, material, out, format: known, split }));
   };
   const what = isRecorded(context) ? "the recording" : "the file of the templates";

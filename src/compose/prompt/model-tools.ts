@@ -3,6 +3,7 @@ import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { ModelTool } from "../../core/model.ts";
 import type { Tool } from "../../core/tool.ts";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../../policy/visibility.ts";
+import { fingerprintOf } from "../../registry/prepare-toolset.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 
@@ -91,13 +92,4 @@ function modelTool(registered: RegisteredTool, isOverload: boolean): readonly Mo
   if (isOverload && fingerprint === undefined) return [];
   const output = outputSchema === undefined ? {} : { outputSchema };
   return [{ name, description, inputSchema, ...output, ...(fingerprint === undefined ? {} : { fingerprint }), ...words }];
-}
-
-/** Its quarantine says why it has none. */
-function fingerprintOf(registered: RegisteredTool): string | undefined {
-  try {
-    return registered.fingerprint;
-  } catch {
-    return undefined;
-  }
 }

@@ -182,6 +182,7 @@ const FIELDS = {
     principal: optional(id),
     allow: optional(listOf(shape({ allow: optional(listOf(id)), deny: optional(listOf(id)) }))),
     asks: optional(anyText),
+    overload: optional(id),
   },
   "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
   "call-remote": { ...OF_CALL, toolName: name, remoteId: id },

@@ -1,4 +1,5 @@
 /** Two JSON values as lines side by side: what both have, what only one has. Values are compared as JSON; keys in any order. */
+import { beginning } from "../show/inert-text.ts";
 
 export interface DiffCell {
   readonly depth: number;
@@ -117,7 +118,7 @@ class LineWriter {
   }
 
   #line(sign: Line["sign"], depth: number, text: string): void {
-    if (!this.isFull) this.lines.push({ sign, depth, text: text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text });
+    if (!this.isFull) this.lines.push({ sign, depth, text: beginning(text, MAX_TEXT) });
   }
 }
 

@@ -1,4 +1,5 @@
 /** A conversation of another system as the log of a timeline. It tells no times: each turn takes the place of a second. */
+import { firstCharacters } from "../show/inert-text.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import type { LogEvent } from "../server/log-event.ts";
 import { SessionLog } from "../timeline/session-log.ts";
@@ -45,7 +46,7 @@ function endOf(
   { sessionId, turn, at }: Place,
 ): LogEvent {
   const text = typeof output === "string" ? output : JSON.stringify(output);
-  const error = { code: "execution_failed", message: text.slice(0, 4_000), retryable: false, outcome: "unknown" } as const;
+  const error = { code: "execution_failed", message: firstCharacters(text, 4_000), retryable: false, outcome: "unknown" } as const;
   return {
     type: "call-end",
     sessionId,

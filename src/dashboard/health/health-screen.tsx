@@ -66,7 +66,7 @@ function Figures({ readings }: { readonly readings: readonly Reading[] }): React
   const samples = readings.at(-1)?.samples ?? [];
   const now = (name: string): number => total(samples, name);
   const calls = now("haft_calls_total");
-  const failed = calls - now("haft_calls_succeeded_total");
+  const notWell = calls - now("haft_calls_succeeded_total");
   const requests = now("haft_http_requests_total");
   return (
     <>
@@ -90,8 +90,8 @@ function Figures({ readings }: { readonly readings: readonly Reading[] }): React
       <Section title="Since the start">
         <dl className="facts facts-wide">
           <Fact name="Calls">{count(calls)}</Fact>
-          <Fact name="Without an answer">
-            {count(failed)} {calls > 0 && <span className="muted">({((failed / calls) * 100).toFixed(1)} %)</span>}
+          <Fact name="Did not end well">
+            {count(notWell)} {calls > 0 && <span className="muted">({((notWell / calls) * 100).toFixed(1)} %)</span>}
           </Fact>
           <Fact name="Attempts">{count(now("haft_call_attempts_total"))}</Fact>
           <Fact name="Repairs of inputs">{count(now("haft_input_repairs_total"))}</Fact>

@@ -1,5 +1,6 @@
 /** The client of the page, the key that it uses, and whether the server answers. */
 import { createClient, type HaftClient } from "../../client/client.ts";
+import { noticeEvents } from "./notice-events.ts";
 
 const KEY_NAME = "haft-key";
 const READ_ONLY_NAME = "haft-read-only";
@@ -85,14 +86,9 @@ export class Connection {
     const headers = { accept: "text/event-stream", authorization: `Bearer ${this.#state.key ?? ""}` };
     const { ok, body } = await this.#fetch(url, { headers, signal });
     if (!ok || body === null) return;
-    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     this.#set({ isLive: true });
     onEvent(); // for those before it was there
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      if (/^data:/mu.test(value)) onEvent();
-    }
+    await noticeEvents(body, onEvent);
   }
 
   async #fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {

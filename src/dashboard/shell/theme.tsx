@@ -1,15 +1,22 @@
 /** Light or dark: as the system says, until the reader says otherwise. */
-import { useEffect, useState, type ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import { Icon } from "../show/parts.tsx";
 
 const NAME = "haft-theme";
 
+/** The theme that the reader chose; `""` = as the system says. */
+function chosenTheme(): string {
+  return localStorage.getItem(NAME) ?? "";
+}
+
+/** Gives the whole page this theme, screens without a menu as well. @default the one that was chosen */
+export function applyTheme(theme: string = chosenTheme()): void {
+  if (theme === "") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = theme;
+}
+
 export function ThemeButton(): ReactNode {
-  const [theme, setTheme] = useState(() => localStorage.getItem(NAME) ?? "");
-  useEffect(() => {
-    if (theme === "") delete document.documentElement.dataset["theme"];
-    else document.documentElement.dataset["theme"] = theme;
-  }, [theme]);
+  const [theme, setTheme] = useState(chosenTheme);
   const isDark = theme === "" ? matchMedia("(prefers-color-scheme: dark)").matches : theme === "dark";
   const other = isDark ? "light" : "dark";
   return (
@@ -20,6 +27,7 @@ export function ThemeButton(): ReactNode {
       aria-label={`Use ${other} colours`}
       onClick={() => {
         localStorage.setItem(NAME, other);
+        applyTheme(other);
         setTheme(other);
       }}
     >

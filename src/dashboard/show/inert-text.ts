@@ -36,11 +36,15 @@ export function textPieces(text: string): readonly TextPiece[] {
   return pieces;
 }
 
-/** The beginning of a text, with a mark where more of it follows; not half of a character. */
-export function beginning(text: string, maxLength: number): string {
-  if (text.length <= maxLength) return text;
+/** At most so many units of UTF-16 from the beginning of a text, without half of a character at the end. */
+export function firstCharacters(text: string, maxLength: number): string {
   const isPair = (text.codePointAt(maxLength - 1) ?? 0) > 0xff_ff;
-  return `${text.slice(0, isPair ? maxLength - 1 : maxLength)}…`;
+  return text.slice(0, isPair ? maxLength - 1 : maxLength);
+}
+
+/** The same, with a mark where more of the text follows. */
+export function beginning(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : `${firstCharacters(text, maxLength)}…`;
 }
 
 /** The same as one string, for titles and labels. */

@@ -27,7 +27,7 @@ export function TextBlock({ text, label }: { readonly text: string; readonly lab
   const [shown, setShown] = useState(SHOWN_CHARACTERS);
   return (
     <Block label={label}>
-      <bdi>{pieces(text.slice(0, shown))}</bdi>
+      <bdi>{pieces(beginning(text, shown))}</bdi>
       {text.length > shown && <More left={text.length - shown} onMore={() => setShown(shown + SHOWN_CHARACTERS * 5)} />}
     </Block>
   );

@@ -1,4 +1,5 @@
 /** JSON as indented text in coloured pieces, up to a number of characters: a large value costs no more than what is shown of it. */
+import { firstCharacters } from "./inert-text.ts";
 
 export interface JsonToken {
   readonly kind: "key" | "string" | "number" | "word" | "mark";
@@ -78,5 +79,5 @@ class TokenWriter {
 
 /** A long string is cut before it is quoted. */
 function quoted(text: string, most: number): string {
-  return text.length > most ? `${JSON.stringify(text.slice(0, most)).slice(0, -1)}…` : JSON.stringify(text);
+  return text.length > most ? `${JSON.stringify(firstCharacters(text, most)).slice(0, -1)}…` : JSON.stringify(text);
 }

@@ -1,6 +1,6 @@
 /** Folds a session's events into what a timeline shows, outside of React: thousands of events cost one drawing. */
 import type { LogEvent, LogEventOf } from "../server/log-event.ts";
-import { beginning } from "../show/inert-text.ts";
+import { beginning, firstCharacters } from "../show/inert-text.ts";
 import { endedPhases, newCall, type CallEntry, type CallResult, type Phase } from "./call-entry.ts";
 import type { Entry } from "./entry.ts";
 import { Moments } from "./moments.ts";
@@ -86,7 +86,7 @@ export class SessionLog {
 
 function titleOf(entry: Entry): string {
   if (entry.kind === "call") return entry.call.name;
-  return entry.role === "user" ? entry.text.slice(0, MAX_TITLE).trim().replaceAll(/\s+/gu, " ") : "";
+  return entry.role === "user" ? firstCharacters(entry.text, MAX_TITLE).trim().replaceAll(/\s+/gu, " ") : "";
 }
 
 type Folds = { readonly [Type in LogEvent["type"]]?: (log: SessionLog, event: LogEventOf<Type>) => void };
@@ -202,5 +202,7 @@ export function contentText(content: LogEventOf<"message-add">["message"]["conte
 
 function progressText({ message, done, total }: LogEventOf<"call-progress">["update"]): string {
   const count = done === undefined ? "" : total === undefined ? String(done) : `${done} of ${total}`;
-  return [message?.slice(0, MAX_PROGRESS), count].filter((part) => part !== undefined && part !== "").join(" · ");
+  return [message === undefined ? undefined : firstCharacters(message, MAX_PROGRESS), count]
+    .filter((part) => part !== undefined && part !== "")
+    .join(" · ");
 }

@@ -1,4 +1,5 @@
 /** A session as a text that people read: its messages, and each call with its input and its result. */
+import { firstCharacters } from "../show/inert-text.ts";
 import { fullTime, span } from "../show/words.ts";
 import { nameOf, type CallEntry } from "./call-entry.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -36,7 +37,7 @@ function callPart(entry: CallEntry, depth: number, isTimeless: boolean): string 
 
 /** Longer than any row of marks in it, so that it ends where it is to end. */
 function block(kind: string, text: string): string {
-  const shown = text.length > MAX_BLOCK ? `${text.slice(0, MAX_BLOCK)}\n… ${text.length - MAX_BLOCK} more characters` : text;
+  const shown = text.length > MAX_BLOCK ? `${firstCharacters(text, MAX_BLOCK)}\n… ${text.length - MAX_BLOCK} more characters` : text;
   const longest = Math.max(2, ...[...shown.matchAll(/`+/gu)].map(([marks]) => marks.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}${kind}\n${shown}\n${fence}`;

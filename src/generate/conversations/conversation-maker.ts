@@ -3,6 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { seededRandom, drawn } from "../../core/base/seeded-random.ts";
 import { pairMessages } from "../../history/pair-messages.ts";
+import type { PermissionRules } from "../../policy/permission.ts";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../../policy/visibility.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { conversationOf } from "../../runtime/session-messages.ts";
@@ -10,8 +11,9 @@ import { modelTools } from "../../compose/prompt/model-tools.ts";
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { Random } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
-import { fingerprintOf } from "../../registry/prepare-toolset.ts";
+import { offeredFingerprint } from "../../registry/overload.ts";
 import type { Registry } from "../../registry/registry.ts";
+import { resolveVisible } from "../../registry/visible-tool.ts";
 import { NO_PROBLEMS, checkConversation, hasProblems } from "./check-conversation.ts";
 import { DEFAULT_CALLS, type SampledPlan } from "./conversation-plan.ts";
 import type { ConversationTemplate } from "./conversation-template.ts";
@@ -34,7 +36,7 @@ export interface ConversationMakerOptions extends Omit<PlanFingerprintParts, "to
 }
 
 interface Prepared {
-  readonly allow: Visibility | undefined;
+  readonly allow: Visibility;
   readonly offered: OfferedTools;
   /** Of a sampled plan. */
   readonly drawing: PreparedDraw | undefined;
@@ -49,6 +51,8 @@ interface Cast {
   readonly play: (place: ConversationPlace) => Promise<ConversationEnd>;
 }
 
+/** No line offers the runtime's own tools, so that no result may name them either. */
+const NOT_OFFERED: PermissionRules = { deny: [`${OWN_NAMESPACE}::*`] };
 const INDEX_DIGITS = 6;
 /** How often a conversation is made at most, where one with problems is generated again. */
 const MAX_ATTEMPTS = 3;
@@ -76,7 +80,7 @@ export class ConversationMaker {
   static async prepare(options: ConversationMakerOptions): Promise<ConversationMaker> {
     const { runtime, plan, seed, signal, maxTools } = options;
     const { registry } = runtime;
-    const allow = options.allow === undefined ? undefined : visibilityOf(options.allow);
+    const allow = visibilityOf([options.allow, NOT_OFFERED].flat());
     const offered = new OfferedTools(registry, { allow, maxTools });
     const names = new Set(offered.all.map(({ name }) => name));
     const drawing = plan.kind === "sampled" ? await prepareDraw(plan, { registry, offered: names }) : undefined;
@@ -162,7 +166,7 @@ export class ConversationMaker {
     if (plan.kind === "sampled") return this.#sampled(plan, { index, draws, random });
     if (plan.kind === "recorded") return { template: undefined, tools: [], play: async () => ({}) };
     const template = templateFor(plan.templates, index);
-    const tools = this.#offer(calledIn(template, runtime.registry), index);
+    const tools = this.#offer(namedIn(template, runtime.registry, this.#prepared.allow), index);
     if (plan.kind === "scripted") {
       const writer = plan.writer === false ? undefined : (plan.writer ?? plainWriter());
       const toolNamed = (name: string): Tool | undefined => runtime.registry.get(name)?.tool;
@@ -196,10 +200,14 @@ function templateFor(templates: readonly ConversationTemplate[], index: number):
   return templates[index % templates.length] ?? { messages: [] }; // there is at least one: see `checkPlan`
 }
 
-/** The full names of the tools that a template calls. */
-function calledIn({ messages }: ConversationTemplate, registry: Registry): readonly string[] {
+/** The full names of the tools that a template calls, and of those that the answers to calls of no tool name. */
+function namedIn({ messages }: ConversationTemplate, registry: Registry, allow: Visibility): readonly string[] {
   const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.calls ?? []) : []));
-  return calls.map((call) => (registry.match(call) ?? registry.get(call.name))?.qualifiedName ?? call.name);
+  return calls.flatMap((call) => {
+    const found = resolveVisible(registry, call.name, allow);
+    if (!(found instanceof Error)) return found.map(({ qualifiedName }) => qualifiedName);
+    return (found.toolNames ?? []).map((name) => registry.get(name)?.qualifiedName ?? name);
+  });
 }
 
 /** Calls go by the names under which their tools are offered: the full ones, and of several tools of a name the one that was called. */
@@ -207,10 +215,11 @@ function asOffered(messages: Trajectory["messages"], registry: Registry): Trajec
   const names = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result.name]] : [])));
   return messages.map((message) => {
     if (message.role !== "call") return message;
+    const { overload: _recorded, ...rest } = message;
     const call = { ...message.call, name: names.get(message.callId) || message.call.name };
-    const [first, ...others] = registry.overloads(call.name);
-    const called = others.length === 0 ? undefined : (registry.match(call) ?? first);
-    return { ...message, call, ...omitUndefined({ overload: called === undefined ? undefined : fingerprintOf(called) }) };
+    const family = registry.overloads(call.name);
+    const called = family.length < 2 ? undefined : (registry.match(call) ?? family[0]);
+    return { ...rest, call, ...omitUndefined({ overload: called && offeredFingerprint(called, family) }) };
   });
 }
 
@@ -220,10 +229,8 @@ class OfferedTools {
   readonly #maxTools: number;
   readonly #indices = new Map<string, number[]>();
 
-  constructor(registry: Registry, { allow, maxTools }: { readonly allow: Visibility | undefined; readonly maxTools: number }) {
-    this.all = modelTools(registry, { allow }).filter(
-      ({ name, providerExecuted }) => providerExecuted !== true && !name.startsWith(`${OWN_NAMESPACE}::`),
-    );
+  constructor(registry: Registry, { allow, maxTools }: { readonly allow: Visibility; readonly maxTools: number }) {
+    this.all = modelTools(registry, { allow }).filter(({ providerExecuted }) => providerExecuted !== true);
     this.#maxTools = maxTools;
     for (const [index, { name }] of this.all.entries()) {
       const known = this.#indices.get(name);

@@ -3,8 +3,10 @@ import { ToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import type { ModelTool } from "../../core/model.ts";
+import { renameTools } from "../../core/result.ts";
 import { anthropicMessages } from "../../wire/anthropic.ts";
 import { openAiChat } from "../../wire/openai-chat.ts";
+import { providerName } from "../../wire/provider-name.ts";
 import type { WireFormat } from "../../wire/wire-format.ts";
 import { shareGptConversation, templateMessages } from "./training-lines.ts";
 import { originOf, reportOf, resultsOf, trajectoryMessages, trajectoryResult, type Trajectory } from "./trajectory.ts";
@@ -86,8 +88,16 @@ function shareGptWriter(): TrajectoryWriter {
   };
 }
 
-function spokenMessages({ messages, system }: Trajectory): readonly ModelMessage[] {
-  return system === undefined ? messages : [{ role: "system", at: 0, content: system }, ...messages];
+/** With tools named as the line offers them in what the assistant says: code writes answers with their own names. */
+function spokenMessages(trajectory: Trajectory): readonly ModelMessage[] {
+  const { messages, system, tools } = trajectory;
+  const called = resultsOf(trajectory).flatMap(({ name, error }) => [name, ...(error?.toolNames ?? [])]);
+  const names = [...tools.map(({ name }) => name), ...called];
+  const said = messages.map((message): ModelMessage => {
+    if (message.role !== "assistant" || typeof message.content !== "string" || !message.content.includes("::")) return message;
+    return { ...message, content: renameTools(message.content, names, (name) => providerName(name)) };
+  });
+  return system === undefined ? said : [{ role: "system", at: 0, content: system }, ...said];
 }
 
 /** Each tool is written once, however many conversations it is offered in. */

@@ -166,6 +166,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       strict: fc.constant(true as const),
       background: fc.boolean(),
       principal: id,
+      overload: id,
     },
     { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "call"] },
   ),

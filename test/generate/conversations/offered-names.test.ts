@@ -80,6 +80,32 @@ describe.each(["neutral", "openai", "anthropic", "huggingface", "sharegpt"] as c
       for (const { called, offered } of all) expect(offered).toEqual(expect.arrayContaining([...called]));
       expect(new Set(all.flatMap(({ called }) => called)).size).toBe(format === "neutral" ? 1 : 2);
     });
+
+    test.each([4, 60])(
+      "and each that its results and answers name, of a template that calls tools that are not there, of %i",
+      async (count) => {
+        const tools = Array.from({ length: count }, (_, index) => ({
+          name: `do_${index}`,
+          description: "",
+          inputSchema: takes("x", text),
+        }));
+        const messages = ["do_5x", "nothing_like_it", "haft::read_resul"].flatMap((name) => [
+          { role: "user" as const, content: "Do it." },
+          { role: "assistant" as const, calls: [{ name, input: { x: "a" } }] },
+        ]);
+        const { lines } = await generated({
+          runtime: made(tools),
+          plan: { kind: "scripted", templates: [{ messages }], count: 4 },
+          format,
+        });
+        expect(lines.length).toBe(4);
+        for (const line of lines) {
+          const named = (line.match(/\b(?:many|haft)(?:::|__)\w+/gu) ?? []).filter((name) => !name.endsWith("read_resul"));
+          expect(named.length).toBeGreaterThan(15);
+          expect(namesOf(line).offered).toEqual(expect.arrayContaining(named));
+        }
+      },
+    );
   },
 );
 
