@@ -88,6 +88,7 @@ export function textOf(file: CurrentFile): string {
   } catch (thrown: unknown) {
     throw new ToolError("execution_failed", `${JSON.stringify(file.shown)} is not UTF-8 text, and no other encoding is supported here.`, {
       outcome: "failed",
+      hint: "Convert it to UTF-8 by a command such as iconv, or ask the user to save it as UTF-8.",
       cause: thrown,
     });
   }
