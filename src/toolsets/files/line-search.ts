@@ -91,10 +91,7 @@ export async function searchFile(
   let rest = "";
   let skipping = false; // the end of a line whose first part was searched already
   for await (const piece of pieces(file, signal)) {
-    if (bytes === 0) {
-      search.otherEncoding = wideEncoding(piece.subarray(0, HEAD_BYTES));
-      if (search.otherEncoding !== undefined || binaryReason("", piece) !== undefined) return piece.length;
-    }
+    if (bytes === 0 && !isSearched(search, piece)) return piece.length;
     bytes += piece.length;
     const text = rest + decoder.write(piece);
     let from = skipping ? text.indexOf("\n") + 1 : 0;
@@ -121,4 +118,9 @@ export async function searchFile(
   }
   if (rest !== "") search.take(rest);
   return bytes;
+}
+
+function isSearched(search: LineSearch, first: Buffer): boolean {
+  search.otherEncoding = wideEncoding(first.subarray(0, HEAD_BYTES));
+  return search.otherEncoding === undefined && binaryReason("", first) === undefined;
 }

@@ -58,17 +58,24 @@ const WAITING: readonly Waiting[] = [
     instead: "Name the commits, or set GIT_SEQUENCE_EDITOR to a command that changes the steps.",
   },
   {
-    pattern: /^git\s+(?:(?:add|checkout|reset|restore|stash)\s+(?:\S+\s+)*(?:-i|-p|--interactive|--patch)|commit\s+(?:\S+\s+)*(?:-p|--interactive|--patch))(?:\s|$)/u,
+    pattern:
+      /^git\s+(?:(?:add|checkout|reset|restore|stash)\s+(?:\S+\s+)*(?:-i|-p|--interactive|--patch)|commit\s+(?:\S+\s+)*(?:-p|--interactive|--patch))(?:\s|$)/u,
     reason: NO_TERMINAL,
     instead: "Name the files and commits.",
   },
   {
-    pattern: /^git\s+commit(?!.*(?:\s-[a-zA-Z]*[mFC]|--message|--file|--no-edit|--reuse-message|--fixup|-h\b|--dry-run|--short|--long|--porcelain))/u,
+    pattern:
+      /^git\s+commit(?!.*(?:\s-[a-zA-Z]*[mFC]|--message|--file|--no-edit|--reuse-message|--fixup|-h\b|--dry-run|--short|--long|--porcelain))/u,
     unless: EDITOR,
     reason: "it would open an editor",
     instead: "Give the message with -m.",
   },
-  { pattern: /^(?:passwd|su|login|chsh)(?:\s|$)/u, unless: /passwd\s+(?:-S|--status)|chsh\s+(?:-l|--list-shells)/u, reason: "it asks for a password", instead: "Go on without it, or ask the user." },
+  {
+    pattern: /^(?:passwd|su|login|chsh)(?:\s|$)/u,
+    unless: /passwd\s+(?:-S|--status)|chsh\s+(?:-l|--list-shells)/u,
+    reason: "it asks for a password",
+    instead: "Go on without it, or ask the user.",
+  },
   {
     pattern: /^sudo\s(?!\s*(?:-\S+\s+)*(?:-[a-zA-Z]*n[a-zA-Z]*|--non-interactive)(?:\s|$))/u,
     unless: /^sudo\s+-[kKV]+\s*$/u,
