@@ -272,7 +272,7 @@ describe.skipIf(!HAS_SANDBOX)(`in the sandbox${SANDBOX}`, () => {
     const command = "cat .env; echo x >> package.json; echo x >> ok.txt; mkdir .vscode";
     const strict = await bash(await openedRuntime({ root }), command);
     expect(String(strict.output)).toMatch(
-      /\.env: Permission denied\n.*package\.json: Read-only file system\n\n\[The command made files .*: \.vscode\]$/u,
+      /\.env: Permission denied\n.*package\.json: Read-only file system\n\n\[Files were made .*: \.vscode\]$/u,
     );
     const open = await bash(await openedRuntime({ root, allowSensitive: ["**"] }), "cat .env; echo x >> package.json");
     expect([open.output, readFileSync(join(root, "package.json"), "utf8")]).toEqual(["A=1", "{}x\n"]);

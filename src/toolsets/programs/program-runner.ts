@@ -28,7 +28,7 @@ export interface ProgramStart {
 /** The end of a program, with the limits that it had. */
 export interface RunEnd extends ProgramEnd {
   readonly limits: ProgramLimits;
-  /** What it did to the workspace that matters to later programs, in sentences. */
+  /** Sentences on what later programs find changed: files that are protected now, folders that are closed. */
   readonly notes: readonly string[];
 }
 

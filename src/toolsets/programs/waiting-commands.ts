@@ -22,7 +22,7 @@ function terminal(programs: string, unless?: RegExp): Waiting {
 
 /** Every program prints these and ends. */
 const ONLY_PRINTS = /\s--(?:version|help)(?:\s|$)/u;
-/** Behind a program that goes on in the background. */
+/** Behind a program that runs in the background. */
 const BACKGROUND = /(?<![<>])&(?!>)/u;
 /** An editor that the command names itself. */
 const EDITOR = /(?:^|\s)GIT_(?:SEQUENCE_)?EDITOR=(?!(?:vim?|nvim|nano|pico|emacs)(?:\s|$))/u;
