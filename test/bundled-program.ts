@@ -27,6 +27,7 @@ export const PROGRAMS = [
   "server/worker/worker-process",
   "store/lease-process",
   "store/store-process",
+  "toolsets/edit-process",
 ] as const;
 
 /** The file that runs a program of the tests; its source where a script runs it, before which nothing is bundled. */

@@ -284,6 +284,12 @@ describe("F1.66 edit", () => {
     ["the first line of an empty file", "", "@@ -0,0 +1 @@\n+a\n", "a\n"],
     ["an end of the file that is not there", "a\nb\nc\n", "@@ -2 +2 @@\n-b\n+B\n\\ No newline at end of file\n", "a\nB\nc\n"],
     ["lines that look like the marks of a diff", "-- x\n++ y\n", "@@ -1,2 +1,2 @@\n--- x\n+-- z\n ++ y\n", "-- z\n++ y\n"],
+    [
+      "lines before the next hunk that look like the marks of a second file",
+      "a\n-- x\nb\nc\n",
+      "@@ -1,2 +1,2 @@\n a\n--- x\n+++ y\n@@ -4 +4 @@\n-c\n+C\n",
+      "a\n++ y\nb\nC\n",
+    ],
   ])("F1.66 a unified diff: %s", async (_what, content, diff, after) => {
     const [text, written] = await edit(content, { diff });
     expect(written).toBe(after);
@@ -297,6 +303,21 @@ describe("F1.66 edit", () => {
     ["no hunk", "two becomes 2", "diff cannot be read: it has no hunk"],
     ["a hunk that changes nothing", "@@ -1 +1 @@\n one\n", "diff cannot be read: a hunk changes nothing"],
     ["two files", "@@ @@\n-one\n+1\ndiff --git a/b.txt b/b.txt\n@@ @@\n-x\n+y\n", "diff cannot be read: it changes more than one file"],
+    [
+      "two files without a line of git",
+      "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-one\n+1\n--- b.txt\t2026-01-01\n+++ b.txt\t2026-01-02\n@@ -1 +1 @@\n-x\n+y\n",
+      "diff cannot be read: it changes more than one file",
+    ],
+    [
+      "two files whose counts are wrong",
+      "@@ -1,7 +1,7 @@\n-one\n+1\n--- b.txt\n+++ b.txt\n@@\n-x\n+y\n",
+      "diff cannot be read: it changes more than one file",
+    ],
+    [
+      "two files of diff -r",
+      "@@ -1 +1 @@\n-one\n+1\ndiff -ru a/b.txt b/b.txt\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-x\n+y\n",
+      "diff cannot be read: it changes more than one file",
+    ],
     ["a deleted file", "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", "diff cannot be read: it renames or deletes the file"],
     ["a renamed file", "rename from a.txt\nrename to b.txt\n@@ @@\n-one\n+1\n", "diff cannot be read: it renames or deletes the file"],
     ["other text", "@@ @@\n-one\n+1\nThat is all.", 'diff cannot be read: "That is all." begins with neither a space, "-" nor "+"'],

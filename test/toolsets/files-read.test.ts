@@ -94,6 +94,22 @@ describe("F1.65 read", () => {
     );
   });
 
+  test("a line without end is read no further than 256 MiB, shown as it begins, and said to hide what is behind it", async () => {
+    const workspace = new TemporaryWorkspace({ "big.log": `first\n${"x".repeat(9000)}`, "small.log": `${"x".repeat(9000)}\nlast\n` });
+    truncateSync(workspace.path("big.log"), 100 * 1024 ** 3);
+    const cut = `     1\tfirst\n     2\t${"x".repeat(2000)}… (line cut; its end was not looked for)\n`;
+    const hint = "Take a part of the file by a command such as tail -c, or ask the user to split it.";
+    const said = await workspace.say("read", { path: "big.log" });
+    expect(said).toBe(
+      `${cut}(lines 1–2 of a file over 10 MiB; line 2 is longer than 256 MiB, and what is behind it cannot be read. ${hint})`,
+    );
+    expect((await workspace.refusal("read", { path: "big.log", offset: 3 })).toJSON()).toMatchObject({
+      message: 'Line 2 of "big.log" is longer than 256 MiB; line 3 behind it cannot be read.',
+      hint,
+    });
+    expect(await workspace.say("read", { path: "small.log", offset: 2 })).toBe("     2\tlast\n(lines 2–2 of 2)");
+  });
+
   test("F1.65 a read stops when the call is cancelled", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "a" });
     const reason = new Error("enough");
@@ -141,6 +157,42 @@ describe("F1.65 read", () => {
     const workspace = new TemporaryWorkspace({ "a.png": PNG });
     truncateSync(workspace.path("a.png"), 8 * 1024 * 1024 * 1024); // a sparse file: takes no room
     expect(await workspace.say("read", { path: "a.png" })).toMatch(/^\[file a\.png: image\/png, 8589934592 bytes\]/u);
+  });
+});
+
+describe("text in UTF-16 and UTF-32", () => {
+  const swapped = (text: string): Buffer => Buffer.from(text, "utf16le").swap16();
+  const FILES: readonly (readonly [string, string, Uint8Array])[] = [
+    ["with a byte order mark", "UTF-16", Buffer.from("\ufeffhello\r\n", "utf16le")],
+    ["big-endian, with a byte order mark", "UTF-16", swapped("\ufeffhello\n")],
+    ["without a letter of ASCII", "UTF-16", Buffer.from("\ufeff日本語🎉", "utf16le")],
+    ["of more than is looked at", "UTF-16", Buffer.from(`\ufeffa${"🎉".repeat(9000)}`, "utf16le")],
+    ["without a mark", "UTF-16LE", Buffer.from("hello\n", "utf16le")],
+    ["big-endian, without a mark", "UTF-16BE", swapped("hello\n")],
+    ["of four bytes each", "UTF-32", Buffer.from("\ufeff\0h\0i\0", "utf16le")],
+  ];
+
+  test.each(FILES)("%s is refused by its encoding, with a way out, and named by a search", async (_what, encoding, bytes) => {
+    const workspace = new TemporaryWorkspace({ "a.txt": bytes, "b.txt": "hello\n" });
+    expect((await workspace.refusal("read", { path: "a.txt" })).toJSON()).toMatchObject({
+      message: `"a.txt" is in ${encoding}, and text is read in UTF-8 only.`,
+      hint: `Convert it by a command such as iconv -f ${encoding} -t UTF-8, or ask the user to save it as UTF-8.`,
+    });
+    expect(await workspace.say("grep", { pattern: "hello" })).toBe(
+      `b.txt:1: hello\n(not searched, as text is searched in UTF-8 only: a.txt (${encoding}))`,
+    );
+  });
+
+  test("what only begins like it is a binary file", async () => {
+    const binary = [
+      Buffer.from([0xff, 0xfe, 0x00, 0xd8, 0x00, 0xd8]),
+      Buffer.from([1, 0, 2, 0, 3, 0, 4, 0]),
+      Buffer.from([0xfe, 0xff, 0, 0]),
+    ];
+    for (const bytes of binary) {
+      const workspace = new TemporaryWorkspace({ "a.txt": bytes });
+      expect((await workspace.refusal("read", { path: "a.txt" })).message).toBe('"a.txt" is a binary file: it holds NUL bytes.');
+    }
   });
 });
 

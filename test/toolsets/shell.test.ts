@@ -63,6 +63,35 @@ describe("F1.64 a command that is refused or fails", () => {
     "sudo -nE ls",
     "sudo --non-interactive ls",
     "sleep 1 \\\n && sleep 60",
+    "top -bn1",
+    "top -b -n 1",
+    "top -n 1 -b",
+    "top -bcn 1 -o %MEM",
+    "emacs -Q --batch -l a.el",
+    "vim -es -u NONE +'%s/a/b/' +wq a.txt",
+    "vim -Nes -c wq a.txt",
+    "vim --version",
+    "nvim --headless +qa",
+    "less a.txt",
+    "cat a.txt | less",
+    "man ls",
+    "tmux new-session -d -s a",
+    "tmux kill-server",
+    "screen -dmS a sh",
+    "screen -S a -X quit",
+    "fzf --filter=x",
+    "git commit --dry-run",
+    "git commit --porcelain",
+    "git commit -i a.txt -m x",
+    "GIT_EDITOR=true git commit --amend",
+    "GIT_EDITOR=true git rebase --continue",
+    "GIT_SEQUENCE_EDITOR='sed -i s/pick/squash/' git rebase -i HEAD~3",
+    "tail -f log.txt & sleep 1; kill $!",
+    "passwd -S",
+    "sudo -k",
+    "python3 -c 'print(1)'",
+    "psql -c 'select 1'",
+    "ssh host ls",
   ])("%j does not wait for input", (command) => {
     expect(waitsFor(command)).toBeUndefined();
   });
@@ -74,6 +103,22 @@ describe("F1.64 a command that is refused or fails", () => {
     "sudo -u www ls",
     "vim \\\n a.txt",
     "FOO=1 \\\n vim a.txt",
+    "top",
+    "top -b",
+    "top -u bn1",
+    "emacs batch.el",
+    "vim -e a.txt",
+    "vim files/a.txt",
+    "tmux",
+    "screen -S a",
+    "fzf",
+    "git commit -a",
+    "git commit -p -m x",
+    "git rebase --autosquash -i HEAD~3",
+    "tail -f log.txt 2>&1",
+    "tail -f log.txt &> out",
+    "watch -n 1 ls",
+    "su -l www",
   ])("%j waits for input, and is named as it was written", (command) => {
     expect(waitsFor(`echo; ${command}`)?.part).toBe(command.replace(/^FOO=1 \\\n /u, ""));
   });
@@ -227,7 +272,7 @@ describe.skipIf(!HAS_SANDBOX)(`in the sandbox${SANDBOX}`, () => {
     const command = "cat .env; echo x >> package.json; echo x >> ok.txt; mkdir .vscode";
     const strict = await bash(await openedRuntime({ root }), command);
     expect(String(strict.output)).toMatch(
-      /\.env: Permission denied\n.*package\.json: Read-only file system\n\n\[The command made files .*: \.vscode\]$/u,
+      /\.env: Permission denied\n.*package\.json: Read-only file system\n\n\[Files were made .*: \.vscode\]$/u,
     );
     const open = await bash(await openedRuntime({ root, allowSensitive: ["**"] }), "cat .env; echo x >> package.json");
     expect([open.output, readFileSync(join(root, "package.json"), "utf8")]).toEqual(["A=1", "{}x\n"]);

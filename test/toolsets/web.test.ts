@@ -197,6 +197,34 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     expect((await small.fetchPage("/")).error?.code).toBe("too_large");
   });
 
+  test("the values of form fields follow the text of their page, and a page without either says so", async () => {
+    const page = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792]";
+    const field = (at: number, rest: string): string => `<< /Type /Annot /Subtype /Widget /Rect [0 ${at} 99 ${at + 9}] ${rest} >>`;
+    const more = [
+      `${page} /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> /Annots [8 0 R 9 0 R 10 0 R] >>`,
+      `${page} >>`,
+      field(9, "/FT /Tx /T (name) /V (Ada Lovelace)"),
+      field(19, "/FT /Btn /T (member) /V /Off"),
+      field(29, "/FT /Ch /T (colours) /V [(red) (green)] /Opt [(red) (green) (blue)]"),
+    ];
+    const { fetchPage } = await bench(send("application/pdf", pdfOfObjects(streamOf(HELLO), { kids: "6 0 R 7 0 R", more })));
+    const text = resultText(await fetchPage("/f.pdf"));
+    expect(text).toContain(
+      "\n[field name: Ada Lovelace]\n[field colours: red, green]\n\n--- page 2 of 2 ---\n(no text on this page; it may be an image)",
+    );
+    expect(text).not.toContain("member");
+  });
+
+  test("a PDF document that opens with a password only says so", async () => {
+    const more = [`<< /Filter /Standard /V 1 /R 2 /Length 40 /P -4 /O <${"11".repeat(32)}> /U <${"22".repeat(32)}> >>`];
+    const file = Buffer.from(pdfOfObjects(streamOf(HELLO), { more })).toString("latin1");
+    const locked = Buffer.from(file.replace("trailer <<", "trailer << /Encrypt 6 0 R /ID [<00> <00>]"), "latin1");
+    const { fetchPage } = await bench(send("application/pdf", locked));
+    expect((await fetchPage("/")).error?.message).toBe(
+      "The PDF document cannot be converted: it is encrypted, and only opens with a password. Ask the user for a copy without one.",
+    );
+  });
+
   test("F1.69 a damaged PDF document is an error", async () => {
     const { fetchPage } = await bench(send("application/pdf", "%PDF-1.4 nonsense"));
     expect((await fetchPage("/")).error?.message).toMatch(/^The PDF document cannot be converted: /u);

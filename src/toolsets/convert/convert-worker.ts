@@ -10,6 +10,7 @@ const NO_TAGS = /<!--(?:-?>|[^]*?(?:-->|$))|<(script|style|title|textarea)\b[^]*
 // No converter has a reason to reach the network, and the address guard does not hold in here.
 globalThis.fetch = () => Promise.reject(new Error("A converter may not use the network."));
 
+const NEEDS_PASSWORD = "it is encrypted, and only opens with a password. Ask the user for a copy without one";
 /** As much as the heap may have, whose limit does not count these bytes: a few kilobytes of PDF unpack to gigabytes. */
 const MAX_BUFFER_BYTES = 512 * 1024 * 1024;
 /** Smaller ones are not measured, for speed. */
@@ -52,7 +53,8 @@ function checkMemory(more: number): void {
 try {
   answer(await convert(workerData as ConvertJob)); // made by convertDocument()
 } catch (thrown: unknown) {
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const isLocked = thrown instanceof Error && thrown.name === "PasswordException";
+  const message = isLocked ? NEEDS_PASSWORD : thrown instanceof Error ? thrown.message : String(thrown);
   const isMissing = thrown instanceof Error && "code" in thrown && thrown.code === "ERR_MODULE_NOT_FOUND";
   answer({ error: message.slice(0, 500), isMissing });
 }
@@ -112,11 +114,24 @@ async function convertPdf(bytes: Uint8Array): Promise<ConvertAnswer> {
 async function pageText(document: PDFDocumentProxy, number: number): Promise<string> {
   const page = await document.getPage(number);
   const { items } = await page.getTextContent();
+  const fields = formFields(await page.getAnnotations());
   page.cleanup();
-  return items
+  const text = items
     .map((item) => ("str" in item ? `${item.str}${item.hasEOL ? "\n" : ""}` : ""))
     .join("")
     .trim();
+  return [...(text === "" ? [] : [text]), ...fields].join("\n") || "(no text on this page; it may be an image)";
+}
+
+/** The form fields of a page that are filled in, one a line: their values are no part of its text. */
+function formFields(annotations: readonly unknown[]): readonly string[] {
+  return annotations.flatMap((annotation) => {
+    if (typeof annotation !== "object" || annotation === null || !("fieldName" in annotation) || !("fieldValue" in annotation)) return [];
+    const { fieldName, fieldValue } = annotation;
+    const values: readonly unknown[] = Array.isArray(fieldValue) ? fieldValue : [fieldValue];
+    const value = values.filter((one) => typeof one === "string" && one !== "" && one !== "Off").join(", ");
+    return value === "" ? [] : [`[field ${String(fieldName)}: ${value}]`];
+  });
 }
 
 /** Reads the files of `pdfjs-dist`, whose place unpdf gives where it is installed, and notes the character maps that are not there: their text is left out. */

@@ -35,15 +35,38 @@ export function detectMedia(head: Buffer): Media | undefined {
 export function binaryReason(name: string, head?: Buffer): string | undefined {
   const extension = extname(name).toLowerCase();
   if (BINARY_EXTENSIONS.has(extension)) return `its extension is ${extension}`;
-  if (head === undefined) return undefined;
-  const size = Math.min(head.length, HEAD_BYTES);
+  return head === undefined ? undefined : controlReason(head.subarray(0, HEAD_BYTES));
+}
+
+function controlReason(codes: Iterable<number> & { readonly length: number }): string | undefined {
   let control = 0;
-  for (let at = 0; at < size; at++) {
-    const byte = head[at] ?? 0;
-    if (byte === 0) return "it holds NUL bytes";
-    if (isControl(byte)) control++;
+  for (const code of codes) {
+    if (code === 0) return "it holds NUL bytes";
+    if (isControl(code)) control++;
   }
-  return control > size * MAX_CONTROL_SHARE ? "more than a tenth of it is control bytes" : undefined;
+  return control > codes.length * MAX_CONTROL_SHARE ? "more than a tenth of it is control bytes" : undefined;
+}
+
+/** The encoding of text that is not in UTF-8, as far as its first bytes show it: by a byte order mark, or by letters of ASCII with NUL bytes between them. */
+export function wideEncoding(head: Buffer): "UTF-16" | "UTF-16LE" | "UTF-16BE" | "UTF-32" | undefined {
+  const mark = head.toString("latin1", 0, 4);
+  if (mark === "\u00ff\u00fe\0\0" || mark === "\0\0\u00fe\u00ff") return "UTF-32";
+  if (mark.startsWith("\u00ff\u00fe")) return isTextInUtf16(head, "utf-16le") ? "UTF-16" : undefined;
+  if (mark.startsWith("\u00fe\u00ff")) return isTextInUtf16(head, "utf-16be") ? "UTF-16" : undefined;
+  if (!head.includes(0)) return undefined;
+  if (isMostlyNul(head, 1) && isTextInUtf16(head, "utf-16le")) return "UTF-16LE";
+  return isMostlyNul(head, 0) && isTextInUtf16(head, "utf-16be") ? "UTF-16BE" : undefined;
+}
+
+/** Of two bytes each, the first (0) or the second (1). */
+function isMostlyNul(head: Buffer, which: 0 | 1): boolean {
+  const bytes = head.filter((_byte, at) => at % 2 === which);
+  return bytes.filter((byte) => byte === 0).length > bytes.length / 2;
+}
+
+function isTextInUtf16(head: Buffer, encoding: "utf-16le" | "utf-16be"): boolean {
+  const text = new TextDecoder(encoding).decode(head.subarray(0, head.length - (head.length % 2)), { stream: true });
+  return !text.includes("\ufffd") && controlReason(Uint32Array.from(text, (letter) => letter.codePointAt(0) ?? 0)) === undefined;
 }
 
 /** Tab, line ends, form feed, backspace and the escape of terminal colours occur in text. */
@@ -51,9 +74,17 @@ function isControl(byte: number): boolean {
   return byte < 8 || byte === 11 || (byte > 13 && byte < 32 && byte !== 27) || byte === 127;
 }
 
-/** @throws ToolError when the file is not text */
+/** @throws ToolError when the file is not text in UTF-8, or in another encoding whose letters are bytes */
 export function refuseBinary(shown: string, head?: Buffer): void {
+  const encoding = head === undefined ? undefined : wideEncoding(head);
+  if (encoding !== undefined)
+    throw refusal(`${JSON.stringify(shown)} is in ${encoding}, and text is read in UTF-8 only.`, toUtf8(encoding));
   const reason = binaryReason(shown, head);
   if (reason === undefined) return;
   throw refusal(`${JSON.stringify(shown)} is a binary file: ${reason}.`, "This tool works on text files only.");
+}
+
+/** A hint for the model. */
+function toUtf8(encoding: string): string {
+  return `Convert it by a command such as iconv -f ${encoding} -t UTF-8, or ask the user to save it as UTF-8.`;
 }

@@ -1,6 +1,6 @@
 /** The one way a file is changed: read before, compared, written to a temporary file, and put in place in one step. */
 import type { Stats } from "node:fs";
-import { access, constants, lstat, open, rename, rm, type FileHandle } from "node:fs/promises";
+import { access, constants, lstat, open, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { syncFile } from "../../core/base/sync-file.ts";
 import type { ToolContext } from "../../core/context.ts";
@@ -10,6 +10,7 @@ import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, readWhole, tooLargeFile 
 import { systemCode } from "../../core/base/system-code.ts";
 import { fileError } from "./file-error.ts";
 import { type OpenFolder, childPath, openFile, openParent } from "./open-place.ts";
+import { putInPlace } from "./put-in-place.ts";
 import { checkRead, recordChange, recordRead, stale } from "./read-record.ts";
 import type { Place, Workspace } from "./workspace-path.ts";
 
@@ -88,6 +89,7 @@ export function textOf(file: CurrentFile): string {
   } catch (thrown: unknown) {
     throw new ToolError("execution_failed", `${JSON.stringify(file.shown)} is not UTF-8 text, and no other encoding is supported here.`, {
       outcome: "failed",
+      hint: "Convert it to UTF-8 by a command such as iconv, or ask the user to save it as UTF-8.",
       cause: thrown,
     });
   }
@@ -113,12 +115,12 @@ async function replace(place: Place, replacement: Replacement): Promise<Fingerpr
     if (replacement.before !== undefined) await access(childPath(parent, place), constants.W_OK);
     const { path: temporary, stats, leftovers } = await writeTemporary(parent.path, replacement);
     try {
-      await refuseIfChanged(parent, place, replacement.before);
-      replacement.context.signal.throwIfAborted();
-      await rename(temporary, childPath(parent, place));
-    } catch (thrown: unknown) {
+      await putInPlace(temporary, childPath(parent, place), {
+        signal: replacement.context.signal,
+        check: () => refuseIfChanged(parent, place, replacement.before),
+      });
+    } finally {
       await rm(temporary, { force: true });
-      throw thrown;
     }
     await Promise.allSettled(leftovers.map((path) => rm(path, { force: true }))); // a process that still writes one is refused as stale anyway
     return fingerprint(stats, replacement.bytes.length > MAX_TEXT_BYTES ? undefined : replacement.bytes);

@@ -20,6 +20,7 @@ import { MAX_PATH_LENGTH, type Place, type Workspace } from "./workspace-path.ts
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 500;
 const MAX_CONTEXT = 10;
+const MAX_NAMED_FILES = 5;
 const MAX_SEARCHED_BYTES = 256 * 1024 * 1024;
 
 interface GrepInput {
@@ -94,6 +95,7 @@ class Grep {
   #bytesLeft = MAX_SEARCHED_BYTES;
   #unreadable = 0;
   #withheld = 0;
+  readonly #inOtherEncodings: string[] = [];
 
   constructor(workspace: Workspace, input: GrepInput, context: ToolContext) {
     this.#workspace = workspace;
@@ -138,6 +140,7 @@ class Grep {
       const limit = this.#limit - this.#matches + 1;
       const search = new LineSearch({ pattern: this.#pattern, context: this.#input.context ?? 0, limit });
       this.#bytesLeft -= await searchFile(search, file, { signal: this.#signal, maxBytes: this.#bytesLeft });
+      if (search.otherEncoding !== undefined) this.#inOtherEncodings.push(`${pathLine(path)} (${search.otherEncoding})`);
       if (search.matches > 0) this.#found.push({ path, lines: search.found });
       this.#matches += search.matches;
     } finally {
@@ -155,6 +158,7 @@ class Grep {
       walk.unopened > 0 ? `folders that could not be opened and were not searched: ${walk.unopened}` : undefined,
       this.#unreadable > 0 ? `${plural(this.#unreadable, "file")} could not be opened` : undefined,
       this.#withheld > 0 ? `not searched, as credentials are kept there: ${this.#withheld}` : undefined,
+      inOtherEncodings(this.#inOtherEncodings),
       shown.length === 0 ? `no line matches ${this.#input.pattern}` : undefined,
     ];
     const matches = shown.flatMap(({ path, lines }) =>
@@ -163,6 +167,12 @@ class Grep {
     const output = { matches, more: more || walk.stopped || this.#bytesLeft <= 0 };
     return new ToolOutput({ content: [{ type: "text", text: withNotes(shown.flatMap(describeFile), notes) }], output });
   }
+}
+
+function inOtherEncodings(files: readonly string[]): string | undefined {
+  if (files.length === 0) return undefined;
+  const more = files.length > MAX_NAMED_FILES ? ` and ${files.length - MAX_NAMED_FILES} more` : "";
+  return `not searched, as text is searched in UTF-8 only: ${files.slice(0, MAX_NAMED_FILES).join(", ")}${more}`;
 }
 
 function compile(source: string): LinearPattern {

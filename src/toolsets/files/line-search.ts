@@ -1,7 +1,7 @@
 /** Finds the lines of one file that a pattern matches, with the lines around them. */
 import { StringDecoder } from "node:string_decoder";
 import type { LinearPattern } from "../../schema/pattern.ts";
-import { binaryReason } from "./binary.ts";
+import { HEAD_BYTES, binaryReason, wideEncoding } from "./binary.ts";
 import { letOthersRun, pieces } from "./file-bytes.ts";
 import { withoutMark } from "./json-file.ts";
 import type { OpenFile } from "./open-place.ts";
@@ -32,6 +32,8 @@ export interface SearchOptions {
 export class LineSearch {
   readonly found: FoundLine[] = [];
   matches = 0;
+  /** Of a text that is not searched, as it is not in UTF-8. */
+  otherEncoding: string | undefined;
   /** Steps of the pattern since the caller last set this to 0. */
   steps = 0;
   readonly #options: SearchOptions;
@@ -74,11 +76,11 @@ export class LineSearch {
   }
 
   #show(whole: string, matched: boolean): FoundLine {
-    return { line: this.#line, text: cutLine(whole, whole.length, MAX_SHOWN_CHARS), matched };
+    return { line: this.#line, text: cutLine(whole, `${whole.length} bytes in all`, MAX_SHOWN_CHARS), matched };
   }
 }
 
-/** Searches a file until its end, the wanted matches, or `maxBytes`; a binary file is skipped. Returns how many bytes it read. */
+/** Searches a file until its end, the wanted matches, or `maxBytes`; a file that is binary or in UTF-16 is skipped. Returns how many bytes it read. */
 export async function searchFile(
   search: LineSearch,
   file: OpenFile,
@@ -89,7 +91,7 @@ export async function searchFile(
   let rest = "";
   let skipping = false; // the end of a line whose first part was searched already
   for await (const piece of pieces(file, signal)) {
-    if (bytes === 0 && binaryReason("", piece) !== undefined) return piece.length;
+    if (bytes === 0 && !isSearched(search, piece)) return piece.length;
     bytes += piece.length;
     const text = rest + decoder.write(piece);
     let from = skipping ? text.indexOf("\n") + 1 : 0;
@@ -116,4 +118,9 @@ export async function searchFile(
   }
   if (rest !== "") search.take(rest);
   return bytes;
+}
+
+function isSearched(search: LineSearch, first: Buffer): boolean {
+  search.otherEncoding = wideEncoding(first.subarray(0, HEAD_BYTES));
+  return search.otherEncoding === undefined && binaryReason("", first) === undefined;
 }

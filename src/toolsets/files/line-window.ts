@@ -2,6 +2,8 @@
 
 export const MAX_LINE_CHARS = 2000;
 const MAX_SHOWN_BYTES = 200_000;
+/** A longer line is not text: its end is not looked for. */
+export const MAX_LINE_BYTES = 256 * 1024 * 1024;
 /** Enough bytes for 2,000 UTF-16 units in any script. */
 const MAX_KEPT_BYTES = MAX_LINE_CHARS * 4;
 
@@ -27,6 +29,11 @@ export class LineWindow {
   /** True when nothing that comes later can still be shown. */
   get full(): boolean {
     return this.stoppedAt !== undefined || this.#line > this.#last;
+  }
+
+  /** The line whose end is not looked for any longer. */
+  get endlessLine(): number | undefined {
+    return this.#lineBytes > MAX_LINE_BYTES ? this.#line : undefined;
   }
 
   /** How many lines came so far. */
@@ -73,16 +80,17 @@ export class LineWindow {
   #showLine(): void {
     if (!this.#wanted) return;
     const text = Buffer.concat(this.#kept, this.#keptBytes).toString("utf8");
-    const line = `${String(this.#line).padStart(6)}\t${cutLine(text, this.#lineBytes, MAX_LINE_CHARS)}`;
+    const length = this.endlessLine === undefined ? `${this.#lineBytes} bytes in all` : "its end was not looked for";
+    const line = `${String(this.#line).padStart(6)}\t${cutLine(text, length, MAX_LINE_CHARS)}`;
     this.#shownBytes += Buffer.byteLength(line) + 1;
     if (this.#shownBytes > MAX_SHOWN_BYTES) this.stoppedAt = this.#line;
     else this.lines.push(line);
   }
 }
 
-/** A line as shown: without its carriage return, cut at `maxChars` with a note of its whole size. */
-export function cutLine(text: string, totalBytes: number, maxChars: number): string {
+/** A line as shown: without its carriage return, cut at `maxChars` with a note of its whole length. */
+export function cutLine(text: string, length: string, maxChars: number): string {
   const line = text.endsWith("\r") ? text.slice(0, -1) : text;
   if (line.length <= maxChars) return line;
-  return `${line.slice(0, maxChars).toWellFormed()}… (line cut; ${totalBytes} bytes in all)`;
+  return `${line.slice(0, maxChars).toWellFormed()}… (line cut; ${length})`;
 }

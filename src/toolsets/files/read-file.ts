@@ -9,7 +9,7 @@ import { convertDocument } from "../convert/convert-document.ts";
 import { HEAD_BYTES, type Media, detectMedia, refuseBinary } from "./binary.ts";
 import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, pieces, readHead, readWhole, tooLargeFile } from "./file-bytes.ts";
 import { fileError, refusal } from "./file-error.ts";
-import { LineWindow, MAX_LINE_CHARS } from "./line-window.ts";
+import { LineWindow, MAX_LINE_BYTES, MAX_LINE_CHARS } from "./line-window.ts";
 import { type OpenFile, openFile } from "./open-place.ts";
 import { pathLine } from "./path-list.ts";
 import { recordRead, showingCall } from "./read-record.ts";
@@ -19,6 +19,8 @@ import { type Place, type Workspace, MAX_PATH_LENGTH } from "./workspace-path.ts
 
 /** The largest PDF whose text is read, in bytes. */
 const MAX_PDF_BYTES = 32 * 1024 * 1024;
+const MAX_LINE_MIB = MAX_LINE_BYTES / 1024 / 1024;
+const AFTER_LONG_LINE = "Take a part of the file by a command such as tail -c, or ask the user to split it.";
 
 interface ReadInput {
   readonly path: string;
@@ -119,6 +121,13 @@ function pastEnd(place: Place, window: LineWindow, first: number): ToolError {
   return refusal(`${JSON.stringify(place.shown)} has ${plural(window.count, "line")}; line ${first} is past its end.`);
 }
 
+function notReached(place: Place, endless: number, first: number): ToolError {
+  return refusal(
+    `Line ${endless} of ${JSON.stringify(place.shown)} is longer than ${MAX_LINE_MIB} MiB; line ${first} behind it cannot be read.`,
+    AFTER_LONG_LINE,
+  );
+}
+
 /** Not shown, so it does not count as read. */
 function mentionOf(place: Place, { file, media }: { readonly file: OpenFile; readonly media: Media }): ToolOutput {
   const [kind, limit] = media.kind === "image" ? ["image", "3.5 MB"] : ["PDF", "4.5 MB"];
@@ -132,6 +141,7 @@ async function readLines(request: ReadRequest, place: Place, file: OpenFile): Pr
   const first = request.input.offset ?? 1;
   const window = new LineWindow(first, request.input.limit ?? Number.MAX_SAFE_INTEGER);
   const known = await scan(file, window, request.context.signal);
+  if (window.endlessLine !== undefined && window.lines.length === 0) throw notReached(place, window.endlessLine, first);
   if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) throw pastEnd(place, window, first);
   const earlier = earlierRead(request, place, known.fingerprint);
   if (earlier !== undefined) return unchanged(place, earlier);
@@ -140,7 +150,7 @@ async function readLines(request: ReadRequest, place: Place, file: OpenFile): Pr
   return describeLines(place, { first, window, total });
 }
 
-/** Files too large to be compared byte by byte are read no further than what is shown. */
+/** Files too large to be compared byte by byte are read no further than what is shown, and none into a line without end. */
 async function scan(file: OpenFile, window: LineWindow, signal: AbortSignal): Promise<{ fingerprint: Fingerprint; complete: boolean }> {
   const { mtimeMs, size } = file.stats;
   const hash = size > MAX_TEXT_BYTES ? undefined : createHash("sha256");
@@ -150,6 +160,9 @@ async function scan(file: OpenFile, window: LineWindow, signal: AbortSignal): Pr
     window.add(piece);
     hash?.update(piece);
     if (window.full && (hash === undefined || seen > MAX_TEXT_BYTES)) return { fingerprint: { mtimeMs, size, hash: "" }, complete: false };
+    if (window.endlessLine === undefined) continue;
+    window.end();
+    return { fingerprint: { mtimeMs, size, hash: "" }, complete: false };
   }
   window.end();
   return { fingerprint: { mtimeMs, size, hash: hash?.digest("base64") ?? "" }, complete: true };
@@ -164,8 +177,13 @@ function describeLines(place: Place, shown: { first: number; window: LineWindow;
   if (first === 1 && last === total) return textOutput(lines, output);
   const range = `lines ${first}–${last} of ${total ?? "a file over 10 MiB"}`;
   const reason = window.stoppedAt === undefined ? "" : "; stopped at 200 kB";
-  const next = last === total ? "" : `; read on with offset ${last + 1}`;
+  const next = last === total ? "" : `; ${wayOn(window, last)}`;
   return textOutput(`${lines}\n(${range}${reason}${next})`, output);
+}
+
+function wayOn({ endlessLine }: LineWindow, last: number): string {
+  if (endlessLine !== last) return `read on with offset ${last + 1}`;
+  return `line ${last} is longer than ${MAX_LINE_MIB} MiB, and what is behind it cannot be read. ${AFTER_LONG_LINE}`;
 }
 
 /** The call that showed the same part of the same file, where that is to be referred to. */

@@ -15,6 +15,12 @@ interface Hunk {
   readonly lines: readonly DiffLine[];
 }
 
+interface HunkHead {
+  readonly line: number | undefined;
+  /** How many lines it shows of the old text and of the new one; undefined where it says nothing. */
+  readonly counts: { readonly old: number; readonly new: number } | undefined;
+}
+
 interface Problem {
   readonly problem: string;
   readonly hint: string;
@@ -24,7 +30,7 @@ const MAX_HUNKS = 500;
 const MAX_NAMED_LINES = 5;
 const COPY_EXACTLY = "Read the file and copy the lines around the change exactly, white space included.";
 
-/** Applies all hunks or none. Where at least half of the line ends are Windows ones, new lines get them too. The counts in a hunk's head are not looked at. */
+/** Applies all hunks or none. Where at least half of the line ends are Windows ones, new lines get them too. The counts in a hunk's head only tell marks of a second file from lines that look like them. */
 export function applyDiff(text: string, diff: string): EditOutcome {
   const mark = text.startsWith("\ufeff") ? "\ufeff" : ""; // stays, and is no part of the first line: it cannot be seen
   const hunks = readHunks(mark === "" ? diff : diff.replaceAll(/^([ +-])\ufeff/gmu, "$1"));
@@ -63,13 +69,14 @@ function withEnd(text: string, hunks: readonly Hunk[], lineEnd: string): string 
 
 /** Lines before the first hunk name the file, as the call does already. */
 function readHunks(diff: string): readonly Hunk[] | Problem {
-  const hunks: { line: number | undefined; lines: DiffLine[] }[] = [];
+  const hunks: (HunkHead & { lines: DiffLine[] })[] = [];
   const given = diff.replaceAll("\r\n", "\n").replace(/\n+$/u, "").split("\n");
-  for (const line of given) {
-    const head = /^@@(?: -(\d{1,9})(?:,\d+)? \+\d+(?:,\d+)?)?(?: @@.*)?\s*$/u.exec(line);
+  for (const [index, line] of given.entries()) {
+    const head = hunkHead(line);
     const hunk = hunks.at(-1);
-    if (head !== null) hunks.push({ line: head[1] === undefined ? undefined : Number(head[1]), lines: [] });
-    else if (line.startsWith("diff --git ") && hunk !== undefined) return unusable("it changes more than one file");
+    if (head !== undefined) hunks.push({ ...head, lines: [] });
+    else if (hunk !== undefined && (/^(?:diff |Index: )/u.test(line) || namesNextFile(given.slice(index, index + 3), hunk)))
+      return unusable("it changes more than one file");
     else if (hunk === undefined) {
       if (/^(?:rename to |deleted file mode |\+\+\+ \/dev\/null\s*$)/u.test(line)) return unusable("it renames or deletes the file");
     } else if (line.startsWith("\\")) {
@@ -84,6 +91,23 @@ function readHunks(diff: string): readonly Hunk[] | Problem {
   if (hunks.length > MAX_HUNKS) return unusable(`it has ${hunks.length} hunks, and ${MAX_HUNKS} are read`);
   if (hunks.some(({ lines }) => lines.every(({ mark }) => mark === " "))) return unusable("a hunk changes nothing");
   return hunks;
+}
+
+function hunkHead(line: string | undefined): HunkHead | undefined {
+  const head = /^@@(?: -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))?)?(?: @@.*)?\s*$/u.exec(line ?? "");
+  if (head === null) return undefined;
+  const [, begin, old = "1", added = "1"] = head;
+  return begin === undefined
+    ? { line: undefined, counts: undefined }
+    : { line: Number(begin), counts: { old: Number(old), new: Number(added) } };
+}
+
+/** Whether these are `--- a/file`, `+++ b/file` and the head of a hunk, unless they are the last two lines that the hunk before them says it has. */
+function namesNextFile([old = "", added = "", head]: readonly string[], { counts, lines }: HunkHead & Pick<Hunk, "lines">): boolean {
+  if (!old.startsWith("--- ") || !added.startsWith("+++ ") || hunkHead(head) === undefined) return false;
+  const inOld = lines.filter(({ mark }) => mark !== "+").length;
+  const inNew = lines.filter(({ mark }) => mark !== "-").length;
+  return counts?.old !== inOld + 1 || counts.new !== inNew + 1;
 }
 
 function unusable(why: string): Problem {

@@ -9,7 +9,7 @@ import type { Clock } from "../../core/ports.ts";
 import { findBubblewrap, findProgram, type Bubblewrap } from "../../processes/bubblewrap.ts";
 import { runProgram, type ProgramEnd, type ProgramLimits, type Stop } from "../../processes/run-program.ts";
 import type { ProgramSettings } from "./program-options.ts";
-import { openExceptions, sensitivePaths, shownPaths, type ProtectedWorkspace } from "./protected-paths.ts";
+import { openExceptions, sensitivePaths, shownPaths, type Found, type ProtectedWorkspace } from "./protected-paths.ts";
 
 export interface ProgramCall extends ProgramStart {
   /** A noun for messages: `command`, `program`. */
@@ -28,8 +28,8 @@ export interface ProgramStart {
 /** The end of a program, with the limits that it had. */
 export interface RunEnd extends ProgramEnd {
   readonly limits: ProgramLimits;
-  /** Files that other programs obey or that keep credentials, made by it; shown as paths. Empty where there are none. */
-  readonly madeFiles: string;
+  /** Sentences on what later programs find changed: files that are protected now, folders that are closed. */
+  readonly notes: readonly string[];
 }
 
 const SYSTEM_PATH = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
@@ -146,7 +146,7 @@ export class ProgramRunner {
           ? {}
           : { sandbox: { bubblewrap: this.#bubblewrap, policy: this.#policy(), exceptions: opened.exceptions } }),
       });
-      return { ...end, limits, madeFiles: found === undefined ? "" : await madeSince(found, workspace) };
+      return { ...end, limits, notes: found === undefined ? [] : await notesSince(found, workspace) };
     } finally {
       opened?.close();
     }
@@ -181,16 +181,25 @@ export class ProgramRunner {
   }
 }
 
-/** The sensitive paths that were made since these were found, shown. */
-async function madeSince(found: Awaited<ReturnType<typeof sensitivePaths>>, workspace: ProtectedWorkspace): Promise<string> {
-  const before = new Set(found.map(({ path }) => path));
+/** The sensitive paths that were made, and the folders that were closed, since these were found. */
+async function notesSince(found: readonly Found[], workspace: ProtectedWorkspace): Promise<readonly string[]> {
+  const nameOf = ({ path, isClosed = false }: Found): string => `${isClosed} ${path}`;
+  const before = new Set(found.map(nameOf));
   try {
-    const made = (await sensitivePaths(workspace)).flatMap(({ path }) => (before.has(path) ? [] : [path]));
-    return made.length === 0 ? "" : shownPaths(workspace.root, made);
-  } catch {
-    return "more than can be looked through, so that no further command is run here until they are fewer"; // it has run, and its answer counts
+    const since = (await sensitivePaths(workspace)).filter((one) => !before.has(nameOf(one)));
+    const named = (isClosed: boolean): readonly string[] => {
+      const paths = since.filter((one) => (one.isClosed ?? false) === isClosed).map(({ path }) => path);
+      return paths.length === 0 ? [] : [`${isClosed ? CLOSED : MADE}: ${shownPaths(workspace.root, paths)}`];
+    };
+    return [...named(false), ...named(true)];
+  } catch (thrown: unknown) {
+    const { message, hint = "" } = ToolError.fromUnknown(thrown); // the program has run, and its answer counts
+    return [`${message} ${hint}`.trimEnd()];
   }
 }
+
+const MADE = "Files were made that other programs run or obey, or where credentials are kept";
+const CLOSED = "Folders were made unreadable, which later commands cannot open until the user makes them readable again";
 
 /** In the sandbox a program changes nothing else; without it that is not known, and the call counts as undeclared. */
 export function programEffects({ sandbox, root, readable, writable, network, overlap }: ProgramSettings): Effects {
@@ -200,13 +209,9 @@ export function programEffects({ sandbox, root, readable, writable, network, ove
   return { reads: keys([root, ...readable]), writes: keys([root, ...writable]), external: network, ...more };
 }
 
-function madeNote(what: string, paths: string): string {
-  return paths === "" ? "" : `\n[The ${what} made files that other programs run or obey, or where credentials are kept: ${paths}]`;
-}
-
 /** A program that was stopped has the exit code -1, and what it had written until then. */
-function answerOf({ exitCode, stop, output: written, errorOutput, limits, madeFiles }: RunEnd, what: string): ToolOutput {
-  const output = written + errorOutput + madeNote(what, madeFiles);
+function answerOf({ exitCode, stop, output: written, errorOutput, limits, notes }: RunEnd, what: string): ToolOutput {
+  const output = written + errorOutput + notes.map((note) => `\n[${note}]`).join("");
   if (stop !== undefined) return new ToolOutput({ output, exitCode: -1, error: `The ${what} was ended: ${REASONS[stop](limits)}.` });
   if (exitCode === 0) return new ToolOutput({ output, exitCode });
   return new ToolOutput({ output, exitCode: exitCode ?? -1, error: `The ${what} exited with code ${exitCode}.` });

@@ -37,9 +37,11 @@ interface Level {
   readonly onlyCredentials: boolean;
 }
 
-interface Found {
+export interface Found {
   readonly path: string;
   readonly kind: "hidden" | "readOnly";
+  /** A folder that cannot be looked into. */
+  readonly isClosed?: boolean;
 }
 
 /**
@@ -61,7 +63,7 @@ export async function sensitivePaths({ root, allowed }: ProtectedWorkspace): Pro
       const all = await entriesOf(join(root, ...folder));
       if (all === "closed") {
         if (depth === 0) throw closed(root);
-        found.push({ path: join(root, ...folder), kind: "hidden" });
+        found.push({ path: join(root, ...folder), kind: "hidden", isClosed: true });
         continue;
       }
       for (const entry of all) {

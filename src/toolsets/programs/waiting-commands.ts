@@ -1,13 +1,31 @@
-/** Finds commands that would wait for a person, or for nothing: they are refused with what to do instead. */
+/** Finds commands that would wait for a person, or for nothing: they are refused with what to do instead. Pagers print where there is no terminal. */
 
 interface Waiting {
   /** Matches a simple command, without variables that are set before it. */
   readonly pattern: RegExp;
+  /** Matches those that do not wait after all, with the variables that are set before them. */
+  readonly unless?: RegExp;
   readonly reason: string;
   readonly instead: string;
 }
 
 const NO_TERMINAL = "it needs a terminal, and there is none";
+
+function terminal(programs: string, unless?: RegExp): Waiting {
+  return {
+    pattern: new RegExp(`^(?:sudo\\s+)?(?:${programs})(?:\\s|$)`, "u"),
+    ...(unless === undefined ? {} : { unless }),
+    reason: NO_TERMINAL,
+    instead: "Read and change files with the tools for files, and use commands that print and end.",
+  };
+}
+
+/** Every program prints these and ends. */
+const ONLY_PRINTS = /\s--(?:version|help)(?:\s|$)/u;
+/** Behind a program that runs in the background. */
+const BACKGROUND = /(?<![<>])&(?!>)/u;
+/** An editor that the command names itself. */
+const EDITOR = /(?:^|\s)GIT_(?:SEQUENCE_)?EDITOR=(?!(?:vim?|nvim|nano|pico|emacs)(?:\s|$))/u;
 
 const WAITING: readonly Waiting[] = [
   {
@@ -15,12 +33,13 @@ const WAITING: readonly Waiting[] = [
     reason: "it only waits",
     instead: "Run what you wait for as a background job, and wait for that.",
   },
-  {
-    pattern:
-      /^(?:sudo\s+)?(?:vim?|nvim|nano|pico|emacs|ed|micro|less|more|most|man|top|htop|btop|watch|tmux|screen|mc|ranger|fzf|dialog|whiptail)(?:\s|$)/u,
-    reason: NO_TERMINAL,
-    instead: "Read and change files with the tools for files, and use commands that print and end.",
-  },
+  terminal("vim?|nvim", /\s(?:-[a-zA-Z]*[eE][a-zA-Z]*s|-[eE]\s+-s|--headless)(?:\s|$)/u),
+  terminal("emacs", /\s--?(?:batch|script|daemon)\b/u),
+  terminal("top", /\s-(?:(?=\S*b)\S*n\s*\d|b\s.*-n\s*\d|n\s*\d+\s+-b|l\s*\d)/u),
+  terminal("tmux", /\s(?:-V|ls|list-|kill-|has|send|capture|show|set|new.*\s-[a-zA-Z]*d)/u),
+  terminal("screen", /\s-(?:ls|list|v|wipe|dm|d\s+-m|\S*X|\S.*\s-X)/u),
+  terminal("fzf", /\s(?:-f|--filter)/u),
+  terminal("nano|pico|ed|micro|htop|btop|watch|mc|ranger|dialog|whiptail"),
   {
     pattern: /^(?:python[\d.]*|node|deno|bun|irb|ghci|R|lua|php -a|ipython|bc|psql|mysql|sqlite3|redis-cli|mongosh|bash|sh|zsh|fish)\s*$/u,
     reason: "it would read its commands from a terminal, and there is none",
@@ -28,22 +47,38 @@ const WAITING: readonly Waiting[] = [
   },
   {
     pattern: /^tail\s+(?:\S+\s+)*(?:-[a-zA-Z]*[fF]|--follow)/u,
+    unless: BACKGROUND,
     reason: "it never ends",
     instead: "Read the file, or the output of the job that writes it.",
   },
   {
-    pattern: /^git\s+(?:rebase|add|checkout|reset|stash|commit)\s+(?:\S+\s+)*(?:-i|-p|--interactive|--patch)(?:\s|$)/u,
+    pattern: /^git\s+rebase\s+(?:\S+\s+)*(?:-i|--interactive)(?:\s|$)/u,
+    unless: EDITOR,
+    reason: NO_TERMINAL,
+    instead: "Name the commits, or set GIT_SEQUENCE_EDITOR to a command that changes the steps.",
+  },
+  {
+    pattern:
+      /^git\s+(?:(?:add|checkout|reset|restore|stash)\s+(?:\S+\s+)*(?:-i|-p|--interactive|--patch)|commit\s+(?:\S+\s+)*(?:-p|--interactive|--patch))(?:\s|$)/u,
     reason: NO_TERMINAL,
     instead: "Name the files and commits.",
   },
   {
-    pattern: /^git\s+commit(?!.*(?:\s-[a-zA-Z]*[mFC]|--message|--file|--no-edit|--reuse-message|--fixup|--help|-h\b))/u,
+    pattern:
+      /^git\s+commit(?!.*(?:\s-[a-zA-Z]*[mFC]|--message|--file|--no-edit|--reuse-message|--fixup|-h\b|--dry-run|--short|--long|--porcelain))/u,
+    unless: EDITOR,
     reason: "it would open an editor",
     instead: "Give the message with -m.",
   },
-  { pattern: /^(?:passwd|su|login|chsh)(?:\s|$)/u, reason: "it asks for a password", instead: "Go on without it, or ask the user." },
+  {
+    pattern: /^(?:passwd|su|login|chsh)(?:\s|$)/u,
+    unless: /passwd\s+(?:-S|--status)|chsh\s+(?:-l|--list-shells)/u,
+    reason: "it asks for a password",
+    instead: "Go on without it, or ask the user.",
+  },
   {
     pattern: /^sudo\s(?!\s*(?:-\S+\s+)*(?:-[a-zA-Z]*n[a-zA-Z]*|--non-interactive)(?:\s|$))/u,
+    unless: /^sudo\s+-[kKV]+\s*$/u,
     reason: "it may ask for a password",
     instead: "Use sudo -n, which fails where a password is needed.",
   },
@@ -83,9 +118,11 @@ function withoutTexts(command: string): string {
 }
 
 function waitsAlone(parts: readonly string[]): ReturnType<typeof waitsFor> {
-  const commands = parts.map((part) => part.trim().replace(/^(?:[A-Za-z_]\w*=\S*\s+)+/u, "")).filter((part) => part !== "");
-  for (const part of commands) {
-    const found = WAITING.find(({ pattern }) => pattern.test(part));
+  const commands = parts.map((part) => part.trim()).filter((part) => part !== "");
+  for (const command of commands) {
+    const part = command.replace(/^(?:[A-Za-z_]\w*=\S*\s+)+/u, "");
+    if (ONLY_PRINTS.test(part)) continue;
+    const found = WAITING.find(({ pattern, unless }) => pattern.test(part) && unless?.test(command) !== true);
     // A wait between two commands is a wait for something.
     if (found !== undefined && (found.reason !== "it only waits" || commands.length === 1))
       return { part, reason: found.reason, instead: found.instead };

@@ -1,0 +1,76 @@
+/** Puts a written file in the place of another, one process at a time. */
+import { createHash } from "node:crypto";
+import { link, lstat, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { systemCode } from "../../core/base/system-code.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { pause } from "../../processes/pause.ts";
+
+const TRY_EVERY_MS = 10;
+/** A process has the lock for a look and a rename: one that has it for so many tries was killed. */
+const MAX_TRIES = 100;
+
+interface Placing {
+  /** The last look at the file that is replaced. Nothing is written where it rejects. */
+  readonly check: () => Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Renames a file, or a second name of it, to `target`.
+ *
+ * Between the look and the rename no other process does the same with this target. The lock is a second name of the written file itself, which the
+ * rename takes away: a process that lost it, as it was taken for a killed one, fails. Where the file system has no such names there is no lock.
+ */
+export async function putInPlace(written: string, target: string, { check, signal }: Placing): Promise<void> {
+  const lock = join(dirname(target), `.haft-${createHash("sha256").update(basename(target)).digest("hex").slice(0, 16)}.lock`);
+  const isLocked = await takeLock(written, lock, signal);
+  try {
+    await check();
+    signal.throwIfAborted();
+    await rename(isLocked ? lock : written, target);
+  } catch (thrown: unknown) {
+    if (isLocked) await rm(lock, { force: true });
+    throw thrown;
+  }
+}
+
+/** False where the file system has no second names. */
+async function takeLock(written: string, lock: string, signal: AbortSignal): Promise<boolean> {
+  let holder: number | undefined;
+  for (let tries = 0; ; tries++) {
+    signal.throwIfAborted();
+    try {
+      await link(written, lock);
+      return true;
+    } catch (thrown: unknown) {
+      if (systemCode(thrown) !== "EEXIST") return false;
+    }
+    const now = await inodeOf(lock);
+    if (now !== holder) [holder, tries] = [now, 0];
+    if (holder !== undefined && tries >= MAX_TRIES) await breakLock(lock, holder, written);
+    else await pause(systemPorts.clock, TRY_EVERY_MS); // another process does not go by a virtual clock
+  }
+}
+
+/** Of two processes that break a lock, the slower one may find that of the faster one: it gives it back. */
+async function breakLock(lock: string, holder: number, written: string): Promise<void> {
+  const taken = `${written}.lock`;
+  try {
+    await rename(lock, taken);
+    if ((await inodeOf(taken)) !== holder) await link(taken, lock);
+  } catch (thrown: unknown) {
+    if (!["ENOENT", "EEXIST"].includes(systemCode(thrown) ?? "")) throw thrown;
+  } finally {
+    await rm(taken, { force: true });
+  }
+}
+
+async function inodeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await lstat(path)).ino;
+  } catch (thrown: unknown) {
+    if (systemCode(thrown) === "ENOENT") return undefined;
+    throw thrown;
+  }
+}
