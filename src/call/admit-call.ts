@@ -68,7 +68,8 @@ export async function resolveLater(run: CallRun, opening: Promise<unknown>): Pro
   return "ended" in waited ? waited.ended : resolveTool(run);
 }
 
-function readableInput(input: unknown): JsonValue {
+/** The input by which an overload is chosen. @param input as `readCall` copied it */
+export function readableInput(input: unknown): JsonValue {
   const sent = input as JsonValue; // copied into plain JSON by readCall
   if (typeof sent !== "string") return sent;
   const read = fitInput(sent, ANY_OBJECT, { dropUnknownKeys: false, allowGuesses: true });

@@ -26,6 +26,7 @@ import { isTracked, withinRun } from "./call-tree.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
 import { definitionChanged } from "./same-definition.ts";
 import { AttemptContext } from "./tool-context.ts";
+import { beginUndoable, noteAnswered } from "./undo-calls.ts";
 
 /** A handler that keeps the event loop so long without a break is reported to listeners. */
 const BLOCK_MS = 100;
@@ -183,7 +184,8 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
   const timeoutMs = run.job !== undefined && !run.plan.hasOwnTimeout ? 0 : settings.timeoutMs;
   const endsAt = Math.min(timeoutMs === 0 ? Infinity : startedAt + timeoutMs, run.deadlineAt);
   if (run.attempts++ === 0 && run.isReal) countRequest(run);
-  run.parts.counters.attempts++;
+  const number = ++run.parts.counters.attempts;
+  if (tool.effects?.undo !== undefined) beginUndoable(run, number);
   run.attemptAt = startedAt;
   const context = new AttemptContext(run, run.attempts, endsAt);
   if (run.parts.listening) run.emit(attemptOf(run));
@@ -347,6 +349,7 @@ function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unk
   if (spoiled !== undefined) return attemptFailed(run, context, spoiled);
   context.end("settled");
   if (run.effects.writes.length > 0) writeEnded(run);
+  if (run.plan.tool.effects?.undo !== undefined) noteAnswered(run);
   if (run.timing !== undefined) noteAttempt(run);
   if (run.read !== undefined) readAnswered(run.read);
   if (!run.plan.holdsNothing) release(run);

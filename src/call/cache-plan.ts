@@ -11,6 +11,7 @@ import type { StoredResults } from "../policy/stored-results.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
 import { cacheSettings } from "../registry/check-cache.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
+import type { Session } from "../session/session.ts";
 
 /** The options that tell a call from another of the same input. */
 interface VariedCall {
@@ -19,6 +20,9 @@ interface VariedCall {
   readonly data: Readonly<Record<string, unknown>>;
   readonly variation: string;
 }
+
+/** Settings of a session that its calls see besides their input: answers made in one folder, or with the variables of one user, are not another's. */
+type Surroundings = Pick<Session, "workingFolder" | "environment">;
 
 /** The state of one call in the cache. */
 export interface CachedRead {
@@ -69,10 +73,11 @@ export class CachePlan {
   /**
    * The text that calls have in common exactly when they are equal; undefined when no other call is known to be equal.
    *
-   * A number, arrays and an object, one after the other: each says itself where it ends, so no two calls run together.
+   * A number, arrays, an object, and where they vary a string and an object, one after the other: each says itself where it ends, so no two
+   * calls run together.
    */
-  keyOf(input: JsonObject, { data, variation, visibility }: VariedCall): string | undefined {
-    const varied = variation === "" ? "" : canonicalJson(variation);
+  keyOf(input: JsonObject, { data, variation, visibility }: VariedCall, surroundings: Surroundings): string | undefined {
+    const varied = (variation === "" ? "" : canonicalJson(variation)) + surroundingsText(surroundings);
     const user = this.#isPerUser ? canonicalJson([principalIdOf(data) ?? null]) : "";
     const rules = visibility === undefined ? "" : visibility.text;
     if (this.#identity.length === 0) return this.#prefix + rules + user + canonicalJson(input) + varied;
@@ -92,6 +97,12 @@ export class CachePlan {
     const output = tool.outputSchema === undefined ? null : schemaFingerprint(tool.outputSchema);
     return canonicalJson([qualifiedName, fingerprint, output, this.#identity]);
   }
+}
+
+/** Nothing for most sessions, which give neither. */
+function surroundingsText({ workingFolder, environment }: Surroundings): string {
+  if (workingFolder === undefined && environment === undefined) return "";
+  return canonicalJson({ workingFolder: workingFolder ?? null, environment: environment === undefined ? null : { ...environment } });
 }
 
 /** The values of these keys as an array; one that is missing leaves its place empty, as no value does. */

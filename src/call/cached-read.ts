@@ -77,13 +77,13 @@ export function endRead(run: CallRun, error: ToolError | undefined): void {
 
 /** Undefined for a call whose answer cannot be another's. */
 function beginRead(run: AdmittedCall): CachedRead | undefined {
-  const { effects, route, options, parts, plan: tool } = run;
+  const { effects, route, options, parts, turn, plan: tool } = run;
   if (effects.writes.length > 0 || !route.rules.caches) return undefined;
   // Without validation equal calls cannot be found by the input, and the answer is not what the tool promises.
   if (!options.validate) return undefined;
   const plan = (tool.cachePlan ??= CachePlan.of(tool.registered, parts.cache.nextNumber()));
   const owner = plan === undefined ? undefined : ownerOf(run, plan);
-  const key = owner === undefined ? undefined : plan?.keyOf(run.input, options);
+  const key = owner === undefined ? undefined : plan?.keyOf(run.input, options, turn.session);
   if (plan === undefined || owner === undefined || key === undefined) return undefined;
   return {
     plan,

@@ -1,7 +1,12 @@
 /** Asks one hook, in its time: neither its faults nor its silence end a call. */
+import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Hook, HookContext } from "../core/hook.ts";
+import type { JsonSchema } from "../core/tool.ts";
 import { isPromiseLike, waitFor, type Interruptible } from "../policy/deadline.ts";
+import { chooseOverload } from "../registry/overload.ts";
+import { schemaFingerprint } from "../schema/fingerprint.ts";
+import { readableInput } from "./admit-call.ts";
 import type { CallRun } from "./call-run.ts";
 import { withinRun } from "./call-tree.ts";
 
@@ -77,5 +82,18 @@ function hookTooLate(run: CallRun, hook: Hook, wasLate: boolean): ToolError {
 }
 
 export function hookContext(run: CallRun): HookContext {
-  return { callId: run.callId, sessionId: run.turn.session.id, turnId: run.turn.id, simulated: run.simulated };
+  const context = { callId: run.callId, sessionId: run.turn.session.id, turnId: run.turn.id, simulated: run.simulated };
+  RUNS.set(context, run);
+  return context;
+}
+
+const RUNS = new WeakMap<HookContext, CallRun>();
+
+/** Whether the call that a hook looks at is of the overload with this input schema: always, where its tool has no others. */
+export function isOfOverload(call: ToolCall, context: HookContext, inputSchema: JsonSchema): boolean {
+  const run = RUNS.get(context);
+  const candidates = run?.parts.registry.resolve(call.name) ?? [];
+  if (run === undefined || candidates instanceof Error || candidates.length < 2) return true;
+  const { fingerprint } = run.plan?.registered ?? chooseOverload(candidates, readableInput(call.input));
+  return fingerprint === schemaFingerprint(inputSchema);
 }

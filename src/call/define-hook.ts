@@ -9,6 +9,7 @@ import type { DefinedTool, SchemaSource } from "../registry/define-tool.ts";
 import type { InferSent } from "../schema/infer-schema.ts";
 import type { Mutable } from "../core/base/mutable.ts";
 import { providerName } from "../wire/provider-name.ts";
+import { isOfOverload } from "./call-hook.ts";
 
 /** A call whose input fits the schema of its tool, before any transform. */
 export interface TypedCall<Input> extends ToolCall {
@@ -48,14 +49,15 @@ export function defineHook<Input extends SchemaSource>(options: ToolHook<Input>)
   const hook: Mutable<Hook> = settingsOf(options);
   if (options.beforeCall !== undefined) {
     hook.beforeCall = (call, context) => {
-      if (!names.has(call.name)) return undefined;
+      if (!names.has(call.name) || !isOfOverload(call, context, tool.inputSchema)) return undefined;
       const input = repair(call.input ?? {});
       if (input === undefined) return { veto: `The input of ${name} does not fit its schema.` };
       return options.beforeCall?.({ ...call, input }, context);
     };
   }
   if (options.afterCall !== undefined)
-    hook.afterCall = (result, context) => (result.name === name ? options.afterCall?.(result, context) : undefined);
+    hook.afterCall = (result, context) =>
+      result.name === name && isOfOverload(result, context, tool.inputSchema) ? options.afterCall?.(result, context) : undefined;
   return hook;
 }
 

@@ -93,7 +93,7 @@ export class StoredApprovals implements ApprovalInbox {
     const { digest } = decision;
     if (typeof digest !== "string") throw wrong("The digest of an answer is a string: that of the question.");
     const open = (await this.#asked(decision)).find((record) => record.digest === digest);
-    return open !== undefined && (await this.#end(open, verdict));
+    return open !== undefined && (await this.#end(open, verdict)).length > 0;
   }
 
   async answerMany(many: ManyApprovals): Promise<readonly ApprovalRecord[]> {
@@ -103,12 +103,12 @@ export class StoredApprovals implements ApprovalInbox {
     if (!Number.isSafeInteger(upTo) || upTo < 0)
       throw wrong(`upTo of answerMany() is ${String(upTo)}; it is the position of the last question that was seen.`);
     const matches = tool === undefined ? undefined : nameMatcher([tool], "tool", { bareNames: "default" });
-    const answered: string[] = [];
-    for (const record of await this.open(sessionId)) {
-      const isMeant = record.position <= upTo && (matches === undefined || matches(record.toolName) !== undefined);
-      if (isMeant && (await this.#end(record, verdict))) answered.push(record.id);
-    }
-    const ids = answered.slice();
+    const meant = (await this.open(sessionId)).filter(
+      ({ position, toolName }) => position <= upTo && (matches === undefined || matches(toolName) !== undefined),
+    );
+    for (const record of meant) ruleOfAnswer(record, verdict, { id: "", now: this.#now }); // a rule that does not fit all of them answers none
+    const ids: string[] = [];
+    for (const record of meant) ids.push(...(await this.#end(record, verdict)));
     const records: ApprovalRecord[] = [];
     while (ids.length > 0)
       records.push(...(await this.#store.list({ now: this.#now, ids: ids.splice(0, PAGE), first: "oldest", limit: PAGE })));
@@ -151,26 +151,29 @@ export class StoredApprovals implements ApprovalInbox {
     return this.#store.list({ ...query, ...(name === "id" ? { ids: [key] } : {}) });
   }
 
-  /** Answers a question, and with it the others that the answer fits. */
-  async #end(record: ApprovalRecord, verdict: ReadVerdict): Promise<boolean> {
+  /** Answers a question, and with it the others that the answer fits. Resolves to the ids of those; none where another answer came first. */
+  async #end(record: ApprovalRecord, verdict: ReadVerdict): Promise<readonly string[]> {
     const { scope, by } = verdict;
     const rule = ruleOfAnswer(record, verdict, this.#maker());
     const { id, digest } = record;
     const status = scope === undefined ? "denied" : "allowed";
     const end = { id, digest, status, at: this.#now, ...omitUndefined({ scope, by, rule, ruleId: rule?.id }) } as const;
-    if (!(await this.#store.end(end))) return false;
+    if (!(await this.#store.end(end))) return [];
     this.#onEnd?.(end);
-    if (rule !== undefined) await this.#endOthers(rule, end);
-    return true;
+    return rule === undefined ? [id] : [id, ...(await this.#endOthers(rule, end))];
   }
 
-  async #endOthers(rule: ApprovalRule, answered: ApprovalEnd): Promise<void> {
+  async #endOthers(rule: ApprovalRule, answered: ApprovalEnd): Promise<readonly string[]> {
+    const ended: string[] = [];
     for (const record of await this.open(rule.sessionId)) {
       if (!alsoAnswers(rule, record, answered.id)) continue;
       const { rule: _rule, ...like } = answered;
       const end = { ...like, id: record.id, digest: record.digest };
-      if (await this.#store.end(end)) this.#onEnd?.(end);
+      if (!(await this.#store.end(end))) continue;
+      this.#onEnd?.(end);
+      ended.push(record.id);
     }
+    return ended;
   }
 
   async *#each(query: StoredApprovalQuery): AsyncGenerator<ApprovalRecord> {

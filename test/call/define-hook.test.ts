@@ -67,3 +67,25 @@ test("a hook is not passed by under another name that its tool is found by", asy
   for (const name of ["a::book", "book", "a:book", "a__book"])
     expect([name, (await runtime.execute({ name, input: { item: "x" } })).error?.code]).toEqual([name, "vetoed"]);
 });
+
+test("a hook of one overload leaves the calls and results of the others alone", async () => {
+  const effects = { reads: [], writes: [] };
+  const make = (key: string) =>
+    defineTool({ name: "find", description: `By ${key}.`, inputSchema: z.object({ [key]: z.string() }), effects, execute: () => key });
+  const [byId, byName] = [make("id"), make("name")];
+  const seen: unknown[] = [];
+  const hook = defineHook({
+    tool: byId,
+    toolset: "people",
+    name: "judge",
+    beforeCall: ({ input }) => void seen.push(input),
+    afterCall: (result) => ({ ...result, output: "seen" }),
+  });
+  const runtime = createRuntime({ toolsets: [{ name: "people", tools: [byId, byName], overloads: true }], hooks: [hook] });
+  const inputs = [{ id: "1" }, { name: "ann" }, { id: 1 }];
+  const results = await runtime.execute(inputs.map((input) => ({ name: "people::find", input })));
+  expect(results.map(({ output }) => output)).toEqual(["seen", "name", undefined]);
+  expect(seen).toEqual([{ id: "1" }]);
+  expect(results[2]?.error?.code).toBe("vetoed");
+  await runtime.close();
+});

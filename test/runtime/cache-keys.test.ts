@@ -261,3 +261,26 @@ test("an answer is not given to a call under other rules: its handler may have u
     ["cache", "permission_denied"],
   ]);
 });
+
+test("an answer that was made in the folder or with the variables of one session is not another's", async () => {
+  const where = tool("where", (_input, { workingFolder, environment }) => `${environment["USER"]} in ${workingFolder}`, {
+    effects: readOnly("a"),
+    cache: "runtime",
+  });
+  const { runtime } = testRuntime({ tools: [where] });
+  const options = [
+    { workingFolder: "/a", environment: { USER: "ann" } },
+    { workingFolder: "/a", environment: { USER: "bob" } },
+    { workingFolder: "/b", environment: { USER: "bob" } },
+    { workingFolder: "/b", environment: { USER: "bob" } },
+  ];
+  const results = [];
+  for (const one of options) results.push(await runtime.session(undefined, one).execute({ name: "where" }));
+  expect(results.map(({ output, origin }) => [output, origin])).toEqual([
+    ["ann in /a", "live"],
+    ["bob in /a", "live"],
+    ["bob in /b", "live"],
+    ["bob in /b", "cache"],
+  ]);
+  await runtime.close();
+});

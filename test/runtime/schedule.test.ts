@@ -289,6 +289,51 @@ test("F4.26 a failed batch takes back what succeeded where the tools say how, la
   expect(ports.log.lines.map((line) => line.message)).toContain("The effects of default::two (call_2) were not undone: stuck");
 });
 
+test("what ran is undone although a hook kept its answer back, or the call was cancelled while a hook had it", async () => {
+  for (const isVetoed of [true, false]) {
+    const done: string[] = [];
+    const effects = { writes: ["a"], undo: () => void done.push("undo pay") };
+    const door = gate();
+    const { runtime } = testRuntime({
+      tools: [
+        tool("pay", () => void done.push("pay"), { effects }),
+        tool("boom", () => Promise.reject(new Error("boom")), { effects: { writes: ["b"] } }),
+      ],
+      hooks: [
+        {
+          name: "judge",
+          onFailure: "stop",
+          async afterCall({ name }) {
+            if (name === "default::pay" && isVetoed) throw new Error("no");
+            if (name === "default::pay") await door.promise;
+          },
+        },
+      ],
+    });
+    await expect(runtime.session().execute([{ name: "pay" }, { name: "boom" }], { onError: "throw" })).rejects.toThrow();
+    expect(done).toEqual(["pay", "undo pay"]);
+    await runtime.close();
+  }
+});
+
+test("calls made inside a call are undone in their turn: after those that came later", async () => {
+  const done: string[] = [];
+  const making = (name: string) =>
+    tool(name, () => void done.push(name), { effects: { writes: ["w"], undo: () => void done.push(`undo ${name}`) } });
+  const { runtime } = testRuntime({
+    tools: [
+      making("folder"),
+      making("file"),
+      tool("prepare", async (_input, { execute }) => void (await execute({ name: "folder" })), { effects: { writes: ["w"] } }),
+      tool("boom", () => Promise.reject(new Error("boom")), { effects: { writes: ["w"] } }),
+    ],
+  });
+  const calls = [{ name: "prepare" }, { name: "file" }, { name: "boom" }];
+  await expect(runtime.session().execute(calls, { onError: "throw" })).rejects.toThrow("boom");
+  expect(done).toEqual(["folder", "file", "undo file", "undo folder"]);
+  await runtime.close();
+});
+
 test("F3.4 F0.38 the session's history holds every call with its result, unknown and failed ones too, and nothing with recordHistory false", async () => {
   const { runtime } = testRuntime({ tools: [tool("echo", (input) => input), tool("fail", () => Promise.reject(new Error("no")))] });
   const session = runtime.session("s1");

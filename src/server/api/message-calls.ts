@@ -138,9 +138,9 @@ function whole(format: string, read: () => ModelReply): ModelReply {
 }
 
 /** The results of a batch are in the order of its calls. */
-function answeredBy(calls: readonly ModelCall[], index: number): Pick<ModelCall, "id" | "kind"> {
-  const { id, kind } = calls[index] ?? {};
-  return omitUndefined({ id, kind });
+function answeredBy(calls: readonly ModelCall[], index: number): Pick<ModelCall, "id" | "kind" | "offeredName"> {
+  const { id, kind, offeredName } = calls[index] ?? {};
+  return omitUndefined({ id, kind, offeredName });
 }
 
 function listOf(message: JsonValue): readonly JsonValue[] {

@@ -225,6 +225,23 @@ describe("issue 19.4 a yes reaches", () => {
     expect((await asked).map(({ status }) => status)).toEqual(["cancelled", "cancelled"]);
   });
 
+  test("several with a rule: all that it answered are returned, and one that does not fit each of them answers none", async () => {
+    const runtime = inboxRuntime();
+    const batch = runtime.session("a").execute([call("/1"), call("/2"), call("/3", "wipe")]);
+    const upTo = Math.max(...(await open(runtime, 3)).map(({ position }) => position));
+    const narrow = { answer: "allow", scope: "rule", rule: { pattern: "remove" }, upTo } as const;
+    await expect(runtime.approvals.answerMany(narrow)).rejects.toThrow("does not match default::wipe");
+    expect([(await open(runtime, 3)).length, await runtime.approvals.rules()]).toEqual([3, []]);
+    const answered = await runtime.approvals.answerMany({ answer: "allow", scope: "tool", upTo });
+    expect(answered.map(({ input, status }) => `${String(input["path"])} ${status}`).sort()).toEqual([
+      "/1 allowed",
+      "/2 allowed",
+      "/3 allowed",
+    ]);
+    expect((await batch).map(({ status }) => status)).toEqual(["ok", "ok", "ok"]);
+    await runtime.close();
+  });
+
   test("the open questions that it fits, and several by a filter, but none that was not seen", async () => {
     const runtime = inboxRuntime();
     const batch = runtime.session("a").execute([call("/1"), call("/2"), call("/3", "wipe")]);
