@@ -30,7 +30,10 @@ export interface Principal {
 
 /** Finds the sender of a request by its credentials. */
 export interface Authenticator {
-  /** Undefined = no (or wrong) credentials: answered with 401. Never throws for what a request holds. */
+  /**
+   * Undefined = no (or wrong) credentials: answered with 401. Never throws for what a request holds. Where it cannot be known now whether they are right, it
+   * rejects with a ToolError `unavailable`: answered with 503, so that clients keep them.
+   */
   authenticate(request: Request): Promise<Principal | undefined>;
   /**
    * The same for one that looks at nothing but the head of a request: the server then makes no `Request` of every request over HTTP.
@@ -75,22 +78,26 @@ export function hasScope({ scopes }: Principal, scope: Scope): boolean {
   return scopes.has(scope) || scopes.has("admin");
 }
 
-/** Asks one authenticator after the other; the first that knows the sender decides. Without any, no sender is known. */
+/**
+ * Asks one authenticator after the other; the first that knows the sender decides. Where none knows it, and one of them could not be asked, it rejects
+ * with the error of that one. Without any, no sender is known.
+ */
 export function firstOf(...authenticators: readonly Authenticator[]): Authenticator {
-  const authenticateHead = async (head: RequestHead): Promise<Principal | undefined> => {
+  const firstKnown = async (ask: (one: Authenticator) => Promise<Principal | undefined> | undefined): Promise<Principal | undefined> => {
+    const failures: unknown[] = [];
     for (const authenticator of authenticators) {
-      const principal = await authenticator.authenticateHead?.(head);
-      if (principal !== undefined) return principal;
+      try {
+        const principal = await ask(authenticator);
+        if (principal !== undefined) return principal;
+      } catch (thrown: unknown) {
+        failures.push(thrown);
+      }
     }
+    if (failures.length > 0) throw failures[0];
     return undefined;
   };
-  const authenticate = async (request: Request): Promise<Principal | undefined> => {
-    for (const authenticator of authenticators) {
-      const principal = await authenticator.authenticate(request);
-      if (principal !== undefined) return principal;
-    }
-    return undefined;
-  };
+  const authenticateHead = (head: RequestHead): Promise<Principal | undefined> => firstKnown((one) => one.authenticateHead?.(head));
+  const authenticate = (request: Request): Promise<Principal | undefined> => firstKnown((one) => one.authenticate(request));
   const first: Authenticator = {
     authenticate,
     async isValid(principal) {
