@@ -1,4 +1,5 @@
 /** `haft chat`: a person chats with a model that has the tools. */
+import type { UsageMeter } from "../model/usage-meter.ts";
 import type { Approver } from "../core/ask.ts";
 import type { Store } from "../core/store.ts";
 import { plural } from "../core/base/wording.ts";
@@ -61,6 +62,7 @@ export const chatCommand: CommandBody = {
     let store: Store | undefined;
     let chat: Chat | undefined;
     let chosen: ChosenModel | undefined;
+    const otherMeters: UsageMeter[] = [];
     const approve = personApprover(context);
     const options = {
       mayLackConfig: context.options.model !== undefined, // nothing else is needed to chat
@@ -69,6 +71,7 @@ export const chatCommand: CommandBody = {
       manual: true,
       onConfig: (config: OpenRuntime["config"]) => void (chosen = chosenModel(context, config)), // wrong names and missing keys start nothing
       model: () => chosen,
+      onMeter: (meter: UsageMeter) => void otherMeters.push(meter),
       store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
     };
     return withRuntime(context, options, async (open) => {
@@ -82,6 +85,7 @@ export const chatCommand: CommandBody = {
       chat = new Chat({
         context,
         chosen,
+        otherMeters,
         config: open.config,
         session,
         runtime: open.runtime,
