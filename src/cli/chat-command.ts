@@ -76,11 +76,8 @@ export const chatCommand: CommandBody = {
     };
     return withRuntime(context, options, async (open) => {
       chosen ??= chosenModel(context, open.config);
-      const session = await openStoredSession(context, {
-        runtime: open.runtime,
-        store,
-        printer: context.options.json ? undefined : events,
-      });
+      const printer = context.options.json ? undefined : events;
+      const session = await openStoredSession(context, { runtime: open.runtime, store, printer });
       greet(context, { chosen, open, events });
       chat = new Chat({
         context,

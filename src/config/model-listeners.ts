@@ -1,4 +1,4 @@
-/** The listeners of the models that a configuration names beside that of the loop. */
+/** The listeners of the models that a configuration names besides that of the loop. */
 import type { Model } from "../core/model.ts";
 import type { ModelRetry } from "../model/http-model.ts";
 import type { UsageMeter } from "../model/usage-meter.ts";

@@ -55,12 +55,8 @@ test("a generation says what the model that plays tools was asked, used and cost
   const script = [busy, ...Array.from({ length: 4 }, () => ({ text: '"milk"' }))];
   const chat = await chatProject({ script });
   writeFileSync(chat.path("haft.toml"), chat.read("haft.toml") + simulation(chat.server.url));
-  const generate = (out: string, ...more: readonly string[]) =>
-    chat.haft([
-      "generate",
-      ...["--tools", "shop::look", "--count", "2", "--calls", "1", "--sample", "random"],
-      ...["--out", chat.path(out), ...more],
-    ]);
+  const drawn = ["--tools", "shop::look", "--count", "2", "--calls", "1", "--sample", "random"];
+  const generate = (out: string, ...more: readonly string[]) => chat.haft(["generate", ...drawn, "--out", chat.path(out), ...more]);
   const asText = await generate("one.jsonl");
   expect([asText.exitCode, asText.stderr]).toEqual([
     0,

@@ -79,25 +79,24 @@ export function hasScope({ scopes }: Principal, scope: Scope): boolean {
 }
 
 /**
- * Asks one authenticator after the other; the first that knows the sender decides. Where none knows it, and one of them could not be asked, it rejects
- * with the error of that one. Without any, no sender is known.
+ * Asks one authenticator after the other; the first that knows the sender decides, and one that rejects ends it: what a later one allows may be more. Without
+ * any, no sender is known.
  */
 export function firstOf(...authenticators: readonly Authenticator[]): Authenticator {
-  const firstKnown = async (ask: (one: Authenticator) => Promise<Principal | undefined> | undefined): Promise<Principal | undefined> => {
-    const failures: unknown[] = [];
+  const authenticateHead = async (head: RequestHead): Promise<Principal | undefined> => {
     for (const authenticator of authenticators) {
-      try {
-        const principal = await ask(authenticator);
-        if (principal !== undefined) return principal;
-      } catch (thrown: unknown) {
-        failures.push(thrown);
-      }
+      const principal = await authenticator.authenticateHead?.(head);
+      if (principal !== undefined) return principal;
     }
-    if (failures.length > 0) throw failures[0];
     return undefined;
   };
-  const authenticateHead = (head: RequestHead): Promise<Principal | undefined> => firstKnown((one) => one.authenticateHead?.(head));
-  const authenticate = (request: Request): Promise<Principal | undefined> => firstKnown((one) => one.authenticate(request));
+  const authenticate = async (request: Request): Promise<Principal | undefined> => {
+    for (const authenticator of authenticators) {
+      const principal = await authenticator.authenticate(request);
+      if (principal !== undefined) return principal;
+    }
+    return undefined;
+  };
   const first: Authenticator = {
     authenticate,
     async isValid(principal) {

@@ -7,9 +7,7 @@ import { Keys } from "../../../src/server/auth/keys.ts";
 import { createServer } from "../../../src/server/create-server.ts";
 import { openServerAccess, type ServerAccess, type ServerAccessOptions } from "../../../src/server/auth/server-access.ts";
 import { readOnly } from "../../../src/core/effects.ts";
-import { ToolError } from "../../../src/core/error.ts";
 import { listenMcp } from "../../../src/server/mcp.ts";
-import { firstOf, type Authenticator } from "../../../src/server/auth/principal.ts";
 import { staticToken } from "../../../src/server/auth/static-token.ts";
 import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
@@ -128,14 +126,6 @@ test("while an issuer cannot be asked for its keys, its tokens are answered with
   issuer.failure = undefined;
   await clock.advance(1_000);
   expect(await statuses(token)).toEqual(Array.from({ length: 3 }, () => [200, null, true]));
-});
-
-test("an authenticator that cannot be asked now hides none that knows the sender", async () => {
-  const unavailable = new ToolError("unavailable", "The directory does not answer.");
-  const failing: Authenticator = { authenticate: () => Promise.reject(unavailable) };
-  const first = firstOf(failing, staticToken({ token: "a-secret-of-the-house" }));
-  expect(await first.authenticate(requestWith("a-secret-of-the-house"))).toMatchObject({ id: "local" });
-  await expect(first.authenticate(requestWith("x"))).rejects.toBe(unavailable);
 });
 
 test("issue 19.5 a principal sees in lists and may call what its rules and its key allow, and handlers have it in their data", async () => {
