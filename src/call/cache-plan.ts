@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonObject } from "../core/base/json.ts";
+import type { Log } from "../core/ports.ts";
 import type { CacheScope, CacheSettings } from "../core/tool.ts";
 import { principalIdOf } from "../core/principal-id.ts";
 import type { Flight } from "../policy/flight.ts";
@@ -42,9 +43,15 @@ export interface CachedRead {
   alone: boolean;
 }
 
-/** A longer identity is no identity, and is not worth keeping. */
+/** A result with a longer identity is not worth keeping. */
 const MAX_IDENTITY_LENGTH = 65_536;
 const MAX_IDENTITY_DEPTH = 16;
+
+export interface CachePlanOptions {
+  /** Tells this tool from every other, and from one that had its name before. */
+  readonly number: number;
+  readonly log: Log;
+}
 
 export class CachePlan {
   readonly scope: CacheScope;
@@ -53,21 +60,23 @@ export class CachePlan {
   readonly #isPerUser: boolean;
   readonly #registered: RegisteredTool;
   readonly #prefix: string;
+  readonly #log: Log;
   #storedPrefix: string | undefined;
+  #hasWarned = false;
 
-  /** @param number tells this tool from every other, and from one that had its name before */
-  constructor(registered: RegisteredTool, settings: CacheSettings, number: number) {
+  constructor(registered: RegisteredTool, settings: CacheSettings, { number, log }: CachePlanOptions) {
     this.scope = settings.scope;
     this.ttlMs = settings.ttlMs;
     this.#identity = [...(settings.identity ?? [])];
     this.#isPerUser = registered.toolset.engine?.perUser ?? false;
     this.#registered = registered;
     this.#prefix = `${number}:`;
+    this.#log = log;
   }
 
-  static of(registered: RegisteredTool, number: number): CachePlan | undefined {
+  static of(registered: RegisteredTool, options: CachePlanOptions): CachePlan | undefined {
     const { cache } = registered.tool;
-    return cache === undefined ? undefined : new CachePlan(registered, cacheSettings(cache), number);
+    return cache === undefined ? undefined : new CachePlan(registered, cacheSettings(cache), options);
   }
 
   /**
@@ -82,7 +91,17 @@ export class CachePlan {
     const rules = visibility === undefined ? "" : visibility.text;
     if (this.#identity.length === 0) return this.#prefix + rules + user + canonicalJson(input) + varied;
     const identity = identityText(this.#identity, data);
-    return identity === undefined ? undefined : this.#prefix + rules + user + identity + canonicalJson(input) + varied;
+    if (typeof identity === "string") return this.#prefix + rules + user + identity + canonicalJson(input) + varied;
+    this.#warnOf(identity);
+    return undefined;
+  }
+
+  #warnOf({ key }: UnusableIdentity): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    this.#log.warn(
+      `Calls of ${this.#registered.qualifiedName} are not cached: its cache.identity needs ${JSON.stringify(key)} of context.data, which is not plain JSON of at most ${MAX_IDENTITY_LENGTH} characters.`,
+    );
   }
 
   /** The same for a store: short, and equal in every process whose tool has this name and these schemas. */
@@ -105,24 +124,39 @@ function surroundingsText({ workingFolder, environment }: Surroundings): string 
   return canonicalJson({ workingFolder: workingFolder ?? null, environment: environment === undefined ? null : { ...environment } });
 }
 
-/** The values of these keys as an array; one that is missing leaves its place empty, as no value does. */
-function identityText(keys: readonly string[], data: Readonly<Record<string, unknown>>): string | undefined {
+/**
+ * The values of these keys as an array. One that is missing leaves its place empty, as no value does, unless a principal makes the call: its
+ * answers are for this principal alone, because the handler may find the user there.
+ */
+function identityText(keys: readonly string[], data: Readonly<Record<string, unknown>>): string | UnusableIdentity {
   const texts: string[] = [];
-  try {
-    for (const key of keys) {
-      const value = Object.hasOwn(data, key) ? data[key] : undefined;
-      const text = value === undefined ? "" : exactJson(value, MAX_IDENTITY_DEPTH);
-      if (text === undefined || text.length > MAX_IDENTITY_LENGTH) return undefined;
-      texts.push(text);
-    }
-  } catch {
-    return undefined; // a getter or a proxy threw
+  for (const key of keys) {
+    const own = valueText(data, key);
+    const isMissing = own === "";
+    const text = isMissing ? valueText(data, "principal") : own;
+    if (text === undefined) return { key: isMissing ? "principal" : key };
+    texts.push(isMissing && text !== "" ? `principal:${text}` : text);
   }
   return `[${texts.join(",")}]`;
 }
 
+interface UnusableIdentity {
+  readonly key: string;
+}
+
+/** Empty for a value that is missing; undefined for one that cannot be told from others. */
+function valueText(data: Readonly<Record<string, unknown>>, key: string): string | undefined {
+  try {
+    const value = Object.hasOwn(data, key) ? data[key] : undefined;
+    const text = value === undefined ? "" : exactJson(value, MAX_IDENTITY_DEPTH);
+    return text !== undefined && text.length <= MAX_IDENTITY_LENGTH ? text : undefined;
+  } catch {
+    return undefined; // a getter or a proxy threw
+  }
+}
+
 /**
- * The canonical text of plain JSON, else undefined.
+ * The canonical text of plain JSON, in which sets may stand as well, such as the scopes of a principal; else undefined.
  *
  * Nothing is turned into JSON here: two users whose `toJSON` leaves out the same field are still two users.
  */
@@ -142,6 +176,7 @@ function exactJson(value: unknown, depthLeft: number): string | undefined {
 }
 
 function exactContainer(value: object, depthLeft: number): string | undefined {
+  if (value instanceof Set) return exactSet(value, depthLeft);
   const isList = Array.isArray(value);
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== (isList ? Array.prototype : Object.prototype) && (isList || prototype !== null)) return undefined;
@@ -155,4 +190,16 @@ function exactContainer(value: object, depthLeft: number): string | undefined {
     texts.push(isList ? text : `${JSON.stringify(key)}:${text}`);
   }
   return isList ? `[${texts.join(",")}]` : `{${texts.join(",")}}`;
+}
+
+/** Its members in one order, whichever they were added in. */
+function exactSet(value: ReadonlySet<unknown>, depthLeft: number): string | undefined {
+  if (Object.getPrototypeOf(value) !== Set.prototype || Reflect.ownKeys(value).length > 0) return undefined;
+  const texts: string[] = [];
+  for (const member of value) {
+    const text = exactJson(member, depthLeft);
+    if (text === undefined) return undefined;
+    texts.push(text);
+  }
+  return `set[${texts.sort().join(",")}]`;
 }

@@ -81,7 +81,7 @@ function beginRead(run: AdmittedCall): CachedRead | undefined {
   if (effects.writes.length > 0 || !route.rules.caches) return undefined;
   // Without validation equal calls cannot be found by the input, and the answer is not what the tool promises.
   if (!options.validate) return undefined;
-  const plan = (tool.cachePlan ??= CachePlan.of(tool.registered, parts.cache.nextNumber()));
+  const plan = (tool.cachePlan ??= CachePlan.of(tool.registered, { number: parts.cache.nextNumber(), log: parts.ports.log }));
   const owner = plan === undefined ? undefined : ownerOf(run, plan);
   const key = owner === undefined ? undefined : plan?.keyOf(run.input, options, turn.session);
   if (plan === undefined || owner === undefined || key === undefined) return undefined;

@@ -1,4 +1,5 @@
 /** `haft chat`: a person chats with a model that has the tools. */
+import type { UsageMeter } from "../model/usage-meter.ts";
 import type { Approver } from "../core/ask.ts";
 import type { Store } from "../core/store.ts";
 import { plural } from "../core/base/wording.ts";
@@ -61,6 +62,7 @@ export const chatCommand: CommandBody = {
     let store: Store | undefined;
     let chat: Chat | undefined;
     let chosen: ChosenModel | undefined;
+    const otherMeters: UsageMeter[] = [];
     const approve = personApprover(context);
     const options = {
       mayLackConfig: context.options.model !== undefined, // nothing else is needed to chat
@@ -69,19 +71,18 @@ export const chatCommand: CommandBody = {
       manual: true,
       onConfig: (config: OpenRuntime["config"]) => void (chosen = chosenModel(context, config)), // wrong names and missing keys start nothing
       model: () => chosen,
+      onMeter: (meter: UsageMeter) => void otherMeters.push(meter),
       store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
     };
     return withRuntime(context, options, async (open) => {
       chosen ??= chosenModel(context, open.config);
-      const session = await openStoredSession(context, {
-        runtime: open.runtime,
-        store,
-        printer: context.options.json ? undefined : events,
-      });
+      const printer = context.options.json ? undefined : events;
+      const session = await openStoredSession(context, { runtime: open.runtime, store, printer });
       greet(context, { chosen, open, events });
       chat = new Chat({
         context,
         chosen,
+        otherMeters,
         config: open.config,
         session,
         runtime: open.runtime,

@@ -3,7 +3,7 @@ import { buildAnswers } from "../config/build-answers.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
-import type { Model } from "../core/model.ts";
+import type { ModelListeners } from "../config/model-listeners.ts";
 import { isReal, sourceList, type AnswerSources } from "../core/answer-source.ts";
 import type { AnswerOptions } from "../call/fallback-chains.ts";
 import type { RuntimeOptions } from "../runtime/runtime.ts";
@@ -11,20 +11,18 @@ import type { CallRecorder } from "./call-recorder.ts";
 import type { CommandContext } from "./command.ts";
 import { inFile } from "./read-recorded-events.ts";
 
-export interface AnswerChoice {
+export interface AnswerChoice extends ModelListeners {
   /** The sources of tools that no rule of the configuration fits. @default they are live */
   readonly otherwise?: ((config: LoadedConfig) => AnswerSources) | undefined;
   /** Takes the calls that are live. */
   readonly recorder?: CallRecorder | undefined;
-  /** Goes around the model that plays tools. */
-  readonly onModel?: ((model: Model) => Model) | undefined;
 }
 
 /** @throws ToolError `invalid_config` with every problem, `invalid_argument` for options that contradict each other, before anything runs */
 export async function commandAnswers(
   { options, environment }: CommandContext,
   config: LoadedConfig,
-  { otherwise, recorder, onModel }: AnswerChoice,
+  { otherwise, recorder, onModel, onMeter, onRetry }: AnswerChoice,
 ): Promise<Pick<RuntimeOptions, "answers" | "faults">> {
   const { replay, record, simulate, nearest } = options;
   if (replay !== undefined && record !== undefined)
@@ -39,7 +37,15 @@ export async function commandAnswers(
   if (!isWanted && config.config.simulation === undefined) return {}; // there is no stand-in, and no engine is loaded for it
   const built = await buildAnswers(config, {
     environment,
-    ...omitUndefined({ otherwise: otherwise?.(config), recording: replay, seed: seedOf(options.seed), onRecord: recorder?.add, onModel }),
+    ...omitUndefined({
+      otherwise: otherwise?.(config),
+      recording: replay,
+      seed: seedOf(options.seed),
+      onRecord: recorder?.add,
+      onModel,
+      onMeter,
+      onRetry,
+    }),
     ...(nearest ? { match: "nearest" } : {}),
     ...(replay === undefined || simulate ? {} : { override: "replay" }),
   }).catch((thrown: unknown) => {

@@ -14,7 +14,9 @@ import { toolCacheFiles, toolCacheFolder } from "../config/tool-cache-file.ts";
 import { routedOf } from "../config/haft-config.ts";
 import { emptyConfig, findConfig, loadConfig, type LoadedConfig } from "../config/load-config.ts";
 import { lockPath, readLock } from "../config/lock-file.ts";
+import type { ModelListeners } from "../config/model-listeners.ts";
 import type { DefaultModel } from "../config/toolset/toolset-type.ts";
+import type { ModelRetry } from "../model/http-model.ts";
 import type { RegistryEntry } from "../config/registry-config.ts";
 import { isSource } from "../config/toolset-config.ts";
 import type { UserLogins } from "../engine/mcp/login/user-logins.ts";
@@ -30,7 +32,7 @@ import type { CommandContext } from "./command.ts";
 import { commandAnswers, type AnswerChoice } from "./command-answers.ts";
 import { addManual } from "./manual.ts";
 import { packageVersion } from "./package-version.ts";
-import { oneLine } from "./terminal-text.ts";
+import { duration, oneLine } from "./terminal-text.ts";
 import { startTelemetry } from "./start-telemetry.ts";
 import { requireTrust } from "./trust/require-trust.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
@@ -143,12 +145,15 @@ async function runtimeOptions(
   const { artifacts: _artifacts, ...runtime } = settings;
   const artifacts = buildArtifacts(config.config, built);
   const pins = options.unpinned === true ? undefined : await pinsBeside(config);
+  const onRetry: ModelListeners["onRetry"] = (retry, name) => warn(context, retryText(name, retry));
+  const listeners = { onRetry, ...omitUndefined({ onModel: options.onModel, onMeter: options.onMeter }) };
   const { toolsets, sources } = await untilAborted(
     buildRuntimeParts(pick(config, options.only), {
       triggers,
       logins,
       ...toolMemory(context),
-      ...omitUndefined({ store: built, trusted, onModel: options.onModel, model: options.model?.(config), callTool: options.callTool }),
+      ...listeners,
+      ...omitUndefined({ store: built, trusted, model: options.model?.(config), callTool: options.callTool }),
     }),
     context.signal,
   );
@@ -164,7 +169,7 @@ async function runtimeOptions(
     approval: { ...approvalSettings(approval), ...omitUndefined({ approve: options.approve ?? inboxApprover(context, approval) }) },
     cache,
     ...omitUndefined({ ask: personAsk(context), pins, store: built, artifacts, onEvent: options.onEvent }),
-    ...(await untilAborted(commandAnswers(context, config, options), context.signal)),
+    ...(await untilAborted(commandAnswers(context, config, { ...options, ...listeners }), context.signal)),
     ports: {
       ...(options.onWarning === undefined ? quietPorts(context) : { log: { debug() {}, warn: options.onWarning } }),
       ...omitUndefined({ clock: options.clock }),
@@ -258,6 +263,11 @@ function configPath({ options }: CommandContext): string {
 }
 
 /** Something to know, on standard error. */
+/** That a model is asked again, after which wait. */
+export function retryText(model: string, { attempt, error, waitMs }: ModelRetry): string {
+  return `${model}: attempt ${attempt} failed, next in ${duration(waitMs)}: ${error.message}`;
+}
+
 export function warn({ err }: CommandContext, message: string): void {
   err.print(err.paint("yellow", `haft: ${oneLine(message, MAX_WARNING_LENGTH)}`));
 }

@@ -1,4 +1,5 @@
 /** `haft run`: plays a conversation through the tools and tells what happens. */
+import type { UsageMeter } from "../model/usage-meter.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { plural } from "../core/base/wording.ts";
@@ -130,8 +131,10 @@ async function readLines(context: CommandContext): Promise<readonly Conversation
 async function playLive(context: CommandContext, play: Play, recorder: CallRecorder | undefined): Promise<undefined> {
   let store: Store | undefined;
   const model = modelOnce(context);
+  const otherMeters: UsageMeter[] = [];
   const options = {
     recorder,
+    onMeter: (meter: UsageMeter) => void otherMeters.push(meter),
     onEvent: play.notice,
     approve: play.approver,
     manual: true,
@@ -143,7 +146,7 @@ async function playLive(context: CommandContext, play: Play, recorder: CallRecor
     sayOpen(context, play, open);
     const printer = context.options.json ? undefined : play.printer;
     const session = await openStoredSession(context, { runtime: open.runtime, store, printer });
-    const chat = chatOf(context, { play, open, session, isKept: store !== undefined, model });
+    const chat = chatOf(context, { play, open, session, isKept: store !== undefined, model, otherMeters });
     await play.run({ session, registry: open.runtime.registry, jobs: open.runtime.jobs, keepsMessages: store !== undefined, chat });
   });
 }
@@ -157,6 +160,7 @@ interface ChatPlace extends Beginning {
   readonly session: RuntimeSession;
   readonly isKept: boolean;
   readonly model: ReturnType<typeof modelOnce>;
+  readonly otherMeters: readonly UsageMeter[];
 }
 
 /** The model that makes the calls, made once and before anything is started. Its function throws as `chosenModel` does. */
@@ -165,17 +169,19 @@ function modelOnce(context: CommandContext): (config: OpenRuntime["config"]) => 
   return (config) => (chosen ??= asksModel(context) ? chosenModel(context, config) : undefined);
 }
 
-function chatOf(context: CommandContext, { play, open: { config, runtime }, session, isKept, model }: ChatPlace): Chat | undefined {
+function chatOf(context: CommandContext, { play, open: { config, runtime }, model, ...place }: ChatPlace): Chat | undefined {
   const chosen = model(config);
   if (chosen === undefined) return undefined;
-  return new Chat({ context, chosen, config, session, runtime, isKept, events: play.printer, notice: play.notice });
+  return new Chat({ context, chosen, config, runtime, ...place, events: play.printer, notice: play.notice });
 }
 
 async function simulate(context: CommandContext, play: Play, recorder: CallRecorder | undefined): Promise<SessionDiff> {
   const store = memoryStore();
   const model = modelOnce(context);
+  const otherMeters: UsageMeter[] = [];
   const options = {
     recorder,
+    onMeter: (meter: UsageMeter) => void otherMeters.push(meter),
     onEvent: play.notice,
     approve: play.approver,
     manual: true,
@@ -188,7 +194,7 @@ async function simulate(context: CommandContext, play: Play, recorder: CallRecor
     const base = await simulationBase(context, { play, open, store });
     const branch = base.fork({ simulated: true });
     try {
-      const chat = chatOf(context, { play, open, session: branch, isKept: false, model });
+      const chat = chatOf(context, { play, open, session: branch, isKept: false, model, otherMeters });
       await play.run({ session: branch, registry: open.runtime.registry, chat });
       return branch.diff();
     } finally {

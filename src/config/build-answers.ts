@@ -3,7 +3,7 @@ import type { Engine } from "../core/engine.ts";
 import { ToolError, hintsOf, operatorText } from "../core/error.ts";
 import type { FaultPlan } from "../core/fault.ts";
 import type { SessionEvent } from "../core/event.ts";
-import type { Model } from "../core/model.ts";
+import type { ModelListeners } from "./model-listeners.ts";
 import { sourceList, type AnswerSource, type AnswerSources } from "../core/answer-source.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import type { ReplayOptions } from "../engine/replay.ts";
@@ -17,7 +17,7 @@ import type { SimulationConfig } from "./simulation-config.ts";
 import type { RecordingConfig } from "./stand-in-config.ts";
 import type { Environment } from "./variables.ts";
 
-export interface AnswerBuildOptions {
+export interface AnswerBuildOptions extends ModelListeners {
   /** Where the keys of models are looked up. @default that of `loadConfig` */
   readonly environment?: Environment;
   /** Answers every tool, whatever the file says. */
@@ -30,8 +30,6 @@ export interface AnswerBuildOptions {
   /** Of examples and faults, in place of that of the file. */
   readonly seed?: number | string;
   readonly onRecord?: (events: readonly SessionEvent[]) => void;
-  /** Goes around the model that plays tools, such as one that counts what it is asked. */
-  readonly onModel?: (model: Model) => Model;
 }
 
 export interface BuiltAnswers {
@@ -184,8 +182,8 @@ class AnswerBuilder {
     if (model === undefined) throw new NothingToAnswer("lm", 'model, such as "ollama/qwen3"');
     const config: LmConfig = { model, modelKey: "model", settings: lm };
     try {
-      const { environment = this.#loaded.environment, onModel } = this.#options;
-      return await makeLm(config, { environment, name: own === undefined ? undefined : "simulation", onModel });
+      const { environment = this.#loaded.environment, onModel, onMeter, onRetry } = this.#options;
+      return await makeLm(config, { environment, name: own === undefined ? undefined : "simulation", onModel, onMeter, onRetry });
     } catch (thrown: unknown) {
       if (isNamed) throw thrown;
       return unanswering(ToolError.fromUnknown(thrown));

@@ -1,4 +1,5 @@
 /** Makes the enrichments of a configuration, and puts them between its tools and the runtime. */
+import type { ModelListeners } from "./model-listeners.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -27,6 +28,7 @@ import type { Environment } from "./variables.ts";
 export interface EnrichmentContext {
   readonly folder: string;
   readonly environment: Environment;
+  readonly listeners: ModelListeners;
   readonly extensions: ExtensionTable;
   readonly resolve: (text: string) => string;
 }
@@ -40,10 +42,13 @@ export async function makeEnrichment(config: EnrichmentConfig, context: Enrichme
   switch (config.type) {
     case "output_parameters": {
       const { lm, concurrency, force, cache } = config;
-      const { model } = buildModel(lm.model, {
+      const { onMeter, onRetry } = context.listeners;
+      const { model, meter } = buildModel(lm.model, {
         environment: context.environment,
+        onRetry: (retry) => onRetry?.(retry, lm.model.name),
         keyName: `${config.path.join(".")}.${lm.modelKey}.api_key`,
       });
+      onMeter?.(meter);
       const folder = cache === undefined ? {} : { cache: filePath(cache, context.folder), label: model.name };
       return outputSchemas({ model: schemaModel(model), ...folder, ...omitUndefined({ concurrency, force }) });
     }

@@ -34,17 +34,15 @@ import { addConfigured } from "./triggers-config.ts";
 import { buildToolset, keyAtFault, type ExtensionConfig, type ToolsetConfig } from "./toolset-config.ts";
 import type { BuildContext, Built, DefaultModel } from "./toolset/toolset-type.ts";
 import { resolveVariables, variablesIn } from "./variables.ts";
-import type { Model } from "../core/model.ts";
+import type { ModelListeners } from "./model-listeners.ts";
 import { redactor } from "../core/base/redact.ts";
 
 /** The options of building a runtime's parts, besides the configuration. */
-export interface BuildOptions {
+export interface BuildOptions extends ModelListeners {
   /** For sources that watch files. @default the system's */
   readonly clock?: Clock;
   /** Where servers with `start = "lazy"` keep what they listed. @default nowhere: they are started like others */
   readonly memory?: ToolMemory;
-  /** Goes around the models of engines that play tools, such as one that counts what it is asked. */
-  readonly onModel?: (model: Model) => Model;
   /** More engines and sources than `loadConfig` was given. */
   readonly extensions?: Extensions;
   /** The digests of descriptors that may run something or send variables; others that would are left out. @default all may */
@@ -65,6 +63,8 @@ export const BUILD_OPTIONS: OptionNames<BuildOptions> = {
   clock: true,
   memory: true,
   onModel: true,
+  onMeter: true,
+  onRetry: true,
   extensions: true,
   trusted: true,
   model: true,
@@ -168,7 +168,8 @@ class Builder {
     if (config.enrichments.length === 0) return [];
     const { makeEnrichment, completeOnes } = await import("./build-enrichments.ts");
     const made: Enrichment[] = [];
-    const context = { folder, environment, extensions: this.#extensions, resolve: (text: string) => this.#resolve(text) };
+    const resolve = (text: string): string => this.#resolve(text);
+    const context = { folder, environment, listeners: this.#listeners, extensions: this.#extensions, resolve };
     for (const enrichment of config.enrichments) {
       try {
         const one = await makeEnrichment(enrichment, context);
@@ -288,7 +289,7 @@ class Builder {
       environment,
       memory: this.#options.memory,
       logins: this.#logins,
-      onModel: this.#options.onModel,
+      listeners: this.#listeners,
       extensions: this.#extensions,
       resolve: (text) => this.#resolve(text),
       problem: (key, thrown) => problems.line([...config.path, key], this.#say(thrown)),
@@ -308,6 +309,7 @@ class Builder {
       memory,
       logins: this.#logins,
       environment,
+      listeners: this.#listeners,
       allowVariables,
       trusted,
       engine,
@@ -318,6 +320,11 @@ class Builder {
       triggers: this.#triggers,
       store: this.#options.store,
     };
+  }
+
+  get #listeners(): ModelListeners {
+    const { onModel, onMeter, onRetry } = this.#options;
+    return { onModel, onMeter, onRetry };
   }
 
   #commonOf(entry: RegistryEntry): CommonToolset {

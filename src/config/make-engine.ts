@@ -12,7 +12,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { saysNothing } from "./server-match.ts";
 import { mcpEngineOf, type McpServer } from "./toolset/mcp.ts";
 import { restEngineOf, type RestService } from "./toolset/openapi.ts";
-import type { Model } from "../core/model.ts";
+import type { ModelListeners } from "./model-listeners.ts";
 import type { BuildContext } from "./toolset/toolset-type.ts";
 
 /** An engine that reaches what an entry says, where it does not say it itself. */
@@ -23,8 +23,7 @@ export interface EngineTarget {
 
 /** The options that an engine of a configuration is made with. */
 export interface EngineContext extends Pick<BuildContext, "folder" | "memory" | "environment" | "logins"> {
-  /** Goes around the model of an engine that plays tools. */
-  readonly onModel: ((model: Model) => Model) | undefined;
+  readonly listeners: ModelListeners;
   readonly extensions: ExtensionTable;
   readonly resolve: (text: string) => string;
   /** Describes an error, without secrets and with the place of the engine's key. */
@@ -39,7 +38,7 @@ export interface EngineContext extends Pick<BuildContext, "folder" | "memory" | 
  * and fails to open with that as the reason. Undefined for one that says no server and whose target is none.
  */
 export async function makeEngine(name: string, config: EngineConfig, context: EngineContext): Promise<Engine | undefined> {
-  const { target = {}, folder, environment, onModel } = context;
+  const { target = {}, folder, environment, listeners } = context;
   switch (config.type) {
     case "local":
     case "multi":
@@ -59,7 +58,7 @@ export async function makeEngine(name: string, config: EngineConfig, context: En
     }
     case "lm":
       return await usable({ name, kind: config.type, key: config.modelKey, context }, () =>
-        makeLm(config, { environment, name: config.path.join("."), onModel }),
+        makeLm(config, { environment, name: config.path.join("."), ...listeners }),
       );
     case "example":
       return await makeExample(config.seed);

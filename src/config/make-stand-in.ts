@@ -9,27 +9,27 @@ import { readDocument } from "../documents/read-document.ts";
 import { readTextPieces } from "../documents/read-text-file.ts";
 import type { Stub } from "../engine/stub.ts";
 import type { LmConfig } from "./lm-config.ts";
+import type { ModelListeners } from "./model-listeners.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { RecordingConfig } from "./stand-in-config.ts";
 import type { Environment } from "./variables.ts";
 
-export interface LmContext {
+export interface LmContext extends ModelListeners {
   readonly environment: Environment;
   /** The name of the table that names the model; undefined = the top of the configuration. */
   readonly name: string | undefined;
-  /** Goes around the model that is asked. */
-  readonly onModel?: ((model: Model) => Model) | undefined;
 }
 
 /** @throws ToolError where the model cannot be made, naming the variable of a key that is missing */
 export async function makeLm(
   { model: config, modelKey, native, settings }: LmConfig,
-  { environment, name, onModel = (model) => model }: LmContext,
+  { environment, name, onModel = (model) => model, onMeter, onRetry }: LmContext,
 ): Promise<Engine> {
   const { buildModel } = await import("./build-model.ts");
   const { lmEngine } = await import("../engine/lm.ts");
   const keyName = `${name === undefined ? "" : `${name}.`}${modelKey === "lm_config" ? "lm_config.api_key" : "model.apiKey"}`;
-  const { model } = buildModel(config, { environment, keyName });
+  const { model, meter } = buildModel(config, { environment, keyName, onRetry: (retry) => onRetry?.(retry, config.name) });
+  onMeter?.(meter);
   const { maxOutputTokens, temperature, reasoningEffort } = config;
   return lmEngine({
     model: onModel(native === undefined ? model : withFields(model, native)),

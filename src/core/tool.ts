@@ -37,7 +37,10 @@ export interface CacheSettings {
   readonly scope: CacheScope;
   /** How long a result may be used, in milliseconds. @default no limit */
   readonly ttlMs?: number;
-  /** Keys of `context.data` whose values a result belongs to, such as the user. A result of one user is never given to another. */
+  /**
+   * Keys of `context.data` whose values a result belongs to, such as the user: plain JSON, and sets of it. A result of one user is never given to
+   * another. Where a value is missing, a result belongs to `context.data.principal`, which servers set.
+   */
   readonly identity?: readonly string[];
 }
 

@@ -82,7 +82,7 @@ export class UsageMeter {
 
   /** The totals of all models. The cost counts the models whose prices are known. */
   get total(): ModelTotals {
-    return [...this.#models.values()].reduce(sum, NOTHING);
+    return sumOf(this.#models.values());
   }
 
   request(model: string): void {
@@ -130,6 +130,15 @@ export class UsageMeter {
       ...(cost === undefined ? [] : [`${cost.toFixed(4)} ${currency}`]),
     ].join(", ");
   }
+}
+
+/** The totals of several meters, whose prices are in one currency. */
+export function totalOf(meters: readonly UsageMeter[]): ModelTotals {
+  return sumOf(meters.map(({ total }) => total));
+}
+
+function sumOf(totals: Iterable<ModelTotals>): ModelTotals {
+  return [...totals].reduce(sum, NOTHING);
 }
 
 /** The cost of a reply. */

@@ -18,6 +18,7 @@ import { errorAnswer } from "./api/error-answer.ts";
 import { fleetHandlers } from "./api/fleet.ts";
 import { jobHandlers } from "./api/jobs.ts";
 import { KeyedAnswers } from "./api/keyed-answers.ts";
+import { sessionIdentities } from "./api/session-identities.ts";
 import { Limits } from "./api/limits.ts";
 import { Metrics } from "./api/metrics.ts";
 import { MCP_PATH, answerMcp, directMcp } from "./api/mcp-mount.ts";
@@ -290,11 +291,17 @@ class RuntimeServer implements HaftServer {
   }
 
   #makeRouter(): Promise<ApiRouter> {
-    const { clock, ids, log, store } = this.#services;
+    const { runtime, clock, ids, log, store } = this.#services;
     const about = { name: this.#options.name ?? "haft", version: this.#options.version ?? "0.0.0" };
     return makeRouter({
       services: this.#services,
-      keyed: new KeyedAnswers({ clock, ids, log, access: store?.access ?? new MemoryAccess() }),
+      keyed: new KeyedAnswers({
+        clock,
+        ids,
+        log,
+        access: store?.access ?? new MemoryAccess(),
+        identityOf: sessionIdentities({ runtime, store }),
+      }),
       handlers: {
         ...toolHandlers,
         ...callHandlers,

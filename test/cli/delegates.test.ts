@@ -1,4 +1,5 @@
 /** Delegates of a configuration, as people see them at the terminal. */
+import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { calling, chatProject, type ChatProjectOptions } from "./chat-project.ts";
 
@@ -78,6 +79,19 @@ model = "anthropic/claude-x"
     expect(JSON.stringify(shop.server.requests[0]?.body["tools"])).not.toContain("team__other");
     const called = await shop.haft(["call", "team::other", '{"task": "x"}']);
     expect([called.exitCode, called.stderr]).toEqual([6, expect.stringContaining("ANTHROPIC_API_KEY")]);
+  });
+
+  test("with a model of their own count in the usage of the chat, and their waits are told", async () => {
+    const own = `${TEAM}model = { name = "openai-chat/small", baseUrl = "URL", apiKey = "env:MODEL_KEY", prices = { inputPerMillion = 100, outputPerMillion = 0 } }\n`;
+    const busy = { status: 429, message: "Slow down.", headers: { "retry-after": "0" } };
+    const shop = await project([asks("Find it."), busy, { text: "There." }, { text: "Done." }], own);
+    writeFileSync(shop.path("haft.toml"), shop.read("haft.toml").replace("URL", shop.server.url));
+    const { exitCode, stdout, stderr } = await shop.haft(["chat"], { input: "Go.\n" });
+    expect([exitCode, stderr]).toEqual([
+      0,
+      "haft: openai-chat/small: attempt 1 failed, next in # ms: openai-chat/small answered HTTP 429 (error): Slow down.\n",
+    ]);
+    expect(stdout).toContain("30 tokens in, 15 out, 0.0010 USD");
   });
 
   test("whose model is down end with that error, and the chat goes on", async () => {

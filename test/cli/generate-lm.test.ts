@@ -38,6 +38,40 @@ test("an engine lm is waited for while hours of pauses pass at once, and each of
   expect([exitCode, stderr]).toEqual([0, ""]);
   expect(stdout).toMatch(/calls +2 +2 ok\nanswers +2 +2 simulated by /u);
   expect(stdout).toMatch(/faults +2 +2 rate_limited/u);
+  expect(stdout).toMatch(/^model +2 +requests, /mu);
   expect(chat.server.requests).toHaveLength(2);
   expect(chat.read("t.jsonl")).toContain("batch 1");
+});
+
+const PRICES = "prices = { inputPerMillion = 1_000, outputPerMillion = 2_000 }";
+
+/** The tools of the shop, played by a model with prices. */
+function simulation(url: string, more = ""): string {
+  return `${more}\n[simulation.model]\nname = "openai-chat/gpt-x"\nbaseUrl = "${url}"\napiKey = "env:MODEL_KEY"\n${PRICES}\n`;
+}
+
+test("a generation says what the model that plays tools was asked, used and cost, and that it is asked again", async () => {
+  const busy = { status: 429, message: "Slow down.", headers: { "retry-after": "0" } };
+  const script = [busy, ...Array.from({ length: 4 }, () => ({ text: '"milk"' }))];
+  const chat = await chatProject({ script });
+  writeFileSync(chat.path("haft.toml"), chat.read("haft.toml") + simulation(chat.server.url));
+  const drawn = ["--tools", "shop::look", "--count", "2", "--calls", "1", "--sample", "random"];
+  const generate = (out: string, ...more: readonly string[]) => chat.haft(["generate", ...drawn, "--out", chat.path(out), ...more]);
+  const asText = await generate("one.jsonl");
+  expect([asText.exitCode, asText.stderr]).toEqual([
+    0,
+    "haft: openai-chat/gpt-x: attempt 1 failed, next in # ms: openai-chat/gpt-x answered HTTP 429 (error): Slow down.\n",
+  ]);
+  expect(asText.stdout).toMatch(/^model +2 +requests, 20 tokens in, 10 out, cost 0\.0400$/mu);
+  const asJson = await generate("two.jsonl", "--json");
+  expect(JSON.parse(asJson.stdout).usage).toMatchObject({ requests: 2, retries: 0, inputTokens: 20, outputTokens: 10, cost: 0.04 });
+});
+
+test("the usage of a chat counts the model that plays its tools", async () => {
+  const script = [{ calls: [{ name: "look", input: {} }] }, { text: '"milk"' }, { text: "Milk." }];
+  const chat = await chatProject({ script, model: PRICES });
+  writeFileSync(chat.path("haft.toml"), chat.read("haft.toml") + simulation(chat.server.url, '\n[simulation.sources]\n"*" = "lm"\n'));
+  const { exitCode, stdout } = await chat.haft(["run", "--model", "openai-chat/gpt-x", "--prompt", "What is there?"]);
+  expect([exitCode, chat.server.requests.length]).toEqual([0, 3]);
+  expect(stdout).toContain("30 tokens in, 15 out, 0.0600 USD");
 });

@@ -195,6 +195,8 @@ test.each<[string, unknown, unknown]>([
   ["functions", () => 1, () => 1],
   ["symbols", Symbol("a"), Symbol("a")],
   ["maps", new Map([["id", "ann"]]), new Map([["id", "bob"]])],
+  ["sets of what is not JSON", new Set([new User("ann")]), new Set([new User("bob")])],
+  ["sets with names", Object.assign(new Set(["x"]), { id: "ann" }), Object.assign(new Set(["x"]), { id: "bob" })],
   ["numbers that are none", Number.NaN, Number.NaN],
   ["objects with something hidden", Object.defineProperty({}, "id", { value: "ann" }), Object.defineProperty({}, "id", { value: "bob" })],
   ["objects with symbols for keys", { [Symbol.for("id")]: "ann" }, { [Symbol.for("id")]: "bob" }],
@@ -240,6 +242,47 @@ test("C01 an inherited key of the data is no identity, and null is not the same 
   ])
     origins.push((await runtime.execute({ name: "read" }, { data })).origin);
   expect(origins).toEqual(["live", "live", "cache", "cache", "live", "live", "live", "cache"]);
+});
+
+/** As an authenticator makes it. */
+function principal(id: string, scopes: readonly string[] = ["read", "execute"]): object {
+  return Object.freeze({ id, name: id, scopes: new Set(scopes), claims: { sub: id } });
+}
+
+test.each(["runtime", "persistent"] as const)(
+  "what a handler answered a principal reaches no other one, whatever its identity names (scope %s)",
+  async (scope) => {
+    for (const identity of [["principal"], ["user"], ["tenant", "user"], ["principal", "locale"]]) {
+      const read = tool("read", (_, { data }) => (data["principal"] as { readonly id: string }).id, {
+        effects: readOnly("a"),
+        cache: { scope, identity },
+      });
+      const { runtime } = testRuntime({ tools: [read] });
+      const found: unknown[] = [];
+      for (const one of [principal("ada"), principal("grace"), principal("ada", ["execute", "read"]), principal("grace", ["read"])]) {
+        const { origin, output } = await runtime.execute({ name: "read" }, { data: { principal: one } });
+        found.push([origin, output]);
+      }
+      expect(found).toEqual([
+        ["live", "ada"],
+        ["live", "grace"],
+        ["cache", "ada"],
+        ["live", "grace"],
+      ]);
+    }
+  },
+);
+
+test("a principal that cannot be told apart is answered live, and the log says so once", async () => {
+  const messages: string[] = [];
+  const read = tool("read", () => 1, { effects: readOnly("a"), cache: { scope: "runtime", identity: ["user"] } });
+  const log = { debug() {}, info() {}, error() {}, warn: (message: string) => void messages.push(message) };
+  const { runtime } = testRuntime({ tools: [read], ports: { log } });
+  for (let round = 0; round < 3; round++)
+    expect((await runtime.execute({ name: "read" }, { data: { principal: { id: "ada", key: () => 1 } } })).origin).toBe("live");
+  expect(messages).toEqual([
+    'Calls of default::read are not cached: its cache.identity needs "principal" of context.data, which is not plain JSON of at most 65536 characters.',
+  ]);
 });
 
 test("an answer is not given to a call under other rules: its handler may have used what those deny", async () => {

@@ -11,7 +11,7 @@ import type { RuntimeEvent } from "../../core/event.ts";
 import { approvalId } from "../../policy/approval-digest.ts";
 import { onAbort } from "../../policy/deadline.ts";
 import { plural } from "../../core/base/wording.ts";
-import type { ModelTotals } from "../../model/usage-meter.ts";
+import { totalOf, type ModelTotals, type UsageMeter } from "../../model/usage-meter.ts";
 import type { Jobs } from "../../call/jobs.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
@@ -29,6 +29,8 @@ import { ChatPrinter } from "./chat-printer.ts";
 export interface ChatOptions {
   readonly context: CommandContext;
   readonly chosen: ChosenModel;
+  /** Those of the other models of the configuration, such as one that plays tools. More may be added. */
+  readonly otherMeters: readonly UsageMeter[];
   readonly config: LoadedConfig;
   readonly session: RuntimeSession;
   readonly runtime: Runtime;
@@ -65,6 +67,7 @@ export class Chat {
   readonly #runtime: Runtime;
   readonly #context: CommandContext;
   readonly #chosen: ChosenModel;
+  readonly #otherMeters: readonly UsageMeter[];
   readonly #agent: Agent;
   readonly #emergencyStop = new EmergencyStop();
   readonly #printer: ChatPrinter;
@@ -89,6 +92,7 @@ export class Chat {
     this.#runtime = options.runtime;
     this.#context = context;
     this.#chosen = options.chosen;
+    this.#otherMeters = options.otherMeters;
     this.#notice = options.notice;
     this.#isKept = options.isKept;
     this.#onInterrupt = options.onInterrupt;
@@ -122,9 +126,16 @@ export class Chat {
     if (!this.#context.options.json) this.#printer.notice(event);
   }
 
-  /** Summarises the requests that were made to the model. */
+  /** Summarises the requests that were made to the models, a line for each. */
   get spent(): string {
-    return this.#chosen.meter.toString();
+    return this.#meters
+      .map(String)
+      .filter((lines) => lines !== "")
+      .join("\n");
+  }
+
+  get #meters(): readonly UsageMeter[] {
+    return [this.#chosen.meter, ...this.#otherMeters];
   }
 
   /** Why nothing runs any more; undefined while it does. */
@@ -262,19 +273,20 @@ export class Chat {
   #begin(): void {
     if (this.#run !== undefined) return;
     const forget = this.#onInterrupt?.(() => this.#agent.cancel("Stopped by Ctrl-C."));
-    this.#run = { before: this.#chosen.meter.total, end: () => forget?.() };
+    this.#run = { before: totalOf(this.#meters), end: () => forget?.() };
     this.#seen = this.session.ownLog.length;
   }
 
   #ended(result: LoopResult): void {
-    const before = this.#run?.before ?? this.#chosen.meter.total;
+    const total = totalOf(this.#meters);
+    const before = this.#run?.before ?? total;
     this.#leaveRun();
     this.#last = result;
     if (this.#wasHeard && this.#isKeptAwake) {
       this.#answered?.resolve();
       this.#answered = undefined;
     }
-    this.#tell(result, spentSince(before, this.#chosen.meter.total, this.#chosen.config.currency ?? "USD"));
+    this.#tell(result, spentSince(before, total, this.#chosen.config.currency ?? "USD"));
   }
 
   #failed(error: ToolError): void {

@@ -7,8 +7,7 @@ import { REASONING_EFFORTS, checkReasoningEffort } from "../../core/model.ts";
 import { PROVIDERS } from "../../model/providers.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { CommandContext } from "../command.ts";
-import { warn } from "../open-runtime.ts";
-import { duration } from "../terminal-text.ts";
+import { retryText, warn } from "../open-runtime.ts";
 
 export interface ChosenModel extends BuiltModel {
   readonly config: ModelConfig;
@@ -30,8 +29,7 @@ export function chosenModel(context: CommandContext, { config }: LoadedConfig): 
     onWarnings: (warnings) => {
       for (const warning of warnings) warn(context, `${name}: ${warning}`);
     },
-    onRetry: ({ attempt, error, waitMs }) =>
-      warn(context, `${name}: attempt ${attempt} failed, next in ${duration(waitMs)}: ${error.message}`),
+    onRetry: (retry) => warn(context, retryText(name, retry)),
     onNotes: (notes) => {
       for (const { kind, tool, path, note } of notes)
         if (kind !== "schema-loss")

@@ -1,5 +1,5 @@
 /** Generates conversations as the command line asks for them. */
-import type { UsageMeter } from "../../model/usage-meter.ts";
+import { totalOf, type ModelTotals, type UsageMeter } from "../../model/usage-meter.ts";
 import { standInsOf } from "../../config/build-answers.ts";
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import { ToolError, type ErrorInfo } from "../../core/error.ts";
@@ -34,22 +34,24 @@ export async function runGenerate(context: CommandContext): Promise<number> {
   const card = out === "-" ? undefined : cardFileOf(out);
   const make = async (material: Material): Promise<Made> => {
     const clock = virtualClock();
+    const meters: UsageMeter[] = [];
     const options: WithRuntimeOptions = {
       clock,
       onConfig: (config) => void planFor(context, { config, material, clock }), // wrong names and missing keys start nothing
       otherwise: standInsOf,
       onModel: (model) => clock.attend(model),
+      onMeter: (meter) => void meters.push(meter),
       mayLackConfig: material.kind === "recordings",
     };
     if (out !== "-") await checkCardFile(out);
-    return await withRuntime(context, options, (open) => generate(context, { open, clock, material, out, format: known, split }));
+    return await withRuntime(context, options, (open) => generate(context, { open, clock, meters, material, out, format: known, split }));
   };
   const what = isRecorded(context) ? "the recording" : "the file of the templates";
   const inputs = context.args.map((path) => ({ what, path }));
   await refuseInputs(context, { paths: out === "-" ? [] : [out, testFileOf(out)], named: "--out names", inputs });
-  const { summary, meter, kind } = await withMaterial(context, make);
+  const { summary, usage, kind } = await withMaterial(context, make);
   if (card !== undefined) await writeCard(summary, { out, format: known, kind });
-  tell(context, summary, { file: out, card, meter });
+  tell(context, summary, { file: out, card, usage });
   if (summary.stopped !== undefined) throw stopOf(context, { stopped: summary.stopped, summary, out });
   return summary.failed === 0 ? 0 : ERROR_CODES.execution_failed.exit;
 }
@@ -81,25 +83,28 @@ interface Generating extends Required<Pick<GenerateOptions, "format" | "split">>
   readonly open: OpenRuntime;
   /** That of the runtime. */
   readonly clock: VirtualClock;
+  /** Those of the other models of the configuration, such as one that plays tools. */
+  readonly meters: readonly UsageMeter[];
   readonly material: Material;
   readonly out: string;
 }
 
 interface Made {
   readonly summary: GenerationSummary;
-  readonly meter: UsageMeter | undefined;
+  readonly usage: ModelTotals | undefined;
   readonly kind: ConversationPlan["kind"];
 }
 
 async function generate(
   context: CommandContext,
-  { open: { runtime, config }, clock, material, out, format, split }: Generating,
+  { open: { runtime, config }, clock, meters, material, out, format, split }: Generating,
 ): Promise<Made> {
   const { concurrency, tools, overwrite } = context.options;
   const seed = context.options.seed ?? config.config.simulation?.seed;
   const progress = new Progress(context.err);
   const { plan, meter } = planFor(context, { config, material, clock });
-  const watch = new Watch(progress, meter);
+  const usage = (): ModelTotals | undefined => usageOf(meter, meters);
+  const watch = new Watch(progress, usage);
   try {
     const options: GenerateOptions = {
       runtime,
@@ -115,10 +120,17 @@ async function generate(
       ...omitUndefined({ concurrency, seed }),
     };
     const run = (): Promise<GenerationSummary> => generateConversations(options);
-    return { summary: await (takesNoTime(config, plan) ? clock.fastForward(run) : run()), meter, kind: plan.kind };
+    const summary = await (takesNoTime(config, plan) ? clock.fastForward(run) : run());
+    return { summary, usage: usage(), kind: plan.kind };
   } finally {
     progress.clear();
   }
+}
+
+/** Undefined where no model writes or answers, and no other one was asked. */
+function usageOf(meter: UsageMeter | undefined, others: readonly UsageMeter[]): ModelTotals | undefined {
+  const total = totalOf(meter === undefined ? others : [meter, ...others]);
+  return meter === undefined && total.requests === 0 ? undefined : total;
 }
 
 async function writeOut(context: CommandContext, progress: Progress, line: string): Promise<void> {
@@ -131,20 +143,18 @@ async function writeOut(context: CommandContext, progress: Progress, line: strin
 /** Tells of the progress since it began. */
 class Watch {
   readonly #progress: Progress;
-  readonly #meter: UsageMeter | undefined;
+  readonly #usage: () => ModelTotals | undefined;
   readonly #startedAt = performance.now();
   #madeBefore: number | undefined;
 
-  constructor(progress: Progress, meter: UsageMeter | undefined) {
+  constructor(progress: Progress, usage: () => ModelTotals | undefined) {
     this.#progress = progress;
-    this.#meter = meter;
+    this.#usage = usage;
   }
 
   tell(state: GenerationProgress): void {
     const madeBefore = (this.#madeBefore ??= state.done - 1);
-    this.#progress.tell(() =>
-      progressText(state, { madeBefore, elapsedMs: performance.now() - this.#startedAt, usage: this.#meter?.total }),
-    );
+    this.#progress.tell(() => progressText(state, { madeBefore, elapsedMs: performance.now() - this.#startedAt, usage: this.#usage() }));
   }
 }
 
@@ -156,9 +166,8 @@ function labelOf({ config: { simulation, loop } }: OpenRuntime["config"], { kind
 function tell(
   { out, err, options }: CommandContext,
   summary: GenerationSummary,
-  { file, card, meter }: { readonly file: string; readonly card: string | undefined; readonly meter: UsageMeter | undefined },
+  { file, card, usage }: { readonly file: string; readonly card: string | undefined; readonly usage: ModelTotals | undefined },
 ): void {
-  const usage = meter?.total;
   const screen = file === "-" ? err : out;
   const peakBytes = process.resourceUsage().maxRSS * 1_024;
   if (options.json) screen.write(`${safeJson({ ...summary, ...omitUndefined({ usage }), peakBytes })}\n`);

@@ -110,7 +110,10 @@ async function modelOf(name: string, { model }: DelegateConfig, { place, context
   const { buildModel } = await import("../build-model.ts");
   try {
     const keyName = model === undefined ? "model.apiKey" : `${key}.apiKey`;
-    return { model: buildModel(config, { environment: context.environment, keyName }).model };
+    const { onMeter, onRetry } = context.listeners;
+    const built = buildModel(config, { environment: context.environment, keyName, onRetry: (retry) => onRetry?.(retry, config.name) });
+    onMeter?.(built.meter);
+    return { model: built.model };
   } catch (thrown: unknown) {
     return without(`Its model cannot be made: ${operatorText(thrown)}`);
   }

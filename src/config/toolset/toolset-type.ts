@@ -1,4 +1,5 @@
 /** The description of one type of toolset: how its table is read, and what is made of it. */
+import type { ModelListeners } from "../model-listeners.ts";
 import type { Engine } from "../../core/engine.ts";
 import type { Model } from "../../core/model.ts";
 import type { Store } from "../../core/store.ts";
@@ -57,6 +58,8 @@ export interface BuildContext {
   readonly clock: Clock;
   /** For variables in files that are read later. */
   readonly environment: Environment;
+  /** Of the models that are made. */
+  readonly listeners: ModelListeners;
   /** Names of variables that are allowed in paths. */
   readonly allowVariables: readonly string[];
   /** Where lazy servers keep what they listed; undefined = they are started like others. */

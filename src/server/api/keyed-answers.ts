@@ -13,6 +13,7 @@ import { HttpError } from "../http/http-error.ts";
 import { WholeAnswer } from "../http/whole-answer.ts";
 import type { ReadRequest } from "./read-request.ts";
 import type { Route } from "./route.ts";
+import type { SessionIdentities } from "./session-identities.ts";
 
 interface Asked {
   readonly id: OperationId;
@@ -38,6 +39,8 @@ const LOOK_MS = 100;
 
 const HEADER = "idempotency-key";
 const MAX_KEY_LENGTH = 255;
+/** Their session is gone once they were done, and a repetition is answered all the same. */
+const ENDS_SESSION: ReadonlySet<OperationId> = new Set<OperationId>(["commitSession", "discardSession"]);
 const FORGET_EVERY_MS = 60 * 60 * 1_000;
 /** Headers of an answer that are given again. */
 const HEADERS = ["content-type", "location", "cache-control", "retry-after", "x-should-retry"] as const;
@@ -48,10 +51,11 @@ export interface KeyedAnswersOptions {
   readonly ids: Ids;
   /** Where requests and their first answers are kept. */
   readonly access: AccessStore;
+  readonly identityOf: SessionIdentities;
 }
 
 /**
- * A key belongs to a principal, a route and a session. A request is recorded before it begins, with the fingerprint of the validated
+ * A key belongs to a principal, a route and a session, which is another one when it was removed and created again. A request is recorded before it begins, with the fingerprint of the validated
  * request: other content is refused with 409 from then on. The first answer is kept for 24 hours, and given again with
  * `idempotency-replayed: true`. Of processes that share a store one does the request; the others wait for its answer, and one of them does it again when
  * the first is silent for 15 s: it has ended, and whether it had done its work is not known. Calls know by their session what they did, so they are not waited for.
@@ -70,7 +74,8 @@ export class KeyedAnswers {
     const given = keyed.request.headers.get(HEADER);
     if (given === null) return work(undefined);
     checkKey(given);
-    const key = scopedKey(given, keyed);
+    const scoped = scopedKey(given, keyed);
+    const key = await this.#recordKey(scoped, keyed.read);
     const fingerprint = digest(canonicalJson([keyed.read.params, keyed.read.query, keyed.read.body ?? null]));
     const running = this.#running.get(key);
     if (running !== undefined) {
@@ -78,13 +83,40 @@ export class KeyedAnswers {
       return replayed(await running.kept);
     }
     let answer: Answer | undefined;
-    const kept = this.#run({ key, fingerprint, keyed }, async () => (answer = await work(key)));
+    const kept = this.#run({ key, fingerprint, keyed }, async () => (answer = await work(scoped)));
     this.#running.set(key, { fingerprint, kept });
     try {
       const done = await kept;
+      if (key !== scoped && ENDS_SESSION.has(keyed.id)) await this.#keepBeyond({ key: scoped, fingerprint, done });
       return answer === undefined ? replayed(done) : answerOf(done);
     } finally {
       this.#running.delete(key);
+    }
+  }
+
+  /** The key of the record: what a session that was removed answered is not found for the next one of its id. */
+  async #recordKey(scoped: string, { params, body }: ReadRequest): Promise<string> {
+    const { sessionId } = { ...(isJsonObject(body) ? body : {}), ...params };
+    const identity = typeof sessionId === "string" ? await this.#options.identityOf(sessionId) : undefined;
+    return identity === undefined ? scoped : digest(canonicalJson([scoped, identity]));
+  }
+
+  /** Keeps the answer of a request that ended its session under the key of requests whose session is gone. */
+  async #keepBeyond({
+    key,
+    fingerprint,
+    done,
+  }: {
+    readonly key: string;
+    readonly fingerprint: string;
+    readonly done: Kept;
+  }): Promise<void> {
+    const { access, clock, ids, log } = this.#options;
+    try {
+      await access.beginRequest({ key, fingerprint, at: clock.wallTime(), holder: ids.next("holder") });
+      await access.answerRequest({ key, answer: JSON.stringify(done) });
+    } catch (thrown: unknown) {
+      log.warn(`An answer could not be kept: ${describeThrown(thrown)}`); // it was done
     }
   }
 

@@ -29,24 +29,37 @@ interface Fetched {
   readonly find: JWTVerifyGetKey;
 }
 
+/** Whether a token is valid is not known, so its client is to keep it. The cause, which may name addresses, is for the log. */
+export class NoIssuerKeys extends ToolError {
+  constructor(issuer: string, cause: unknown) {
+    super("unavailable", `Tokens of ${issuer} cannot be checked now: its keys could not be fetched.`, {
+      hint: "The token may be valid: keep it, and send the request again later.",
+      outcome: "not_started",
+      retryable: true,
+      retryAfterMs: FAILED_MS,
+      cause,
+    });
+  }
+}
+
 export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
   #fetched: Fetched | undefined;
   #fetching: Promise<Fetched> | undefined;
   #lookedAt = -Infinity;
   /** Why the keys could not be had the last time. */
-  #failed: { readonly at: number; readonly thrown: unknown } | undefined;
+  #failed: { readonly at: number; readonly failure: NoIssuerKeys } | undefined;
 
   constructor(options: IssuerKeysOptions) {
     this.#options = options;
   }
 
-  /** Finds the key of a token by its header, as `jwtVerify` asks for it. Rejects with what jose says, or `unavailable`. */
+  /** Finds the key of a token by its header, as `jwtVerify` asks for it. Rejects with what jose says; with `NoIssuerKeys` while the keys were never had. */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const { clock, jose } = this.#options;
     const kept = this.#fetched;
     if (kept === undefined) {
-      if (this.#failed !== undefined && clock.now() - this.#failed.at < FAILED_MS) throw this.#failed.thrown;
+      if (this.#failed !== undefined && clock.now() - this.#failed.at < FAILED_MS) throw this.#failed.failure;
       return (await this.#fetch()).find(header, token);
     }
     if (clock.now() - kept.at >= MAX_AGE_MS) return (await this.#renewed(kept)).find(header, token);
@@ -69,8 +82,9 @@ export class IssuerKeys {
   #fetch(): Promise<Fetched> {
     this.#fetching ??= this.#ask()
       .catch((thrown: unknown) => {
-        this.#failed = { at: this.#options.clock.now(), thrown };
-        throw thrown;
+        const failure = new NoIssuerKeys(this.#options.issuer, thrown);
+        this.#failed = { at: this.#options.clock.now(), failure };
+        throw failure;
       })
       .finally(() => {
         this.#fetching = undefined;

@@ -7,7 +7,7 @@ import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import type { RequestHead } from "../http/request-head.ts";
 import { bearerToken } from "./credentials.ts";
-import { IssuerKeys, requireSafe } from "./issuer-keys.ts";
+import { IssuerKeys, NoIssuerKeys, requireSafe } from "./issuer-keys.ts";
 import { SCOPES, byHeadAlone, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
 /** An issuer of tokens, and the tokens of it that count. */
@@ -60,7 +60,8 @@ type Jose = typeof import("jose");
  * found before the first request.
  *
  * A token counts when its signature is right by a published key and an allowed algorithm, it is meant for this audience, it has begun and
- * not expired, and says whom it is for (`sub`).
+ * not expired, and says whom it is for (`sub`). While the keys of the issuer were never had, its tokens are neither let in nor refused: the authenticator
+ * rejects with `unavailable`.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-4 and https://modelcontextprotocol.io/specification/draft/basic/authorization
  * @throws ToolError `invalid_argument`; `unavailable` where `jose` is not installed. By rejecting
@@ -104,6 +105,7 @@ class IssuerTokens implements Authenticator {
       return this.#principalOf(await this.#verify(token));
     } catch (thrown: unknown) {
       this.#note(thrown);
+      if (thrown instanceof NoIssuerKeys) throw thrown;
       return undefined;
     }
   }
@@ -158,7 +160,8 @@ class IssuerTokens implements Authenticator {
     const { jose, clock, log } = this.#parts;
     if (thrown instanceof jose.errors.JOSEError || clock.now() - this.#saidAt < LOG_EVERY_MS) return;
     this.#saidAt = clock.now();
-    log.warn(`Tokens of ${this.#options.issuer} cannot be checked: ${describeThrown(thrown)}`);
+    const reason = thrown instanceof NoIssuerKeys ? thrown.cause : thrown;
+    log.warn(`Tokens of ${this.#options.issuer} cannot be checked: ${describeThrown(reason)}`);
   }
 }
 

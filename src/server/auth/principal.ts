@@ -30,7 +30,10 @@ export interface Principal {
 
 /** Finds the sender of a request by its credentials. */
 export interface Authenticator {
-  /** Undefined = no (or wrong) credentials: answered with 401. Never throws for what a request holds. */
+  /**
+   * Undefined = no (or wrong) credentials: answered with 401. Never throws for what a request holds. Where it cannot be known now whether they are right, it
+   * rejects with a ToolError `unavailable`: answered with 503, so that clients keep them.
+   */
   authenticate(request: Request): Promise<Principal | undefined>;
   /**
    * The same for one that looks at nothing but the head of a request: the server then makes no `Request` of every request over HTTP.
@@ -75,7 +78,10 @@ export function hasScope({ scopes }: Principal, scope: Scope): boolean {
   return scopes.has(scope) || scopes.has("admin");
 }
 
-/** Asks one authenticator after the other; the first that knows the sender decides. Without any, no sender is known. */
+/**
+ * Asks one authenticator after the other; the first that knows the sender decides, and one that rejects ends it: what a later one allows may be more. Without
+ * any, no sender is known.
+ */
 export function firstOf(...authenticators: readonly Authenticator[]): Authenticator {
   const authenticateHead = async (head: RequestHead): Promise<Principal | undefined> => {
     for (const authenticator of authenticators) {

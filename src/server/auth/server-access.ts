@@ -134,7 +134,7 @@ export class ServerAccess implements Authenticator {
     return this.#watch.watch(principal, end);
   }
 
-  /** Finds the sender of a request and whether it has the scope. Keeps the refusal where it has not. */
+  /** Finds the sender of a request and whether it has the scope. Keeps the refusal where it has not. @throws ToolError `unavailable` where that cannot be known now. By rejecting */
   admit(request: Request, { scope, from }: { readonly scope: Scope; readonly from?: string }): Promise<Admission> {
     return this.admitHead(request, { scope, ...omitUndefined({ from }) });
   }

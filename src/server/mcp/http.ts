@@ -1,6 +1,6 @@
 /** Serves many clients over HTTP: guards the door, and tells the two eras of the protocol apart. */
 import type { McpHttpHandler } from "@modelcontextprotocol/server";
-import { describeThrown } from "../../core/error.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
@@ -21,7 +21,7 @@ import { isPlainHead } from "./plain-call.ts";
 import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR } from "../../engine/mcp/rpc-codes.ts";
 import { loadServer } from "./sdk.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
-import { hasScope, senderOf } from "../auth/principal.ts";
+import { hasScope, senderOf, type Principal } from "../auth/principal.ts";
 import { watchedStream } from "../auth/watched-stream.ts";
 import { LOCAL_CALLER, type Caller } from "./serving.ts";
 import { listenedTo, withListened } from "./listened.ts";
@@ -217,7 +217,14 @@ export class HttpGateway {
   async #callerOf(request: Request | DirectRequest): Promise<Caller | Response> {
     const { authenticator } = this.settings;
     if (authenticator === undefined) return LOCAL_CALLER;
-    const principal = await senderOf(authenticator, request);
+    let principal: Principal | undefined;
+    try {
+      principal = await senderOf(authenticator, request);
+    } catch (thrown: unknown) {
+      const { code, message, retryAfterMs = 1_000 } = ToolError.fromUnknown(thrown);
+      if (code !== "unavailable") throw thrown;
+      return refusal(503, message, { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) });
+    }
     if (principal === undefined) return refusal(401, "These credentials are not known here.", { "www-authenticate": "Bearer" });
     if (hasScope(principal, "execute")) return { id: principal.id, principal };
     const challenge = 'Bearer error="insufficient_scope", scope="execute"';

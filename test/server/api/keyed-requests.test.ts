@@ -65,6 +65,59 @@ test("issue 19.6 a branch that is gone since the first answer to its keyed commi
   }
 });
 
+for (const store of ["sqlite", "none"] as const)
+  test(`what a deleted session answered is given to no request, and the next session of its id runs its own (store: ${store})`, async () => {
+    const api = await startApi({ store });
+    const add = async (text = "Buy milk") => {
+      const body = { calls: [{ name: "notes::add", input: { text } }] };
+      const { status, headers, json } = await api.ask("POST", "/v1/sessions/trip/execute", { body, headers: { "idempotency-key": "k1" } });
+      return { status, replayed: headers.get("idempotency-replayed"), callId: json.results?.[0].callId };
+    };
+    const begin = () => api.ask("POST", "/v1/sessions", { body: { id: "trip" } });
+    await begin();
+    const first = await add();
+    expect(await add()).toEqual({ ...first, replayed: "true" });
+    await api.ask("DELETE", "/v1/sessions/trip");
+    expect(await add()).toEqual({ status: 404, replayed: null, callId: undefined });
+    await begin();
+    const second = await add("Buy bread");
+    expect({ ...second, isOther: second.callId !== first.callId }).toMatchObject({ status: 200, replayed: null, isOther: true });
+    expect(await add("Buy bread")).toEqual({ ...second, replayed: "true" });
+    expect(api.added).toEqual(["Buy milk", "Buy bread"]);
+  });
+
+test("a schedule of a deleted session is made again for the next session of its id", async () => {
+  const api = await startApi();
+  const body = { sessionId: "trip", name: "morning", dailyAt: "07:30", prompt: "Look at the notes." };
+  const plan = async () => {
+    const { status, headers } = await api.ask("POST", "/v1/schedules", { body, headers: { "idempotency-key": "k1" } });
+    return [status, headers.get("idempotency-replayed")];
+  };
+  const begin = () => api.ask("POST", "/v1/sessions", { body: { id: "trip" } });
+  await begin();
+  expect([await plan(), await plan()]).toEqual([
+    [201, null],
+    [201, "true"],
+  ]);
+  await api.ask("DELETE", "/v1/sessions/trip");
+  await begin();
+  expect(await plan()).toEqual([201, null]);
+});
+
+test("a branch of the id of one that was committed under the same key is committed as well", async () => {
+  const api = await startApi();
+  for (const text of ["first", "second"]) {
+    await api.ask("POST", "/v1/sessions/desk/fork", { body: { id: "branch" } });
+    await api.ask("POST", "/v1/sessions/branch/execute", { body: { calls: [{ name: "notes::add", input: { text } }] } });
+    const commit = () => api.ask("POST", "/v1/sessions/branch/commit", { headers: { "idempotency-key": "one" } });
+    const [done, again] = [await commit(), await commit()];
+    expect([done.status, done.headers.get("idempotency-replayed")]).toEqual([200, null]);
+    expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([200, "true"]);
+    await api.ask("DELETE", "/v1/sessions/branch");
+  }
+  expect((await api.ask("GET", "/v1/sessions/desk/snapshot")).text).toContain('"count":2');
+});
+
 /** Two servers, as of two processes, over one file. */
 function twoServers() {
   const path = temporaryFile();

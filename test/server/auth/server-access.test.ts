@@ -6,6 +6,8 @@ import { visibleTools } from "../../../src/policy/visibility.ts";
 import { Keys } from "../../../src/server/auth/keys.ts";
 import { createServer } from "../../../src/server/create-server.ts";
 import { openServerAccess, type ServerAccess, type ServerAccessOptions } from "../../../src/server/auth/server-access.ts";
+import { readOnly } from "../../../src/core/effects.ts";
+import { listenMcp } from "../../../src/server/mcp.ts";
 import { staticToken } from "../../../src/server/auth/static-token.ts";
 import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
@@ -15,8 +17,7 @@ import { requestWith } from "./requests.ts";
 
 const RESOURCE = "https://tools.example/mcp";
 
-async function accessWith(options: ServerAccessOptions = {}) {
-  const clock = new FakeClock();
+async function accessWith(options: ServerAccessOptions = {}, clock = new FakeClock()) {
   const { access: store } = memoryStore();
   const access = await openServerAccess({ access: store, ...options }, { clock, log: new MemoryLog() });
   return { access, clock, store, keys: new Keys(store, { clock }) };
@@ -89,6 +90,44 @@ test("pages of every origin may read the metadata of a resource, and nothing els
   expect([await ask(path), await ask(path, { host: "evil.example" }), await ask("/v1/info")]).toEqual([200, 403, 403]);
 });
 
+test("while an issuer cannot be asked for its keys, its tokens are answered with 503 over the API and MCP, and no others are", async () => {
+  const now = () => Date.now() / 1_000;
+  const [issuer, other] = [await LoopbackIssuer.start(now), await LoopbackIssuer.start(now)];
+  const clock = new FakeClock({ wallTime: Date.now() });
+  const issuers = [{ issuer: issuer.url, allowPrivate: [issuer.host] }];
+  const { access, keys } = await accessWith({ resource: RESOURCE, issuers }, clock);
+  const runtime = createRuntime();
+  const server = createServer(runtime, { auth: access, ports: { log: new MemoryLog() } });
+  const { url } = await server.listen({ port: 0 });
+  const mcp = await listenMcp(runtime, { port: 0, authenticator: access, ports: { log: new MemoryLog() } });
+  onTestFinished(async () => void (await Promise.all([server.close(), mcp.close()]), await runtime.close()));
+  const claims = { aud: RESOURCE };
+  const token = await issuer.token({ claims });
+  const statuses = (bearer: string) =>
+    Promise.all(
+      [`${url}/v1/tools`, `${url}/mcp`, mcp.url].map(async (address) => {
+        const isMcp = address.endsWith("mcp");
+        const headers = {
+          authorization: `Bearer ${bearer}`,
+          accept: "application/json, text/event-stream",
+          "content-type": "application/json",
+        };
+        const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
+        const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
+        const { status, headers: answered } = await fetch(address, { method: isMcp ? "POST" : "GET", headers, ...(isMcp ? { body } : {}) });
+        return [status, answered.get("retry-after"), answered.get("www-authenticate") === null];
+      }),
+    );
+  issuer.failure = 500;
+  expect(await statuses(token)).toEqual(Array.from({ length: 3 }, () => [503, "1", true]));
+  expect(await statuses(await other.token({ claims }))).toEqual(Array.from({ length: 3 }, () => [401, null, false]));
+  const { key } = await keys.add({ name: "CI", scopes: ["read", "execute"] });
+  expect(await statuses(key)).toEqual(Array.from({ length: 3 }, () => [200, null, true]));
+  issuer.failure = undefined;
+  await clock.advance(1_000);
+  expect(await statuses(token)).toEqual(Array.from({ length: 3 }, () => [200, null, true]));
+});
+
 test("issue 19.5 a principal sees in lists and may call what its rules and its key allow, and handlers have it in their data", async () => {
   const rules = [{ principals: ["key:*"], allow: ["default::*"], deny: ["default::hidden"] }];
   const { access, keys } = await accessWith({ rules, others: [staticToken({ token: "a-secret-of-the-house" })] });
@@ -109,6 +148,30 @@ test("issue 19.5 a principal sees in lists and may call what its rules and its k
   const local = await access.admit(requestWith("a-secret-of-the-house"), { scope: "execute" });
   expect(local.principal === undefined ? undefined : visibleTools(runtime.registry, access.visibilityOf(local.principal))).toEqual([]);
   await runtime.close();
+});
+
+test.each([[["principal"]], [["user"]]])("the cache keeps the principals of a server apart where its identity is %j", async (identity) => {
+  const { access, keys } = await accessWith();
+  const greet = tool("greet", (_, { data }) => JSON.parse(JSON.stringify(data["principal"])).name, {
+    effects: readOnly("names"),
+    cache: { scope: "runtime", identity },
+  });
+  const runtime = createRuntime({ tools: [greet] });
+  onTestFinished(async () => void (await runtime.close()));
+  const issued = [await keys.add({ name: "ada", scopes: ["execute"] }), await keys.add({ name: "grace", scopes: ["execute"] })];
+  const found: unknown[] = [];
+  for (const { key } of [...issued, ...issued]) {
+    const { principal } = await access.admit(requestWith(key), { scope: "execute" });
+    if (principal === undefined) throw new Error("it was not let in");
+    const { origin, output } = await runtime.execute({ name: "greet" }, access.callOptions(principal));
+    found.push([origin, output]);
+  }
+  expect(found).toEqual([
+    ["live", "ada"],
+    ["live", "grace"],
+    ["cache", "ada"],
+    ["cache", "grace"],
+  ]);
 });
 
 test("E12 E13 what is refused is kept with time, path and address, without query, headers or body", async () => {
