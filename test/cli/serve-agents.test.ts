@@ -1,7 +1,8 @@
 /** `haft serve --agent`: an agent of the command line, reached over HTTP. */
 import { writeFileSync } from "node:fs";
 import { createClient } from "haft/client";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { CANARY, chatProject } from "./chat-project.ts";
 import { PATIENCE_MS, haft } from "./run-haft.ts";
 import { IN_CI, inCI } from "../ci.ts";
@@ -35,6 +36,41 @@ test.skipIf(!inCI)(
       expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining("haft: stopping") });
     }
     expect(answers).toEqual(["There is milk.", "Milk, as I said."]);
+  },
+);
+
+test.skipIf(!inCI)(
+  `a server that starts stops at once on SIGTERM while the session of its agent waits for a call that it repeats ${IN_CI}`,
+  { timeout: PATIENCE_MS },
+  async () => {
+    const project = await chatProject({
+      script: [],
+      toml: '[store]\npath = "haft.db"\n[toolsets.pool]\ntype = "module"\npath = "./pool.mjs"\n',
+      files: {
+        "pool.mjs": `export const swim = {
+          name: "swim", description: "Swims.", inputSchema: { type: "object" }, effects: { reads: ["water"] }, timeoutMs: 0,
+          execute: () => (process.stderr.write("it swims\\n"), new Promise((resolve) => setTimeout(resolve, 600_000))),
+        };`,
+      },
+    });
+    // The log of a process that was killed
+    const call = { name: "pool::swim", input: {} };
+    const start = { type: "call-start", callId: "call_1", sessionId: "clerk", turnId: "turn_1", at: 1, call } as const;
+    const store = sqliteStore({ path: project.path("haft.db") });
+    store.create("clerk", { at: 1, durability: "sync" }).append([{ type: "session-start", sessionId: "clerk", at: 1 }, start]);
+    await store.close();
+    const served = await haft(["serve", "--port", "0", "--agent", "clerk"], {
+      folder: project.folder,
+      environment: ENVIRONMENT,
+      onOutput: ({ stderr }, control) => {
+        if (stderr === "it swims\n") control.signal("SIGTERM"); // a second one ends the process
+      },
+    });
+    expect(served).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("haft: stopping") });
+    const after = sqliteStore({ path: project.path("haft.db") });
+    onTestFinished(() => after.close());
+    expect((await after.read("clerk")).events.map(({ type }) => type)).not.toContain("call-end");
+    expect((await after.list())[0]).not.toHaveProperty("openedBy");
   },
 );
 
