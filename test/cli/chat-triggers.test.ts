@@ -21,7 +21,7 @@ function texts(project: ChatProject): readonly string[] {
 
 describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { timeout: PATIENCE_MS }, () => {
   test("a timer of the configuration fires while a line is typed: it shows above it, the model hears of it, and the line stays", async () => {
-    const project = await chatProject({ script: [{ text: "No mail." }, { text: "Sent." }], toml: TIMER(0.5, "immediate = false\n") });
+    const project = await chatProject({ script: [{ text: "No mail." }, { text: "Sent." }], toml: TIMER(2, "immediate = false\n") });
     const { end, screens } = await chatAt(project, 80, [
       { when: /^you$/mu, keys: "An unfinished 你好" },
       { when: /No mail\.[^]*An unfinished 你好$/u, keys: "\u0015/remove mail\r" },
