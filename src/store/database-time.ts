@@ -3,11 +3,11 @@ import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 
-/** What the database says to a question without tables, as `databaseTime` of a connection. */
-export async function valueOf<Value>(question: RawBuilder<Value>, tables: Kysely<Tables>): Promise<Value> {
-  const { rows } = await sql<{ value: Value }>`select ${question} as value`.execute(tables);
+/** Reads an expression that needs no table, such as `databaseTime` of a connection. */
+export async function valueOf<Value>(expression: RawBuilder<Value>, tables: Kysely<Tables>): Promise<Value> {
+  const { rows } = await sql<{ value: Value }>`select ${expression} as value`.execute(tables);
   const [row] = rows;
-  if (row === undefined) throw new Error("The database answered a question without tables with no row.");
+  if (row === undefined) throw new Error("The database answered a select without tables with no row.");
   return row.value;
 }
 
