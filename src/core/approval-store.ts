@@ -59,7 +59,10 @@ export interface NewApproval {
   readonly askedBy?: string;
   /** Wall-clock milliseconds since the epoch, as all times here. */
   readonly askedAt: number;
-  /** An answer that comes later counts for nothing. Left out = it waits as long as its call does. */
+  /**
+   * An answer that comes later counts for nothing. Left out = it waits as long as its call does. A store with a clock of its own keeps how long
+   * this is after `askedAt`, and its records have the time by that clock.
+   */
   readonly expiresAt?: number;
 }
 
@@ -87,6 +90,11 @@ export interface ApprovalEnd {
   readonly digest: string;
   readonly status: Exclude<ApprovalStatus, "open">;
   readonly at: number;
+  /**
+   * Set where the asker gives up: it ends the question only while this store object is the last that asked it. A person's or a rule's decision
+   * ends it for every process. `withdrawn` and `expired` are always the asker's.
+   */
+  readonly byAsker?: true;
   readonly scope?: ApprovalScope;
   readonly ruleId?: string;
   readonly by?: string;
@@ -128,7 +136,10 @@ export interface ListApprovalsOptions {
   readonly limit?: number;
 }
 
-/** As `ListApprovalsOptions`, for a store: the tool is a whole name, and overdue questions are `expired` at `now`. */
+/**
+ * As `ListApprovalsOptions`, for a store: the tool is a whole name, and overdue questions are `expired` at `now`, or by the clock of the store
+ * where it has one.
+ */
 export interface StoredApprovalQuery {
   readonly now: number;
   readonly statuses?: readonly ApprovalStatus[];
@@ -155,7 +166,7 @@ export interface ApprovalStore {
   list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]>;
   /**
    * Ends an open question with this digest, and keeps the rule with it; of several ends one counts, and the same one again counts still. False
-   * when there is no such question, or none any more at the time `at`.
+   * when there is no such question, or none any more at the time `at`, or by the clock of the store where it has one.
    */
   end(end: ApprovalEnd): Promise<boolean>;
   /** Withdraws the open questions of a session that no living process waits for. Resolves to how many. */

@@ -1,5 +1,5 @@
 /** Looks for answers that other processes gave, and for previews that they want, while a question of this process is open. */
-import type { ApprovalEnd, ApprovalStatus, ApprovalStore } from "../core/approval-store.ts";
+import { APPROVAL_STATUSES, type ApprovalEnd, type ApprovalStatus, type ApprovalStore } from "../core/approval-store.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { describeThrown } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
@@ -11,7 +11,7 @@ import { endOf, type PendingQuestion } from "./pending-question.ts";
 const LOOK_MS = 500;
 /** Of so many questions at a time. */
 const IDS_AT_ONCE = 500;
-const ENDED: readonly ApprovalStatus[] = Object.freeze(["allowed", "denied", "withdrawn"]);
+const ENDED: readonly ApprovalStatus[] = Object.freeze(APPROVAL_STATUSES.filter((status) => status !== "open"));
 
 export interface ApprovalWatchOptions {
   readonly store: ApprovalStore;

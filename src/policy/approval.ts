@@ -247,13 +247,14 @@ export class ApprovalGate implements Approvals {
   }
 
   #expire(pending: PendingQuestion): Promise<void> {
-    return this.#end(pending, "expired", denied(pending.question, `no answer came within ${this.#timeoutMs} ms`));
+    const when = this.#timeoutMs > 0 ? `within ${this.#timeoutMs} ms` : "in time"; // the time-out of another process that asked it again
+    return this.#end(pending, "expired", denied(pending.question, `no answer came ${when}`));
   }
 
   /** Ends the question with an error of its own, unless it was answered first. */
   #end(pending: PendingQuestion, status: ApprovalEnd["status"], error: ToolError): Promise<void> {
     const { id, digest } = pending.asked;
-    const end = { id, digest, status, at: this.#ports.clock.wallTime() };
+    const end = { id, digest, status, at: this.#ports.clock.wallTime(), byAsker: true } as const;
     return this.#orDenied(pending, async () => {
       if (await this.#store.end(end)) pending.end(end, error);
       else await this.#follow(pending);
@@ -277,7 +278,9 @@ export class ApprovalGate implements Approvals {
 
   #settleElsewhere(end: ApprovalEnd): void {
     const pending = this.#open.get(end.id);
-    if (pending !== undefined && pending.asked.digest === end.digest) pending.end(end, refusalOf(pending.question, end));
+    if (pending === undefined || pending.asked.digest !== end.digest) return;
+    if (end.status === "expired") return void this.#expire(pending); // the store may only have it as overdue yet
+    pending.end(end, refusalOf(pending.question, end));
   }
 
   async #orDenied(pending: PendingQuestion, work: () => Promise<void>): Promise<void> {

@@ -48,10 +48,15 @@ const RULE = shape({
   expiresAt: optional(time),
 });
 
-/** @param now when an open question counts as expired. @throws ToolError `corrupt_record` with the place of the row */
+/** The question with its end by the database's clock; its text has the end by the clock of the process that asked. */
+export function keptQuestion({ expiresAt: _expiresAt, ...question }: NewApproval, { expires_at }: ApprovalTable): NewApproval {
+  return expires_at === null ? question : { ...question, expiresAt: expires_at };
+}
+
+/** @param now by the database's clock: when an open question counts as expired. @throws ToolError `corrupt_record` with the place of the row */
 export function readApproval(row: ApprovalTable, now: number, askedIn: string | undefined): ApprovalRecord {
   const where = `The approval ${row.id}`;
-  const question = read(row.question, QUESTION, where) as unknown as NewApproval; // its shape was just checked
+  const question = keptQuestion(read(row.question, QUESTION, where) as unknown as NewApproval, row); // its shape was just checked
   const { at, scope, ruleId, by } = (row.answer === null ? {} : read(row.answer, ANSWER, where)) as Partial<ApprovalEnd>; // so was this
   const stored = APPROVAL_STATUSES.find((one) => one === row.status);
   if (stored === undefined) throw damaged(where, `its status is ${JSON.stringify(row.status)}`);

@@ -206,7 +206,7 @@ function ofJobs(schema: string): Readonly<Record<"begun" | "changed" | "kept", R
     )`,
     kept: sql`kept as (
       insert into ${sql.id(schema, "haft_delivery")} (endpoint, message, payload, attempts, created_at, due_at)
-      select webhook.endpoint, part.message, part.payload, 0, part.at, part.at
+      select webhook.endpoint, part.message, part.payload, 0, part.at, 0
       from ${given("part", KEPT)} join written on written.id = part.session
       join ${sql.id(schema, "haft_webhook")} as webhook on webhook.type = part.type
       on conflict (endpoint, message) do nothing

@@ -13,10 +13,10 @@ export class MemoryWebhooks implements WebhookStore {
   readonly #waiting = new Map<string, Waiting>();
 
   /** Keeps a message for each endpoint that receives its type. */
-  keep({ id: messageId, type, payload, at }: WebhookMessage): void {
+  keep({ id: messageId, type, payload }: WebhookMessage): void {
     for (const { id: endpoint, types } of this.#endpoints) {
       const delivery = { endpoint, messageId, payload, attempts: 0 };
-      if (types.includes(type) && !this.#waiting.has(placeOf(delivery))) this.#waiting.set(placeOf(delivery), { delivery, dueAt: at });
+      if (types.includes(type) && !this.#waiting.has(placeOf(delivery))) this.#waiting.set(placeOf(delivery), { delivery, dueAt: 0 });
     }
   }
 

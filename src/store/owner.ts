@@ -1,7 +1,8 @@
 /** The owners of open sessions: one row for each store object, kept fresh while its process lives. */
 import { hostname } from "node:os";
-import { type Kysely, type Transaction, sql } from "kysely";
+import type { Kysely, Transaction } from "kysely";
 import { addToDescription, type ProcessDescription } from "../core/process-store.ts";
+import { valueOf } from "./database-time.ts";
 import { readMark } from "./feed-mark.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { OwnerTable, Tables } from "./tables.ts";
@@ -187,18 +188,13 @@ export class Owner {
     return this.#connection.liveness.seesProcesses && host === hostname();
   }
 
-  async #now(tables: Kysely<Tables>): Promise<number> {
-    return first(await sql<{ value: number }>`select ${this.#connection.databaseTime} as value`.execute(tables)).value;
+  #now(tables: Kysely<Tables>): Promise<number> {
+    return valueOf(this.#connection.databaseTime, tables);
   }
 
-  async #newId(tables: Kysely<Tables>): Promise<string> {
-    return first(await sql<{ value: string }>`select ${this.#connection.randomText} as value`.execute(tables)).value;
+  #newId(tables: Kysely<Tables>): Promise<string> {
+    return valueOf(this.#connection.randomText, tables);
   }
-}
-
-function first<Row>({ rows: [row] }: { readonly rows: readonly Row[] }): Row {
-  if (row === undefined) throw new Error("The database answered a question without tables with no row.");
-  return row;
 }
 
 /** Descriptions of owners that are not there any more. */

@@ -12,8 +12,9 @@ import type {
 import type { JsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { Gathered } from "./gathered.ts";
-import { answerText, readApproval, readPreview, readRule } from "./approval-rows.ts";
+import { answerText, keptQuestion, readApproval, readPreview, readRule } from "./approval-rows.ts";
 import { lockCounter } from "./counters.ts";
+import { databaseTimeIn, valueOf } from "./database-time.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { keepMessage } from "./sql-webhooks.ts";
@@ -21,6 +22,7 @@ import { originalText, storedText } from "./stored-text.ts";
 import { approvalAsked } from "./webhook-messages.ts";
 import type { ApprovalTable, Tables } from "./tables.ts";
 
+type AskedBy = Pick<ApprovalTable, "id" | "owner">;
 type Row = ExpressionBuilder<Tables, "haft_approval">;
 
 /** So many rows are forgotten at a time. */
@@ -44,7 +46,7 @@ export class SqlApprovals implements ApprovalStore {
   async put(question: NewApproval): Promise<ApprovalRecord> {
     const row = await this.#write((tables) => this.#put(tables, question));
     this.#owner.confirm();
-    const [record] = await this.#read([row], question.askedAt);
+    const [record] = await this.#read([row], await this.#now());
     if (record === undefined) throw new ToolError("store_failed", `The approval ${question.id} was not kept.`);
     return record;
   }
@@ -60,7 +62,7 @@ export class SqlApprovals implements ApprovalStore {
       .selectFrom("haft_approval")
       .select((select) => select.fn.max("position").as("position"))
       .executeTakeFirst();
-    const row: ApprovalTable = {
+    const row = {
       id,
       position: (last?.position ?? 0) + 1,
       session: storedText(question.sessionId),
@@ -68,7 +70,7 @@ export class SqlApprovals implements ApprovalStore {
       tool: storedText(question.toolName),
       digest: question.digest,
       status: "open",
-      expires_at: question.expiresAt ?? null,
+      expires_at: question.expiresAt === undefined ? null : databaseTimeIn(question.expiresAt - question.askedAt, this.#connection),
       owner: this.#owner.id ?? "",
       question: JSON.stringify(question),
       answer: null,
@@ -77,14 +79,15 @@ export class SqlApprovals implements ApprovalStore {
     };
     // One that was answered since stays, and is then in the way of the new row
     if (kept !== undefined) await tables.deleteFrom("haft_approval").where("id", "=", id).where("status", "=", kept.status).execute();
-    await tables.insertInto("haft_approval").values(row).execute();
-    await keepMessage(tables, approvalAsked(question));
-    return row;
+    const put = await tables.insertInto("haft_approval").values(row).returningAll().executeTakeFirstOrThrow();
+    await keepMessage(tables, approvalAsked(keptQuestion(question, put)));
+    return put;
   }
 
   async list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]> {
-    const { now, statuses, ids, sessionId, callId, toolName, after, first, limit } = query;
+    const { statuses, ids, sessionId, callId, toolName, after, first, limit } = query;
     if (statuses?.length === 0 || ids?.length === 0) return [];
+    const now = await this.#now();
     const isOldest = first === "oldest";
     let rows = this.#connection.tables
       .selectFrom("haft_approval")
@@ -109,8 +112,9 @@ export class SqlApprovals implements ApprovalStore {
         .where("digest", "=", end.digest)
         .where("status", "=", "open");
       if (end.status === "allowed" || end.status === "denied")
-        open = open.where((row) => row.or([row("expires_at", "is", null), row("expires_at", ">", end.at)]));
-      else open = open.where("owner", "=", this.#owner.id ?? ""); // one that another process has asked again since is not this one's to end
+        open = open.where((row) => row.or([row("expires_at", "is", null), row("expires_at", ">", this.#connection.databaseTime)]));
+      if (end.byAsker === true || end.status === "withdrawn" || end.status === "expired")
+        open = open.where("owner", "=", this.#owner.id ?? "");
       const { numUpdatedRows } = await open.executeTakeFirst();
       if (numUpdatedRows === 0n) return isEnded(tables, end);
       if (end.rule !== undefined) await insertRule(tables, end.rule);
@@ -224,19 +228,26 @@ export class SqlApprovals implements ApprovalStore {
     return pruned;
   }
 
-  /** The ids of those that no living process waits for. */
-  async #abandoned(open: readonly Pick<ApprovalTable, "id" | "owner">[]): Promise<readonly string[]> {
+  /** Those that no living process waits for. */
+  async #abandoned(open: readonly AskedBy[]): Promise<readonly AskedBy[]> {
     const living = await this.#living(open);
-    return open.filter(({ owner }) => living.get(owner) === undefined).map(({ id }) => id);
+    return open.filter(({ owner }) => living.get(owner) === undefined);
   }
 
-  async #withdraw(ids: readonly string[], at: number): Promise<number> {
+  /** One that another owner has asked again meanwhile is left as it is. */
+  async #withdraw(abandoned: readonly AskedBy[], at: number): Promise<number> {
     let withdrawn = 0;
-    for (let index = 0; index < ids.length; index += PRUNED_AT_ONCE) {
+    for (let index = 0; index < abandoned.length; index += PRUNED_AT_ONCE) {
+      const some = abandoned.slice(index, index + PRUNED_AT_ONCE);
       const { numUpdatedRows } = await this.#connection.tables
         .updateTable("haft_approval")
         .set({ status: "withdrawn", answer: JSON.stringify({ at }) })
-        .where("id", "in", ids.slice(index, index + PRUNED_AT_ONCE))
+        .where(
+          "id",
+          "in",
+          some.map(({ id }) => id),
+        )
+        .where("owner", "in", [...new Set(some.map(({ owner }) => owner))])
         .where("status", "=", "open")
         .executeTakeFirst();
       withdrawn += Number(numUpdatedRows);
@@ -249,11 +260,15 @@ export class SqlApprovals implements ApprovalStore {
     return rows.map((row) => readApproval(row, now, row.status === "open" ? living.get(row.owner) : undefined));
   }
 
-  async #living(rows: readonly Pick<ApprovalTable, "owner">[]): Promise<ReadonlyMap<string, string | undefined>> {
+  async #living(rows: readonly Pick<AskedBy, "owner">[]): Promise<ReadonlyMap<string, string | undefined>> {
     const living = new Map<string, string | undefined>();
     for (const { owner } of rows)
       if (!living.has(owner)) living.set(owner, (await this.#owner.describe(this.#connection.tables, owner))?.text);
     return living;
+  }
+
+  #now(): Promise<number> {
+    return valueOf(this.#connection.databaseTime, this.#connection.tables);
   }
 
   #write<Result>(run: (tables: Transaction<Tables>) => Promise<Result>): Promise<Result> {

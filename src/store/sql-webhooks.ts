@@ -1,9 +1,13 @@
 /** Webhooks in SQL tables: who receives them, and what waits to be sent. */
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
 import type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
+import { valueOf, databaseTimeIn } from "./database-time.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 import type { WebhookMessage } from "./webhook-messages.ts";
+
+/** When a new message is due: by any clock. Later times are the database's. */
+const AT_ONCE = 0;
 
 export class SqlWebhooks implements WebhookStore {
   readonly #connection: SqlConnection;
@@ -24,21 +28,27 @@ export class SqlWebhooks implements WebhookStore {
 
   claim({ now, until, limit, endpoint }: WebhookClaim): Promise<readonly WebhookDelivery[]> {
     return this.#connection.tables.transaction().execute(async (tables) => {
-      const all = tables.selectFrom("haft_delivery").selectAll().where("due_at", "<=", now);
+      const all = tables
+        .selectFrom("haft_delivery")
+        .selectAll()
+        .where("due_at", "<=", await valueOf(this.#connection.databaseTime, tables));
       const due = endpoint === undefined ? all : all.where("endpoint", "=", endpoint);
       const rows = await due.orderBy("created_at").orderBy("message").limit(limit).execute();
+      const again = databaseTimeIn(until - now, this.#connection);
       const claimed: typeof rows = [];
       for (const row of rows) {
         const own = one(tables, { endpoint: row.endpoint, messageId: row.message }).where("due_at", "=", row.due_at);
-        const { numUpdatedRows } = await own.set({ due_at: until, attempts: row.attempts + 1 }).executeTakeFirst();
+        const { numUpdatedRows } = await own.set({ due_at: again, attempts: row.attempts + 1 }).executeTakeFirst();
         if (numUpdatedRows === 1n) claimed.push(row); // else another process was quicker
       }
       return claimed.map(({ endpoint, message, payload, attempts }) => ({ endpoint, messageId: message, payload, attempts: attempts + 1 }));
     });
   }
 
-  async retry({ dueAt, ...key }: DeliveryKey & { readonly dueAt: number }): Promise<void> {
-    await one(this.#connection.tables, key).set({ due_at: dueAt }).execute();
+  async retry({ now, dueAt, ...key }: DeliveryKey & { readonly now: number; readonly dueAt: number }): Promise<void> {
+    await one(this.#connection.tables, key)
+      .set({ due_at: databaseTimeIn(dueAt - now, this.#connection) })
+      .execute();
   }
 
   async remove({ endpoint, messageId }: DeliveryKey): Promise<void> {
@@ -65,7 +75,7 @@ export function keepStatement(tables: Kysely<Tables>, { id, payload, at, type }:
           row.val(payload).as("payload"),
           row.val(0).as("attempts"),
           row.val(at).as("created_at"),
-          row.val(at).as("due_at"),
+          row.val(AT_ONCE).as("due_at"),
         ])
         .where("type", "=", type),
     )
@@ -74,7 +84,7 @@ export function keepStatement(tables: Kysely<Tables>, { id, payload, at, type }:
 }
 
 export function messageValues({ id, payload, at, type }: WebhookMessage): readonly unknown[] {
-  return [id, payload, 0, at, at, type];
+  return [id, payload, 0, at, AT_ONCE, type];
 }
 
 function one(tables: Kysely<Tables>, { endpoint, messageId }: DeliveryKey) {

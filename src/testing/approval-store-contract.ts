@@ -6,6 +6,8 @@ import { caseAlone, caseOfTwo, refuses, type StoreCase } from "./store-case.ts";
 
 const ODD_TEXTS: readonly string[] = ["a\u0000b", "\ud800", "'; drop table haft_approval; --", "__proto__", "\u202e", "x".repeat(1_000)];
 
+const HOUR_MS = 3_600_000;
+
 const alone: readonly StoreCase[] = [
   caseAlone("a question is kept whole, and open until it is ended", async (store) => {
     const asked = question({ within: [{ callId: "call_0", toolName: "a::b", input: { deep: [1, { two: null }] } }], askedBy: "key:1" });
@@ -39,14 +41,16 @@ const alone: readonly StoreCase[] = [
     equal((await listed(store)).length, 1);
   }),
   caseAlone("a question that is overdue has expired, and takes no answer", async (store) => {
-    await store.approvals.put(question({ expiresAt: 15 }));
-    deepEqual((await list(store, { now: 14, statuses: ["open"] })).length, 1);
-    deepEqual((await list(store, { now: 15, statuses: ["open"] })).length, 0);
-    const [expired] = await list(store, { now: 15, statuses: ["expired"] });
-    deepEqual([expired?.status, expired?.answeredAt], ["expired", 15]);
-    equal(await store.approvals.end(end({ at: 15 })), false);
-    equal(await store.approvals.end(end({ at: 16, status: "expired" })), true);
-    deepEqual((await list(store, { now: 14 }))[0]?.status, "expired");
+    await store.approvals.put(question({ id: "over", expiresAt: 10 }));
+    await store.approvals.put(question({ id: "waits", expiresAt: 10 + HOUR_MS }));
+    deepEqual(await idsOf(store, { now: 10, statuses: ["open"] }), ["waits"]);
+    const [expired, ...others] = await list(store, { now: 10, statuses: ["expired"] });
+    ok(expired?.expiresAt !== undefined);
+    deepEqual([expired.id, expired.status, expired.answeredAt, others], ["over", "expired", expired.expiresAt, []]);
+    equal(await store.approvals.end(end({ id: "over", at: 10 })), false);
+    equal(await store.approvals.end(end({ id: "over", at: 11, status: "expired" })), true);
+    deepEqual(await idsOf(store, { now: 9, statuses: ["expired"] }), ["over"]);
+    equal(await store.approvals.end(end({ id: "waits", at: 11 })), true);
   }),
   caseAlone("questions are listed in the order they were asked, by page and by what they are", async (store) => {
     for (let n = 1; n <= 5; n++)
@@ -54,7 +58,7 @@ const alone: readonly StoreCase[] = [
         question({ id: `q${n}`, callId: `call_${n}`, sessionId: n > 3 ? "b" : "a", toolName: n % 2 === 0 ? "even::tool" : "odd::tool" }),
       );
     await store.approvals.end(end({ id: "q2", status: "denied" }));
-    const ids = async (query: Partial<StoredApprovalQuery>): Promise<readonly string[]> => (await list(store, query)).map(({ id }) => id);
+    const ids = (query: Partial<StoredApprovalQuery>): Promise<readonly string[]> => idsOf(store, query);
     deepEqual(await ids({}), ["q1", "q2", "q3", "q4", "q5"]);
     deepEqual(await ids({ limit: 2, after: 2 }), ["q3", "q4"]);
     deepEqual(await ids({ first: "newest", limit: 2, after: 4 }), ["q3", "q2"]);
@@ -147,6 +151,35 @@ const shared: readonly StoreCase[] = [
     equal(ends.filter(Boolean).length, 1);
     equal((await list(one, { ids: ["q"] }))[0]?.answeredBy, ends[0] ? "one" : "other");
   }),
+  caseOfTwo("processes whose clocks are far apart agree on how long a question waits", async (one, other) => {
+    for (const askedAt of [1_000, 4e12])
+      for (const now of [1_000, 4e12]) {
+        const [over, waits] = [`${askedAt} ${now} over`, `${askedAt} ${now} waits`];
+        await one.approvals.put(question({ id: over, askedAt, expiresAt: askedAt }));
+        await one.approvals.put(question({ id: waits, askedAt, expiresAt: askedAt + HOUR_MS }));
+        const seen = await list(other, { now, ids: [over, waits] });
+        deepEqual(
+          seen.map(({ status }) => status),
+          ["expired", "open"],
+        );
+        deepEqual(await list(one, { now: askedAt, ids: [over, waits] }), seen);
+        equal(await other.approvals.end(end({ id: over, at: now })), false);
+        equal(await other.approvals.end(end({ id: waits, at: now })), true);
+      }
+  }),
+  caseOfTwo(
+    "a question that another process has asked again is given up by the last asker alone, and decided by every process",
+    async (one, other) => {
+      await one.approvals.put(question());
+      await other.approvals.put(question());
+      const given = [{ status: "withdrawn" }, { status: "expired" }, { status: "denied", byAsker: true }] as const;
+      for (const how of given) equal(await one.approvals.end(end(how)), false);
+      equal((await list(one, {}))[0]?.status, "open");
+      equal(await other.approvals.end(end({ status: "denied", byAsker: true })), true);
+      await other.approvals.put(question());
+      equal(await one.approvals.end(end({ status: "denied" })), true);
+    },
+  ),
   caseOfTwo("questions that many processes put at once are all kept, each at a place of its own", async (one, other) => {
     const ids = Array.from({ length: 60 }, (_, index) => `q${index}`);
     const put = await Promise.all(ids.map((id, index) => (index % 2 === 0 ? one : other).approvals.put(question({ id }))));
@@ -232,6 +265,10 @@ function rule(fields: Partial<ApprovalRule> = {}): ApprovalRule {
 
 function list(store: Store, query: Partial<StoredApprovalQuery>): Promise<readonly ApprovalRecord[]> {
   return store.approvals.list({ now: 0, first: "oldest", limit: 100, ...query });
+}
+
+async function idsOf(store: Store, query: Partial<StoredApprovalQuery>): Promise<readonly string[]> {
+  return (await list(store, query)).map(({ id }) => id);
 }
 
 /** All questions, without the processes that wait for them. */

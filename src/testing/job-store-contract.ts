@@ -87,6 +87,16 @@ const alone: readonly StoreCase[] = [
     await log.whenDurable();
     deepEqual(await listed(store), []);
   }),
+  caseAlone("the end of a job is a message that is due at once, also where the clock of its process is ahead", async (store) => {
+    await store.webhooks.setEndpoints([{ id: "e", types: ["job.ended"] }]);
+    const log = store.create("a", { at: 1, durability: "sync" });
+    const ahead = 4e12;
+    for (const id of ["j1", "j2"]) {
+      append(log, [started(id, 5), ...ended(id, ahead)]);
+      await log.whenDurable();
+    }
+    equal((await store.webhooks.claim({ now: 10, until: 20, limit: 9 })).length, 2);
+  }),
   caseAlone("ids of jobs are any text, and their own in each session", async (store) => {
     for (const [index, sessionId] of ["one", "\u0000two", "constructor"].entries()) {
       const log = store.create(sessionId, { at: 1, durability: "sync" });

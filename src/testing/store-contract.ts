@@ -9,6 +9,7 @@ import { cacheCases } from "./store-contract-cache.ts";
 import { feedCases } from "./store-contract-feed.ts";
 import { leaseCases } from "./store-contract-leases.ts";
 import { sharingCases } from "./store-contract-sharing.ts";
+import { webhookCases } from "./store-contract-webhooks.ts";
 
 /** The texts that stores of all kinds have been found to change. */
 const ODD_TEXTS: readonly string[] = [
@@ -281,4 +282,5 @@ export const storeContract: readonly StoreCase[] = [
   ...artifactCases,
   ...leaseCases,
   ...sharingCases,
+  ...webhookCases,
 ];

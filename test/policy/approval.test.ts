@@ -4,6 +4,7 @@ import type { ApprovalQuestion } from "../../src/core/approvals.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../src/core/ask.ts";
 import { ToolError, type ErrorInfo } from "../../src/core/error.ts";
 import { ApprovalGate, type ApprovalSettings } from "../../src/policy/approval.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { approvalsContract } from "../../src/testing/approvals-contract.ts";
 import { fakePorts, settle, type FakePorts } from "../../src/testing/fake-ports.ts";
 
@@ -142,6 +143,23 @@ test("F1.50 without an approver the call needs approval, and only the hint for t
     operatorHint:
       'Run it where a person can be asked, or allow it beforehand: "never" of [approval] in the configuration file, --yes on the command line, approval: { approve } or { never } in code.',
   });
+});
+
+test("a question that another process asks again, and that expires there, ends where it was asked before", async () => {
+  const [ports, store] = [fakePorts(), memoryStore()];
+  const [first, second] = [0, 5_000].map((timeoutMs) => new ApprovalGate({ approve: "inbox", timeoutMs }, ports, store));
+  const asked = first?.ask(question());
+  await settle();
+  const again = second?.ask(question());
+  await settle();
+  await ports.clock.advance(6_000);
+  const ended = await Promise.all([asked, again]);
+  expect(ended.map((error) => error?.message)).toEqual([
+    "files::delete was not approved: no answer came in time.",
+    "files::delete was not approved: no answer came within 5000 ms.",
+  ]);
+  expect((await store.approvals.list({ now: 0, first: "oldest", limit: 9 })).map(({ status }) => status)).toEqual(["expired"]);
+  expect(ports.clock.pending).toBe(0);
 });
 
 test("F1.50 allow-once allows this call only and leaves no timer behind", async () => {

@@ -117,12 +117,11 @@ export class WebhookSender {
     const receiver = this.#receivers.get(endpoint);
     if (receiver === undefined) return;
     const failure = await this.#try(receiver, delivery);
-    if (this.#closing.signal.aborted && failure !== undefined)
-      return webhooks.retry({ endpoint, messageId, dueAt: this.#ports.clock.wallTime() });
+    const now = this.#ports.clock.wallTime();
+    if (this.#closing.signal.aborted && failure !== undefined) return webhooks.retry({ endpoint, messageId, now, dueAt: now });
     const delayMs = DELAYS_MS[attempts - 1];
     if (failure === undefined) return webhooks.remove({ endpoint, messageId });
-    if (failure !== GONE && delayMs !== undefined)
-      return webhooks.retry({ endpoint, messageId, dueAt: this.#ports.clock.wallTime() + delayMs });
+    if (failure !== GONE && delayMs !== undefined) return webhooks.retry({ endpoint, messageId, now, dueAt: now + delayMs });
     this.#ports.log.warn(`The webhook ${messageId} to ${new URL(receiver.url).host} is given up after ${attempts} tries: ${failure}`);
     return webhooks.remove({ endpoint, messageId });
   }

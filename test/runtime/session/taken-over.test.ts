@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { ApprovalSettings } from "../../../src/policy/approval.ts";
 import type { ApprovalRecord } from "../../../src/core/approval-store.ts";
 import { pure } from "../../../src/core/effects.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
@@ -33,18 +34,20 @@ test("I12 a snapshot of a session that another process has taken over is refused
   }
 });
 
-test.each(["cancelled", "late"] as const)(
+test.each(["cancelled", "late", "refused by an approver that fails"] as const)(
   "I12 a call that is %s in a process that lost its session does not end the question of the other",
   async (how) => {
     const folder = mkdtempSync(join(tmpdir(), "haft-taken-question-"));
     const pay = tool("pay", () => "paid", { effects: { writes: ["account"], external: true } });
-    const open = (timeoutMs: number): Runtime =>
+    let fail = (): void => {};
+    const failing = (): Promise<never> => new Promise((_, reject) => (fail = () => reject(new Error("the approver has no connection"))));
+    const open = (timeoutMs: number, approve: ApprovalSettings["approve"] = "inbox"): Runtime =>
       createRuntime({
         tools: [pay],
         store: sqliteStore({ path: join(folder, "a.db"), busyTimeoutMs: 50 }),
-        approval: { approve: "inbox", always: ["*"], timeoutMs },
+        approval: { approve, always: ["*"], timeoutMs },
       });
-    const [first, second] = [open(how === "late" ? 1_000 : 0), open(0)];
+    const [first, second] = [open(how === "late" ? 1_000 : 0, how.startsWith("refused") ? failing : "inbox"), open(0)];
     const asked = async (): Promise<ApprovalRecord> => {
       for (let tries = 0; tries < 200; tries++) {
         const [question] = await second.approvals.pending();
@@ -60,6 +63,7 @@ test.each(["cancelled", "late"] as const)(
       const resumed = second.resume("s", { takeOver: true });
       while ((await asked()).position === position) await new Promise((resolve) => setTimeout(resolve, 10));
       if (how === "cancelled") first.cancel(callId);
+      fail();
       await expect(lost).rejects.toMatchObject({ code: "conflict" });
       const { id, digest } = await asked();
       expect(await second.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);

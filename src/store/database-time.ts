@@ -1,0 +1,17 @@
+/** The database's clock: times of several machines are never compared. */
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import type { SqlConnection } from "./sql-connection.ts";
+import type { Tables } from "./tables.ts";
+
+/** Reads an expression that needs no table, such as `databaseTime` of a connection. */
+export async function valueOf<Value>(expression: RawBuilder<Value>, tables: Kysely<Tables>): Promise<Value> {
+  const { rows } = await sql<{ value: Value }>`select ${expression} as value`.execute(tables);
+  const [row] = rows;
+  if (row === undefined) throw new Error("The database answered a select without tables with no row.");
+  return row.value;
+}
+
+/** A time by the database's clock, so many milliseconds after the statement. */
+export function databaseTimeIn(ms: number, { databaseTime }: SqlConnection): RawBuilder<number> {
+  return sql<number>`${databaseTime} + ${Math.trunc(ms)}`;
+}
