@@ -1,7 +1,7 @@
 /** How the results of a tool are cached: where they are kept, for how long, which calls are equal, and the state of one call in it. */
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../core/base/canonical-json.ts";
-import type { JsonObject } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { Log } from "../core/ports.ts";
 import type { CacheScope, CacheSettings } from "../core/tool.ts";
 import { principalIdOf } from "../core/principal-id.ts";
@@ -96,11 +96,12 @@ export class CachePlan {
     return undefined;
   }
 
-  #warnOf({ key }: UnusableIdentity): void {
+  #warnOf({ key, isMissing }: UnusableIdentity): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
+    const what = isMissing ? `context.data has no ${JSON.stringify(key)}, and its "principal"` : `${JSON.stringify(key)} of context.data`;
     this.#log.warn(
-      `Calls of ${this.#registered.qualifiedName} are not cached: its cache.identity needs ${JSON.stringify(key)} of context.data, which is not plain JSON of at most ${MAX_IDENTITY_LENGTH} characters.`,
+      `A call of ${this.#registered.qualifiedName} was not cached, for its cache.identity: ${what} is not plain JSON of at most ${MAX_IDENTITY_LENGTH} characters.`,
     );
   }
 
@@ -134,7 +135,7 @@ function identityText(keys: readonly string[], data: Readonly<Record<string, unk
     const own = valueText(data, key);
     const isMissing = own === "";
     const text = isMissing ? valueText(data, "principal") : own;
-    if (text === undefined) return { key: isMissing ? "principal" : key };
+    if (text === undefined) return { key, isMissing };
     texts.push(isMissing && text !== "" ? `principal:${text}` : text);
   }
   return `[${texts.join(",")}]`;
@@ -142,17 +143,29 @@ function identityText(keys: readonly string[], data: Readonly<Record<string, unk
 
 interface UnusableIdentity {
   readonly key: string;
+  readonly isMissing: boolean;
 }
 
 /** Empty for a value that is missing; undefined for one that cannot be told from others. */
 function valueText(data: Readonly<Record<string, unknown>>, key: string): string | undefined {
   try {
     const value = Object.hasOwn(data, key) ? data[key] : undefined;
-    const text = value === undefined ? "" : exactJson(value, MAX_IDENTITY_DEPTH);
+    const isPlain = value === undefined || exactJson(value, MAX_IDENTITY_DEPTH) !== undefined;
+    const lasting = isPlain && key === "principal" ? withoutTimes(value) : value;
+    const text = lasting === undefined ? "" : exactJson(lasting, MAX_IDENTITY_DEPTH);
     return text !== undefined && text.length <= MAX_IDENTITY_LENGTH ? text : undefined;
   } catch {
     return undefined; // a getter or a proxy threw
   }
+}
+
+/** A principal without the times and the id of its token: a user has the answers that they had with an earlier one. */
+function withoutTimes(principal: unknown): unknown {
+  if (!isJsonObject(principal)) return principal;
+  const { expiresAt: _expiresAt, claims, ...rest } = principal;
+  if (!isJsonObject(claims)) return claims === undefined ? rest : { ...rest, claims };
+  const { exp: _exp, iat: _iat, nbf: _nbf, jti: _jti, auth_time: _authTime, ...lasting } = claims;
+  return { ...rest, claims: lasting };
 }
 
 /**

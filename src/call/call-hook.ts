@@ -5,6 +5,7 @@ import type { Hook, HookContext } from "../core/hook.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { isPromiseLike, waitFor, type Interruptible } from "../policy/deadline.ts";
 import { chooseOverload } from "../registry/overload.ts";
+import { fingerprintOf } from "../registry/prepare-toolset.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
 import { readableInput } from "./admit-call.ts";
 import type { CallRun } from "./call-run.ts";
@@ -89,11 +90,15 @@ export function hookContext(run: CallRun): HookContext {
 
 const RUNS = new WeakMap<HookContext, CallRun>();
 
-/** Whether the call that a hook looks at is of the overload with this input schema: always, where its tool has no others. */
+/**
+ * Whether the call that a hook looks at is of the overload with this input schema. So it is for a tool without others, and where none has
+ * this schema: a hook that guards a tool must not pass it by because the tool was registered in another form.
+ */
 export function isOfOverload(call: ToolCall, context: HookContext, inputSchema: JsonSchema): boolean {
   const run = RUNS.get(context);
   const candidates = run?.parts.registry.resolve(call.name) ?? [];
   if (run === undefined || candidates instanceof Error || candidates.length < 2) return true;
-  const { fingerprint } = run.plan?.registered ?? chooseOverload(candidates, readableInput(call.input));
-  return fingerprint === schemaFingerprint(inputSchema);
+  const own = schemaFingerprint(inputSchema);
+  if (!candidates.some((candidate) => fingerprintOf(candidate) === own)) return true;
+  return fingerprintOf(run.plan?.registered ?? chooseOverload(candidates, readableInput(call.input))) === own;
 }

@@ -169,6 +169,10 @@ export interface ApprovalStore {
    * when there is no such question, or none any more at the time `at`, or by the clock of the store where it has one.
    */
   end(end: ApprovalEnd): Promise<boolean>;
+  /**
+   * Leaves a question that this store object asked, at this position, to whatever takes its call up: it is kept as if its process were gone.
+   */
+  leave(question: { readonly id: string; readonly digest: string; readonly position: number }): Promise<void>;
   /** Withdraws the open questions of a session that no living process waits for. Resolves to how many. */
   withdrawAbandoned(request: { readonly sessionId: string; readonly at: number }): Promise<number>;
   /** Those that hold at a time, the oldest first; with `sessionId` those of all sessions and of that one. */

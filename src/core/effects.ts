@@ -14,7 +14,10 @@ export interface Effects<Input = JsonObject> {
   readonly destructive?: boolean;
   /** Writers of the same key may run at the same time, because their order does not matter. @default false */
   readonly commutative?: boolean;
-  /** Takes back what the call did; run when a batch with `onError: "throw"` fails after the call succeeded. */
+  /**
+   * Takes back what the call did; run when a batch with `onError: "throw"` fails after the handler succeeded, also where a hook kept its
+   * answer back, or the call was cancelled before it had its result.
+   */
   readonly undo?: (undo: UndoContext<Input>) => void | Promise<void>;
   /**
    * Finds out what became of a call that a crash interrupted, by its idempotency key. Return what it answered, or say that it
@@ -44,6 +47,7 @@ export interface UndoContext<Input = JsonObject> {
   /** As the handler was given it. */
   readonly data: Readonly<Record<string, unknown>>;
   readonly input: Input;
+  /** The answer of the handler; undefined where that could not be recorded, or had not been when the call ended. */
   readonly output: unknown;
   readonly signal: AbortSignal;
 }

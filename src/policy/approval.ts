@@ -71,6 +71,8 @@ export class ApprovalGate implements Approvals {
   /** By id, the oldest first. */
   readonly #open = new Map<string, PendingQuestion>();
   readonly #writes = new Set<Promise<unknown>>();
+  /** By id, questions that are being left to another process, or to this one in another session. */
+  readonly #leaving = new Map<string, Promise<unknown>>();
   #asked = 0;
 
   /** @param store keeps the questions. @default memory of its own. @throws ToolError `invalid_argument` */
@@ -206,20 +208,20 @@ export class ApprovalGate implements Approvals {
   async #put(question: ApprovalQuestion, asked: NewApproval): Promise<ToolError | undefined> {
     const approve = this.#approve;
     const { id, digest, expiresAt } = asked;
-    if (approve === undefined) return (await this.#answeredBefore(question, asked)) ?? undecided(question, "no approver is configured");
+    if (approve === undefined) {
+      const before = await this.#inbox.get(id);
+      if (before?.digest === digest && isAnswered(before)) return this.#conclude(question, before);
+      return undecided(question, "no approver is configured");
+    }
     await question.whenRecorded?.();
     if (question.signal.aborted) return cancelled(question);
+    await this.#leaving.get(id);
     const kept = await this.#store.put(asked);
     await question.note?.({ type: "ask", id, digest, ...omitUndefined({ expiresAt }) });
     if (kept.status !== "open") return this.#conclude(question, kept);
-    const pending = new PendingQuestion(question, asked);
+    const pending = new PendingQuestion(question, asked, kept.position);
     this.#begin(pending, approve);
     return pending.settlement;
-  }
-
-  async #answeredBefore(question: ApprovalQuestion, { id, digest }: NewApproval): Promise<ToolError | undefined> {
-    const kept = await this.#inbox.get(id);
-    return kept?.digest === digest && isAnswered(kept) ? this.#conclude(question, kept) : undefined;
   }
 
   #begin(pending: PendingQuestion, approve: Approver): void {
@@ -265,8 +267,15 @@ export class ApprovalGate implements Approvals {
   #withdraw(pending: PendingQuestion): void {
     const { id, digest } = pending.asked;
     const end = { id, digest, status: "withdrawn", at: this.#ports.clock.wallTime() } as const;
-    if (pending.question.isLeft?.() !== true) this.#write(this.#store.end(end));
+    if (pending.question.isLeft?.() === true) this.#leave(pending);
+    else this.#write(this.#store.end(end));
     pending.end(end, cancelled(pending.question));
+  }
+
+  #leave({ asked: { id, digest }, position }: PendingQuestion): void {
+    const leaving = this.#reported(this.#store.leave({ id, digest, position })).finally(() => this.#leaving.delete(id));
+    this.#leaving.set(id, leaving);
+    this.#write(leaving);
   }
 
   /** Another answer came first. */

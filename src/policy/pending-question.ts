@@ -8,6 +8,8 @@ import type { ToolError } from "../core/error.ts";
 export class PendingQuestion {
   readonly question: ApprovalQuestion;
   readonly asked: NewApproval;
+  /** Where its store keeps it. */
+  readonly position: number;
   readonly request: ApprovalRequest;
   readonly settlement: Promise<ToolError | undefined>;
   /** Run once when the question is settled. */
@@ -20,11 +22,12 @@ export class PendingQuestion {
   readonly #resolve: (error: ToolError | undefined) => void;
   readonly #withdrawal = new AbortController();
 
-  constructor(question: ApprovalQuestion, asked: NewApproval) {
+  constructor(question: ApprovalQuestion, asked: NewApproval, position: number) {
     const { promise, resolve } = Promise.withResolvers<ToolError | undefined>();
     const { preview } = question;
     this.question = question;
     this.asked = asked;
+    this.position = position;
     this.request = Object.freeze({ ...asked, ...(preview === undefined ? {} : { preview }), signal: this.#withdrawal.signal });
     this.settlement = promise;
     this.#resolve = resolve;

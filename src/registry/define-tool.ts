@@ -128,11 +128,16 @@ function useSchema(
 function checkIsOneSchema(source: SchemaSource): void {
   const parts: readonly unknown[] = typeof source === "boolean" ? [] : [source, Reflect.get(source, "properties")];
   const fields = parts.flatMap((part) => (isJsonObject(part) ? Object.entries(part) : []));
-  const field = fields.find(([, value]) => isStandardSchema(value) && !isOwn(value));
+  const field = fields.find(([, value]) => isStandardSchema(value) && !isOwn(value) && !isJsonSchema(value));
   if (field === undefined) return;
   throw new ToolError("invalid_schema", `${JSON.stringify(field[0])} is a schema of a library, which cannot be part of a JSON Schema.`, {
     hint: "Make one schema of the fields: z.object({ … }) in zod.",
   });
+}
+
+/** JSON Schema that a library has written, as `z.toJSONSchema()` does: its `~standard` is no key of that. */
+function isJsonSchema(value: StandardSchemaV1): boolean {
+  return Object.getPrototypeOf(value) === Object.prototype && !Object.keys(value).includes("~standard");
 }
 
 /** A schema of another defined tool is plain JSON Schema with our own `~standard` on it. */

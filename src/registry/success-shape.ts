@@ -69,15 +69,39 @@ function readWords(given: SuccessShapeTool): Tool {
 
 const WORDS: readonly string[] = ["parameters", "cacheable", "cache_scope", "cache_ttl"] satisfies readonly (keyof SuccessShapeTool)[];
 
-/** Subschemas that may declare properties of the same object as well: for sure, and for some inputs. */
-const MORE_PROPERTIES = ["allOf", "$ref"];
-const MAYBE_MORE_PROPERTIES = ["anyOf", "oneOf", "if", "dependentSchemas", "dependencies", "$dynamicRef", "unevaluatedProperties"];
+/** Keywords whose subschemas are about the same object: all of them hold, or some for some inputs. */
+const ALL_HOLD = ["allOf", "$ref"];
+const SOME_HOLD = ["anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies", "$dynamicRef", "unevaluatedProperties"];
+const OTHER_KEYS = ["$ref", "$dynamicRef", "patternProperties", "additionalProperties", "unevaluatedProperties"];
 
 /** Only what no part of the schema declares is unexpected. */
 function closed(schema: Tool["inputSchema"]): Tool["inputSchema"] {
   if (typeof schema === "boolean") return schema ? { type: "object" } : schema;
-  if ("additionalProperties" in schema || !("properties" in schema) || MAYBE_MORE_PROPERTIES.some((word) => word in schema)) return schema;
-  return { ...schema, [MORE_PROPERTIES.some((word) => word in schema) ? "unevaluatedProperties" : "additionalProperties"]: false };
+  if ("additionalProperties" in schema || !isJsonObject(schema["properties"])) return schema;
+  const known = new Set(Object.keys(schema["properties"]));
+  const adds = (words: readonly string[]): boolean => partsOf(schema, words).some((part) => declaresOthers(part, known));
+  if (["unevaluatedProperties", "$dynamicRef"].some((word) => word in schema) || adds(SOME_HOLD)) return schema;
+  if (!adds(ALL_HOLD)) return { ...schema, additionalProperties: false };
+  const branches = partsOf(schema, ALL_HOLD).flatMap((part) => (isJsonObject(part) ? partsOf(part, SOME_HOLD) : []));
+  return branches.some((part) => declaresOthers(part, known)) ? schema : { ...schema, unevaluatedProperties: false };
+}
+
+/** The subschemas behind these keywords; of a reference, its text. */
+function partsOf(schema: Readonly<Record<string, unknown>>, words: readonly string[]): readonly unknown[] {
+  return words.flatMap((word) => {
+    const part = schema[word];
+    if (part === undefined) return [];
+    return word.startsWith("depend") && isJsonObject(part) ? Object.values(part) : Array.isArray(part) ? (part as unknown[]) : [part];
+  });
+}
+
+/** Whether a part of a schema speaks of properties besides these. */
+function declaresOthers(part: unknown, known: ReadonlySet<string>): boolean {
+  if (!isJsonObject(part)) return typeof part === "string" && !known.has(part); // a reference; in `dependencies`, a name
+  if (OTHER_KEYS.some((word) => part[word] !== undefined && part[word] !== false)) return true;
+  const { properties } = part;
+  if (isJsonObject(properties) && Object.keys(properties).some((key) => !known.has(key))) return true;
+  return partsOf(part, [...ALL_HOLD, ...SOME_HOLD]).some((inner) => declaresOthers(inner, known));
 }
 
 function unlessFailed(answer: unknown): unknown {

@@ -28,6 +28,11 @@ export class Resuming {
     this.#reason ??= reason;
   }
 
+  /** Why it was given up; undefined while it is not. */
+  get reason(): ToolError | undefined {
+    return this.#reason;
+  }
+
   /** @throws ToolError why it was given up */
   check(): void {
     if (this.#reason !== undefined) throw this.#reason;

@@ -122,8 +122,10 @@ export class Sessions implements SessionHost {
     const resuming = this.open.reserve(id, options.parentCall?.sessionId);
     try {
       const session = await this.#takeUp(id, storeFor(id, this.#options.store), { ...options, resuming });
-      resuming.check(); // if it was given up, the session was closed
-      return session;
+      if (resuming.reason === undefined) return session;
+      await session.close().catch(() => {}); // the call that would has not been given it
+      this.#parts.jobs.forget(id);
+      throw resuming.reason;
     } finally {
       resuming.end();
     }

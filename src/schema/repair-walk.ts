@@ -18,6 +18,8 @@ export interface WalkOptions {
 const MAX_NODES = 20_000;
 /** Steps of one walk; a value visited is one, and so are twenty steps of the validator. Some 200 ms in the worst case. */
 const MAX_STEPS = 100_000;
+/** Most steps of the search for a member of a union that drops fewer keys than the first that a value can be repaired to. */
+const MAX_SEARCH_STEPS = 50_000;
 const VALIDATOR_STEPS = 20;
 const PROTO_NOTE = "left out: a key __proto__ could reach a prototype";
 const UNKNOWN_KEY = "the schema has no such key";
@@ -37,6 +39,7 @@ export class RepairWalk {
   readonly #options: WalkOptions;
   readonly #steps: (string | number)[] = [];
   #stepsLeft = MAX_STEPS;
+  #searchLeft = MAX_SEARCH_STEPS;
   #textLeft = MAX_TEXT;
   #fixableLeft = MAX_DAMAGED_CHARS;
 
@@ -204,9 +207,15 @@ export class RepairWalk {
     for (const takesText of [false, true]) {
       for (const member of members) {
         if ((this.#shapes.shapeOf(member)?.types?.includes("string") ?? false) !== takesText) continue;
+        if (best !== undefined && this.#searchLeft <= 0) break;
+        const stepsLeft = this.#stepsLeft;
         const repaired = this.#repair(member, value);
         const fits = repaired !== value && this.#fits(member, repaired);
         const repairs = this.repairs.splice(mark);
+        if (best !== undefined) {
+          this.#searchLeft -= stepsLeft - this.#stepsLeft;
+          this.#stepsLeft = stepsLeft; // what is left for the rest of the input does not depend on the search
+        }
         const dropped = repairs.filter(({ note }) => note === UNKNOWN_KEY).length;
         if (!fits || (best !== undefined && best.dropped <= dropped)) continue;
         best = { value: repaired, repairs, dropped };

@@ -53,7 +53,7 @@ export interface DatabaseStoreOptions {
 const CLOSE_AGAIN_MS = 1_000;
 
 /** Changes of approvals that another process may wait for. */
-const WAITED_FOR: ReadonlySet<keyof ApprovalStore> = new Set(["end", "withdrawAbandoned", "requestPreview", "keepPreview"]);
+const WAITED_FOR: ReadonlySet<keyof ApprovalStore> = new Set(["end", "leave", "withdrawAbandoned", "requestPreview", "keepPreview"]);
 
 export class DatabaseStore implements Store {
   readonly kind: string;

@@ -11,9 +11,11 @@ interface Kept {
   readonly end?: ApprovalEnd;
   readonly preview?: JsonObject;
   readonly wantsPreview: boolean;
+  /** Its call was left to whatever takes it up. */
+  readonly isLeft?: boolean;
 }
 
-/** All of its questions are asked in this process, so that none is ever abandoned, or answered to a process before. */
+/** All of its questions are asked in this process, so that none but those that it left is ever abandoned, or answered before it is asked. */
 export class MemoryApprovals implements ApprovalStore {
   /** By id, in the order they were asked. */
   readonly #kept = new Map<string, Kept>();
@@ -27,6 +29,9 @@ export class MemoryApprovals implements ApprovalStore {
 
   async put(question: NewApproval): Promise<ApprovalRecord> {
     const { id, askedAt } = question;
+    const left = this.#kept.get(id);
+    const isAnswered = left?.end?.status === "allowed" || left?.end?.status === "denied";
+    if (left?.isLeft === true && isAnswered && left.question.digest === question.digest) return recordOf(left, askedAt);
     const kept = { question, position: ++this.#position, wantsPreview: false };
     this.#kept.delete(id);
     this.#kept.set(id, kept);
@@ -58,8 +63,20 @@ export class MemoryApprovals implements ApprovalStore {
     return true;
   }
 
-  async withdrawAbandoned(): Promise<number> {
-    return 0;
+  async leave({ id, digest, position }: { readonly id: string; readonly digest: string; readonly position: number }): Promise<void> {
+    const kept = this.#kept.get(id);
+    if (kept?.question.digest === digest && kept.position === position) this.#kept.set(id, { ...kept, wantsPreview: false, isLeft: true });
+  }
+
+  async withdrawAbandoned({ sessionId, at }: { readonly sessionId: string; readonly at: number }): Promise<number> {
+    const abandoned = [...this.#kept.values()].filter(
+      ({ question, end, isLeft }) => isLeft === true && end === undefined && question.sessionId === sessionId,
+    );
+    for (const kept of abandoned) {
+      const { id, digest } = kept.question;
+      this.#kept.set(id, { ...kept, end: { id, digest, status: "withdrawn", at } });
+    }
+    return abandoned.length;
   }
 
   async rules({ now, sessionId }: { readonly now: number; readonly sessionId?: string }): Promise<readonly ApprovalRule[]> {
@@ -126,13 +143,13 @@ export class MemoryApprovals implements ApprovalStore {
   }
 }
 
-function recordOf({ question, position, end }: Kept, now: number): ApprovalRecord {
+function recordOf({ question, position, end, isLeft }: Kept, now: number): ApprovalRecord {
   const { expiresAt } = question;
   const isOverdue = end === undefined && expiresAt !== undefined && expiresAt <= now;
   const status = end?.status ?? (isOverdue ? "expired" : "open");
   const { scope, ruleId, by: answeredBy } = end ?? {};
   const answeredAt = isOverdue ? expiresAt : end?.at;
-  const askedIn = end === undefined ? `this process, ${process.pid}` : undefined;
+  const askedIn = end === undefined && isLeft !== true ? `this process, ${process.pid}` : undefined;
   return { ...question, position, status, ...omitUndefined({ scope, ruleId, answeredBy, answeredAt, askedIn }) };
 }
 

@@ -122,6 +122,17 @@ export class SqlApprovals implements ApprovalStore {
     });
   }
 
+  async leave({ id, digest, position }: { readonly id: string; readonly digest: string; readonly position: number }): Promise<void> {
+    await this.#connection.tables
+      .updateTable("haft_approval")
+      .set({ owner: "", wants_preview: 0 })
+      .where("id", "=", storedText(id))
+      .where("digest", "=", digest)
+      .where("position", "=", position)
+      .where("owner", "=", this.#owner.id ?? "")
+      .execute();
+  }
+
   async withdrawAbandoned({ sessionId, at }: { readonly sessionId: string; readonly at: number }): Promise<number> {
     const session = storedText(sessionId);
     const open = (await this.#openIn.add(session)).filter((row) => row.session === session);

@@ -45,6 +45,7 @@ function guardApprovals(guard: OperationGuard): ApprovalStore {
     put: (question) => send("put", question),
     list: (query) => send("list", query),
     end: (end) => send("end", end),
+    leave: (question) => send("leave", question),
     withdrawAbandoned: (request) => send("withdrawAbandoned", request),
     rules: (query) => send("rules", query),
     addRule: (rule) => send("addRule", rule),

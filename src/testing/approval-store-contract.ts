@@ -40,6 +40,23 @@ const alone: readonly StoreCase[] = [
     deepEqual(await placesAfter(store, question({ askedAt: 50, digest: "new" })), [3, "open"]);
     equal((await listed(store)).length, 1);
   }),
+  caseAlone("a question that its process left is as that of a process that is gone", async (store) => {
+    const { approvals } = store;
+    const askedIn = async (id: string): Promise<string | undefined> => (await list(store, { ids: [id] }))[0]?.askedIn;
+    for (const id of ["q1", "q2", "q3"]) {
+      const { digest, position } = await approvals.put(question({ id }));
+      await approvals.leave({ id, digest, position: position + 1 }); // another one of this id
+      ok((await askedIn(id)) !== undefined);
+      await approvals.leave({ id, digest, position });
+      equal(await askedIn(id), undefined);
+    }
+    equal(await approvals.end(end({ id: "q1" })), true);
+    equal((await approvals.put(question({ id: "q1" }))).status, "allowed");
+    await approvals.put(question({ id: "q2" }));
+    equal(await approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 1);
+    const statuses = (await list(store, {})).map(({ id, status }) => `${id} ${status}`);
+    deepEqual(statuses.toSorted(), ["q1 allowed", "q2 open", "q3 withdrawn"]);
+  }),
   caseAlone("a question that is overdue has expired, and takes no answer", async (store) => {
     await store.approvals.put(question({ id: "over", expiresAt: 10 }));
     await store.approvals.put(question({ id: "waits", expiresAt: 10 + HOUR_MS }));

@@ -89,3 +89,12 @@ test("a hook of one overload leaves the calls and results of the others alone", 
   expect(results[2]?.error?.code).toBe("vetoed");
   await runtime.close();
 });
+
+test("a hook is not passed by where its tool has others of its name, and none of them has exactly its schema", async () => {
+  const hook = defineHook({ tool: book, toolset: "a", name: "judge", beforeCall: () => ({ veto: "No." }) });
+  const described = { ...book, inputSchema: { ...(book.inputSchema as object), minProperties: 1 } } as unknown as typeof book;
+  const other = defineTool({ name: "book", description: "", inputSchema: z.object({ mail: z.string() }), execute: () => "mail" });
+  const runtime = createRuntime({ toolsets: [{ name: "a", tools: [described, other], overloads: true }], hooks: [hook] });
+  expect((await runtime.execute({ name: "a::book", input: { item: "x" } })).error?.code).toBe("vetoed");
+  await runtime.close();
+});

@@ -23,7 +23,7 @@ function refusal(fields: Record<string, unknown>): Pick<ToolError, "code" | "mes
 }
 
 describe("a mistake is found when the tool is defined", () => {
-  test.each([[{ a: z.string() }], [{ a: type("string") }], [{ type: "object", properties: { a: z.string() } }]])(
+  test.each([[{ a: z.string() }], [{ a: v.string() }], [{ a: type("string") }], [{ type: "object", properties: { a: z.string() } }]])(
     "fields that are schemas of a library are no schema: %#",
     (inputSchema) => {
       expect(refusal({ inputSchema })).toMatchObject({
@@ -39,6 +39,17 @@ describe("a mistake is found when the tool is defined", () => {
     expect(() =>
       defineTool({ name: "q", description: "", inputSchema: { type: "object", properties: { part } }, execute: () => 1 }),
     ).not.toThrow();
+  });
+
+  test("JSON Schema that a library has written may be a part", () => {
+    const part = z.toJSONSchema(z.object({ n: z.number() }));
+    const { inputSchema } = defineTool({
+      name: "q",
+      description: "",
+      inputSchema: { type: "object", properties: { part } },
+      execute: () => 1,
+    });
+    expect(inputSchema).toMatchObject({ properties: { part: { properties: { n: { type: "number" } } } } });
   });
 
   test.each([Object, 5n, Symbol("x")])("a type that is no word is named: %#", (word) => {

@@ -273,6 +273,22 @@ test.each(["runtime", "persistent"] as const)(
   },
 );
 
+test("a user whose token is renewed has the answers that they had with the earlier one", async () => {
+  const read = tool("read", () => 1, { effects: readOnly("a"), cache: { scope: "runtime", identity: ["user"] } });
+  const { runtime } = testRuntime({ tools: [read] });
+  const origins: string[] = [];
+  for (const [exp, groups] of [
+    [1, "ops"],
+    [2, "ops"],
+    [2, "none"],
+  ] as const) {
+    const claims = { sub: "ada", groups: [groups], exp, iat: exp, jti: `t${exp}` };
+    const ada = { id: "ada", name: "Ada", scopes: new Set(["read"]), expiresAt: exp, claims };
+    origins.push((await runtime.execute({ name: "read" }, { data: { principal: ada } })).origin);
+  }
+  expect(origins).toEqual(["live", "cache", "live"]);
+});
+
 test("a principal that cannot be told apart is answered live, and the log says so once", async () => {
   const messages: string[] = [];
   const read = tool("read", () => 1, { effects: readOnly("a"), cache: { scope: "runtime", identity: ["user"] } });
@@ -281,7 +297,7 @@ test("a principal that cannot be told apart is answered live, and the log says s
   for (let round = 0; round < 3; round++)
     expect((await runtime.execute({ name: "read" }, { data: { principal: { id: "ada", key: () => 1 } } })).origin).toBe("live");
   expect(messages).toEqual([
-    'Calls of default::read are not cached: its cache.identity needs "principal" of context.data, which is not plain JSON of at most 65536 characters.',
+    'A call of default::read was not cached, for its cache.identity: context.data has no "user", and its "principal" is not plain JSON of at most 65536 characters.',
   ]);
 });
 

@@ -44,6 +44,31 @@ test.each([
   expect(result.output).toEqual({ success: true, input: { a: "1", b: "2" } });
 });
 
+test.each([
+  {},
+  { anyOf: [{ required: ["a"] }, { required: ["b"] }] },
+  { oneOf: [{ properties: { a: { const: "1" } }, required: ["a"] }, { required: ["b"] }] },
+  { allOf: [{ anyOf: [{ required: ["a"] }, { required: ["b"] }] }] },
+  { if: { required: ["a"] }, then: { properties: { a: { minLength: 1 } } } },
+  { dependencies: { b: ["a"] } },
+  { $ref: "#/$defs/more", $defs: { more: { properties: { c: { type: "string" } } } } },
+])("the success shape drops what no part of its schema declares: %j", async (more) => {
+  const parameters = { type: "object", properties: { a: { type: "string" }, b: { type: "string" } }, ...more };
+  const shaped = withSuccessShape({ name: "t", description: "", parameters, execute: (input) => ({ success: true, input }) });
+  const { runtime } = testRuntime({ tools: [shaped] });
+  const result = await runtime.execute({ name: "t", input: { a: "1", z: 2 } });
+  expect(result).toMatchObject({ output: { success: true, input: { a: "1" } }, repairs: [{ path: "$.z", kind: "dropped" }] });
+});
+
+test("the success shape leaves open what a branch within a branch declares", async () => {
+  const c = { properties: { c: { type: "string" } }, required: ["c"] };
+  const parameters = { type: "object", properties: { a: { type: "string" } }, allOf: [{ anyOf: [c, { required: ["a"] }] }] };
+  const shaped = withSuccessShape({ name: "t", description: "", parameters, execute: (input) => ({ success: true, input }) });
+  const { runtime } = testRuntime({ tools: [shaped] });
+  const results = await runtime.execute([{ c: "1" }, { a: "1", z: 2 }].map((input) => ({ name: "t", input })));
+  expect(results.map(({ status }) => status)).toEqual(["ok", "ok"]);
+});
+
 test("F1.9 malformed JSON text as input is an invalid_input result", async () => {
   const { runtime } = testRuntime({ tools: [echo] });
   const result = await runtime.execute({ name: "echo", input: '{"a": ' });

@@ -340,6 +340,14 @@ describe("what loses nothing is repaired", () => {
     });
   });
 
+  test("the search for a better member leaves the rest of a long input its repairs", () => {
+    const member = (kind: string): JsonObject =>
+      object({ kind: { const: kind }, n: { type: "number" } }, ["kind", "n"], { additionalProperties: false });
+    const schema = object({ list: { type: "array", items: { oneOf: Array.from({ length: 12 }, (_, at) => member(`k${at}`)) } } });
+    const list = Array.from({ length: 120 }, () => ({ kind: "k0", n: "1", z: 1 }));
+    expect(fit(schema, { list }, READ)).toMatchObject({ ok: true, value: { list: list.map(() => ({ kind: "k0", n: 1 })) } });
+  });
+
   test("a key that another member of a union takes is not dropped for the sake of the first", () => {
     const closed = (properties: JsonObject, required: readonly string[] = []): JsonObject =>
       object(properties, required, { additionalProperties: false });

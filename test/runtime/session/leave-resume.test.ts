@@ -202,3 +202,62 @@ describe.each(Object.keys(STORES))("jobs of an open session in a store of the ki
     expect(new Set(session.history.map(({ result }) => result?.status))).toEqual(new Set(["ok"]));
   });
 });
+
+test("a session that a call of a job was about to begin is free once its own is handed over, whenever that was", async () => {
+  for (let moments = 0; moments < 20; moments++) {
+    const world = new World("memory");
+    const runtime = world.process();
+    await runtime.session("s").submit({ name: "delegate" });
+    for (let moment = 0; moment < moments; moment++) await Promise.resolve();
+    await runtime.sessions.handOver("s");
+    const session = await runtime.resume("s");
+    await vi.waitFor(async () => {
+      for (const { id, digest } of await runtime.approvals.pending()) await runtime.approvals.answer({ id, digest, answer: "allow-once" });
+      expect(session.jobs).toEqual([]);
+    });
+    expect([moments, session.history.map(({ result }) => result?.status)]).toEqual([moments, ["ok"]]);
+    await runtime.close();
+  }
+});
+
+describe.each(Object.keys(STORES))("a question of a job that was handed over, in a store of the kind %s", (kind) => {
+  async function handedOver(runtime: Runtime) {
+    await runtime.session("s").submit({ name: "clean" });
+    const question = await vi.waitFor(async () => (await runtime.approvals.pending())[0] ?? expect.fail("no question is open"));
+    await runtime.sessions.handOver("s");
+    return question;
+  }
+
+  test("is not asked again where it was answered meanwhile, in the same process either", async () => {
+    const runtime = new World(kind).process();
+    const { id, digest } = await handedOver(runtime);
+    expect(await runtime.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);
+    const session = await runtime.resume("s");
+    await vi.waitFor(() => expect(session.jobs).toEqual([]));
+    expect(session.history.map(({ call, result }) => [call.name, result?.status])).toEqual([
+      ["clean", "ok"],
+      ["remove", "ok"],
+    ]);
+  });
+
+  test.each([true, false])("is withdrawn once its call has ended without it (in the same process: %s)", async (isSame) => {
+    const world = new World(kind);
+    const first = world.process();
+    await handedOver(first);
+    const next = isSame ? first : world.process();
+    await next.resume("s", { interrupted: "settle" });
+    expect(await next.approvals.pending()).toEqual([]);
+  });
+
+  test("is answered for a process without an approver, too", async () => {
+    const world = new World(kind);
+    const first = world.process();
+    const { id, digest } = await handedOver(first);
+    await first.approvals.answer({ id, digest, answer: "allow-once" });
+    const next = createRuntime({ store: world.store(), tools: world.tools });
+    onTestFinished(() => void next.close());
+    const session = await next.resume("s");
+    await vi.waitFor(() => expect(session.jobs).toEqual([]));
+    expect(session.history.map(({ result }) => result?.status)).toEqual(["ok", "ok"]);
+  });
+});
