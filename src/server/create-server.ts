@@ -300,7 +300,7 @@ class RuntimeServer implements HaftServer {
         ids,
         log,
         access: store?.access ?? new MemoryAccess(),
-        identityOf: sessionIdentities({ runtime, store }),
+        identityOf: sessionIdentities({ runtime, store, ids }),
       }),
       handlers: {
         ...toolHandlers,

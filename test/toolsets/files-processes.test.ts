@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { readdirSync, renameSync } from "node:fs";
+import { linkSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { bundledProgram } from "../bundled-program.ts";
+import { putInPlace } from "../../src/toolsets/files/put-in-place.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
 
@@ -51,6 +52,24 @@ describe("changes of one file by two processes", { timeout: 60_000 }, () => {
     await workspace.call("read", { path: "a.txt" });
     await workspace.call("edit", { path: "a.txt", old: "one", new: "two" });
     expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "two"]);
+  });
+
+  test("a process whose lock was taken away while it stood still puts no other's file in place, and looks again", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "one", "own.tmp": "own", "theirs.tmp": "theirs" });
+    const [target, lock, theirs] = ["a.txt", lockOf("a.txt"), "theirs.tmp"].map((name) => workspace.path(name)) as [string, string, string];
+    const seen: string[] = [];
+    const check = async () => {
+      seen.push(workspace.text("a.txt"));
+      if (seen.length > 1) throw new Error("it changed");
+      rmSync(lock);
+      linkSync(theirs, lock);
+      setTimeout(() => renameSync(lock, target), 50);
+      await Promise.resolve();
+    };
+    const placing = putInPlace(workspace.path("own.tmp"), target, { check, signal: new AbortController().signal });
+    await expect(placing).rejects.toThrow("it changed");
+    expect({ seen, text: workspace.text("a.txt") }).toEqual({ seen: ["one", "theirs"], text: "theirs" });
+    expect(readdirSync(workspace.root).sort()).toEqual(["a.txt", "own.tmp", "theirs.tmp"]);
   });
 });
 

@@ -108,7 +108,8 @@ async function answerRoute(found: FoundRoute, request: SentRequest, parts: Route
     if (principal !== ANYBODY) end = services.limits.begin(principal.id, "requests");
     response = await answer(found, { parts, principal, request: countedFor(id, request, { principal, services }) });
     const isLong = clock.now() - startedAt >= REVOKED_MS && response instanceof WholeAnswer;
-    if (isLong && API[id].method === "GET" && principal !== ANYBODY) await admittedTo(id, request, services);
+    if (isLong && API[id].method === "GET" && principal !== ANYBODY && !(await holds(principal, services)))
+      await admittedTo(id, request, services);
   } catch (caught: unknown) {
     const thrown = caught === request.signal.reason ? clientGone(caught) : caught; // it failed for no other reason
     response = errorAnswer(thrown, services);
@@ -160,6 +161,11 @@ async function principalOf(id: OperationId, request: SentRequest, services: ApiS
   const principal = await admittedTo(id, request, services);
   services.limits.take(principal.id);
   return principal;
+}
+
+/** Whether the credentials that let the principal in are still good: they are not read a second time, as some are good for one request. */
+async function holds(principal: Principal, { access, clock }: ApiServices): Promise<boolean> {
+  return (principal.expiresAt ?? Infinity) > clock.wallTime() && (await access.isValid(principal));
 }
 
 /** @throws HttpError 401 and 403. By rejecting */

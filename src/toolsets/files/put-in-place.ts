@@ -1,5 +1,6 @@
 /** Puts a written file in the place of another, one process at a time. */
 import { createHash } from "node:crypto";
+import { lstatSync, renameSync } from "node:fs";
 import { link, lstat, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemCode } from "../../core/base/system-code.ts";
@@ -20,19 +21,26 @@ interface Placing {
  * Renames a file, or a second name of it, to `target`.
  *
  * Between the look and the rename no other process does the same with this target. The lock is a second name of the written file itself, which the
- * rename takes away: a process that lost it, as it was taken for a killed one, fails. Where the file system has no such names there is no lock.
+ * rename takes away: a process that lost it, as it was taken for a killed one, waits for it and looks once more. Where the file system has no
+ * such names there is no lock.
  */
 export async function putInPlace(written: string, target: string, { check, signal }: Placing): Promise<void> {
   const lock = join(dirname(target), `.haft-${createHash("sha256").update(basename(target)).digest("hex").slice(0, 16)}.lock`);
-  const isLocked = await takeLock(written, lock, signal);
-  try {
-    await check();
-    signal.throwIfAborted();
-    await rename(isLocked ? lock : written, target);
-  } catch (thrown: unknown) {
-    if (isLocked) await rm(lock, { force: true });
-    throw thrown;
+  const own = await inodeOf(written);
+  const isHeld = (): boolean => lstatSync(lock, { throwIfNoEntry: false })?.ino === own;
+  while (await takeLock(written, lock, signal)) {
+    try {
+      await check();
+      signal.throwIfAborted();
+      if (isHeld()) return renameSync(lock, target); // at once: what has the name of the lock is what is put in place
+    } catch (thrown: unknown) {
+      if (isHeld()) await rm(lock, { force: true });
+      throw thrown;
+    }
   }
+  await check();
+  signal.throwIfAborted();
+  await rename(written, target);
 }
 
 /** False where the file system has no second names. */

@@ -76,7 +76,7 @@ function readHunks(diff: string): readonly Hunk[] | Problem {
     const hunk = hunks.at(-1);
     if (head !== undefined) hunks.push({ ...head, lines: [] });
     else if (hunk !== undefined && (/^(?:diff |Index: )/u.test(line) || namesNextFile(given.slice(index, index + 3), hunk)))
-      return unusable("it changes more than one file");
+      return unusable("it changes more than one file, or names this one again between its hunks");
     else if (hunk === undefined) {
       if (/^(?:rename to |deleted file mode |\+\+\+ \/dev\/null\s*$)/u.test(line)) return unusable("it renames or deletes the file");
     } else if (line.startsWith("\\")) {

@@ -1,7 +1,7 @@
 /** The paths in a workspace that a sandboxed program may not change, or not even read. */
 import { closeSync, constants, fstatSync, openSync, readlinkSync, type Dirent } from "node:fs";
-import { access, readdir, realpath } from "node:fs/promises";
-import { basename, dirname, join, relative, sep } from "node:path";
+import { access, readdir, readlink, realpath } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { systemCode } from "../../core/base/system-code.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Exception } from "../../processes/bubblewrap.ts";
@@ -30,6 +30,9 @@ const O_PATH = 0o10_000_000;
 /** Errors of paths that are not there, or that are no folder any more. */
 const GONE: ReadonlySet<string | undefined> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 const CLOSED: ReadonlySet<string | undefined> = new Set(["EACCES", "EPERM"]);
+
+/** Links and folders on the way of one link: Linux follows no more. */
+const MAX_HOPS = 40;
 
 interface Level {
   readonly folder: readonly string[];
@@ -79,8 +82,8 @@ export async function sensitivePaths({ root, allowed }: ProtectedWorkspace): Pro
         }
         if (isKept && (isHidden || !onlyCredentials)) found.push({ path: join(root, ...segments), kind: isHidden ? "hidden" : "readOnly" });
         // Of version control that was let through, each entry is looked at.
-        const isClosed = isHidden || (isKept && OWN_FILES.has(entry.name)) || PASSED_OVER.has(entry.name);
-        if (entry.isDirectory() && !isClosed)
+        const isPassedBy = isHidden || (isKept && OWN_FILES.has(entry.name)) || PASSED_OVER.has(entry.name);
+        if (entry.isDirectory() && !isPassedBy)
           next.push({ folder: segments, onlyCredentials: onlyCredentials || isKept || COPIES.has(entry.name) });
       }
     }
@@ -165,14 +168,31 @@ function openAsItIs(path: string): { readonly fd: number; readonly isFolder: boo
   return undefined;
 }
 
+/** @throws ToolError `permission_denied` where it leads into a closed folder of the workspace. By rejecting */
 async function targetBelow(root: string, segments: readonly string[]): Promise<string | undefined> {
+  const link = join(root, ...segments);
   try {
-    const target = await realpath(join(root, ...segments));
+    const target = await realpath(link);
     return target.startsWith(root + sep) ? target : undefined;
   } catch (thrown: unknown) {
-    if (CLOSED.has(systemCode(thrown))) throw closed(join(root, ...segments));
-    return undefined; // it leads nowhere
+    if (CLOSED.has(systemCode(thrown)) && (await leadsBelow(root, link))) throw closed(link);
+    return undefined; // it leads nowhere, or out of the workspace to where its owner may not go
   }
+}
+
+/** Of a link that cannot be followed to its end. */
+async function leadsBelow(root: string, link: string): Promise<boolean> {
+  let path = link;
+  for (let hops = 0; hops < MAX_HOPS && path.startsWith(root + sep); hops++) {
+    try {
+      path = resolve(dirname(path), await readlink(path));
+    } catch (thrown: unknown) {
+      const code = systemCode(thrown);
+      if (!CLOSED.has(code)) return !GONE.has(code); // else it is no link, so the way ends here
+      path = dirname(path); // a folder on the way may be a link
+    }
+  }
+  return path.startsWith(root + sep);
 }
 
 /** None of a folder that is gone. */

@@ -65,6 +65,43 @@ test("issue 19.6 a branch that is gone since the first answer to its keyed commi
   }
 });
 
+test("keyed requests in a simulated branch wait for no call of it, and belong to that branch", async () => {
+  const api = await startApi();
+  await api.ask("POST", "/v1/sessions", { body: { id: "trip" } });
+  const begin = () => api.ask("POST", "/v1/sessions/trip/fork", { body: { id: "what-if", simulated: true } });
+  const ask = (what: string, body?: object, key?: string) =>
+    api.ask("POST", `/v1/sessions/what-if/${what}`, { body, ...(key === undefined ? {} : { headers: { "idempotency-key": key } }) });
+  const add = { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] };
+  await begin();
+  expect((await ask("execute", add, "one")).headers.get("idempotency-replayed")).toBeNull();
+  expect((await ask("execute", add, "one")).headers.get("idempotency-replayed")).toBe("true");
+  const running = ask("execute", { calls: [{ name: "notes::wait", input: {} }] });
+  await wait(100);
+  expect(await Promise.race([ask("fork", {}, "two"), running])).toMatchObject({ status: 201 });
+  api.gate.open();
+  await running;
+  for (const { id } of (await api.ask("GET", "/v1/sessions")).json.sessions)
+    if (id.startsWith("what-if~")) await api.ask("DELETE", `/v1/sessions/${id}`);
+  await ask("discard");
+  await begin();
+  const again = await ask("execute", add, "one");
+  expect({ status: again.status, replayed: again.headers.get("idempotency-replayed") }).toEqual({ status: 200, replayed: null });
+});
+
+test("the first keyed request in a session that the program has just begun is known again", async () => {
+  const api = await startApi();
+  api.runtime.session("own");
+  const body = { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] };
+  const add = () => api.ask("POST", "/v1/sessions/own/execute", { body, headers: { "idempotency-key": "one" } });
+  const first = await add();
+  const again = await add();
+  expect([first, again].map(({ status, headers }) => [status, headers.get("idempotency-replayed")])).toEqual([
+    [200, null],
+    [200, "true"],
+  ]);
+  expect(again.text).toBe(first.text);
+});
+
 for (const store of ["sqlite", "none"] as const)
   test(`what a deleted session answered is given to no request, and the next session of its id runs its own (store: ${store})`, async () => {
     const api = await startApi({ store });

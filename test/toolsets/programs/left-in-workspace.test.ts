@@ -254,6 +254,21 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     },
   );
 
+  test.skipIf(process.getuid?.() === 0)(
+    "a link named as credentials that leads out of the workspace, to where its owner may not go, refuses no command (skipped: root may go there)",
+    async () => {
+      const outside = folderWith({ "secret/key": "KEY=1" }, "/var/tmp");
+      onTestFinished(() => chmodSync(join(outside, "secret"), 0o700));
+      chmodSync(join(outside, "secret"), 0o000);
+      const root = folderWith({}, "/var/tmp");
+      symlinkSync(join(outside, "secret/key"), join(root, ".env"));
+      const runtime = await openedRuntime({ root });
+      expect(await said(runtime, "echo here; ln -s .env .npmrc")).toMatch(/^here\n/u);
+      expect(await said(runtime, "echo here; cat .env .npmrc; true")).not.toContain("KEY=");
+      expect(await said(runtime, "rm .env .npmrc; echo gone")).toBe("gone\n");
+    },
+  );
+
   test.skipIf(process.getuid?.() === 0)("a file that may not be read is protected as well (skipped: root may read it)", async () => {
     const root = folderWith({ ".env": "KEY=1", "package.json": "{}" }, "/var/tmp");
     for (const name of [".env", "package.json"]) chmodSync(join(root, name), 0o000);
