@@ -39,8 +39,8 @@ const OPTIONS: OptionNames<AgUiOptions> = { session: true, run: true };
  * A function that answers the requests of AG-UI clients with event streams.
  *
  * Calls are sent as tool calls. A call that waits for a person ends the run with an interrupt; the work continues when a later run has the
- * answer in `resume`, and a run without one is asked again. Events without a counterpart are `CUSTOM`, named `haft.` and their type; what
- * is of the program alone, such as its state, is not sent. A client that closes its stream cancels nothing.
+ * answer in `resume`; a run without one is asked again, and its message begins nothing. Events without a counterpart are `CUSTOM`, named
+ * `haft.` and their type; what is of the program alone, such as its state, is not sent. A client that closes its stream cancels nothing.
  *
  * The runtime needs approvals whose questions stay open until they are answered. Who may send a request is for the server around it to say.
  *
@@ -74,12 +74,10 @@ async function* eventsOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
   const { threadId, runId, resume } = input;
   yield { type: "RUN_STARTED", threadId, runId };
   try {
+    const session = await options.session(threadId); // which may refuse it
     if (resume !== undefined && resume.length > 0) await answerAll(runs, runtime, input);
-    else if ((await runs.pending(threadId)).length === 0) {
-      // a client that left before it was asked does not know what the run waits for: it is asked now
-      const session = await options.session(threadId);
-      runs.begin(threadId, session, () => options.run(session, input));
-    }
+    // a client that left before it was asked does not know what the run waits for: it is asked now
+    else if ((await runs.pending(threadId)).length === 0) runs.begin(threadId, session, () => options.run(session, input));
     for await (const news of runs.follow(threadId, signal)) yield* agUiEvents(news, { threadId, runId });
   } catch (thrown: unknown) {
     const { code, message } = runs.clientError(thrown);

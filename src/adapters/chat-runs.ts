@@ -60,6 +60,12 @@ interface ChatRun {
   stopKeeping?: () => void;
 }
 
+interface Following {
+  readonly feed: EventFeed;
+  /** The client has gone, or another stream follows the run. */
+  readonly ended: AbortSignal;
+}
+
 export class ChatRuns {
   readonly #runtime: Runtime;
   /** By conversation. */
@@ -175,13 +181,13 @@ export class ChatRuns {
     const ended = signal === undefined ? follower.signal : AbortSignal.any([signal, follower.signal]);
     const feed = this.#runtime.events({ session: run.session.id, after: run.cursor, signal: ended });
     try {
-      yield* this.#news(conversation, run, feed);
+      yield* this.#news(conversation, run, { feed, ended });
     } finally {
       feed.close();
     }
   }
 
-  async *#news(conversation: string, run: ChatRun, feed: EventFeed): AsyncGenerator<RunNews> {
+  async *#news(conversation: string, run: ChatRun, { feed, ended }: Following): AsyncGenerator<RunNews> {
     run.texts.begin();
     const { clock } = this.#runtime.ports;
     const steps = new FeedSteps(feed, { until: run.whenOver, clock, pauseMs: ASK_MS });
@@ -190,10 +196,12 @@ export class ChatRuns {
       if (came !== undefined) {
         if (came.length === 0) return; // the client has gone
         for (const item of came) {
+          if (ended.aborted) return; // another stream has the run now
           if (!("event" in item)) continue;
           run.cursor = item.cursor ?? run.cursor;
+          const isShown = isForClients(run, item.event);
           if (isSaid(item.event)) yield* run.texts.of(item.event, run.cursor);
-          if (isForClients(run, item.event)) yield { type: "event", event: item.event };
+          if (isShown) yield { type: "event", event: item.event };
         }
         continue;
       }

@@ -56,7 +56,6 @@ export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (reques
     try {
       const resumed = request.method === "GET" ? resumedId(request.url) : undefined;
       if (request.method === "GET" && (resumed === undefined || !runs.has(resumed))) return new Response(null, { status: 204 });
-      if (resumed !== undefined) await options.session(resumed); // which may refuse it, as where a message is sent
       const input = resumed === undefined ? readInput(parseJson(await request.text())) : undefined;
       const headers = {
         "content-type": "text/event-stream; charset=utf-8",
@@ -66,7 +65,7 @@ export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (reques
       };
       return new Response(
         streamOf(request, (signal) =>
-          input === undefined ? replayOf(runs, String(resumed), signal) : chunksOf(runs, runtime, { input, options, signal }),
+          input === undefined ? replayOf(runs, String(resumed), { options, signal }) : chunksOf(runs, runtime, { input, options, signal }),
         ),
         { headers },
       );
@@ -83,9 +82,10 @@ function resumedId(url: string): string | undefined {
   return id === undefined ? undefined : decodeURIComponent(id);
 }
 
-async function* replayOf(runs: ChatRuns, id: string, signal: AbortSignal): AsyncGenerator {
+async function* replayOf(runs: ChatRuns, id: string, { options, signal }: Omit<Asked, "input">): AsyncGenerator {
   yield { type: "start" };
   try {
+    await options.session(id); // which may refuse it, as where a message is sent
     const told = new Set<unknown>();
     for await (const news of runs.follow(id, signal, { fromStart: true })) yield* uiChunks(news, told, []);
   } catch (thrown: unknown) {
@@ -104,6 +104,7 @@ async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
   const { id, messages, messageId } = input;
   const last = messages.findLast((message) => message.id === messageId && message.role === "assistant") ?? messages.at(-1);
   try {
+    const session = await options.session(id); // which may refuse it
     // an answer never begins a run: one that is late or repeated changes nothing
     const isContinued = last?.role === "assistant" && last.parts.some(({ state }) => state === "approval-responded");
     if (isContinued) await answerAll(runs, runtime, { id, message: last });
@@ -114,10 +115,7 @@ async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
     if (isContinued) {
       for (const { toolCallId } of last.parts) told.add(toolCallId);
       yield* ownCalls(runs, id, last);
-    } else if (!isWaiting) {
-      const session = await options.session(id);
-      runs.begin(id, session, () => options.run(session, input));
-    }
+    } else if (!isWaiting) runs.begin(id, session, () => options.run(session, input));
     for await (const news of runs.follow(id, signal)) yield* uiChunks(news, told, shown);
     if (isWaiting)
       yield { type: "error", errorText: "The message began no run: answer what the run before it waits for, and send it again." };

@@ -12,7 +12,6 @@ import type { StoredResults } from "../policy/stored-results.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
 import { cacheSettings } from "../registry/check-cache.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
-import type { Session } from "../session/session.ts";
 
 /** The options that tell a call from another of the same input. */
 interface VariedCall {
@@ -23,7 +22,10 @@ interface VariedCall {
 }
 
 /** Settings of a session that its calls see besides their input: answers made in one folder, or with the variables of one user, are not another's. */
-type Surroundings = Pick<Session, "workingFolder" | "environment">;
+interface Surroundings {
+  readonly workingFolder: string | undefined;
+  readonly environment: Readonly<Record<string, string>> | undefined;
+}
 
 /** The state of one call in the cache. */
 export interface CachedRead {

@@ -63,6 +63,7 @@ export class HeldAgent {
       const { session } = this.#agent ?? {};
       if (session !== undefined && !session.closed && session.broken === undefined) return;
       await this.#leave();
+      if (this.#isStopped) return; // a resume that begins now would not be handed over
       await this.#take();
       this.#complaint = undefined;
     } catch (thrown: unknown) {

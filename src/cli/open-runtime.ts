@@ -262,12 +262,12 @@ function configPath({ options }: CommandContext): string {
   });
 }
 
-/** Something to know, on standard error. */
 /** That a model is asked again, after which wait. */
 export function retryText(model: string, { attempt, error, waitMs }: ModelRetry): string {
   return `${model}: attempt ${attempt} failed, next in ${duration(waitMs)}: ${error.message}`;
 }
 
+/** Something to know, on standard error. */
 export function warn({ err }: CommandContext, message: string): void {
   err.print(err.paint("yellow", `haft: ${oneLine(message, MAX_WARNING_LENGTH)}`));
 }

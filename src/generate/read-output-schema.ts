@@ -15,6 +15,8 @@ const WRAPPERS = ["outputSchema", "output_schema", "output_parameters", "outputP
 const SCHEMA_KEYWORDS = ["$ref", "$schema", "allOf", "anyOf", "oneOf", "enum", "properties"];
 const MAX_WRAPPINGS = 4;
 const FENCE = "```";
+/** The beginning of a text without thoughts: one that it has speaks of their end. */
+const ONLY_ANSWER = /^\s*(?:\{|```)/u;
 
 /**
  * The schema that an answer gives: as such, wrapped in a field like `output_schema`, or as a map of properties, whose values are schemas
@@ -37,7 +39,7 @@ export function readOutputSchema(answer: string | JsonValue): JsonSchema {
 
 /** A schema that was cut off is not closed: it would lack properties, and be kept. Thinking before the answer is not part of it. */
 function readText(text: string): JsonValue {
-  const body = codeIn(behindThinking(text));
+  const body = codeIn(ONLY_ANSWER.test(text) ? text : behindThinking(text));
   const start = body.indexOf("{");
   const end = body.lastIndexOf("}");
   const found = start >= 0 && end > start ? body.slice(start, end + 1) : body;

@@ -75,6 +75,11 @@ export class UsageMeter {
     this.#options = options;
   }
 
+  /** @internal */
+  get currency(): string {
+    return this.#options.currency ?? "USD";
+  }
+
   /** By the name of a model, its usage so far. */
   get models(): ReadonlyMap<string, ModelTotals> {
     return new Map(this.#models);
@@ -120,7 +125,7 @@ export class UsageMeter {
 
   #describe(totals: ModelTotals): string {
     const { requests, retries, failures, inputTokens, cachedInputTokens, outputTokens, reasoningTokens, cost } = totals;
-    const { currency = "USD" } = this.#options;
+    const { currency } = this;
     return [
       count(requests, "request"),
       ...(retries === 0 ? [] : [retries === 1 ? "1 retry" : `${group(retries)} retries`]),
@@ -132,9 +137,14 @@ export class UsageMeter {
   }
 }
 
-/** The totals of several meters, whose prices are in one currency. */
-export function totalOf(meters: readonly UsageMeter[]): ModelTotals {
-  return sumOf(meters.map(({ total }) => total));
+/** The totals of several meters. The cost counts those whose prices are in the currency. */
+export function totalOf(meters: readonly UsageMeter[], currency: string): ModelTotals {
+  return sumOf(meters.map(({ total, currency: own }) => (own === currency ? total : withoutCost(total))));
+}
+
+function withoutCost(totals: ModelTotals): ModelTotals {
+  const { cost: _cost, ...counts } = totals;
+  return counts;
 }
 
 function sumOf(totals: Iterable<ModelTotals>): ModelTotals {

@@ -4,6 +4,7 @@ import { EventType, type BaseEvent, type Interrupt } from "@ag-ui/core";
 import { afterEach, expect, test } from "vitest";
 import { agUiHandler } from "../../src/adapters/ag-ui.ts";
 import { createChain } from "haft/chain";
+import { ToolError } from "../../src/core/error.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { gate, tool } from "../runtime/bench-runtime.ts";
@@ -149,4 +150,26 @@ test("a client is sent no state, no keys, and nothing of the calls that it is no
   const customs = sent.flatMap((event) => (event.type === EventType.CUSTOM ? [event] : []));
   expect(JSON.stringify(customs)).not.toMatch(/secret|idempotencyKey/u);
   expect(JSON.stringify(customs).match(/keeping/gu)).toHaveLength(1);
+});
+
+test("session may refuse every request, also one beside a run that waits for an answer", async () => {
+  const { runtime, session } = chatWorld();
+  closing.push(() => runtime.close());
+  let isOpen = true;
+  const handler = agUiHandler(runtime, {
+    session: (id) => {
+      if (!isOpen) throw new ToolError("permission_denied", "Not yours.");
+      return session(id);
+    },
+    run: async (one) => one.execute({ name: "remove", input: { path: "a.txt" } }),
+  });
+  const said = async (runId: string): Promise<string> => {
+    const body = JSON.stringify({ threadId: "thread", runId, messages: [] });
+    return (await handler(new Request("http://agent/", { method: "POST", body }))).text();
+  };
+  expect(await said("r1")).toContain('"type":"interrupt"');
+  isOpen = false;
+  const refused = await said("r2");
+  expect(refused).toContain('"message":"Not yours."');
+  expect(refused).not.toContain("a.txt");
 });

@@ -115,3 +115,32 @@ test("a stream that ends after the next run of its conversation began leaves tha
   second.open();
   expect(await newsOf(runs.follow("a"))).toEqual([{ type: "end", error: undefined, jobs: [] }]);
 });
+
+test("a stream that another one replaced tells no more, however slowly its client reads", async () => {
+  const runtime = createRuntime({ store: memoryStore(), tools: [tool("look", () => 1)] });
+  const session = runtime.session("a");
+  const runs = new ChatRuns(runtime);
+  const [more, end] = [gate(), gate()];
+  runs.begin("a", session, async () => {
+    for (let call = 0; call < 5; call++) await session.execute({ name: "look" });
+    await more.promise;
+    await session.execute({ name: "look" });
+    await end.promise;
+  });
+  await vi.waitFor(() => expect(session.messages()).toHaveLength(10));
+  const slow = runs.follow("a", undefined, { fromStart: true });
+  await slow.next(); // it has read what there is
+  more.open();
+  await vi.waitFor(() => expect(session.messages()).toHaveLength(12));
+  const types: string[] = [];
+  const read = (async () => {
+    for await (const news of runs.follow("a", undefined, { fromStart: true }))
+      types.push(news.type === "event" ? news.event.type : news.type);
+  })();
+  await vi.waitFor(() => expect(types.filter((type) => type === "call-end")).toHaveLength(6));
+  expect(await slow.next()).toEqual({ done: true, value: undefined });
+  end.open();
+  await read;
+  expect(types.at(-1)).toBe("end");
+  await runtime.close();
+});

@@ -146,6 +146,30 @@ test.each(["session", "run"])("what %s throws that is no ToolError stays in the 
   expect(log.lines.map(({ message }) => message)).toEqual(["A run of a chat failed: password hunter2"]);
 });
 
+test("what session throws where a stream is resumed stays in the program, too", async () => {
+  const { log } = fakePorts();
+  const { runtime, session } = chatWorld({ log });
+  const [begun, go] = [gate(), gate()];
+  closing.push(async () => (go.open(), await runtime.close()));
+  let isLost = false;
+  const handler = uiChatHandler(runtime, {
+    session: (id) => {
+      if (isLost) throw new Error("password hunter2");
+      return session(id);
+    },
+    run: () => (begun.open(), go.promise),
+  });
+  const chat = new Chat(handler);
+  const sent = chat.sendMessage({ text: "Go on." });
+  await begun.promise;
+  await chat.stop();
+  await sent;
+  isLost = true;
+  await chat.resumeStream();
+  expect(chat.error?.message).toBe("The run failed.");
+  expect(log.lines.map(({ message }) => message)).toEqual(["A run of a chat failed: password hunter2"]);
+});
+
 test("a page that resumes its stream gets the run from its beginning, and nothing where there is none", async () => {
   const { runtime, session, deleted } = chatWorld();
   closing.push(() => runtime.close());

@@ -91,3 +91,29 @@ test("an agent whose session waits for an approval while it is resumed stops, an
   expect(await runtime.approvals.pending()).toMatchObject([{ sessionId: "clerk", status: "open" }]);
   await runtime.close();
 });
+
+test("an agent that is stopped while it leaves a lost session does not take it up again", async () => {
+  const runtime = createRuntime({ store: memoryStore() });
+  const agents = new Map<string, Agent>();
+  const [leaving, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const make: ConstructorParameters<typeof HeldAgent>[0]["make"] = (session) => {
+    const agent = createAgent({ session, model: scriptedModel([]) });
+    const stop = agent.stop.bind(agent);
+    agent.stop = async () => {
+      leaving.resolve();
+      await left.promise;
+      await stop();
+    };
+    return agent;
+  };
+  const resume = vi.spyOn(runtime, "resume");
+  const held = new HeldAgent({ name: "clerk", runtime, agents, make, log: expect.fail });
+  await held.start();
+  await runtime.sessions.forget("clerk");
+  await leaving.promise;
+  const stopped = held.stop();
+  left.resolve();
+  await stopped;
+  expect([resume.mock.calls.length, agents.size]).toEqual([1, 0]);
+  await runtime.close();
+});

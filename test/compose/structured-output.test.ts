@@ -31,5 +31,7 @@ test("an answer of 10,000 keys is read, and so is one beside ever so many colons
 test("an empty object is an answer where nothing is required, alone or in a fence", async () => {
   const output = new StructuredOutput({ type: "object", properties: { note: { type: "string" } } });
   expect([await output.read(" {} "), await output.read("Nothing.\n```json\n{ }\n```")]).toEqual([{ value: {} }, { value: {} }]);
+  expect(await output.read('`main() {}` says: {"note": "Hi"}')).toEqual({ value: { note: "Hi" } });
+  expect(await output.read("`main() {}` says nothing.")).toEqual({ problems: ["the answer is not a JSON object"] });
   expect(await new StructuredOutput(schema).read("{}")).toEqual({ problems: ["$.name: required field missing"] });
 });

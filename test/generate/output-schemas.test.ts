@@ -151,6 +151,12 @@ describe("an answer of a model that is not all schema", () => {
     expect(readOutputSchema(thought)).toEqual(whole);
   });
 
+  test("is read whole where it speaks of thoughts itself", () => {
+    const speaks = { type: "object", properties: { id: { type: "string", description: "The text behind </think>." } } };
+    for (const text of [JSON.stringify(speaks), `\`\`\`json\n${JSON.stringify(speaks)}\n\`\`\``])
+      expect(readOutputSchema(text)).toEqual(speaks);
+  });
+
   test.each([',"na', '},"requ', ""])("is no schema where it was cut off: %j", (rest) => {
     expect(() => readOutputSchema(`{"type":"object","properties":{"id":{"type":"string"}${rest}`)).toThrow("Not valid JSON");
   });

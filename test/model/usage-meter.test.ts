@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { collectReply } from "../../src/core/model.ts";
 import { meteredModel } from "../../src/model/metered-model.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
-import { UsageMeter, costOf, type UsageRecord } from "../../src/model/usage-meter.ts";
+import { UsageMeter, costOf, totalOf, type UsageRecord } from "../../src/model/usage-meter.ts";
 
 const PRICES = { inputPerMillion: 3, outputPerMillion: 15, cachedInputPerMillion: 0.3, cacheWritePerMillion: 3.75 };
 const USAGE = { inputTokens: 1_000_000, outputTokens: 100_000, cachedInputTokens: 600_000, cacheWriteTokens: 200_000 };
@@ -61,4 +61,14 @@ test("one meter counts requests, failures, tokens and cost of every model, and t
       "constructor: 1 request, 1 token in, 2 out",
     ].join("\n"),
   );
+});
+
+test("the totals of several meters add no costs of different currencies", () => {
+  const meters = ["EUR", "USD", "USD"].map((currency) => {
+    const meter = new UsageMeter({ currency, prices: { "a/b": { inputPerMillion: 1, outputPerMillion: 0 } } });
+    meter.reply("a/b", { inputTokens: 1_000_000, outputTokens: 0 });
+    return meter;
+  });
+  expect(totalOf(meters, "EUR")).toMatchObject({ inputTokens: 3_000_000, cost: 1 });
+  expect(totalOf(meters, "USD")).toMatchObject({ inputTokens: 3_000_000, cost: 2 });
 });

@@ -271,6 +271,33 @@ describe("what is written otherwise and loses nothing", () => {
     }
   });
 
+  test("an empty tuple says nothing", () => {
+    for (const empty of [{ prefixItems: [] }, { items: [] }, { prefixItems: [], items: true }])
+      expect(fitProperty({ type: "array", ...empty }, "ollama")).toEqual({ a: { type: "array" }, losses: [] });
+    expect(fitProperty({ type: "array", prefixItems: [], items: { type: "number" } }, "ollama")).toEqual({
+      a: { type: "array", items: { type: "number" } },
+      losses: [],
+    });
+  });
+
+  test("other keys that no value fits are no other keys", () => {
+    const schema: JsonSchema = {
+      type: "object",
+      properties: { a: { type: "string" } },
+      required: ["a"],
+      additionalProperties: { not: {} },
+    };
+    for (const subset of ["openai-strict", "anthropic-strict", "gemini-json-schema", "cohere"] as const)
+      expect(fitSchema(schema, subset)).toEqual({ schema: { ...schema, additionalProperties: false }, losses: [] });
+  });
+
+  test("items that no value fits are a loss that says so", () => {
+    expect(fitProperty({ type: "array", items: { not: {} } }, "anthropic-strict")).toEqual({
+      a: { type: "array", items: { type: "string" } },
+      losses: ["$.properties.a.items: No value fits, and the provider cannot express that."],
+    });
+  });
+
   test("a property that no value fits is not spoken of, however that is written", () => {
     for (const never of [false, { not: {} }, { not: true, description: "None." }]) {
       const schema: JsonSchema = { type: "object", properties: { a: { type: "string" }, b: never } };

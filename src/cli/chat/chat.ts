@@ -273,12 +273,12 @@ export class Chat {
   #begin(): void {
     if (this.#run !== undefined) return;
     const forget = this.#onInterrupt?.(() => this.#agent.cancel("Stopped by Ctrl-C."));
-    this.#run = { before: totalOf(this.#meters), end: () => forget?.() };
+    this.#run = { before: totalOf(this.#meters, this.#chosen.meter.currency), end: () => forget?.() };
     this.#seen = this.session.ownLog.length;
   }
 
   #ended(result: LoopResult): void {
-    const total = totalOf(this.#meters);
+    const total = totalOf(this.#meters, this.#chosen.meter.currency);
     const before = this.#run?.before ?? total;
     this.#leaveRun();
     this.#last = result;
@@ -286,7 +286,7 @@ export class Chat {
       this.#answered?.resolve();
       this.#answered = undefined;
     }
-    this.#tell(result, spentSince(before, total, this.#chosen.config.currency ?? "USD"));
+    this.#tell(result, spentSince(before, total, this.#chosen.meter.currency));
   }
 
   #failed(error: ToolError): void {

@@ -129,7 +129,8 @@ async function generate(
 
 /** Undefined where no model writes or answers, and no other one was asked. */
 function usageOf(meter: UsageMeter | undefined, others: readonly UsageMeter[]): ModelTotals | undefined {
-  const total = totalOf(meter === undefined ? others : [meter, ...others]);
+  const meters = meter === undefined ? others : [meter, ...others];
+  const total = totalOf(meters, meters[0]?.currency ?? "USD");
   return meter === undefined && total.requests === 0 ? undefined : total;
 }
 

@@ -70,7 +70,13 @@ const ids = listOf(id);
 
 const text = shape({ text: anyText });
 const media = shape({ mediaType: anyText, data: anyText });
-const file = shape({ uri: anyText, mediaType: optional(anyText), text: optional(anyText), name: optional(anyText) });
+const file = shape({
+  uri: anyText,
+  mediaType: optional(anyText),
+  text: optional(anyText),
+  name: optional(anyText),
+  description: optional(anyText),
+});
 const content = listOf(variantOf("type", { text, image: media, audio: media, file }));
 
 const call = shape({ id: optional(id), name, input: optional(anyJson), reasoning: optional(anyText) });

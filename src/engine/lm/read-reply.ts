@@ -84,7 +84,7 @@ function amongProse(text: string): readonly JsonObject[] {
     const end = endOfObject(text, at);
     if (end < 0) break;
     const object = objectOf(text.slice(at, end));
-    if (object !== undefined) objects.push(object);
+    if (object !== undefined && Object.keys(object).length > 0) objects.push(object); // {} in a sentence is no answer
     at = text.indexOf("{", end);
   }
   return objects;

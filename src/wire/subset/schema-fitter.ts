@@ -16,7 +16,6 @@ import { isCircular } from "../../schema/references.ts";
 import { Losses, ROOT, type Place, type SchemaLoss, type PathStep } from "./place.ts";
 import {
   allowsNothing,
-  distinct,
   excludeEachOther,
   isAllOf,
   isOnlyNull,
@@ -26,9 +25,9 @@ import {
   namedValues,
   narrowed,
   objectOf,
-  schemasOf,
   stricter,
   textsOf,
+  tupleOf,
   typesOf,
   without,
 } from "./schema-node.ts";
@@ -101,7 +100,7 @@ export class SchemaFitter {
     this.#flattener.spend();
     if (place.steps.length > MAX_STEPS) throw new ToolError("invalid_schema", `The schema nests deeper than ${MAX_STEPS / 2} levels.`);
     if (schema === true) return this.#anything(place);
-    if (!isJsonObject(schema)) return this.#nothing(place);
+    if (!isJsonObject(schema) || allowsNothing(schema)) return this.#nothing(place);
     const { node, inside } = this.#flattener.flatten(schema, place, false);
     return this.#fitPlain(node, { steps: place.steps, inside });
   }
@@ -260,7 +259,7 @@ export class SchemaFitter {
     if (keyword === "properties") out[keyword] = this.#properties(value, node, place);
     else if (keyword === "required") out[keyword] = this.#required(textsOf(value), node, place);
     else if (keyword === "additionalProperties" && this.#rules.closed === true) return;
-    else if (keyword === "additionalProperties" && typeof value === "boolean") out[keyword] = value;
+    else if (keyword === "additionalProperties" && (value === true || allowsNothing(value))) out[keyword] = value === true;
     else if (keyword === "items" && isJsonArray(value) && !this.#rules.keeps.has("additionalItems")) this.#tuple(node, work);
     else if (keyword === "items" && value === true) return;
     else if (isJsonArray(value) && SCHEMA_LIST_KEYWORDS.has(keyword)) out[keyword] = value.map((item, index) => this.#fit(item, at(index)));
@@ -306,7 +305,7 @@ export class SchemaFitter {
     out["properties"] = named;
     out["required"] = allRequired === true ? Object.keys(named) : (out["required"] ?? []);
     out["additionalProperties"] = false;
-    const open = others === undefined ? Object.keys(named).length === 0 && place.steps.length > 0 : others !== false;
+    const open = others === undefined ? Object.keys(named).length === 0 && place.steps.length > 0 : !allowsNothing(others);
     if (!open) return;
     if (isJsonObject(others)) description.add("additionalProperties", others);
     this.#losses.lose(place, "additionalProperties", "Other keys than those that are named are refused.");
@@ -315,14 +314,12 @@ export class SchemaFitter {
   /** Items by their place in the array, where all must be of one schema. */
   #tuple(node: JsonObject, { out, description, place }: Work): void {
     if (out["items"] !== undefined) return;
-    const { items, prefixItems, additionalItems } = node;
-    const first = schemasOf(isJsonArray(items) ? items : prefixItems);
-    description.add("items in order", first);
-    this.#losses.lose(place, isJsonArray(items) ? "items" : "prefixItems", "The order of the items is in the description only.");
-    const others = isJsonArray(items) ? additionalItems : items;
-    const rest = isJsonObject(others) ? [others] : [];
-    if (this.#rules.keeps.has("items"))
-      out["items"] = this.#fit({ anyOf: distinct([...first, ...rest]) }, { ...place, steps: [...place.steps, "items"] });
+    const { keyword, first, any } = tupleOf(node);
+    if (first.length > 0) {
+      description.add("items in order", first);
+      this.#losses.lose(place, keyword, "The order of the items is in the description only.");
+    }
+    if (any !== undefined && this.#rules.keeps.has("items")) out["items"] = this.#fit(any, { ...place, steps: [...place.steps, "items"] });
   }
 
   /** A constraint that is not allowed: written in another way, or in the description. */

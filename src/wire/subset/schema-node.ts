@@ -121,7 +121,25 @@ function differ(values: readonly JsonValue[] | undefined, others: readonly JsonV
   return others.every((value) => !texts.has(canonicalJson(value)));
 }
 
-export function distinct(schemas: readonly JsonValue[]): readonly JsonValue[] {
+interface Tuple {
+  /** Which says the order. */
+  readonly keyword: "items" | "prefixItems";
+  /** Of the items by their place. */
+  readonly first: readonly JsonValue[];
+  /** Fits every item at any place; undefined where anything does. */
+  readonly any: JsonValue | undefined;
+}
+
+/** Items by their place, and those behind them, in the words of any draft. */
+export function tupleOf({ items, prefixItems, additionalItems }: JsonObject): Tuple {
+  const keyword = isJsonArray(items) ? "items" : "prefixItems";
+  const first = schemasOf(isJsonArray(items) ? items : prefixItems);
+  const others = isJsonArray(items) ? additionalItems : items;
+  if (first.length === 0) return { keyword, first, any: others === true ? undefined : others };
+  return { keyword, first, any: { anyOf: distinct([...first, ...(isJsonObject(others) ? [others] : [])]) } };
+}
+
+function distinct(schemas: readonly JsonValue[]): readonly JsonValue[] {
   return [...new Map(schemas.map((schema) => [canonicalJson(schema), schema])).values()];
 }
 
