@@ -224,8 +224,8 @@ class TextReader implements TextDecoding, ReadPlace {
   *#mark(mark: string, role: Role): Reading<void> {
     if (role.kind === "call") {
       const counts = this.#counts(role.call);
-      if (counts && this.input.mayGoOn(role.call.behind ?? [])) return yield* this.#call(mark, role.call);
-      if (counts) this.#failed = true; // as where more of the text had to be seen to know it
+      if (counts && (yield* this.input.goesOn(role.call.behind ?? []))) return yield* this.#call(mark, role.call);
+      if (counts) this.#failed = true; // as where a call was begun
       this.say(mark);
     } else if (role.kind === "thinking") {
       if (this.#code.quoted) this.say(mark);

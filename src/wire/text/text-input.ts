@@ -75,14 +75,16 @@ export class TextInput {
     return count;
   }
 
-  /** False where it is known already that the next characters that are no white space are not of these kinds, one kind a character. */
-  mayGoOn(kinds: readonly RegExp[]): boolean {
-    const end = Math.min(this.#at + MAX_LOOK, this.#text.length);
-    let count = 0;
-    for (let at = this.#at; at < end && count < kinds.length; at++) {
-      const next = this.#text.charAt(at);
-      if (SPACE.test(next)) continue;
-      if (kinds[count++]?.test(next) === false) return false;
+  /** Whether the next characters that are no white space are of these kinds, one kind a character, as far as it looks; nothing is read. */
+  *goesOn(kinds: readonly RegExp[]): Reading<boolean> {
+    let ahead = 0;
+    for (const kind of kinds) {
+      ahead += yield* this.spacesAt(ahead, MAX_LOOK - ahead);
+      if (ahead >= MAX_LOOK) return true;
+      const next = this.seen(ahead) ?? (yield* this.peek(ahead));
+      if (next === "") return true;
+      if (!kind.test(next)) return false;
+      ahead++;
     }
     return true;
   }
@@ -188,7 +190,7 @@ export class TextInput {
   /** The same, with the members behind it where a closing bracket too many ended it early: `{"a": {}}, "b": 1}`. */
   *object(begun = "", options: NestedOptions = {}): Reading<string | undefined> {
     let text = yield* this.nested(begun, options);
-    while (text !== undefined && (yield* this.#goesOn(options.bareKeys === true))) {
+    while (text !== undefined && (yield* this.#hasMember(options.bareKeys === true))) {
       const rest: string | undefined = yield* this.nested("{", options);
       if (rest === undefined) return undefined;
       text += rest.slice(1);
@@ -205,7 +207,7 @@ export class TextInput {
   }
 
   /** Whether a comma, a key and its colon are at this place. */
-  *#goesOn(bareKeys: boolean): Reading<boolean> {
+  *#hasMember(bareKeys: boolean): Reading<boolean> {
     const comma = yield* this.spacesAt(0, MAX_SPACE);
     if ((yield* this.peek(comma)) !== ",") return false;
     let at = comma + 1 + (yield* this.spacesAt(comma + 1, MAX_SPACE));
