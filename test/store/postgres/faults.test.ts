@@ -281,7 +281,13 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
 
   test("I05 jobs of a session whose resume the server cuts off are left to the next that resumes it", async () => {
     const tools = [
-      defineTool({ name: "work", description: "Works.", mode: "background", effects: { writes: "x" }, execute: () => "done" }),
+      defineTool({
+        name: "work",
+        description: "Works.",
+        mode: "background",
+        effects: { writes: "x", idempotent: true }, // one may have begun before the server was gone
+        execute: () => "done",
+      }),
     ];
     const first = createRuntime({ tools, jobs: { maxRunning: 0 }, store: storeOf({ schema: "cutoff" }) });
     const begun = first.session("s");
