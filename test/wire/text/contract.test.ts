@@ -121,6 +121,16 @@ describe.each(NAMES)("%s", (name) => {
     );
   });
 
+  test("F1.41 a mark of calls at the end of a piece takes no more of what follows than where all comes at once", () => {
+    const marks = [...rolesOf(grammarOf(name)).roles].flatMap(([mark, { kind }]) => (kind === "call" ? [mark] : []));
+    for (const mark of marks)
+      for (const [open, close] of thinkingOf(name))
+        for (const next of ["", "[", "{", "(", "x"]) {
+          const pieces = [`${open}Hm.${close}a ${mark}`, `${next}${open}Hm.${close}end`];
+          expect([pieces, readPieces(format, pieces).reply]).toEqual([pieces, readPieces(format, [pieces.join("")]).reply]);
+        }
+  });
+
   test("F1.41 after a whole call or thought no mark around calls is read by people", () => {
     const { before = [], after = [], unsaid = [] } = grammarOf(name);
     for (const mark of [...before, ...after, ...unsaid]) {
