@@ -75,7 +75,7 @@ export class UsageMeter {
     this.#options = options;
   }
 
-  /** @internal */
+  /** Of the prices, and so of the costs. @default "USD" */
   get currency(): string {
     return this.#options.currency ?? "USD";
   }

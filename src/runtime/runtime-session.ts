@@ -383,7 +383,7 @@ export class RuntimeSession extends Session {
     return (this.#submissions ??= new Submissions());
   }
 
-  /** Resolves when its log can be written to, and rejects when it cannot; undefined when there is nothing to wait for. @internal */
+  /** Resolves when its log can be written to, and rejects when it cannot; undefined when there is nothing to wait for. */
   get ready(): Promise<void> | undefined {
     return this.#readiness?.whenReady;
   }
