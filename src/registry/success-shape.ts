@@ -71,7 +71,18 @@ const WORDS: readonly string[] = ["parameters", "cacheable", "cache_scope", "cac
 
 /** Keywords whose subschemas are about the same object: all of them hold, or some for some inputs. */
 const ALL_HOLD = ["allOf", "$ref"];
-const SOME_HOLD = ["anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies", "$dynamicRef", "unevaluatedProperties"];
+const SOME_HOLD = [
+  "anyOf",
+  "oneOf",
+  "if",
+  "then",
+  "else",
+  "dependentSchemas",
+  "dependencies",
+  "dependentRequired",
+  "$dynamicRef",
+  "unevaluatedProperties",
+];
 const OTHER_KEYS = ["$ref", "$dynamicRef", "patternProperties", "additionalProperties", "unevaluatedProperties"];
 
 /** Only what no part of the schema declares is unexpected. */
@@ -86,22 +97,23 @@ function closed(schema: Tool["inputSchema"]): Tool["inputSchema"] {
   return branches.some((part) => declaresOthers(part, known)) ? schema : { ...schema, unevaluatedProperties: false };
 }
 
-/** The subschemas behind these keywords; of a reference, its text. */
+/** The subschemas behind these keywords; of a reference, its text, and of a list of names, these. */
 function partsOf(schema: Readonly<Record<string, unknown>>, words: readonly string[]): readonly unknown[] {
   return words.flatMap((word) => {
     const part = schema[word];
     if (part === undefined) return [];
-    return word.startsWith("depend") && isJsonObject(part) ? Object.values(part) : Array.isArray(part) ? (part as unknown[]) : [part];
+    if (word.startsWith("depend") && isJsonObject(part)) return Object.values(part).flat();
+    return Array.isArray(part) ? (part as unknown[]) : [part];
   });
 }
 
 /** Whether a part of a schema speaks of properties besides these. */
 function declaresOthers(part: unknown, known: ReadonlySet<string>): boolean {
-  if (!isJsonObject(part)) return typeof part === "string" && !known.has(part); // a reference; in `dependencies`, a name
+  if (!isJsonObject(part)) return typeof part === "string" && !known.has(part); // a reference, or the name of a property that must be there
   if (OTHER_KEYS.some((word) => part[word] !== undefined && part[word] !== false)) return true;
   const { properties } = part;
   if (isJsonObject(properties) && Object.keys(properties).some((key) => !known.has(key))) return true;
-  return partsOf(part, [...ALL_HOLD, ...SOME_HOLD]).some((inner) => declaresOthers(inner, known));
+  return partsOf(part, ["required", ...ALL_HOLD, ...SOME_HOLD]).some((inner) => declaresOthers(inner, known));
 }
 
 function unlessFailed(answer: unknown): unknown {

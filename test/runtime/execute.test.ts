@@ -36,6 +36,10 @@ test.each([
   { allOf: [{ properties: { b: { type: "string" } } }] },
   { $ref: "#/$defs/more", $defs: { more: { properties: { b: { type: "string" } } } } },
   { anyOf: [{ properties: { b: { type: "string" } }, required: ["b"] }, { required: ["a"] }] },
+  { anyOf: [{ required: ["b"] }, { required: ["c"] }] },
+  { if: { required: ["a"] }, then: { required: ["b"] } },
+  { dependencies: { a: ["b"] } },
+  { dependentRequired: { a: ["b"] } },
 ])("the success shape keeps what any part of its schema declares: %j", async (more) => {
   const parameters = { type: "object", properties: { a: { type: "string" } }, ...more };
   const shaped = withSuccessShape({ name: "t", description: "", parameters, execute: (input) => ({ success: true, input }) });

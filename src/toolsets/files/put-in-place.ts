@@ -1,6 +1,6 @@
 /** Puts a written file in the place of another, one process at a time. */
 import { createHash } from "node:crypto";
-import { lstatSync, renameSync } from "node:fs";
+import { linkSync, lstatSync, renameSync } from "node:fs";
 import { link, lstat, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemCode } from "../../core/base/system-code.ts";
@@ -26,9 +26,8 @@ interface Placing {
  */
 export async function putInPlace(written: string, target: string, { check, signal }: Placing): Promise<void> {
   const lock = join(dirname(target), `.haft-${createHash("sha256").update(basename(target)).digest("hex").slice(0, 16)}.lock`);
-  const own = await inodeOf(written);
-  const isHeld = (): boolean => lstatSync(lock, { throwIfNoEntry: false })?.ino === own;
-  while (await takeLock(written, lock, signal)) {
+  for (let own = await takeLock(written, lock, signal); own !== undefined; own = await takeLock(written, lock, signal)) {
+    const isHeld = (): boolean => inodeNow(lock) === own;
     try {
       await check();
       signal.throwIfAborted();
@@ -43,16 +42,20 @@ export async function putInPlace(written: string, target: string, { check, signa
   await rename(written, target);
 }
 
-/** False where the file system has no second names. */
-async function takeLock(written: string, lock: string, signal: AbortSignal): Promise<boolean> {
+/**
+ * The inode that the lock has by its own name: some file systems, such as sshfs, give each name another one. Undefined where the file system has
+ * no second names.
+ */
+async function takeLock(written: string, lock: string, signal: AbortSignal): Promise<number | undefined> {
   let holder: number | undefined;
   for (let tries = 0; ; tries++) {
     signal.throwIfAborted();
     try {
-      await link(written, lock);
-      return true;
+      linkSync(written, lock);
+      const own = inodeNow(lock); // at once: a new lock is not taken for that of a killed process
+      if (own !== undefined) return own;
     } catch (thrown: unknown) {
-      if (systemCode(thrown) !== "EEXIST") return false;
+      if (systemCode(thrown) !== "EEXIST") return undefined;
     }
     const now = await inodeOf(lock);
     if (now !== holder) [holder, tries] = [now, 0];
@@ -72,6 +75,10 @@ async function breakLock(lock: string, holder: number, written: string): Promise
   } finally {
     await rm(taken, { force: true });
   }
+}
+
+function inodeNow(path: string): number | undefined {
+  return lstatSync(path, { throwIfNoEntry: false })?.ino;
 }
 
 async function inodeOf(path: string): Promise<number | undefined> {
