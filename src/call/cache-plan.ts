@@ -152,9 +152,9 @@ interface UnusableIdentity {
 function valueText(data: Readonly<Record<string, unknown>>, key: string): string | undefined {
   try {
     const value = Object.hasOwn(data, key) ? data[key] : undefined;
-    const isPlain = value === undefined || exactJson(value, MAX_IDENTITY_DEPTH) !== undefined;
-    const lasting = isPlain && key === "principal" ? withoutTimes(value) : value;
-    const text = lasting === undefined ? "" : exactJson(lasting, MAX_IDENTITY_DEPTH);
+    if (value === undefined) return "";
+    const whole = exactJson(value, MAX_IDENTITY_DEPTH);
+    const text = whole === undefined || key !== "principal" ? whole : exactJson(withoutTimes(value), MAX_IDENTITY_DEPTH);
     return text !== undefined && text.length <= MAX_IDENTITY_LENGTH ? text : undefined;
   } catch {
     return undefined; // a getter or a proxy threw

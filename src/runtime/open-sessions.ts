@@ -58,7 +58,7 @@ export class OpenSessions {
 
   /** The ids of the sessions that are being resumed, the oldest resume first, without those that belong to a call. */
   get resuming(): readonly string[] {
-    return Array.from(this.#resuming, ([id, { outerId }]) => (outerId === undefined ? [id] : [])).flat();
+    return [...this.#resuming].flatMap(([id, { outerId }]) => (outerId === undefined ? [id] : []));
   }
 
   /**
