@@ -36,6 +36,19 @@ export function usageOf(root: TreeRoot): TreeUsage {
   return { processes: own.length, bytes: own.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 
+/**
+ * How many processes and threads the machine has, those of others included; 0 where that cannot be known.
+ *
+ * @see https://man7.org/linux/man-pages/man5/proc_loadavg.5.html
+ */
+export function tasksOfMachine(): number {
+  try {
+    return Number(/\/(\d+)/u.exec(readFileSync("/proc/loadavg", "latin1"))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
+}
+
 /** Sends a signal to every process of the tree but those of `except`; returns how many there were. */
 export function signalTree(root: TreeRoot, signal: NodeJS.Signals, except: ReadonlySet<number> = new Set()): number {
   const own = withMarked(root, readProcesses()).filter(({ pid }) => !except.has(pid));

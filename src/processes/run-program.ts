@@ -9,7 +9,7 @@ import { withoutInherited, type StdioPlace } from "./inherited-descriptors.ts";
 import { KeptOutput } from "./kept-output.ts";
 import { pause } from "./pause.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup } from "./process-guard.ts";
-import { isTreeAlive, killTree, signalTree, usageOf, type TreeRoot } from "./process-tree.ts";
+import { isTreeAlive, killTree, signalTree, tasksOfMachine, usageOf, type TreeRoot } from "./process-tree.ts";
 import { startProblem } from "./process.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 import { systemCode } from "../core/base/system-code.ts";
@@ -71,6 +71,8 @@ const POLL_MS = 50;
 /** Between two looks at what it uses; longer where looking takes long. */
 const WATCH_MS = 100;
 const WATCH_SHARE = 10;
+/** Between two looks at how many tasks the machine has, which are cheap: a program that forks all the time has thousands after `WATCH_MS`. */
+const GROWTH_MS = 10;
 /** How long its last output is waited for, when something else holds its pipe. */
 const LAST_OUTPUT_MS = 250;
 /** Threads count as processes where the kernel counts them. */
@@ -238,14 +240,20 @@ class Program {
     const { clock, limits } = this.#options;
     if (process.platform !== "linux" || (limits.maxMemoryBytes === Infinity && limits.maxProcesses === Infinity)) return () => undefined;
     let cancel = (): void => undefined;
+    let lookAt = clock.now() + WATCH_MS;
+    let tasks = tasksOfMachine();
     const look = (): void => {
       const startedAt = clock.now();
       const { processes, bytes } = usageOf(root);
       if (bytes > limits.maxMemoryBytes) return this.#end(root, "memory");
       if (processes > limits.maxProcesses) return this.#end(root, "processes");
-      cancel = clock.timer(look, Math.max(WATCH_MS, WATCH_SHARE * (clock.now() - startedAt)));
+      tasks = tasksOfMachine();
+      lookAt = clock.now() + Math.max(WATCH_MS, WATCH_SHARE * (clock.now() - startedAt));
+      watchOn();
     };
-    cancel = clock.timer(look, WATCH_MS);
+    const glance = (): void => (clock.now() >= lookAt || tasksOfMachine() > tasks + limits.maxProcesses ? look() : watchOn());
+    const watchOn = (): void => void (cancel = clock.timer(glance, GROWTH_MS));
+    watchOn();
     return () => cancel();
   }
 

@@ -64,7 +64,8 @@ export class ToolNames {
   /** As `findOwn`, and by a bare name that only one toolset has, by the name that providers are given, or with one colon for two. */
   find(name: string): ToolFamily | undefined {
     if (typeof name !== "string") return undefined;
-    return this.findOwn(name) ?? this.#bareNames.unique(name) ?? this.#findEncoded(name);
+    // A bare name that one family has is that family's, in whatever namespace: found without making the name in `default`.
+    return this.families.get(name) ?? this.#bareNames.unique(name) ?? this.findOwn(name) ?? this.#findEncoded(name);
   }
 
   /** See `Registry.resolve`. */
