@@ -13,7 +13,7 @@ import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";
 import { askApproval, bridgedTools, foreignTool, openSchema, outputOf, refuseError, schemaError } from "./bridge.ts";
 import type { AdapterOptions, BridgedTool, OpenSchema } from "./bridge.ts";
-import { fieldsOf, withModelOutput } from "./model-output.ts";
+import { fieldsOf, refuseMcpError, withModelOutput } from "./model-output.ts";
 
 /** A tool as `generateText` and `streamText` take it in their record of tools. */
 export interface AiSdkTool {
@@ -274,7 +274,7 @@ async function fromAiSdkTool(name: string, tool: AiSdkToolLike): Promise<Tool> {
       const options = { toolCallId: context.callId, messages: [], abortSignal: context.signal, context: context.data };
       if (typeof needsApproval === "function" ? await needsApproval(input, options) : needsApproval === true)
         await askApproval(context, input);
-      const output = await lastOf(await execute(input, options), context);
+      const output = refuseMcpError(await lastOf(await execute(input, options), context));
       if (typeof toModelOutput !== "function") return output;
       return withModelOutput(output, await toModelOutput({ toolCallId: context.callId, input, output }));
     },

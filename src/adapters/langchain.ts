@@ -87,7 +87,13 @@ export function fromLangChainTools(tools: readonly LangChainToolLike[]): readonl
       name: tool.name,
       description: tool.description,
       schema: tool.schema,
-      execute: async (input: never, { signal }: ToolContext) => contentOf(await tool.invoke(input, { signal })),
+      execute: async (input: never, { signal }: ToolContext) => {
+        try {
+          return contentOf(await tool.invoke(input, { signal }));
+        } catch (thrown: unknown) {
+          throw inputRefusal(thrown) ?? thrown;
+        }
+      },
     });
   });
 }
@@ -98,6 +104,14 @@ function takesString(schema: unknown): boolean {
   if (typeName !== "ZodEffects" || typeof inner !== "object" || inner === null) return false;
   return Object.keys(fieldsOf(Reflect.get(inner, "shape"))).join() === "input";
 }
+
+/** LangChain's refusal of an input by what no JSON Schema says, such as zod's `refine`; undefined for any other error. */
+function inputRefusal(thrown: unknown): ToolError | undefined {
+  if (!(thrown instanceof Error) || !("output" in thrown) || !thrown.message.startsWith(REFUSED_INPUT)) return undefined;
+  return new ToolError("invalid_input", thrown.message, { outcome: "not_started", cause: thrown });
+}
+
+const REFUSED_INPUT = "Received tool input did not match expected schema";
 
 /** @throws ToolError `execution_failed` for a message that says that the tool failed */
 function contentOf(output: unknown): unknown {

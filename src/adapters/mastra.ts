@@ -1,11 +1,11 @@
-/** Tools for Mastra, and its tools for us. */
+/** Tools for Mastra (1), and its tools for us. */
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { askApproval, bridgedTools, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
-import { withModelOutput } from "./model-output.ts";
+import { fieldsOf, refuseMcpError, withModelOutput } from "./model-output.ts";
 
 /** The fields of a tool that Mastra's `createTool` is given. */
 export interface MastraFields {
@@ -38,10 +38,26 @@ export function toMastraTools<Made>(
         id: name,
         description,
         inputSchema: openSchema(inputSchema),
-        execute: async (input, context) => outputOf(await call(input, { id: context?.agent?.toolCallId, signal: context?.abortSignal })),
+        execute: async (input, context) => {
+          refuseOldMastra(input);
+          return outputOf(await call(input, { id: context?.agent?.toolCallId, signal: context?.abortSignal }));
+        },
       }),
     ]),
   );
+}
+
+/** Mastra 0 passes the input as a part of its context, which no model can write: it has functions. */
+function refuseOldMastra(input: unknown): void {
+  const { runtimeContext } = fieldsOf(input);
+  if (
+    typeof runtimeContext !== "object" ||
+    runtimeContext === null ||
+    !("get" in runtimeContext) ||
+    typeof runtimeContext.get !== "function"
+  )
+    return;
+  throw new ToolError("not_executable", "toMastraTools() needs Mastra 1: this version passes its context in place of the input.");
 }
 
 /** The fields that we read of a tool of Mastra. */
@@ -51,6 +67,8 @@ export interface MastraToolLike {
   readonly inputSchema?: unknown;
   readonly execute?: unknown;
   readonly requireApproval?: unknown;
+  /** Decides in place of `requireApproval`, as for tools of Mastra's MCP client and of its workspaces. */
+  readonly needsApprovalFn?: unknown;
   readonly toModelOutput?: unknown;
 }
 
@@ -61,16 +79,16 @@ export interface MastraToolLike {
  * @throws ToolError `invalid_schema`, `not_executable` naming the tool
  */
 export function fromMastraTools(tools: readonly MastraToolLike[]): readonly Tool[] {
-  return tools.map(({ id, description, inputSchema = { type: "object" }, execute, requireApproval, toModelOutput }) => {
+  return tools.map(({ id, description, inputSchema = { type: "object" }, execute, requireApproval, needsApprovalFn, toModelOutput }) => {
+    const approval = typeof needsApprovalFn === "function" ? needsApprovalFn : requireApproval;
     if (typeof execute !== "function") throw new ToolError("not_executable", `The Mastra tool ${JSON.stringify(id)} has no execute.`);
     return foreignTool({
       name: id,
       description,
       schema: inputSchema,
       execute: async (input: unknown, context: ToolContext) => {
-        if (typeof requireApproval === "function" ? await requireApproval(input, {}) : requireApproval === true)
-          await askApproval(context, input);
-        const output = refuseFailure(id, await execute(input, { abortSignal: context.signal }));
+        if (typeof approval === "function" ? await approval(input, {}) : approval === true) await askApproval(context, input);
+        const output = refuseMcpError(refuseFailure(id, await execute(input, { abortSignal: context.signal })));
         return typeof toModelOutput === "function" ? withModelOutput(output, await toModelOutput(output)) : output;
       },
     });

@@ -21,6 +21,18 @@ export function withModelOutput(output: unknown, shown: unknown): unknown {
   return new ToolOutput({ output, content: value.map(partOf) });
 }
 
+/**
+ * The output, but for that of an MCP server's tool that failed: the MCP clients of AI SDK and Mastra return its result.
+ *
+ * @throws ToolError `execution_failed`
+ */
+export function refuseMcpError(output: unknown): unknown {
+  const { isError, content } = fieldsOf(output);
+  if (isError !== true || !Array.isArray(content)) return output;
+  const texts = content.map(fieldsOf).flatMap(({ text }) => (typeof text === "string" ? [text] : []));
+  throw new ToolError("execution_failed", texts.length === 0 ? "The tool failed." : texts.join("\n"), { outcome: "failed" });
+}
+
 /** A part as the versions of AI SDK have them: `file` with tagged data, `media` and `image-data` with base64. */
 function partOf(part: unknown): ContentPart {
   const { type, text, mediaType, data, url: link } = fieldsOf(part);

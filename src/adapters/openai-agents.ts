@@ -25,7 +25,7 @@ interface OpenAiParameters {
 }
 
 interface OpenAiCallDetails {
-  readonly toolCall?: { readonly callId?: string };
+  readonly toolCall?: { readonly callId?: string; readonly name?: string };
   readonly signal?: AbortSignal;
 }
 
@@ -51,8 +51,8 @@ export function toOpenAiAgentsTools<Made>(
       strict: false,
       needsApproval,
       execute: async (input, context, details) => {
-        const id = details?.toolCall?.callId;
-        const approved = needsApproval && id !== undefined && wasApproved(context, name, id);
+        const { callId: id, name: calledAs = name } = details?.toolCall ?? {}; // the program may have given it another name
+        const approved = needsApproval && id !== undefined && wasApproved(context, calledAs, id);
         return offeredText(await call(input, { id, signal: details?.signal, approved }));
       },
     }),
@@ -84,7 +84,14 @@ export interface OpenAiAgentsToolLike<Context> {
   readonly outputGuardrails?: unknown;
   /** Its second argument, the agent, is not there. */
   isEnabled?(context: Context, agent: never): Promise<boolean>;
-  invoke(context: Context, input: string, details?: { readonly signal?: AbortSignal }): Promise<unknown>;
+  invoke(context: Context, input: string, details?: OpenAiInvokeDetails): Promise<unknown>;
+  /** An agent as a tool has it. */
+  readonly on?: unknown;
+}
+
+interface OpenAiInvokeDetails {
+  readonly signal?: AbortSignal;
+  readonly toolCall: { readonly type: "function_call"; readonly callId: string; readonly name: string; readonly arguments: string };
 }
 
 /**
@@ -92,7 +99,8 @@ export interface OpenAiAgentsToolLike<Context> {
  *
  * A tool that needs approval asks by the runtime's `ask`; one that is switched off for the context ends with `unavailable`. The SDK's answer for a tool that threw is a text like any other; give such tools `errorFunction: null` to have failures reported as such.
  *
- * One with guardrails is refused: the SDK's runner runs those, and nothing else does.
+ * One with guardrails is refused: the SDK's runner runs those, and nothing else does. An agent as a tool that gives no answer, as where a
+ * tool of its own waits for approval, is a failure.
  *
  * @throws ToolError `invalid_schema`, `not_executable` naming the tool
  */
@@ -114,13 +122,26 @@ export function fromOpenAiAgentsTools<Context>(
         if ((await tool.isEnabled?.(theirs, NO_AGENT)) === false)
           throw new ToolError("unavailable", `${tool.name} is switched off.`, { outcome: "not_started" });
         if ((await tool.needsApproval?.(theirs, input, context.callId)) === true) await askApproval(context, input);
+        const sent = JSON.stringify(input);
+        const toolCall = { type: "function_call", callId: context.callId, name: tool.name, arguments: sent } as const;
+        let output: unknown;
         try {
-          return await tool.invoke(theirs, JSON.stringify(input), { signal: context.signal });
+          output = await tool.invoke(theirs, sent, { signal: context.signal, toolCall });
         } catch (thrown: unknown) {
           throw new ToolError("execution_failed", describeThrown(thrown), { cause: thrown });
         }
+        if (output === "" && tool.on !== undefined) throw unanswered(tool.name);
+        return output;
       },
     });
+  });
+}
+
+/** An agent answers with an empty text where a tool of its own waits for approval, which the SDK's runner alone asks for. */
+function unanswered(name: string): ToolError {
+  return new ToolError("execution_failed", `The agent ${name} gave no answer: it may wait for the approval of a call of its own.`, {
+    operatorHint:
+      "Give the agent tools that need no approval there, such as those of toOpenAiAgentsTools() with an approver of the runtime.",
   });
 }
 

@@ -461,3 +461,17 @@ test("a tool of AI SDK whose schema or description cannot be used is refused by 
   ];
   for (const bad of given) await expect(fromAiSdkTools({ bad })).rejects.toThrow(/"bad"/u);
 });
+
+test("what an MCP server reports as an error is one, as AI SDK's MCP client returns it", async () => {
+  const answer = (isError: boolean) =>
+    tool({ inputSchema: z.object({}), execute: () => ({ isError, content: [{ type: "text", text: "disk full" }] }) });
+  const runtime = createRuntime({ tools: await fromAiSdkTools({ bad: answer(true), good: answer(false) }), maxAttempts: 1 });
+  const results = await runtime.execute([
+    { name: "bad", input: {} },
+    { name: "good", input: {} },
+  ]);
+  expect(results.map(({ status, error }) => [status, error?.message])).toEqual([
+    ["error", "disk full"],
+    ["ok", undefined],
+  ]);
+});

@@ -106,3 +106,15 @@ test("a message as an answer is its content, and one with the status error a fai
     ["execution_failed", "The disk is full."],
   ]);
 });
+
+test("an input that their schema refuses by more than its JSON Schema has not run", async () => {
+  const schema = z.object({ from: z.number(), to: z.number() }).refine(({ from, to }) => from < to, "from must be before to");
+  const range = tool(({ from, to }) => to - from, { name: "range", description: "Measures.", schema });
+  const runtime = createRuntime({ tools: fromLangChainTools([range]), maxAttempts: 1 });
+  const [wrong, right] = await runtime.execute([
+    { name: "range", input: { from: 2, to: 1 } },
+    { name: "range", input: { from: 1, to: 2 } },
+  ]);
+  expect([wrong?.error?.code, wrong?.error?.outcome, right?.output]).toEqual(["invalid_input", "not_started", 1]);
+  expect(wrong?.error?.message).toContain("from must be before to");
+});

@@ -119,3 +119,38 @@ test("a model is shown what toModelOutput says", async () => {
     ],
   });
 });
+
+test("a predicate of the MCP client or a workspace decides on approval in place of requireApproval", async () => {
+  const made = (needsApproval: boolean, requireApproval?: boolean): MastraToolLike => ({
+    id: needsApproval ? "drop" : "read",
+    description: "",
+    execute: () => "done",
+    requireApproval,
+    needsApprovalFn: () => needsApproval,
+  });
+  const { runtime, asked } = askedRuntime(fromMastraTools([made(true), made(false, true)]), "decline");
+  const results = await runtime.execute([
+    { name: "drop", input: {} },
+    { name: "read", input: {} },
+  ]);
+  expect(results.map(({ output, error }) => output ?? error?.code)).toEqual(["approval_denied", "done"]);
+  expect(asked).toHaveLength(1);
+});
+
+test("Mastra 0, which passes its context in place of the input, is refused by what is needed", async () => {
+  const runtime = adapterRuntime();
+  const session = runtime.session();
+  const { math__add: add } = toMastraTools(runtime, (fields) => fields, { session });
+  const context = { context: { a: 2 }, runtimeContext: new Map() };
+  await expect(add?.execute(context, { toolCallId: "c1" } as object)).rejects.toThrow("toMastraTools() needs Mastra 1");
+  expect(session.history).toEqual([]);
+});
+
+test("what an MCP server reports as an error is one, as Mastra's MCP client returns it", async () => {
+  const [tool] = fromMastraTools([
+    { id: "write", description: "", execute: () => ({ isError: true, content: [{ type: "text", text: "disk full" }] }) },
+  ]);
+  const runtime = createRuntime({ tools: tool === undefined ? [] : [tool], maxAttempts: 1 });
+  const { error } = await runtime.execute({ name: "write", input: {} });
+  expect([error?.code, error?.message, error?.outcome]).toEqual(["execution_failed", "disk full", "failed"]);
+});

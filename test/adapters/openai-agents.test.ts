@@ -107,3 +107,38 @@ test("theirs with guardrails are refused: nothing here would run them", () => {
     );
   expect(fromOpenAiAgentsTools([tool({ ...fields, inputGuardrails: [] })], () => new RunContext())).toHaveLength(1);
 });
+
+test("ours that the program renamed are run by the yes that was given under their new name", async () => {
+  const wipe: Tool = {
+    name: "wipe",
+    description: "Wipes.",
+    inputSchema: { type: "object" },
+    effects: { destructive: true },
+    execute: () => 1,
+  };
+  const make = () => toOpenAiAgentsTools(createRuntime({ tools: [wipe] }), (fields) => tool({ ...fields, name: `disk_${fields.name}` }));
+  const item = { type: "function_call", name: "disk_wipe", callId: "c1", arguments: "{}" } as const;
+  const context = new RunContext();
+  expect(await make()[0]?.invoke(context, "{}", { toolCall: item })).toContain("Error (approval_required)");
+  context.approveTool(new RunToolApprovalItem(item, new Agent({ name: "a", tools: make() })));
+  expect(await make()[0]?.invoke(context, "{}", { toolCall: item })).toBe("1");
+});
+
+test("theirs know the id of their call, and an agent that gives no answer has failed", async () => {
+  const knows = tool({
+    name: "knows",
+    description: "Knows its call.",
+    parameters: z.object({}),
+    execute: (_input, _context, details) => `${details?.toolCall?.name} ${details?.toolCall?.callId}`,
+  });
+  const invoke = () => Promise.resolve("");
+  const agent = { ...knows, name: "agent", invoke, on: () => agent };
+  const silent = { ...knows, name: "silent", invoke };
+  const runtime = createRuntime({ tools: fromOpenAiAgentsTools([knows, agent, silent], () => new RunContext()), maxAttempts: 1 });
+  const results = await runtime.execute([
+    { id: "c7", name: "knows", input: {} },
+    { name: "agent", input: {} },
+    { name: "silent", input: {} },
+  ]);
+  expect(results.map(({ output, error }) => output ?? error?.code)).toEqual([`knows ${results[0]?.callId}`, "execution_failed", ""]);
+});

@@ -5,7 +5,8 @@ import { pure } from "../../src/core/effects.ts";
 import { copyJson, isJsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { toCallAnswer, type CallAnswer } from "../../src/server/mcp/call-result.ts";
-import { ERAS, openRuntime, overStdio } from "./mcp-clients.ts";
+import { ERAS, listening, openRuntime, overStdio } from "./mcp-clients.ts";
+import { rawSession } from "./mcp-raw-session.ts";
 
 const WORD = fc.stringMatching(/^[a-z]{8}$/u);
 const OUTPUT: fc.Arbitrary<JsonValue> = fc.oneof(
@@ -120,3 +121,27 @@ describe("an answer over MCP", () => {
     expect(answer).not.toHaveProperty("structuredContent");
   });
 });
+
+test.each([
+  ["2024-11-05", "text,text,text"],
+  ["2025-03-26", "text,audio,text"],
+  ["2025-06-18", "text,audio,resource_link"],
+  ["2025-11-25", "text,audio,resource_link"],
+])(
+  "has only kinds of content that the client's revision has: of any other it would refuse the whole answer (%s)",
+  async (version, types) => {
+    const content: readonly ContentPart[] = [
+      { type: "text", text: "both" },
+      { type: "audio", mediaType: "audio/wav", data: "UklGRg==" },
+      { type: "file", uri: "https://example.org/a.txt" },
+    ];
+    const media = defineTool({ name: "media", description: "", effects: pure, execute: () => new ToolOutput({ content }) });
+    const { runtime } = await openRuntime({ tools: [media] });
+    const { url } = await listening(runtime);
+    const { post, messages } = await rawSession(url, version);
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "media", arguments: {} } };
+    const [answer] = (await messages(post(call))) as [{ readonly result: CallAnswer }];
+    expect(answer.result.content.map(({ type }) => type).join()).toBe(types);
+    expect(JSON.stringify(answer)).toContain("https://example.org/a.txt");
+  },
+);

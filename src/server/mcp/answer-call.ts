@@ -21,7 +21,7 @@ export async function answerOf(result: ToolResult, { serving: { gateway, server 
     throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { ...client.missing } });
   return projected(
     server.projectCallToolResult.bind(server),
-    toCallAnswer(await withFiles(result, gateway.runtime), tool),
+    toCallAnswer(await withFiles(result, gateway.runtime), tool, server.getNegotiatedProtocolVersion()),
     tool?.outputSchema,
   );
 }

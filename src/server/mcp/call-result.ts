@@ -5,7 +5,7 @@ import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { resultText, type ToolResult } from "../../core/result.ts";
+import { partText, resultText, type ToolResult } from "../../core/result.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Tool } from "../../core/tool.ts";
 
@@ -25,9 +25,10 @@ export interface CallAnswer {
  * for the program that runs it. A result that is not `ok` is marked as an error, with the text that a model would read, and with no structured
  * content: a client refuses one that breaks the tool's schema.
  *
+ * @param revision of the client: one that is older than a kind of content would refuse the whole answer, and gets a text in its place
  * @see https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content
  */
-export function toCallAnswer(result: ToolResult, tool: Tool | undefined): CallAnswer {
+export function toCallAnswer(result: ToolResult, tool: Tool | undefined, revision?: string): CallAnswer {
   const meta = metaOf(result);
   if (result.status !== "ok")
     return { content: [{ type: "text", text: resultText(result, (name) => providerName(name)) }], isError: true, ...meta };
@@ -39,7 +40,7 @@ export function toCallAnswer(result: ToolResult, tool: Tool | undefined): CallAn
     const structured = isWhole && output !== undefined && (promised || isJsonObject(output)) ? { structuredContent: output } : {};
     return { content: textOf(output), ...structured, ...meta };
   }
-  const blocks = content.map(toBlock);
+  const blocks = content.map((part) => knownBlock(part, revision));
   if (!promised || output === undefined) return { content: blocks, ...meta };
   const missing = content.some((part) => says(part, output)) ? [] : textOf(output);
   return { content: [...blocks, ...missing], structuredContent: output, ...meta };
@@ -59,6 +60,18 @@ function says(part: ContentPart, output: JsonValue): boolean {
   } catch {
     return false; // text that only begins like JSON
   }
+}
+
+/** The first revision that has them; all have the others. */
+const SINCE: ReadonlyMap<JsonValue | undefined, string> = new Map([
+  ["audio", "2025-03-26"],
+  ["resource_link", "2025-06-18"],
+]);
+
+function knownBlock(part: ContentPart, revision: string | undefined): JsonObject {
+  const block = toBlock(part);
+  const since = SINCE.get(block["type"]);
+  return since === undefined || revision === undefined || revision >= since ? block : { type: "text", text: partText(part) };
 }
 
 function toBlock(part: ContentPart): JsonObject {

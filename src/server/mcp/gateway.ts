@@ -198,6 +198,7 @@ type Era = ConnectionInfo["era"];
 /** The newer revision takes every answer of a call as it is made here, and its clients describe themselves with each request. */
 const MODERN_SERVER: CallServing["server"] = {
   projectCallToolResult: (result) => result,
+  getNegotiatedProtocolVersion: () => undefined, // it knows every kind of content
   getClientCapabilities: () => undefined,
 };
 const MODERN_CONNECTION: Connection = Object.freeze({ era: "modern", logLevel: undefined });

@@ -64,7 +64,7 @@ export type Handler = (request: McpRequest, context: ServerContext) => unknown;
 export interface CallServing {
   readonly gateway: Shared;
   /** Shapes answers for the revision of the client. */
-  readonly server: Pick<Server, "projectCallToolResult" | "getClientCapabilities">;
+  readonly server: Pick<Server, "projectCallToolResult" | "getClientCapabilities" | "getNegotiatedProtocolVersion">;
   readonly connection: Connection;
   readonly info: ConnectionInfo;
 }
