@@ -33,6 +33,8 @@ export type SessionEvent =
   | (SessionFact & {
       readonly type: "session-start";
       readonly parent?: BranchPoint;
+      /** So many of the events behind it are those of the snapshot that it was made from: what happened elsewhere, as the snapshot says. */
+      readonly copied?: number;
       /** The call of another session whose handler began it, such as that of a delegate. */
       readonly parentCall?: CallPlace;
     })

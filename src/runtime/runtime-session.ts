@@ -242,7 +242,7 @@ export class RuntimeSession extends Session {
     await this.#host.commit(this, this.#parent);
   }
 
-  /** Drops this branch: closes it, and forgets what a store has of it unless others are branches of it. @throws ToolError `invalid_argument` for a session that is not a branch; `store_failed`. By rejecting */
+  /** Drops this branch: cancels what runs in it, closes it, and forgets what a store has of it unless others are branches of it. @throws ToolError `invalid_argument` for a session that is not a branch; `store_failed`. By rejecting */
   async discard(): Promise<void> {
     if (this.#parent === undefined) throw noBranch(this);
     await this.#host.discard(this);

@@ -1,8 +1,7 @@
 /** The options of a new session, and their checks. */
 import type { Session, Surroundings } from "../session/session.ts";
 import type { BranchPoint, CallPlace, SessionEvent } from "../core/event.ts";
-import type { Clock } from "../core/ports.ts";
-import type { EventLog } from "../core/store.ts";
+import type { CallParts } from "../call/call-run.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { typeInWords } from "../core/base/wording.ts";
@@ -57,17 +56,18 @@ function checkedSetup(setup: unknown, where: string): SessionStart["setup"] {
   throw new ToolError("invalid_argument", `The option "setup" of ${where} is an object, not ${typeInWords(setup)}.`);
 }
 
-/** The branch point of a session, or the call that it belongs to. */
+/** The branch point of a session, the call that it belongs to, or the length of its snapshot. */
 export interface StartedFrom {
   readonly parent?: BranchPoint;
+  readonly copied?: number | undefined;
   readonly parentCall?: CallPlace | undefined;
 }
 
-interface LoggedSession extends Pick<Session, "id"> {
-  readonly eventLog: Pick<EventLog, "options"> | undefined;
-}
-
-/** The first event of a session's log. */
-export function startEvent({ id, eventLog }: LoggedSession, from: StartedFrom, clock: Clock): SessionEvent {
-  return { type: "session-start", sessionId: id, at: eventLog?.options.at ?? clock.wallTime(), ...omitUndefined({ ...from }) };
+/** Records the first event of a session: in its log, or, of one that no store has and a call has begun, for listeners. */
+export function recordStart(session: Session, from: StartedFrom, { ports, emit }: Pick<CallParts, "ports" | "emit">): void {
+  const { id: sessionId, eventLog } = session;
+  const at = eventLog?.options.at ?? ports.clock.wallTime();
+  const event: SessionEvent = { type: "session-start", sessionId, at, ...omitUndefined({ ...from }) };
+  if (eventLog !== undefined) session.recordAndTell(event);
+  else if (from.parentCall !== undefined) emit(event);
 }

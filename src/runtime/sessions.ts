@@ -20,7 +20,7 @@ import { SessionFold } from "./fold-events.ts";
 import { readEventPages, readEvents, take } from "../session/read-events.ts";
 import { byEngine, byToolset, type ToolsetEngines } from "./engines-by-toolset.ts";
 import { findOutput } from "./find-output.ts";
-import { forgetBranch } from "./forget-branch.ts";
+import { discardBranch, forgetBranch } from "./forget-branch.ts";
 import { headAt } from "./head-at.ts";
 import { OpenSessions } from "./open-sessions.ts";
 import { checkResumeOptions, claimLog, resumeSession, type ResumeOptions } from "./resume-session.ts";
@@ -32,10 +32,10 @@ import type { SessionHead, Surroundings } from "../session/session.ts";
 import { checkSessionId, shortId } from "../session/session-id.ts";
 import { sideEffects, simulationParts } from "./simulation-parts.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
-import { startEvent, surroundingsOf, type SessionStart, type StartedFrom } from "./session-start.ts";
+import { recordStart, surroundingsOf, type SessionStart } from "./session-start.ts";
 import { cancelRequestsIn } from "./stored-jobs.ts";
 import { closedSession, noteTakenOver, storeFor } from "./session-errors.ts";
-import { makeSnapshot, readSnapshot, type ReadSnapshot, type SessionSnapshot } from "./snapshot.ts";
+import { copiedEvents, makeSnapshot, readSnapshot, type ReadSnapshot, type SessionSnapshot } from "./snapshot.ts";
 import { submitCalls } from "./submit-calls.ts";
 import { whenStored } from "./when-stored.ts";
 
@@ -81,14 +81,18 @@ export class Sessions implements SessionHost {
     const submissions = read?.sessionId === sessionId ? { submissions: read.submissions } : {};
     const outerId = parentCall?.sessionId;
     const session = this.#begin({ id: sessionId, outerId, ...own, ...this.#emptyHead(), ...submissions, ...this.#newLog(sessionId) });
-    this.#recordStart(session, { parentCall });
-    if (read !== undefined) {
-      if (this.#parts.faults.mayHit(this.#parts.registry)) session.tally = NO_CALLS;
-      session.adopt(read.head.log.events(), read.head.state);
-      session.engines.restore(byEngine(read.engines, this.#options));
-    }
+    if (read === undefined) recordStart(session, { parentCall }, this.#parts);
+    else this.#continueFrom(read, session);
     this.#makeReady(session);
     return session;
+  }
+
+  #continueFrom(read: ReadSnapshot, session: RuntimeSession): void {
+    const copied = copiedEvents(session, read, this.#parts.ports.clock);
+    recordStart(session, { copied: copied.length }, this.#parts);
+    if (this.#parts.faults.mayHit(this.#parts.registry)) session.tally = NO_CALLS;
+    session.adopt(copied, read.head.state);
+    session.engines.restore(byEngine(read.engines, this.#options));
   }
 
   /** Takes up a session that the store has; see `Runtime.resume`. */
@@ -114,7 +118,7 @@ export class Sessions implements SessionHost {
     const parentCall = { sessionId: session.id, callId };
     if (isLogged && eventLog !== undefined) return await this.#resume(id, { create: true, takeOver: true, ...again, parentCall });
     const begun = this.#begin({ id: this.#newId(id), seedName, outerId: session.id, ...around });
-    this.#recordStart(begun, { parentCall });
+    recordStart(begun, { parentCall }, this.#parts);
     return begun;
   }
 
@@ -233,7 +237,7 @@ export class Sessions implements SessionHost {
 
   /** Ends a branch and forgets what the store has of it; one that others are branches of stays there. */
   discard(branch: RuntimeSession): Promise<void> {
-    return forgetBranch(branch, this.#options.store, ["conflict"]);
+    return discardBranch(branch, this.#options.store, this.#parts.running);
   }
 
   /** Taken in a turn of its own, so that nothing happens meanwhile; for a handler of the running turn, as of before that turn. */
@@ -335,7 +339,7 @@ export class Sessions implements SessionHost {
     const id = this.#newId(options.id);
     const parent = { sessionId: session.id, length: base.head.length };
     const branch = this.#begin({ id, ...base, ...(session.eventLog === undefined ? {} : this.#newLog(id, parent)) });
-    this.#recordStart(branch, { parent });
+    recordStart(branch, { parent }, this.#parts);
     this.#makeReady(branch, session.eventLog);
     return branch;
   }
@@ -367,12 +371,6 @@ export class Sessions implements SessionHost {
     if (store === undefined) return {};
     const at = this.#parts.ports.clock.wallTime();
     return { eventLog: store.create(sessionId, { at, durability, ...(parent === undefined ? {} : { parent }) }) };
-  }
-
-  #recordStart(session: RuntimeSession, from: StartedFrom): void {
-    const event = startEvent(session, from, this.#parts.ports.clock);
-    if (session.eventLog !== undefined) session.recordAndTell(event);
-    else if (from.parentCall !== undefined) this.#parts.emit(event);
   }
 
   /** Nothing of a stored session runs before the store has taken it in: the id may be another's. */

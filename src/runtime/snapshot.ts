@@ -4,8 +4,11 @@ import type { SessionEvent } from "../core/event.ts";
 import { diffJson } from "../core/base/json-patch.ts";
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { readEvent } from "../core/recording/read-event.ts";
+import { outcomeUnknown } from "../call/reconcile-call.ts";
+import type { Clock } from "../core/ports.ts";
+import { endOpenCall } from "./end-open-call.ts";
 import { SessionFold } from "./fold-events.ts";
-import { partsOfPlace, type SessionHead, type StateMap } from "../session/session.ts";
+import { partsOfPlace, type Session, type SessionHead, type StateMap } from "../session/session.ts";
 import type { Submitted } from "./submissions.ts";
 
 const VERSION = 1;
@@ -82,6 +85,20 @@ export function readSnapshot(raw: unknown): ReadSnapshot {
   const place = differingPlace(stateObject(fold.head.state), state);
   if (place !== undefined) throw corrupt(`Its state does not match its events: they differ at "${place}".`);
   return { sessionId, head: fold.head, engines: new Map(Object.entries(engines)), submissions: fold.submissions };
+}
+
+/**
+ * The events that a session from a snapshot begins with. What a resume would take for its own unended work ends here: that was begun elsewhere, for a
+ * principal and under rules that only the snapshot speaks of, and may have been done.
+ */
+export function copiedEvents({ id, eventLog }: Session, { head }: Pick<ReadSnapshot, "head">, clock: Clock): readonly SessionEvent[] {
+  const events = head.log.events();
+  if (eventLog === undefined) return events; // nothing resumes it
+  const fold = new SessionFold(1, id);
+  for (const event of events) fold.apply(event);
+  const at = { sessionId: id, at: clock.wallTime() };
+  const reason = "It had no result when the snapshot was taken.";
+  return [...events, ...fold.open.toReversed().flatMap((call) => endOpenCall(call, outcomeUnknown(call.call.name, reason), at))];
 }
 
 /** The first toolset, or value of one, that is not the same. Compared value by value: each may be as deep as a comparison looks. */

@@ -167,7 +167,12 @@ const OF_CALL: Fields = { ...FACT, callId: id, turnId: id };
 
 /** The fields of each type of event. */
 const FIELDS = {
-  "session-start": { ...FACT, parent: optional(branchPoint), parentCall: optional(shape({ sessionId: id, callId: id })) },
+  "session-start": {
+    ...FACT,
+    parent: optional(branchPoint),
+    copied: optional(count),
+    parentCall: optional(shape({ sessionId: id, callId: id })),
+  },
   "message-add": { ...FACT, message, parentCallId: optional(id), principal: optional(id) },
   "inbox-add": { ...FACT, id, message, sender: optional(anyText), triggerId: optional(id), tick: optional(at), principal: optional(id) },
   "trigger-add": { ...FACT, id, kind: id, settings: jsonObject },

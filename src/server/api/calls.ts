@@ -13,6 +13,7 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { storedEvents } from "../../session/read-events.ts";
 import type { SessionDiff } from "../../session/session-diff.ts";
 import type { BodyOf } from "../api.ts";
+import { hasScope, type Principal } from "../auth/principal.ts";
 import type { WholeAnswer } from "../http/whole-answer.ts";
 import { batchAnswer, jsonAnswer, shownResult } from "./answers.ts";
 import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
@@ -49,7 +50,7 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     const { params, body, principal, idempotencyKey } = request;
     checkSeen(principal, params.sessionId);
     const { concurrent, background, recording } = body;
-    if (recording !== undefined) checkSeen(principal, recording);
+    if (recording !== undefined) checkReads(principal, recording);
     return inBatch(request, { services, sessionId: params.sessionId }, async ({ calls, options }) => {
       const replay = recording === undefined ? undefined : await replayOf(recording, services);
       const more = omitUndefined({ concurrent, background, idempotencyKey, replay });
@@ -98,8 +99,12 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     const { reason = "the call was cancelled" } = body;
     if (!runtime.running.some((call) => call.callId === callId) && (await cancelledElsewhere(request, body, services)))
       return { cancelled: true };
-    if (principal.sessionId !== undefined && (await findCall(services, { callId, sessionId: principal.sessionId })) === undefined)
-      throw noCall(callId);
+    const own = principal.sessionId;
+    if (own !== undefined) {
+      const found = await findCall(services, { callId, sessionId: own });
+      // A branch has the calls of its parent in its log: they run there.
+      if (found?.start.sessionId !== own) throw noCall(callId);
+    }
     return { cancelled: runtime.cancel(callId, reason) };
   },
 
@@ -127,6 +132,15 @@ async function cancelledElsewhere(request: SentRequest, body: JsonObject, servic
 
 /** How long another process is waited for. */
 const ASKED_MS = 5_000;
+
+/** As a route that needs the scope `read`. @throws ToolError `not_found`, `permission_denied` */
+function checkReads(principal: Principal, sessionId: string): void {
+  checkSeen(principal, sessionId);
+  if (hasScope(principal, "read")) return;
+  throw new ToolError("permission_denied", "Recorded results need the scope read.", {
+    hint: `${principal.name} has ${[...principal.scopes].join(", ")}.`,
+  });
+}
 
 /** Answers as a session did. @throws ToolError `not_found`. By rejecting */
 function replayOf(sessionId: string, { sessions }: ApiServices): Promise<Engine> {

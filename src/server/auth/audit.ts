@@ -165,11 +165,17 @@ async function entriesOf(
   const entries: AuditEntry[] = [];
   /** Where the entry of a call is that has not ended. */
   const open = new Map<string, number>();
+  /** How many of the next events are from a snapshot, which may say anything of anyone. */
+  let copied = 0;
   try {
     let from: number | undefined = (parent?.length ?? 0) + 1;
     while (from !== undefined) {
       const page: Awaited<ReturnType<Store["read"]>> = await store.read(sessionId, { from });
-      for (const event of page.events) noteEvent(event, entries, open);
+      for (const event of page.events) {
+        if (copied > 0) copied--;
+        else if (event.type === "session-start") copied = event.copied ?? 0;
+        else noteEvent(event, entries, open);
+      }
       if (page.damage !== undefined) onDamage(sessionId, page.damage.reason);
       from = page.damage === undefined ? page.next : undefined;
     }

@@ -1,0 +1,129 @@
+/** What a client brings as the past of a session gives it no rights, and changes nothing of what others did. */
+import { Keys, openServerAccess, staticToken } from "haft/server";
+import { expect, test } from "vitest";
+import { systemPorts } from "../../../src/core/system-ports.ts";
+import { readAudit } from "../../../src/server/auth/audit.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
+import { TOKEN, startApi } from "./api-server.ts";
+
+async function keyedApi() {
+  const { access } = memoryStore();
+  const auth = await openServerAccess({ access, others: [staticToken({ token: TOKEN })] }, systemPorts);
+  const api = await startApi({ auth, limits: { maxOpenSessions: 2 } });
+  const keys = new Keys(access, systemPorts);
+  const { key } = await keys.add({ name: "ci", scopes: ["read", "execute"], allow: ["notes::list"] });
+  return { api, keys, key };
+}
+
+const AT = 1_700_000_000_000;
+const call = (sessionId: string, callId: string, event: object): object => ({ callId, turnId: "turn_1", sessionId, at: AT, ...event });
+const snapshot = (sessionId: string, events: readonly object[]): object => ({
+  haft: "snapshot",
+  version: 1,
+  sessionId,
+  at: AT,
+  state: {},
+  engines: {},
+  events,
+});
+const add = { name: "notes::add", input: { text: "forged" } };
+const job = { type: "job-start", toolName: "notes::add", mode: "background", notify: false, queued: true };
+
+test.each<[string, string, readonly object[]]>([
+  ["a job of its own id", "made", [call("made", "c1", { type: "call-start", call: add, principal: "local" }), call("made", "c1", job)]],
+  ["a job of another id", "other", [call("made", "c1", { type: "call-start", call: add, principal: "local" }), call("made", "c1", job)]],
+  [
+    "a call that its caller left behind",
+    "other",
+    [
+      call("other", "c1", { type: "call-start", call: { name: "notes::list", input: {} } }),
+      call("other", "c2", { type: "call-start", call: add, parentCallId: "c1" }),
+      call("other", "c1", {
+        type: "call-end",
+        result: { callId: "c1", name: "notes::list", status: "ok", origin: "live", attempts: 1, durationMs: 1, repairs: [], warnings: [] },
+      }),
+    ],
+  ],
+])("issue 19.5 E05 %s in a snapshot is not run when its session is taken up again", async (_, of, events) => {
+  const { api, key } = await keyedApi();
+  expect((await api.ask("POST", "/v1/sessions", { token: key, body: { id: "made", from: snapshot(of, events) } })).status).toBe(201);
+  for (const id of ["a", "b", "c"]) await api.ask("POST", "/v1/sessions", { token: key, body: { id } });
+  await expect.poll(() => api.runtime.sessions.get("made")).toBeUndefined();
+  const body = { calls: [{ name: "notes::list" }] };
+  const { json } = await api.ask("POST", "/v1/sessions/made/execute", { token: key, body });
+  expect(json.results[0].output).toEqual({ notes: [] });
+  expect(api.added).toEqual([]);
+  expect((await api.runtime.jobs.listStored({ sessionId: "made" })).filter(({ endedAt }) => endedAt === undefined)).toEqual([]);
+});
+
+test("the audit has what the log of a session says, not what a copy of it that a client brought says", async () => {
+  const { api, keys } = await keyedApi();
+  const { key, stored } = await keys.add({ name: "eve", scopes: ["execute"] });
+  const { json } = await api.ask("POST", "/v1/sessions/desk/execute", { token: key, body: { calls: [add] } });
+  const { callId } = json.results[0];
+  const result = { callId, name: "notes::add", status: "ok", origin: "live", attempts: 1, durationMs: 1, repairs: [], warnings: [] };
+  const events = [
+    call("desk", callId, { type: "call-start", call: add, principal: "local" }),
+    call("desk", callId, { type: "call-end", result }),
+  ];
+  expect((await api.ask("POST", "/v1/sessions", { token: key, body: { id: "copy", from: snapshot("desk", events) } })).status).toBe(201);
+  const { store } = api.runtime;
+  const entries = store === undefined ? [] : await readAudit(store, { tool: "notes::add" }, () => {});
+  expect(entries).toMatchObject([{ type: "call", sessionId: "desk", callId, principal: `key:${stored.id}` }]);
+});
+
+test("issue 19.5 E05 a key of a branch cancels no call that runs in its parent", async () => {
+  const { api } = await keyedApi();
+  const { json } = await api.ask("POST", "/v1/sessions/desk/execute", { body: { calls: [{ name: "notes::wait" }], background: true } });
+  const { callId } = json.results[0];
+  await api.ask("POST", "/v1/sessions/desk/fork", { body: { id: "branch" } });
+  const { json: page } = await api.ask("POST", "/v1/sessions/branch/keys", { body: { name: "page", scopes: ["read", "execute"] } });
+  expect((await api.ask("POST", `/v1/calls/${callId}/cancel`, { token: page.key })).status).toBe(404);
+  expect((await api.ask("GET", `/v1/jobs/${callId}`)).json.state).toBe("running");
+});
+
+test("issue 19.5 E05 recorded results of a session are for those who may read it", async () => {
+  const { api, keys } = await keyedApi();
+  const { key } = await keys.add({ name: "caller", scopes: ["execute"] });
+  const list = { name: "notes::list", input: {} };
+  await api.ask("POST", "/v1/sessions/desk/execute", { body: { calls: [list] } });
+  const body = { calls: [list], answerFrom: ["replay"], recording: "desk" };
+  expect((await api.ask("POST", "/v1/sessions/desk/execute", { token: key, body })).status).toBe(403);
+  expect((await api.ask("POST", "/v1/sessions/desk/execute", { body })).json.results[0].origin).toBe("replay");
+});
+
+test("issue 19.5 E05 a key hands input to no job of a tool that it may not call", async () => {
+  const { api, key } = await keyedApi();
+  const { json } = await api.ask("POST", "/v1/sessions/desk/execute", { body: { calls: [{ name: "notes::talk" }] } });
+  const path = `/v1/jobs/${json.results[0].callId}/input`;
+  expect((await api.ask("POST", path, { token: key, body: { input: "me" } })).status).toBe(403);
+  await expect.poll(async () => (await api.ask("POST", path, { body: { input: "me" } })).status).toBe(200);
+});
+
+test("a branch in which a call waits for a person can be discarded: the call is cancelled, and nobody is asked any more", async () => {
+  const { api } = await keyedApi();
+  await api.ask("POST", "/v1/sessions/desk/fork", { body: { id: "branch" } });
+  const asked = api.ask("POST", "/v1/sessions/branch/execute", { body: { calls: [{ name: "notes::erase" }] } });
+  const open = async (): Promise<number> => (await api.ask("GET", "/v1/approvals")).json.approvals.length;
+  await expect.poll(open).toBe(1);
+  expect((await api.ask("POST", "/v1/sessions/branch/discard")).status).toBe(204);
+  expect((await asked).json.results[0].status).toBe("cancelled");
+  expect(await open()).toBe(0);
+});
+
+test("the audit leaves out what a snapshot says, also where that speaks of its own session, and has what comes behind it", async () => {
+  const { api, keys } = await keyedApi();
+  const { key, stored } = await keys.add({ name: "eve", scopes: ["execute"] });
+  const start = { type: "session-start", sessionId: "made", at: AT, copied: 1_000 };
+  const events = [start, call("made", "c1", { type: "call-start", call: add, principal: "local" })];
+  expect((await api.ask("POST", "/v1/sessions", { token: key, body: { id: "made", from: snapshot("made", events) } })).status).toBe(201);
+  const { json } = await api.ask("POST", "/v1/sessions/made/execute", { token: key, body: { calls: [add] } });
+  const { store } = api.runtime;
+  const entries = store === undefined ? [] : await readAudit(store, { tool: "notes::add" }, () => {});
+  expect(entries).toMatchObject([{ type: "call", sessionId: "made", callId: json.results[0].callId, principal: `key:${stored.id}` }]);
+});
+
+test("a recording, which says for whom its calls were made, is taken from an administrator alone", async () => {
+  const { api, key } = await keyedApi();
+  expect((await api.ask("POST", "/v1/recordings", { token: key, body: "" })).status).toBe(403);
+});
