@@ -115,8 +115,9 @@ test("the audit leaves out what a snapshot says, also where that speaks of its o
   const { api, keys } = await keyedApi();
   const { key, stored } = await keys.add({ name: "eve", scopes: ["execute"] });
   const start = { type: "session-start", sessionId: "made", at: AT, copied: 1_000 };
-  const events = [start, call("made", "c1", { type: "call-start", call: add, principal: "local" })];
-  expect((await api.ask("POST", "/v1/sessions", { token: key, body: { id: "made", from: snapshot("made", events) } })).status).toBe(201);
+  const events = [start, call("made", "c1", { type: "call-start", call: add, principal: "local" }), call("made", "c1", job)];
+  const made = await api.ask("POST", "/v1/sessions", { token: key, body: { id: "made", from: snapshot("made", events) } });
+  expect(made).toMatchObject({ status: 201 });
   const { json } = await api.ask("POST", "/v1/sessions/made/execute", { token: key, body: { calls: [add] } });
   const { store } = api.runtime;
   const entries = store === undefined ? [] : await readAudit(store, { tool: "notes::add" }, () => {});
