@@ -61,7 +61,11 @@ export interface HaftClient {
    * @throws ApiError with the server's problem, or why it could not be reached; for one that answers with a stream. By rejecting
    */
   call<Id extends OperationId>(id: Id, ...input: Input<Id>): Promise<ClientAnswer<Id>>;
-  /** Follows a session's events from a position on, over lost connections: each comes once, in order. Ends with the signal, or when left. */
+  /**
+   * Follows a session's events from a position on, over lost connections: each comes once, in order. Ends with the signal, or when left.
+   *
+   * @throws ApiError for an answer that a new attempt would not change, and at the place where the log is damaged
+   */
   follow(sessionId: string, options?: FollowOptions): AsyncGenerator<ReceivedEvent, void, undefined>;
 }
 

@@ -38,7 +38,7 @@ export class EventFollower {
     this.#position = options.after ?? 0;
   }
 
-  /** @throws ApiError for an answer that a new attempt would not change, and where the token could not be had */
+  /** @throws ApiError for an answer that a new attempt would not change, a log that is damaged, and where the token could not be had */
   async *events(): AsyncGenerator<ReceivedEvent, void, undefined> {
     const left = new AbortController();
     const { signal } = this.#options;
@@ -67,8 +67,9 @@ export class EventFollower {
         const value = await nextOf(reader);
         if (value === undefined || signal.aborted) return;
         for (const { id, data, type } of parser.push(value)) {
-          this.#delayMs = FIRST_DELAY_MS;
+          if (type === "gap") throwDamage(data, response.status);
           if (type === "gap" || type === "draining") return; // it continues from the cursor
+          this.#delayMs = FIRST_DELAY_MS;
           const position = id === undefined ? undefined : Number(id);
           if (position !== undefined && position <= this.#position) continue;
           if (position === undefined && this.#options.live !== true) continue;
@@ -94,6 +95,12 @@ export class EventFollower {
       return undefined; // the next attempt finds out
     }
   }
+}
+
+/** Damage stays; all else that ends a stream with a code is over the next time, or refused then. @throws ApiError where the log is damaged: it stays so */
+function throwDamage(data: string, status: number): void {
+  const { code, message = "" } = parseAnswer(data, status) as { readonly code?: string; readonly message?: string }; // as the server writes it
+  if (code === "corrupt_record") throw new ApiError(message, { status });
 }
 
 /** The server writes every 15 seconds: a connection that brings nothing for so long is lost. */

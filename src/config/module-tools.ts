@@ -13,13 +13,17 @@ const ENDINGS = [".ts", ".mts", ".js", ".mjs"];
 /**
  * The tools of a module: every export, named or default, that is a tool, a list of tools or a toolset.
  *
- * Other exports are left alone. A module exports either one toolset or tools. Importing runs the module.
+ * Other exports are left alone, but for what lacks nothing of a tool except its `inputSchema`. A module exports either one toolset or tools. Importing runs the module.
  *
  * @param path relative to `folder`, and inside it once links are followed
  * @throws ToolError `invalid_config`, as the rest of "toolsets.NAME.path: …"
  */
 export async function moduleTools(path: string, folder: string): Promise<Partial<Toolset>> {
-  const { tools, toolsets, names } = sortOut(await moduleExports(path, folder));
+  const { tools, toolsets, names, unfinished } = sortOut(await moduleExports(path, folder));
+  if (unfinished !== undefined)
+    throw problem(
+      `the tool ${JSON.stringify(unfinished)} of ${JSON.stringify(path)} has no "inputSchema": make it with defineTool, or give it one.`,
+    );
   const toolset = toolsets[0];
   if (toolsets.length > 1 || (toolset !== undefined && tools.length > 0)) {
     throw problem(
@@ -73,27 +77,29 @@ function sortOut(exports: unknown): {
   readonly tools: readonly Tool[];
   readonly toolsets: readonly Partial<Toolset>[];
   readonly names: readonly string[];
+  /** The name of what would be a tool, and has no `inputSchema`. */
+  readonly unfinished: string | undefined;
 } {
   const tools = new Set<Tool>();
   const toolsets = new Set<Partial<Toolset>>();
+  let unfinished: string | undefined;
   const entries = Object.entries(Object(exports)).toSorted(([one], [other]) => (one < other ? -1 : 1)); // as every module namespace has them
   for (const [, value] of entries) {
     for (const item of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
       if (isTool(item)) tools.add(item);
       else if (isToolset(item)) toolsets.add(item);
+      else if (isDescribed(item) && "execute" in item) unfinished ??= item.name;
     }
   }
-  return { tools: [...tools], toolsets: [...toolsets], names: entries.map(([name]) => name) };
+  return { tools: [...tools], toolsets: [...toolsets], names: entries.map(([name]) => name), unfinished };
 }
 
 function isTool(value: unknown): value is Tool {
-  return (
-    has(value, "name", "string") &&
-    has(value, "description", "string") &&
-    typeof value === "object" &&
-    value !== null &&
-    "inputSchema" in value
-  );
+  return isDescribed(value) && "inputSchema" in value;
+}
+
+function isDescribed(value: unknown): value is Pick<Tool, "name" | "description"> {
+  return has(value, "name", "string") && has(value, "description", "string");
 }
 
 function isToolset(value: unknown): value is Partial<Toolset> {

@@ -22,6 +22,26 @@ export interface ExchangeSettings {
   readonly maxBytes: number;
 }
 
+interface Dispatcher {
+  dispatch(options: object, handler: unknown): boolean;
+}
+/** Where the `fetch` of Node.js finds how to send, such as through a proxy, once it or a part of it was loaded. */
+const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
+/** The `fetch` of Node.js gives up after 300 s without the head of an answer, or without a piece of it: here only our limits count. */
+const OWN_LIMITS: object = {
+  dispatcher: {
+    dispatch(options: object, handler: unknown): boolean {
+      const usual = Reflect.get(globalThis, DISPATCHER) as Dispatcher; // it was there when the request began
+      return usual.dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler);
+    },
+  },
+};
+
+function limitsOf(fetch: FetchFunction): object {
+  const isNodes = fetch === globalThis.fetch && typeof Response === "function"; // that loads it
+  return isNodes && typeof (Reflect.get(globalThis, DISPATCHER) as Dispatcher | undefined)?.dispatch === "function" ? OWN_LIMITS : {};
+}
+
 /** How long, and how much, an answer that is whole may continue before its connection is closed. */
 const READ_OUT_MS = 250;
 const READ_OUT_BYTES = 65_536;
@@ -48,14 +68,18 @@ export class Exchange {
     this.#forget = signal === undefined ? undefined : onAbort(signal, () => this.#stop(cancelled(settings.model)));
   }
 
-  /** @throws ToolError `network_error`, `timeout`, `cancelled` */
-  async open(url: string, init: RequestInit): Promise<Response> {
+  /**
+   * @param request makes what is sent, within the time until the first byte
+   * @throws ToolError `network_error`, `timeout`, `cancelled`, and what `request` throws
+   */
+  async open(url: string, request: () => Promise<RequestInit>): Promise<Response> {
     const { firstByteTimeoutMs, fetch, model, server } = this.#settings;
     const { signal } = this.#controller;
     if (this.#failure !== undefined) throw this.#failure;
     this.#watch(firstByteTimeoutMs, () => stalled(`${model} has not begun to answer within ${firstByteTimeoutMs} ms.`));
+    const init = await untilAborted(request(), signal); // for the reason that it was stopped
     try {
-      const answer = fetch(url, { ...init, redirect: "manual", signal });
+      const answer = fetch(url, { ...init, ...limitsOf(fetch), redirect: "manual", signal });
       // a fetch that heeds no signal may still answer: nothing would close that
       answer.then(
         (late) => (signal.aborted ? late.body?.cancel().catch(() => undefined) : undefined),

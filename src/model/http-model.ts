@@ -218,7 +218,7 @@ class HttpModel implements Model {
 
   async #attempt(exchange: Exchange, { body, toolNames }: Encoded): Promise<AnswerEvents> {
     const { format, stream = true, keyHint = "Give apiKey." } = this.#options;
-    const response = await exchange.open(this.#url, { method: "POST", headers: await this.#headers(body), body });
+    const response = await exchange.open(this.#url, async () => ({ method: "POST", headers: await this.#headers(body), body }));
     return readAnswer(response, { exchange, format, stream, toolNames, model: this.name, keyHint, clock: this.#ports.clock });
   }
 

@@ -121,7 +121,12 @@ class StreamedAnswer implements AnswerEvents {
   }
 
   async #nextPiece(): Promise<readonly ModelEvent[]> {
-    const chunk = await this.#exchange.read(this.#response);
+    let chunk: Uint8Array | undefined;
+    try {
+      chunk = await this.#exchange.read(this.#response);
+    } catch (thrown: unknown) {
+      return this.#stalled(thrown);
+    }
     if (chunk === undefined) {
       if (this.#exchange.broken !== undefined && !this.#hasGiven) throw this.#exchange.broken;
       this.#state = "frames";
@@ -130,6 +135,15 @@ class StreamedAnswer implements AnswerEvents {
     const events = this.#read(() => this.#frames.push(chunk));
     if (!this.#isUnderstood) (this.#beginning ??= new Beginning()).add(chunk);
     return events;
+  }
+
+  /** A reply that has told why it ends is whole, also where its connection stays open and silent. @throws what was thrown, for any other */
+  #stalled(thrown: unknown): readonly ModelEvent[] {
+    const rest = this.#hasGiven && ToolError.fromUnknown(thrown).code === "timeout" ? this.#decoder.end() : [];
+    const end = rest.at(-1);
+    if (end?.type !== "reply-end" || end.reply.finish === "truncated") throw thrown;
+    this.#state = "over";
+    return rest;
   }
 
   #last(): readonly ModelEvent[] | undefined {

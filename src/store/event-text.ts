@@ -83,7 +83,7 @@ function nestsDeeper(text: string, maxDepth: number): boolean {
   return false;
 }
 
-/** Reads the events of a stored page that begins at `from`. One that is not an event ends it as damage does. */
+/** Reads the events of a stored page that begins at `from`, whose checksums are right. One that is not an event ends it as damage does. */
 export function readStoredPage({ bodies, next, damage }: StoredPage, from: number): EventPage {
   const events: SessionEvent[] = [];
   for (const body of bodies) {
@@ -98,6 +98,7 @@ function readBody(body: string, position: number): { readonly event: SessionEven
   try {
     return { event: readEvent(parseJson(body, EVENT_LIMITS), `Event ${position}`) };
   } catch (error: unknown) {
-    return { position, reason: ToolError.fromUnknown(error).message };
+    const { message } = ToolError.fromUnknown(error);
+    return { position, reason: `${message} Its checksum is right: a newer version of Haft may have written it.` };
   }
 }

@@ -44,6 +44,7 @@ export async function runNext(
 ): Promise<readonly MigrationStep[]> {
   await connection.lockTables(transaction);
   const version = await formatVersion(connection, transaction); // another process may have been quicker
+  if (version > 0 && version < upTo) await requireSameSteps(connection, transaction);
   const steps = stepsBetween(version, version === 0 ? upTo : Math.min(version + 1, upTo));
   if (version === 0) await createMigrationTable(transaction);
   for (const step of steps) {
@@ -58,6 +59,7 @@ export async function pendingSteps(
   connection: SqlConnection,
 ): Promise<{ readonly version: number; readonly pending: readonly MigrationStep[] }> {
   const version = await formatVersion(connection, connection.tables);
+  if (version > 0 && version < CURRENT_VERSION) await requireSameSteps(connection, connection.tables);
   return { version, pending: stepsBetween(version, CURRENT_VERSION) };
 }
 
@@ -154,6 +156,20 @@ async function formatVersion(connection: SqlConnection, tables: Kysely<Tables>):
     "corrupt_record",
     `${place} has format version ${String(version)}; this Haft knows the versions up to ${CURRENT_VERSION}.`,
     { hint: "Nothing was changed. Open it with the Haft that wrote it, or with a newer one." },
+  );
+}
+
+/** Refuses tables whose steps are others, as those of versions between two releases: some would be made twice, and some not at all. @throws ToolError `corrupt_record` */
+async function requireSameSteps({ place }: SqlConnection, tables: Kysely<Tables>): Promise<void> {
+  const steps = await tables.selectFrom("haft_migration").select(["version", "name"]).orderBy("version").execute();
+  const other = steps.find(({ version, name }) => MIGRATIONS[version - 1]?.name !== name);
+  if (other === undefined) return;
+  throw new ToolError(
+    "corrupt_record",
+    `${place} was made by other steps: its version ${other.version} is ${JSON.stringify(other.name)}; that of this Haft is ${JSON.stringify(MIGRATIONS[other.version - 1]?.name)}.`,
+    {
+      hint: "Nothing was changed. An unreleased version made it: export its sessions (haft sessions export), and import them into a new store.",
+    },
   );
 }
 

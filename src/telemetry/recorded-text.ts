@@ -16,7 +16,8 @@ export function recordedText(value: unknown, redact: RedactText | undefined): st
   const text = typeof value === "string" ? textWithoutNamedSecrets(value, 0) : JSON.stringify(withoutNamedSecrets(value, 0));
   const plain = withoutSecrets(text ?? "");
   const redacted = redact === undefined ? plain : redactedSafely(plain, redact);
-  return redacted.length > MAX_CHARS ? `${redacted.slice(0, MAX_CHARS)}…` : redacted;
+  const cut = redacted.length > MAX_CHARS ? `${redacted.slice(0, MAX_CHARS)}…` : redacted;
+  return cut.toWellFormed(); // as JSON, half a character is refused by strict readers
 }
 
 /** Where `redact` fails, nothing of the text is sent. */

@@ -117,6 +117,26 @@ test.each<[string, (controller: ReadableStreamDefaultController<Uint8Array>) => 
   await events.return();
 });
 
+const eventStream = { "content-type": "text/event-stream" };
+const gap = (data: object): Response => new Response(`event: gap\ndata: ${JSON.stringify(data)}\n\n`, { headers: eventStream });
+
+test("a stream ends where the log is damaged, with what the server says", async () => {
+  const { client, urls } = clientOf(() => gap({ code: "corrupt_record", message: "The log is damaged at event 3." }));
+  await expect(client.follow("s").next()).rejects.toMatchObject({ name: "ApiError", message: "The log is damaged at event 3." });
+  expect(urls).toHaveLength(1);
+});
+
+test("a stream that a store cannot continue now is asked for again after longer and longer waits", async () => {
+  vi.useFakeTimers();
+  const { client, urls } = clientOf(() => gap({ code: "store_failed", message: "The store cannot be used now." }));
+  const stop = new AbortController();
+  const ended = client.follow("s", { signal: stop.signal }).next();
+  await vi.advanceTimersByTimeAsync(60_000);
+  stop.abort();
+  expect(await ended).toMatchObject({ done: true });
+  expect(urls.length).toBeLessThan(13);
+});
+
 test.each([
   ["with a key is sent again, and its first results come back", "k", 200],
   ["without one is not sent again", undefined, 404],

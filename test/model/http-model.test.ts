@@ -307,6 +307,26 @@ describe("H07 a stream that does not come to its end", () => {
     expect((await listen(model)).reply).toMatchObject({ text: "Hello.", finish: "stop" });
   });
 
+  test("that stalls after the reason for the end was told is whole", async () => {
+    const { model } = await served([{ ...HELLO, delivery: { after: { pieces: 7, then: "stall" } } }], { idleTimeoutMs: 50 });
+    expect((await listen(model)).reply).toMatchObject({ text: "Hello.", finish: "stop" });
+  });
+
+  test("that is waited for longer than the fetch of Node.js does has our limits alone", async () => {
+    const place = Symbol.for("undici.globalDispatcher.1");
+    const usual = Reflect.get(globalThis, place) as { dispatch(options: object, handler: unknown): boolean }; // where Node.js keeps it
+    const seen: object[] = [];
+    const dispatch = (options: object, handler: unknown): boolean => {
+      seen.push(options);
+      return usual.dispatch(options, handler);
+    };
+    Reflect.set(globalThis, place, { dispatch });
+    onTestFinished(() => void Reflect.set(globalThis, place, usual));
+    const { model } = await served([HELLO], { firstByteTimeoutMs: 0, idleTimeoutMs: 0 });
+    expect((await listen(model)).reply).toMatchObject({ text: "Hello." });
+    expect(seen).toEqual([expect.objectContaining({ headersTimeout: 0, bodyTimeout: 0 })]);
+  });
+
   test("that was said to be over is not waited for when the connection stays open", async () => {
     const { model } = await served([{ ...HELLO, delivery: { after: { pieces: Infinity, then: "stall" } } }]);
     expect((await listen(model)).reply).toMatchObject({ text: "Hello.", finish: "stop" });
@@ -381,6 +401,14 @@ describe("B10 cancellation", () => {
       outcome: "unknown",
     });
     expect(server.requests.length).toBe(0);
+  });
+
+  test("while the request is signed ends it, and so does the time until the first byte", async () => {
+    const sign = (): Promise<never> => new Promise(() => {});
+    const cancelled = listen(claude("http://127.0.0.1:1", { sign }), QUESTION, { signal: AbortSignal.timeout(20) });
+    expect((await cancelled).error).toMatchObject({ code: "cancelled" });
+    const late = listen(claude("http://127.0.0.1:1", { sign, firstByteTimeoutMs: 20, retry: { maxAttempts: 1 } }));
+    expect((await late).error).toMatchObject({ code: "timeout", message: "claude has not begun to answer within 20 ms." });
   });
 
   test("in the middle of a stream ends it and closes the connection", async () => {

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import type { SessionEvent } from "../../src/core/event.ts";
 import type { Store } from "../../src/core/store.ts";
 import { localStore } from "./local-store.ts";
 import { temporaryFile } from "./temporary-file.ts";
@@ -111,6 +112,27 @@ test("I13 a migration that fails halfway leaves the file as it was, and is tried
   file.close();
   const { store } = localStore(path);
   expect(await jobs(store)).toHaveLength(4);
+  await store.close();
+});
+
+test("I13 a file whose steps were others, as between two releases, is left as it was, and can be read", async () => {
+  const path = fileOfVersion1("insert into haft_migration values (2, 'artifacts')");
+  await expect(localStore(path).store.open()).rejects.toMatchObject({
+    code: "corrupt_record",
+    message: `The store ${path} was made by other steps: its version 2 is "artifacts"; that of this Haft is "jobs".`,
+    hint: expect.stringContaining("export its sessions"),
+  });
+  const { store } = localStore(path, { readOnly: true });
+  expect((await store.read("trip")).events).toHaveLength(11);
+  await store.close();
+});
+
+test("an event that a newer version wrote is said to be that, and not only damaged", async () => {
+  const { store } = localStore(temporaryFile());
+  const log = store.create("a", { at: 1, durability: "sync" });
+  log.append([{ type: "widget-add", sessionId: "a", at: 1 } as unknown as SessionEvent]);
+  await log.whenDurable();
+  expect((await store.read("a")).damage?.reason).toContain("a newer version of Haft may have written it");
   await store.close();
 });
 

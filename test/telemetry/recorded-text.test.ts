@@ -31,3 +31,8 @@ test.each([
 ])("nothing is sent of a text that redact cannot redact: it %s", (_, redact) => {
   expect(recordedText({ user: "ada" }, redact)).toBe("[not redacted]");
 });
+
+test("a text has whole characters only, also where it is cut", () => {
+  expect(recordedText(`a${"😀".repeat(10_000)}`, undefined).isWellFormed()).toBe(true);
+  expect(recordedText("a\ud83d", undefined)).toBe("a\ufffd");
+});

@@ -1,7 +1,7 @@
 /** The tool `run_program`. */
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ToolContext } from "../../core/context.ts";
-import { ToolError } from "../../core/error.ts";
+import { describeThrown, ToolError } from "../../core/error.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -11,6 +11,7 @@ import { callerVisibility, portsOf, registryOf, sessionIn } from "../../call/too
 import { visibleTools } from "../../policy/visibility.ts";
 import type { ProgramEnd, ProgramLimits, ThrownInProgram } from "../../processes/program/thread-messages.ts";
 import { PROGRAM_TOOL, type ProgramOffer } from "../../registry/program-offer.ts";
+import { inTurn } from "./nested-programs.ts";
 import { runProgram, type ProgramOutcome } from "./run-program.ts";
 
 export interface ProgramInput {
@@ -53,10 +54,15 @@ export function programTool(limits: ProgramLimits, offer: ProgramOffer, approveW
   };
 }
 
-async function answer({ code, input = null }: ProgramInput, context: ToolContext, limits: ProgramLimits): Promise<JsonObject> {
+async function answer(input: ProgramInput, context: ToolContext, limits: ProgramLimits): Promise<JsonObject> {
+  return answerOf(await inTurn(context.signal, () => run(input, context, limits)), limits);
+}
+
+/** Asks the context for `execute` itself: its calls belong to the code that does. */
+function run({ code, input = null }: ProgramInput, context: ToolContext, limits: ProgramLimits): Promise<ProgramOutcome> {
   const { execute, signal } = context;
   const { clock } = portsOf(context);
-  const outcome = await runProgram({
+  return runProgram({
     ...limits,
     code,
     input: JSON.stringify(input),
@@ -67,7 +73,6 @@ async function answer({ code, input = null }: ProgramInput, context: ToolContext
     signal,
     execute: (call, stopped) => execute(call, { background: false, signal: stopped }),
   });
-  return answerOf(outcome, limits);
 }
 
 /** The names that `Object.keys(tools)` lists. */
@@ -95,7 +100,7 @@ function answerOf({ end, log, results, unawaited }: ProgramOutcome, limits: Prog
       ? "The program made no call and returned nothing. Write the body of a function, with its own return: not a function that nobody calls."
       : unawaitedNote(results, unawaited);
   return {
-    returned: parseJson(end.text, { longIntegers: "round" }),
+    returned: readReturned(end.text, failureDetails({ log, results })),
     ...(log === "" ? {} : { printed: log }),
     ...(note === undefined ? {} : { note }),
   };
@@ -110,12 +115,36 @@ function unawaitedNote(results: readonly ToolResult[], unawaited: readonly numbe
 
 type Failure = Exclude<ProgramOutcome["end"], { readonly kind: "returned" }>;
 
-function failure(end: Failure, { log, results }: Pick<ProgramOutcome, "log" | "results">, limits: ProgramLimits): ToolError {
+interface FailureDetails {
+  readonly outcome: "unknown" | "failed";
+  readonly details: readonly string[];
+  readonly retryable: false;
+}
+
+/** The part that all errors of a program have: the calls it made, what it printed, and whether something may have been done. */
+function failureDetails({ log, results }: Pick<ProgramOutcome, "log" | "results">): FailureDetails {
   const mayHaveActed = results.some(({ status, error }) => status === "ok" || status === "partial" || error?.outcome === "unknown");
   const told = results.slice(0, MAX_TOLD).map(toldResult);
   const more = results.length > told.length ? [`And ${plural(results.length - told.length, "more call")}.`] : [];
   const printed = log === "" ? [] : [`Printed: ${log.trimEnd()}`];
-  const options = { outcome: mayHaveActed ? "unknown" : "failed", details: [...told, ...more, ...printed], retryable: false } as const;
+  return { outcome: mayHaveActed ? "unknown" : "failed", details: [...told, ...more, ...printed], retryable: false };
+}
+
+/** @throws ToolError `too_large` for JSON that is too deep or has too many values: the calls of the program were made all the same */
+function readReturned(text: string, options: FailureDetails): JsonValue {
+  try {
+    return parseJson(text, { longIntegers: "round" });
+  } catch (thrown: unknown) {
+    throw new ToolError("too_large", `The program ended, but what it returned is too large. ${describeThrown(thrown)}`, {
+      ...options,
+      hint: "Return less, or less deep: a summary, or what is asked for.",
+      cause: thrown,
+    });
+  }
+}
+
+function failure(end: Failure, outcome: Pick<ProgramOutcome, "log" | "results">, limits: ProgramLimits): ToolError {
+  const options = failureDetails(outcome);
   if (end.kind === "missing")
     return new ToolError("unavailable", "Programs cannot be run: the package quickjs-emscripten is not installed.", {
       operatorHint: "npm install quickjs-emscripten",

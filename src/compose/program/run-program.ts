@@ -75,8 +75,6 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramOutcom
 
 interface RunningCall {
   readonly call: ProgramCall;
-  /** The time on the clock of the program when it was made. */
-  readonly madeAt: number;
   readonly done: Promise<ToolResult>;
   result: ToolResult | undefined;
 }
@@ -111,7 +109,7 @@ class ProgramCalls {
 
   make(calls: readonly ProgramCall[]): void {
     for (const call of calls) {
-      const running: RunningCall = { call, madeAt: this.#wallTime, done: this.#execute(call), result: undefined };
+      const running: RunningCall = { call, done: this.#execute(call), result: undefined };
       void this.#keepResult(running);
       this.#queue.push(running);
     }
@@ -132,7 +130,7 @@ class ProgramCalls {
     for (let first = this.#queue[0]; first?.result !== undefined; first = this.#queue[0]) {
       this.#queue.shift();
       // Its own time, which is recorded with its result: run again, the program sees the same.
-      this.#wallTime = Math.max(this.#wallTime, Math.round(first.madeAt + first.result.durationMs));
+      this.#wallTime = Math.max(this.#wallTime, Math.round(first.call.madeAt + first.result.durationMs));
       ended.push({ number: first.call.number, wallTime: this.#wallTime, ...tellResult(first.result) });
     }
     return ended;

@@ -147,11 +147,21 @@ export class RecordingDecoder {
   }
 
   #takeEvent(attached: JsonValue): SessionEvent {
-    const event = readEvent(attached, `line ${this.#line}`);
+    const event = this.#readEvent(attached);
     this.#events++;
     this.#waitingChars = 0;
     this.#window.trim();
     return event;
+  }
+
+  /** Of a line whose checksum is right. */
+  #readEvent(attached: JsonValue): SessionEvent {
+    try {
+      return readEvent(attached, `line ${this.#line}`);
+    } catch (error: unknown) {
+      const { code, message } = ToolError.fromUnknown(error);
+      throw new ToolError(code, message, { hint: "The line was not changed: a newer version of Haft may have written it.", cause: error });
+    }
   }
 
   #takeEnd(fields: JsonObject): undefined {

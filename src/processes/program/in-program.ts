@@ -27,8 +27,13 @@ class ToolError extends TheError {
 }
 defineProperty(ToolError.prototype, "name", { value: "ToolError", configurable: true, writable: true });
 
+defineProperty(TheError.prototype, "toJSON", {
+  value: function () { return { name: this.name, message: this.message, ...this }; },
+  configurable: true, writable: true,
+});
+
 function invoker(name) {
-  return async (...values) => {
+  const invoke = async (...values) => {
     if (values.length > 1) throw new TheTypeError(name + " takes one argument: an object, the input of the tool.");
     const text = values.length === 0 || values[0] === undefined ? "{}" : stringify(values[0]);
     if (text === undefined) throw new TheTypeError("The input of " + name + " is not JSON: give an object.");
@@ -36,6 +41,10 @@ function invoker(name) {
     const number = call(name, text);
     return new ThePromise((resolve, reject) => { pending[number] = { resolve, reject, stack }; });
   };
+  // A toolset may have tools of these names.
+  delete invoke.name;
+  delete invoke.length;
+  return invoke;
 }
 
 // Looked up by the language itself: they name a tool only where there is one.
@@ -99,7 +108,7 @@ function printer() {
   return (...values) => {
     let line = "";
     for (let index = 0; index < values.length; index++) line += (index === 0 ? "" : " ") + show(values[index]);
-    print(line + "\\n");
+    print(stringify(line + "\\n"));
   };
 }
 
@@ -131,9 +140,9 @@ function describe(thrown) {
       if (found !== null) { line = +found[1]; column = +found[2]; }
       if (thrown instanceof ToolError) {
         hint = TheString(thrown.hint ?? "");
-        for (let index = 0; index < (thrown.details?.length ?? 0) && index < 20; index++)
-          details[index] = slice(TheString(thrown.details[index]), 0, 500);
       }
+      const parts = thrown instanceof ToolError ? thrown.details : thrown.errors;
+      for (let index = 0; index < (parts?.length ?? 0) && index < 20; index++) details[index] = slice(show(parts[index]), 0, 500);
     } else message = show(thrown);
   } catch {}
   return stringify(plain([slice(name, 0, 100), slice(message, 0, 4000), line, column, plain(details), slice(hint, 0, 500)]));

@@ -50,7 +50,10 @@ export class ProgramThread {
       stderr: true,
       name: "haft-program",
     });
-    this.#worker.on("message", (message: FromThread) => this.#tell(message));
+    this.#worker.on("message", (message: FromThread) => {
+      this.#usedMs = message.usedMs;
+      this.#tell(message);
+    });
     this.#worker.on("error", (error) => this.#tell(ended(failureOf(error))));
     this.#worker.on("exit", (code) => this.#tell(ended({ kind: "broken", message: `its thread ended with exit code ${code}` })));
     this.#watch();
@@ -79,7 +82,6 @@ export class ProgramThread {
 
   /** Ends a program that runs longer than its time, in code where the interpreter does not look at its limit. */
   #watch(): void {
-    const from = this.#clock.now();
     const left = this.#isStarted ? Math.max(0, this.#maxRunMs - this.#usedMs) + GRACE_MS : START_MS;
     const late: ProgramEnd = this.#isStarted
       ? { kind: "limit", limit: "time" }
@@ -87,7 +89,6 @@ export class ProgramThread {
     const cancel = this.#clock.timer(() => this.#tell(ended(late)), left);
     this.#stopTimer = () => {
       cancel();
-      if (this.#isStarted) this.#usedMs += this.#clock.now() - from;
       this.#isStarted = true;
       this.#stopTimer = undefined;
     };
@@ -103,7 +104,7 @@ export class ProgramThread {
 }
 
 function ended(end: ProgramEnd): FromThread {
-  return { calls: [], log: "", end };
+  return { calls: [], log: "", end, usedMs: 0 };
 }
 
 function failureOf(error: Error): ProgramEnd {

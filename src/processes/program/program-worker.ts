@@ -149,7 +149,7 @@ class ProgramRun {
 
   #tell(end: ProgramEnd | undefined): void {
     if (this.#limit !== undefined) return;
-    this.#post({ calls: this.#calls, log: this.#log, end });
+    this.#post({ calls: this.#calls, log: this.#log, end, usedMs: this.#usedMs });
     this.#calls = [];
     this.#log = "";
   }
@@ -203,15 +203,17 @@ class ProgramRun {
     if (this.#textLeft < 0) this.#stop("text");
     if (this.#callCount >= this.#start.maxCalls) this.#stop("calls");
     if (this.#limit !== undefined) return -1; // the program is stopped at the next look at its limits
-    this.#calls.push({ number: this.#callCount, name: vm.getString(name), input: vm.getString(input) });
+    this.#calls.push({ number: this.#callCount, name: vm.getString(name), input: vm.getString(input), madeAt: wallTime });
     return this.#callCount++;
   }
 
+  /** @param text JSON: a text would end at its first NUL */
   #print(text: QuickJSHandle): void {
-    if (this.#logLeft <= 0) return;
+    if (this.#logLeft < 0) return;
     // A text that is far too long is not copied.
-    const line = lengthOf(this.#vm, text) > MAX_TEXT ? "[a text that is too long]\n" : this.#vm.getString(text);
-    this.#log += line.slice(0, this.#logLeft);
+    const line = lengthOf(this.#vm, text) > MAX_TEXT ? "[a text that is too long]\n" : (JSON.parse(this.#vm.getString(text)) as string);
+    const kept = line.slice(0, this.#logLeft);
+    this.#log += kept.length < line.length ? kept.replace(/[\uD800-\uDBFF]$/, "") : kept;
     this.#logLeft -= line.length;
     if (this.#logLeft < 0) this.#log += "\n[no more is kept of what the program printed]\n";
   }
@@ -268,7 +270,7 @@ async function main(): Promise<void> {
   const post = (message: FromThread): void => parentPort?.postMessage(message);
   const run = await prepare(start, post);
   if (run instanceof ProgramRun) parentPort?.on("message", (ended: ToThread) => run.goOn(ended));
-  post({ calls: [], log: "", end: run instanceof ProgramRun ? undefined : run });
+  post({ calls: [], log: "", end: run instanceof ProgramRun ? undefined : run, usedMs: 0 });
 }
 
 await main();

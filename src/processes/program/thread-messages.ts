@@ -33,6 +33,8 @@ export interface ProgramCall {
   readonly name: string;
   /** JSON text. */
   readonly input: string;
+  /** The time on the clock of the program when it was made. Told by the program: how many calls end at once differs where it is run again. */
+  readonly madeAt: number;
 }
 
 /** The end of a call, for the program. */
@@ -74,6 +76,8 @@ export interface FromThread {
   /** The text that it has printed since. */
   readonly log: string;
   readonly end: ProgramEnd | undefined;
+  /** How long the program has computed so far, in milliseconds. Measured by the thread: this process may be slow to read its messages. */
+  readonly usedMs: number;
 }
 
 /** Calls that have ended, in the order in which they were made. */

@@ -17,6 +17,9 @@ const MAX_LITERAL = 100;
 const MAX_COMMENT = 200;
 /** More of a description is not looked at. */
 const MAX_LOOKED_AT = 1_000;
+const ANY_OBJECT = "{ [key: string]: unknown }";
+/** The types of union members that only demand something, such as `{ required: ["a"] }`. */
+const VAGUE: ReadonlySet<string> = new Set(["unknown", ANY_OBJECT]);
 
 /** On one line. The same schema always gives the same text. Never throws: what cannot be read is `unknown`. */
 export function typeText(schema: JsonSchema | undefined): string {
@@ -46,7 +49,9 @@ export function takesNothing(schema: JsonSchema): boolean {
   if (typeof schema === "boolean") return schema;
   try {
     const shapes = new SchemaShapes(schema);
-    return (shapes.shapeOf(shapes.root)?.required.size ?? 0) === 0;
+    const root = shapes.shapeOf(shapes.root);
+    const demands = (part: JsonValue): boolean => part === false || (shapes.shapeOf(part)?.required.size ?? 0) > 0;
+    return root === undefined || (root.required.size === 0 && !root.unions.some((union) => union.every(demands)));
   } catch {
     return false;
   }
@@ -80,10 +85,11 @@ class TypeWriter {
       const literals = members.map(literalText);
       if (!literals.includes(undefined)) return either(literals);
     }
-    const [union] = unions;
-    if (union !== undefined && shape.properties.size === 0) return either(union.map((part) => this.#type(part, depth + 1)));
-    if (types === undefined) return shape.properties.size > 0 ? this.#object(shape, depth) : "unknown";
-    return either(types.map((type) => this.#named(type, shape, depth)));
+    const chosen = unions.map((union) => either(union.map((part) => this.#type(part, depth + 1)))).filter((text) => !VAGUE.has(text));
+    if (shape.properties.size === 0 && chosen.length > 0) return both(chosen);
+    if (types === undefined && shape.properties.size === 0) return "unknown";
+    const own = types === undefined ? this.#object(shape, depth) : either(types.map((type) => this.#named(type, shape, depth)));
+    return both([own, ...chosen]);
   }
 
   #named(type: string, shape: SchemaShape, depth: number): string {
@@ -94,13 +100,13 @@ class TypeWriter {
   }
 
   #array({ prefixItems, items }: SchemaShape, depth: number): string {
-    if (prefixItems.length > 0 && (items === false || items === undefined))
-      return `[${prefixItems.map((item) => this.#type(item, depth + 1)).join(", ")}]`;
-    const item = this.#type(items, depth + 1);
-    return /^[\w$]+$|^\{.*\}$/u.test(item) && !item.includes("} | {") ? `${item}[]` : `(${item})[]`;
+    const first = prefixItems.map((item) => this.#type(item, depth + 1));
+    if (first.length > 0 && (items === false || items === undefined)) return `[${first.join(", ")}]`;
+    const rest = arrayText(this.#type(items, depth + 1));
+    return first.length > 0 ? `[${first.join(", ")}, ...${rest}]` : rest;
   }
 
-  #object({ properties, required, additional, closed }: SchemaShape, depth: number): string {
+  #object({ properties, required, additional, patternSchemas, closed }: SchemaShape, depth: number): string {
     const fields: string[] = [];
     for (const [key, schema] of properties) {
       if (this.#isFull) {
@@ -112,10 +118,20 @@ class TypeWriter {
       this.#charsLeft -= start.length;
       fields.push(start + this.#type(schema, depth + 1));
     }
-    if (isJsonObject(additional)) fields.push(`[key: string]: ${this.#type(additional, depth + 1)}`);
+    const others = [...patternSchemas.slice(0, MAX_MEMBERS), ...(isJsonObject(additional) ? [additional] : [])];
+    if (others.length > 0) fields.push(`[key: string]: ${either(others.map((schema) => this.#type(schema, depth + 1)))}`);
     if (fields.length > 0) return `{ ${fields.join("; ")} }`;
-    return closed ? "{}" : "{ [key: string]: unknown }";
+    return closed ? "{}" : ANY_OBJECT;
   }
+}
+
+function arrayText(item: string): string {
+  const isOne = /^[\w$]+$|^\{.*\}$/u.test(item) && !/\}(?:\[\])* [|&] /u.test(item);
+  return isOne ? `${item}[]` : `(${item})[]`;
+}
+
+function both(types: readonly string[]): string {
+  return types.length === 1 ? types.join("") : types.map((type) => (type.includes(" | ") ? `(${type})` : type)).join(" & ");
 }
 
 function either(types: readonly (string | undefined)[]): string {

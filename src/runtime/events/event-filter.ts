@@ -40,13 +40,18 @@ export function eventFilter(filter: EventFilter | undefined): ((event: RuntimeEv
 /** Remembers the calls of a principal while they run. */
 function madeFor(principal: string): (event: RuntimeEvent) => boolean {
   const calls = new Set<string>();
+  const jobs = new Set<string>();
   return (event) => {
     if ("principal" in event && event.principal === principal) {
       if (event.type === "call-start") calls.add(event.callId);
       return true;
     }
     if (!("callId" in event) || !calls.has(event.callId)) return false;
-    if (event.type === "call-end") calls.delete(event.callId);
+    if (event.type === "job-start") jobs.add(event.callId);
+    if (event.type === "job-end" || (event.type === "call-end" && !jobs.has(event.callId))) {
+      calls.delete(event.callId);
+      jobs.delete(event.callId); // its end is behind that of its call
+    }
     return true;
   };
 }

@@ -80,10 +80,15 @@ export class Limits {
     this.#shareOf(principalId).ofBytes.spend(bytes);
   }
 
-  /** Counts work that begins; the returned function ends it. @throws ToolError `rate_limited` when it would be too much */
+  /**
+   * Counts work that begins; the returned function ends it.
+   *
+   * @throws ToolError `rate_limited` when it would be too much now, `too_large` when it always would be
+   */
   begin(principalId: string, what: Counted, count: number = 1): () => void {
     const share = this.#shareOf(principalId);
     const most = this.#most(what);
+    if (count > most) throw new ToolError("too_large", `The request has ${count} ${what}; one principal may have ${most} at a time.`);
     if (share[what] + count > most) throw tooMany(`${most} ${what} at a time`, RETRY_MS);
     share[what] += count;
     let isOver = false;

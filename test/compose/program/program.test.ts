@@ -177,6 +177,60 @@ describe("F4.40 a program", () => {
     expect(settled.output).toMatchObject({ returned: { code: "not_found", message: expect.stringContaining("nope") } });
     const odd = await runtime.session().execute(call(`Array.prototype.toJSON = () => [1, 2, 3]; throw new Error("odd");`));
     expect(odd.error?.message).toContain("Error: odd");
+    const own = await runtime.session().execute(call("const error = new TypeError('no'); console.log([error]); return { error };"));
+    expect(own.output).toEqual({
+      returned: { error: { name: "TypeError", message: "no" } },
+      printed: '[{"name":"TypeError","message":"no"}]\n',
+    });
+    const any = await runtime.session().execute(call("await Promise.any([tools.nope()]);"));
+    expect(any.error?.details).toContainEqual(expect.stringContaining('ToolError: No tool "nope"'));
+  });
+
+  test.each([
+    ["deep", "let a = 1; for (let i = 0; i < 100; i++) a = [a]; return a;"],
+    ["wide", "return Array(1_000_001).fill(1);"],
+  ])("whose answer is too %s has made its calls all the same", async (_what, code) => {
+    const { runtime, seen } = bench();
+    const { error } = await runtime.session().execute(call(`await tools.shop.order({ item: "egg" }); ${code}`));
+    expect(seen).toEqual([{ order: "egg" }]);
+    expect(error).toMatchObject({
+      code: "too_large",
+      outcome: "unknown",
+      retryable: false,
+      details: ["Call 1: shop::order ended as ok."],
+    });
+  });
+
+  test("prints what is behind a NUL, and says of all that it leaves out", async () => {
+    const { runtime } = bench({ program: { maxLogChars: 10 } });
+    const nul = await runtime.session().execute(call(String.raw`console.log("a\0b"); console.log("c");`));
+    expect(nul.output).toMatchObject({ printed: "a\0b\nc\n" });
+    const full = await runtime.session().execute(call("console.log('123456789'); console.log('more');"));
+    expect(full.output).toMatchObject({ printed: expect.stringContaining("[no more is kept") });
+    const cut = await runtime.session().execute(call("console.log('123456789\u{1F600}');"));
+    expect(cut.output).toMatchObject({ printed: expect.stringMatching(/^123456789\n/u) });
+  });
+
+  test("calls tools whose names functions have", async () => {
+    const { runtime } = bench();
+    const { output } = await runtime
+      .session()
+      .execute(call("return Promise.all([tools.no.name(), tools.no.length()].map((one) => one.catch(({ code }) => code)));"));
+    expect(output).toEqual({ returned: ["not_found", "not_found"] });
+  });
+
+  test("runs at most four programs at a time", async () => {
+    let now = 0;
+    let most = 0;
+    const wait = tool("wait", async () => {
+      most = Math.max(most, ++now);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      now--;
+    });
+    const { runtime } = bench({ more: [wait] });
+    const code = `await Promise.all(Array.from({ length: 10 }, () => tools.program.run_program({ code: "await tools.shop.wait()" }))); return 1;`;
+    expect((await runtime.session().execute(call(code))).output).toEqual({ returned: 1 });
+    expect(most).toBeLessThanOrEqual(4);
   });
 });
 
@@ -289,6 +343,32 @@ describe("issue 18 after a crash a program", () => {
       ["shop::look", "ok"],
       ["shop::order", "ok"],
     ]);
+  });
+
+  test("has the same time also where calls end one by one that ended together when it ran again", async () => {
+    const reached = gate();
+    const { start, store } = await crash((process) => (process === 0 ? (reached.open(), new Promise(() => {})) : "seen"));
+    const wait = (at: () => Bench): Tool =>
+      tool("wait", ({ ms }) => new Promise((resolve) => void at().ports.clock.timer(() => resolve(ms), ms as number)));
+    const before: Bench = start(store, 0, [wait(() => before)]);
+    const code = `await Promise.all(Array.from({ length: 12 }, async (_, i) => {
+        for (let step = 0; step < 3; step++) await tools.shop.wait({ ms: 30 + ((i * 7 + step * 3) % 11) * 90 });
+        times.push(Date.now());
+      }));
+      await tools.shop.mark({ times });
+      await tools.shop.look();
+      return 1;`;
+    const session = before.runtime.session("t");
+    await session.addMessage({ role: "user", content: "go" });
+    void session.execute(call(`const times = []; ${code}`)).catch(() => {});
+    const pump = setInterval(() => void before.ports.clock.advance(10), 3);
+    await reached.promise;
+    clearInterval(pump);
+    await store.logs.get("t")?.whenDurable();
+    const after: Bench = start(store.crash(), 1, [wait(() => after)]);
+    await after.ports.clock.advance(3_600_000);
+    const resumed = await after.runtime.resume("t");
+    expect(resumed.history[0]?.result).toMatchObject({ status: "ok" });
   });
 
   test("that makes another call than before ends with a conflict, and does nothing in its place", async () => {

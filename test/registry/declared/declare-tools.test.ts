@@ -7,6 +7,8 @@ import { typeText } from "../../../src/registry/declared/type-text.ts";
 
 const declared = (name: string, more: Partial<DeclaredTool> = {}): DeclaredTool => ({ name, description: "", inputSchema: {}, ...more });
 
+const one = (key: string) => ({ type: "object", properties: { [key]: { type: "string" } }, required: [key] });
+
 test("issue 18 tools are declared by toolset, with descriptions, types of inputs and outputs, and names that are no identifiers in quotes", () => {
   const order = declared("shop::order", {
     description: "Orders an item.\nTwice if asked.",
@@ -44,6 +46,17 @@ test("issue 18 tools are declared by toolset, with descriptions, types of inputs
 };`;
   expect(declareTools(tools, 10_000)).toBe(text);
   expect(declareTools(tools.toReversed(), 10_000)).toBe(text);
+});
+
+test.each([
+  [{ type: "array", items: { anyOf: [one("a"), { type: "null" }, one("b")] } }, "({ a: string } | null | { b: string })[]"],
+  [{ ...one("kind"), oneOf: [one("a"), one("b")] }, "{ kind: string } & ({ a: string } | { b: string })"],
+  [{ allOf: [one("a"), { anyOf: [one("b"), one("c")] }] }, "{ a: string } & ({ b: string } | { c: string })"],
+  [{ ...one("a"), anyOf: [{ required: ["a"] }, { required: ["b"] }] }, "{ a: string }"],
+  [{ type: "object", patternProperties: { "^x": { type: "number" } }, additionalProperties: false }, "{ [key: string]: number }"],
+  [{ type: "array", prefixItems: [{ type: "string" }], items: { type: "number" } }, "[string, ...number[]]"],
+])("issue 18 the type of a schema has all that fits it: %j", (schema, text) => {
+  expect(typeText(schema)).toBe(text);
 });
 
 test("tools that do not fit are declared by their names, then counted", () => {

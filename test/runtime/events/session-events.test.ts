@@ -210,6 +210,17 @@ test("issue 19.3 a filter by principal has what it sent and its calls from their
   expect(await readPositions(feed, 4)).toEqual([1, 2, 5, 6]);
 });
 
+test("a filter by principal has the ends of its background jobs, which come behind the ends of their calls", async () => {
+  const job = { ...tool("job", () => "done"), mode: "background" as const };
+  await using runtime = createRuntime({ tools: [job] });
+  const session = runtime.session("s");
+  const ends = runtime.events({ session: "s", filter: { principal: "key:a", types: ["call-end", "job-end"] } });
+  await session.execute([{ name: "job" }], { principal: "key:b" });
+  await session.execute([{ name: "job" }], { principal: "key:a" });
+  const items = await readUntil(ends, (item) => "event" in item && item.event.type === "job-end");
+  expect(items.map((item) => ("event" in item ? item.event.type : "gap"))).toEqual(["call-end", "job-end"]);
+});
+
 test("a reader of a session that was removed gets nothing of the next session of its id, in any process of the store", async () => {
   const path = temporaryFile();
   await using runtime = createRuntime({ tools: TOOLS, store: sqliteStore({ path }) });

@@ -230,6 +230,8 @@ test("issue 19 a principal does what its scopes say, and no more than its share 
     status: 403,
     challenge: 'Bearer realm="haft", error="insufficient_scope", scope="read"',
   });
+  const never = await api.ask("POST", "/v1/execute", { body: { calls: [...CALL.calls, ...CALL.calls] } });
+  expect({ status: never.status, should: never.headers.get("x-should-retry") }).toEqual({ status: 413, should: "false" });
   const waits = api.ask("POST", "/v1/execute", { body: { calls: [{ name: "notes::wait" }] } });
   await api.gate.entered.promise;
   const busy = await api.ask("POST", "/v1/execute", { body: CALL });

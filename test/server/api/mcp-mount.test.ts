@@ -83,7 +83,7 @@ test("a batch of calls at /mcp counts each of them, and a request to listen is a
       method: "tools/call",
       params: { name: "notes__list", arguments: {} },
     }));
-  expect((await api.ask("POST", "/mcp", { body: batch(3), headers })).status).toBe(429);
+  expect((await api.ask("POST", "/mcp", { body: batch(3), headers })).status).toBe(413);
   expect((await api.ask("POST", "/mcp", { body: batch(2), headers })).status).toBe(200);
 
   const listen = (signal: AbortSignal) =>
