@@ -50,9 +50,10 @@ export function calledOverload(run: CallRun): string | undefined {
   }
 }
 
-/** Only a name that was written with one colon is one character shorter than that of its tool. */
+/** A name with one colon for two is one character shorter than that of its tool, as that which providers are given for a long one may be. */
 function noteName(run: CallRun, qualifiedName: string): void {
   const { name } = run.call;
+  if (!name.includes(":")) return;
   run.warnings = [
     ...run.warnings,
     `${JSON.stringify(name)} was taken for ${JSON.stringify(qualifiedName)}: toolset and tool are separated by "::".`,

@@ -1,8 +1,9 @@
 /** Tells the cache what calls write, before they begin and when they end: an answer that was read from it is right no longer. */
 import { isSessionKey } from "../core/effects.ts";
-import { ToolError, hintsOf } from "../core/error.ts";
+import { ToolError } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { isAdmitted, lockKeysOf, type AdmittedCall, type CallRun } from "./call-run.ts";
+import { notStarted, startedTooLate } from "./not-started.ts";
 import { cacheSettings } from "../registry/check-cache.ts";
 import type { Registry } from "../registry/registry.ts";
 
@@ -55,19 +56,10 @@ function sharedWrites({ effects }: AdmittedCall): readonly string[] {
 async function waitUntilKnown(run: AdmittedCall, known: Promise<void>): Promise<ToolError | undefined> {
   const waited = await waitFor(run, known, {
     endsAt: run.deadlineAt,
-    late: () =>
-      new ToolError("timeout", `${run.toolName} was not started: the store had not noted what it writes before the call's deadline.`, {
-        retryable: false,
-        outcome: "not_started",
-      }),
+    late: () => startedTooLate(run, "the store had not noted what it writes before the call's deadline."),
   });
   if ("value" in waited) return undefined;
   if ("ended" in waited) return waited.ended;
   const error = ToolError.fromUnknown(waited.thrown, "store_failed");
-  return new ToolError(error.code, `${run.toolName} was not started: the store could not note what it writes: ${error.message}`, {
-    outcome: "not_started",
-    retryable: error.retryable,
-    cause: error,
-    ...hintsOf(error),
-  });
+  return notStarted(run, error, `the store could not note what it writes: ${error.message}`);
 }

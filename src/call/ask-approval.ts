@@ -2,6 +2,7 @@
 import type { ApprovalPreview } from "../core/approval-preview.ts";
 import type { CoveredCall, EnclosingCall } from "../core/approval-store.ts";
 import type { ApprovalNote } from "../core/approvals.ts";
+import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { principalIdOf } from "../core/principal-id.ts";
@@ -91,9 +92,14 @@ function enclosing({ turn }: AdmittedCall): { readonly within?: readonly Enclosi
   const within: EnclosingCall[] = [];
   let outer: unknown = turn.madeIn;
   while (outer instanceof CallRun) {
-    const { callId, toolName, input, turn: around } = outer as AdmittedCall; // its handler runs
+    const { callId, toolName, input = sentInput(outer) } = outer;
     within.push(Object.freeze({ callId, toolName, input }));
-    outer = around.madeIn;
+    outer = outer.turn.madeIn;
   }
   return { within: Object.freeze(within) };
+}
+
+/** The input of a call whose hooks run, which was not checked yet, or does not fit its tool. */
+function sentInput({ call: { input } }: CallRun): JsonObject {
+  return isJsonObject(input) ? input : {};
 }

@@ -153,8 +153,7 @@ function afterRecall<Result>(run: AdmittedCall, end: End | Promise<End>, after: 
 /** Runs the handler, unless the cache has its answer or there is a reason not to. */
 function proceed<Result>(run: AdmittedCall, found: Found, after: After<Result>): Result | Promise<Result> {
   if (found === undefined) return invoke(run, after);
-  if (!run.plan.holdsNothing) release(run);
-  circuitOf(run)?.record("ignored");
+  giveBack(run);
   return after(run, found === "answered" ? undefined : found);
 }
 
@@ -180,7 +179,10 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
     run.cancelled ??
     (startedAt < run.deadlineAt ? undefined : tooLateToStart(run)) ??
     (run.plan.foundAt === run.parts.registry.version ? undefined : definitionChanged(run));
-  if (refusal !== undefined) return after(run, notStarted(run, refusal));
+  if (refusal !== undefined) {
+    giveBack(run);
+    return after(run, refusal);
+  }
   const timeoutMs = run.job !== undefined && !run.plan.hasOwnTimeout ? 0 : settings.timeoutMs;
   const endsAt = Math.min(timeoutMs === 0 ? Infinity : startedAt + timeoutMs, run.deadlineAt);
   if (run.attempts++ === 0 && run.isReal) countRequest(run);
@@ -268,10 +270,9 @@ function put(run: AdmittedCall, request: EngineRequest, context: AttemptContext)
 }
 
 /** Gives back what was taken for an attempt that does not begin after all. */
-function notStarted(run: AdmittedCall, error: ToolError): ToolError {
+function giveBack(run: AdmittedCall): void {
   if (!run.plan.holdsNothing) release(run);
   circuitOf(run)?.record("ignored");
-  return error;
 }
 
 function tooLateToStart(run: AdmittedCall): ToolError {

@@ -225,14 +225,14 @@ function skip(run: AdmittedCall, refused: ToolResult): Answer {
   return finishCall(run, error, "skipped");
 }
 
-/** The outcome of admitting a call. */
+/** The outcome of admitting a call. An object, as a promise of a standing that is a promise itself would be one of its result. */
 export interface Admission {
   readonly standing: Standing;
 }
 
 /** Admits the next call of a message. `ids` are those of the calls before it. */
 export function admitNext(run: CallRun, ids: Set<string>): Admission | Promise<Admission> {
-  const early = run.unreadable ?? duplicateId(run, ids);
+  const early = run.refusal ?? duplicateId(run, ids);
   const skipped = early === undefined ? turnEnded(run.turn, run.call.name) : undefined;
   if (skipped !== undefined) return { standing: finishCall(run, skipped, "skipped") };
   const came = early ?? admitCall(run);

@@ -2,6 +2,7 @@
 import { ToolError, describeThrown } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
 import type { AdmittedCall } from "./call-run.ts";
+import { startedTooLate } from "./not-started.ts";
 
 /** Longest time an engine may take to begin with a session. */
 const TIMEOUT_MS = 30_000;
@@ -14,11 +15,7 @@ export async function beginEngineSession(run: AdmittedCall): Promise<AdmittedCal
   if (beginning === undefined) return run;
   const waited = await waitFor(run, beginning.done, {
     endsAt: Math.min(run.clock.now() + TIMEOUT_MS, run.deadlineAt),
-    late: () =>
-      new ToolError("timeout", `${run.toolName} was not started: its engine did not begin the session in time.`, {
-        retryable: false,
-        outcome: "not_started",
-      }),
+    late: () => startedTooLate(run, "its engine did not begin the session in time."),
   });
   if ("value" in waited) return run;
   if ("ended" in waited) {

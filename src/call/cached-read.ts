@@ -8,6 +8,7 @@ import type { CachedAnswer } from "../policy/result-cache.ts";
 import type { StoredResults } from "../policy/stored-results.ts";
 import { CachePlan, type CachedRead } from "./cache-plan.ts";
 import { CallRun, lockKeysOf, type AdmittedCall } from "./call-run.ts";
+import { startedTooLate } from "./not-started.ts";
 import { copyContent } from "../session/copy-content.ts";
 import type { Session } from "../session/session.ts";
 import type { Turn } from "../session/turn.ts";
@@ -205,15 +206,7 @@ async function fromStore<T>(run: AdmittedCall, asked: Promise<T>): Promise<T | u
 }
 
 function waitedTooLong(run: AdmittedCall, awaited: string): ToolError {
-  const { deadlineMs } = run.plan.settings;
-  return new ToolError(
-    "timeout",
-    `${run.toolName} was not started: it waited for ${awaited} until the call's deadline of ${deadlineMs} ms.`,
-    {
-      retryable: false,
-      outcome: "not_started",
-    },
-  );
+  return startedTooLate(run, `it waited for ${awaited} until the call's deadline of ${run.plan.settings.deadlineMs} ms.`);
 }
 
 function keep(run: CallRun, read: CachedRead, answer: CachedAnswer): void {

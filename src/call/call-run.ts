@@ -126,8 +126,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   /** On the clock; `Infinity` until the tool is known. */
   deadlineAt = Infinity;
   call: ToolCall;
-  /** Why the call could not be read; it ends with this. */
-  declare unreadable: ToolError | undefined;
+  /** Why it is not to be admitted: it cannot be read, its round refuses it, or it may not be run again after a crash. It ends with this. */
+  declare refusal: ToolError | undefined;
   repairs: readonly Repair[] = NO_REPAIRS;
   warnings: readonly string[] = NO_WARNINGS;
   /** The plan of its tool, from `ResolvedCall` on. */

@@ -32,7 +32,7 @@ export function runCall(parts: CallParts, turn: Turn, raw: unknown, options: Cal
   const run = beginCall(parts, turn, raw, options);
   if (turn.joins === undefined) turn.sole = run;
   run.isSettled = turn.madeIn?.isSettled ?? turn.joins === undefined;
-  return follow(run, run.unreadable ?? admitCall(run), executeOrFinish);
+  return follow(run, run.refusal ?? admitCall(run), executeOrFinish);
 }
 
 export interface BeginOptions extends CallOptions {
@@ -46,7 +46,7 @@ export function beginCall(parts: CallParts, turn: Turn, raw: unknown, options: B
   const read = readCall(raw, parts.inputLimits);
   const run = new CallRun(parts, turn, options, read.call);
   if (parts.faults.isPlanned || parts.registry.hasFaults) run.faults = parts.faults.begin(turn.session, read.call);
-  if (read.error !== undefined) run.unreadable = read.error;
+  if (read.error !== undefined) run.refusal = read.error;
   if (read.repairs.length > 0) run.repairs = read.repairs;
   if (parts.logsDecisions) logDecision(run);
   if (read.warnings.length > 0) noteWarnings(run, read.warnings);

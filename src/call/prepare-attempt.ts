@@ -4,7 +4,8 @@ import { announceWrite } from "./announce-write.ts";
 import { lookUp, recall, type Found } from "./cached-read.ts";
 import type { AdmittedCall } from "./call-run.ts";
 import { acquireLocks, acquireSlots, release } from "./hold.ts";
-import { recordIntent } from "./record-intent.ts";
+import { notStarted, startedTooLate } from "./not-started.ts";
+import { untilKept } from "./until-kept.ts";
 
 /** Resolves to undefined when the handler may run. In any other case, the locks and slots taken so far are still held. */
 export function prepareAttempt(run: AdmittedCall): Found | Promise<Found> {
@@ -45,4 +46,30 @@ function tellStore(run: AdmittedCall): ToolError | undefined | Promise<ToolError
   const intending = recordIntent(run);
   if (!(intending instanceof Promise)) return intending ?? announceWrite(run);
   return intending.then((error) => error ?? announceWrite(run));
+}
+
+/**
+ * Records the intent of a call that writes and may not be repeated, once it has everything else it needs to run, and waits until a
+ * crash cannot lose it. After a crash, such a call without an intent was never started.
+ *
+ * A store that cannot write ends the call as `store_failed`: it was not started. A job waits for it.
+ */
+function recordIntent(run: AdmittedCall): ToolError | undefined | Promise<ToolError | undefined> {
+  const { session } = run.turn;
+  const { eventLog } = session;
+  if (eventLog === undefined || run.attempts > 0 || !run.isLogged || run.effects.repeatable || !run.route.rules.isConsequential)
+    return undefined;
+  run.record({
+    ...run.eventBase,
+    type: "call-intent",
+    toolName: run.toolName,
+    input: run.input,
+    idempotencyKey: run.idempotencyKey,
+  });
+  if (session.broken !== undefined) return notStarted(run, session.broken);
+  if (eventLog.options.durability === "async") return undefined;
+  return untilKept(run, {
+    late: () => startedTooLate(run, "the store had not written its intent before the call's deadline."),
+    failed: (error) => notStarted(run, error),
+  });
 }

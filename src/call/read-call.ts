@@ -265,16 +265,17 @@ function isPassedOver(key: string, value: unknown): boolean {
  * The parameters next to the name. A key that may be the provider's as well is one of them where others are, and where the call
  * has no place for an input at all: a tool that is run without one of its parameters may do something else than was asked.
  *
- * @param hasNoInput not even an empty one
+ * @param hasNoInputKey none of the keys for the input, not even with an empty one
  */
-function misplacedInput(fields: Readonly<Record<string, unknown>>, hasNoInput: boolean): Record<string, unknown> | undefined {
+function misplacedInput(fields: Readonly<Record<string, unknown>>, hasNoInputKey: boolean): Record<string, unknown> | undefined {
   let found: Record<string, unknown> | undefined;
   const add = (key: string): void => {
     found ??= Object.create(null) as Record<string, unknown>; // no prototype: the key may be __proto__
     found[key] = fields[key];
   };
   for (const key of Object.keys(fields)) if (!CALL_KEYS.has(key) && PASSED_OVER.get(key)?.(fields[key]) !== true) add(key);
-  if (found !== undefined || (hasNoInput && "status" in fields)) for (const key of LIKE_PARAMETERS) if (fields[key] !== undefined) add(key);
+  if (found !== undefined || (hasNoInputKey && "status" in fields))
+    for (const key of LIKE_PARAMETERS) if (fields[key] !== undefined) add(key);
   return found;
 }
 

@@ -7,7 +7,7 @@ import type { EventListener } from "../core/event.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
 import type { ToolPins } from "../core/tool-pins.ts";
-import { approvalSettings } from "../config/policy-config.ts";
+import { policyOptions } from "../config/policy-options.ts";
 import { buildArtifacts } from "../config/build-store.ts";
 import { buildRuntimeParts } from "../config/build-runtime-parts.ts";
 import { toolCacheFiles, toolCacheFolder } from "../config/tool-cache-file.ts";
@@ -141,8 +141,7 @@ async function runtimeOptions(
   context: CommandContext,
   { config, built, trusted, triggers, logins, ...options }: Building,
 ): Promise<RuntimeOptions> {
-  const { runtime: settings, retry, circuit, permission, approval, cache } = config.config;
-  const { artifacts: _artifacts, ...runtime } = settings;
+  const policies = policyOptions(config.config);
   const artifacts = buildArtifacts(config.config, built);
   const pins = options.unpinned === true ? undefined : await pinsBeside(config);
   const onRetry: ModelListeners["onRetry"] = (retry, name) => warn(context, retryText(name, retry));
@@ -158,16 +157,12 @@ async function runtimeOptions(
     context.signal,
   );
   return {
-    ...runtime,
+    ...policies,
     ...(options.leavesJobs?.(config) === true ? { jobs: { maxRunning: 0 } } : {}),
     toolsets,
     sources,
     places: context.options.place,
-    retry,
-    circuit,
-    permission,
-    approval: { ...approvalSettings(approval), ...omitUndefined({ approve: options.approve ?? inboxApprover(context, approval) }) },
-    cache,
+    approval: { ...policies.approval, ...omitUndefined({ approve: options.approve ?? inboxApprover(context, config.config.approval) }) },
     ...omitUndefined({ ask: personAsk(context), pins, store: built, artifacts, onEvent: options.onEvent }),
     ...(await untilAborted(commandAnswers(context, config, { ...options, ...listeners }), context.signal)),
     ports: {

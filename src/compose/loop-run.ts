@@ -35,7 +35,7 @@ import { MAX_OUTPUT_REPAIRS, correctionNote, outputError, type StructuredOutput 
 import type { Taint } from "./taint.ts";
 
 /** The parts of a loop that a run uses. */
-export interface RunPlace {
+export interface RunParts {
   readonly options: LoopOptions & { readonly model: Model };
   readonly limits: CheckedLimits;
   readonly conversation: LoopConversation;
@@ -73,7 +73,7 @@ const DECIDED: Pick<ModelReply, "finish"> = Object.freeze({ finish: "calls" });
 const NO_MESSAGES: readonly ModelMessage[] = Object.freeze([]);
 
 export class LoopRun {
-  readonly #place: RunPlace;
+  readonly #parts: RunParts;
   readonly #turn: SessionTurn;
   readonly #budget: LoopBudget;
   readonly #checks: CallChecks;
@@ -96,10 +96,10 @@ export class LoopRun {
   #advisory: ContextAdvisory | undefined;
   #toldLevel: ContextLevel = "ok";
 
-  constructor(place: RunPlace, turn: SessionTurn) {
-    const { options, limits } = place;
+  constructor(parts: RunParts, turn: SessionTurn) {
+    const { options, limits } = parts;
     const { ports, registry } = turn.session;
-    this.#place = place;
+    this.#parts = parts;
     this.#turn = turn;
     this.#seen = turn.session.length;
     this.#startedAt = ports.clock.now();
@@ -130,7 +130,7 @@ export class LoopRun {
   /** Takes in the results of calls that waited for approval. Undefined when the model is to be asked. */
   afterDecisions(results: readonly ToolResult[]): LoopResult | undefined {
     this.#takeResults(results);
-    for (const result of results) if (result.error?.code !== "approval_denied") this.#place.emergency?.note(result);
+    for (const result of results) if (result.error?.code !== "approval_denied") this.#parts.emergency?.note(result);
     if (pendingCalls(this.#turn.session).length > 0) return this.#result({ reason: "approval" });
     const stop = results.length === 0 ? undefined : this.#decide(results, DECIDED, {});
     return stop === undefined ? undefined : this.#result(stop);
@@ -138,11 +138,11 @@ export class LoopRun {
 
   #takeResults(results: readonly ToolResult[]): void {
     const { session } = this.#turn;
-    this.#place.timers.sign();
+    this.#parts.timers.sign();
     for (const result of results) this.#results.push(result);
-    spendDelegated(results, { budget: this.#budget, session, since: this.#seen, cost: this.#place.options.cost });
+    spendDelegated(results, { budget: this.#budget, session, since: this.#seen, cost: this.#parts.options.cost });
     this.#seen = session.length;
-    this.#place.taint?.lookAgain(); // this may be the last round, and others call in the session too
+    this.#parts.taint?.lookAgain(); // this may be the last round, and others call in the session too
   }
 
   #result({ reason, detail, error, output }: Stop): LoopResult {
@@ -153,7 +153,7 @@ export class LoopRun {
       rounds: this.#rounds,
       results: this.#results,
       usage: this.#usage,
-      ...(this.#place.options.cost === undefined ? {} : { cost: this.#budget.used("cost") }),
+      ...(this.#parts.options.cost === undefined ? {} : { cost: this.#budget.used("cost") }),
       ...(reason === "approval" ? { pending: pendingCalls(this.#turn.session) } : {}),
       ...(error === undefined ? {} : { error }),
       ...(output === undefined ? {} : { output }),
@@ -172,35 +172,35 @@ export class LoopRun {
     this.#notes = [];
     for (const note of notes) {
       this.#turn.addMessage({ role: "system", content: note });
-      this.#place.tell({ type: "note-add", note });
+      this.#parts.tell({ type: "note-add", note });
     }
-    for (const message of takeSteered(this.#place.steered, this.#place.options.session)) this.#turn.addMessage(message);
+    for (const message of takeSteered(this.#parts.steered, this.#parts.options.session)) this.#turn.addMessage(message);
   }
 
   async #ask(): Promise<PlayedMessage> {
     this.#rounds++;
     this.#budget.spend("rounds", 1);
-    this.#place.tell({ type: "round-start", round: this.#rounds });
+    this.#parts.tell({ type: "round-start", round: this.#rounds });
     const played = await playMessage(this.#host, this.#request());
-    this.#place.timers.sign();
-    this.#place.tell({ type: "round-end", round: this.#rounds, reply: played.reply, results: played.results });
+    this.#parts.timers.sign();
+    this.#parts.tell({ type: "round-end", round: this.#rounds, reply: played.reply, results: played.results });
     return played;
   }
 
   #tools(round: LoopRound): readonly ModelTool[] {
-    const { tools } = this.#place.options;
+    const { tools } = this.#parts.options;
     const told = tools === undefined ? this.#allTools(round) : tools(round);
-    return this.#place.options.offerBackground === true ? told.map(withBackgroundFlag) : told;
+    return this.#parts.options.offerBackground === true ? told.map(withBackgroundFlag) : told;
   }
 
   #allTools(round: LoopRound): readonly ModelTool[] {
-    const { format } = this.#place.options.model;
-    const all = programTools(round.session.registry, { allow: this.#place.allowed(round), ...(format === undefined ? {} : { format }) });
-    return this.#place.deferred?.offered(all, foundIn(round.session)) ?? all;
+    const { format } = this.#parts.options.model;
+    const all = programTools(round.session.registry, { allow: this.#parts.allowed(round), ...(format === undefined ? {} : { format }) });
+    return this.#parts.deferred?.offered(all, foundIn(round.session)) ?? all;
   }
 
   #request(): ModelRequest {
-    const { output, options, taint } = this.#place;
+    const { output, options, taint } = this.#parts;
     taint?.lookAgain(); // a job may have ended since the last results, and the model is shown its result now
     const { toolChoice, parallelCalls, maxOutputTokens, temperature, reasoningEffort, native } = options;
     const round = this.#round;
@@ -211,7 +211,7 @@ export class LoopRun {
       ...(system === undefined ? {} : { system }),
       // With tools, some providers make every reply an answer.
       ...(output === undefined || (told.length > 0 && this.#repairs === 0) ? {} : { responseFormat: output.responseFormat }),
-      messages: (this.#shown = this.#place.conversation.messages()),
+      messages: (this.#shown = this.#parts.conversation.messages()),
       ...(told.length === 0 ? {} : { tools: told }),
       ...(choice === undefined || told.length === 0 ? {} : { toolChoice: choice }),
       ...(parallelCalls === undefined ? {} : { parallelCalls }),
@@ -223,9 +223,9 @@ export class LoopRun {
   }
 
   #system(round: LoopRound): string | undefined {
-    const { system } = this.#place.options;
+    const { system } = this.#parts.options;
     const said = typeof system === "function" ? system(round) : system;
-    const { output } = this.#place;
+    const { output } = this.#parts;
     if (output === undefined) return said;
     return said === undefined || said === "" ? output.instruction : `${said}\n\n${output.instruction}`;
   }
@@ -235,22 +235,22 @@ export class LoopRun {
     const { reply, text, calls, results } = played;
     if (text !== "") this.#text = text;
     this.#takeResults(results);
-    if (this.#place.signal.aborted) return this.#place.timers.stopped ?? { reason: "cancelled" };
+    if (this.#parts.signal.aborted) return this.#parts.timers.stopped ?? { reason: "cancelled" };
     if (reply === undefined) this.#turn.signal.throwIfAborted(); // the session is closed
     if (reply === undefined) return failed(played.error ?? new ToolError("model_failed", "The model said nothing."));
     const findings = this.#checks.note(calls, results);
-    for (const [index, result] of results.entries()) if (calls[index]?.refusal === undefined) this.#place.emergency?.note(result);
+    for (const [index, result] of results.entries()) if (calls[index]?.refusal === undefined) this.#parts.emergency?.note(result);
     this.#pauses = reply.finish === "pause" ? this.#pauses + 1 : 0;
     const met = await this.#metCondition(played);
     const stop = this.#decide(results, reply, { repeated: findings.repeated, met });
     if (stop === undefined) this.#notes.push(...findings.nudges, ...this.#newAdvisory());
-    const { output } = this.#place;
+    const { output } = this.#parts;
     return stop?.reason === "answered" && output !== undefined ? await this.#answer(text, output) : stop;
   }
 
   /** The end of a run whose answer is what was asked for; undefined where the model is asked for it again. */
   async #answer(text: string, output: StructuredOutput): Promise<Stop | undefined> {
-    const { limits } = this.#place;
+    const { limits } = this.#parts;
     const reading = await output.read(text);
     if ("value" in reading) return { reason: "answered", output: reading.value };
     const mayAsk = this.#repairs < MAX_OUTPUT_REPAIRS && this.#rounds < limits.maxRounds && !this.#lastRound;
@@ -265,7 +265,7 @@ export class LoopRun {
     reply: Pick<ModelReply, "finish" | "finishDetail">,
     { repeated, met }: Findings,
   ): Stop | undefined {
-    const { limits, emergency, steered, signal } = this.#place;
+    const { limits, emergency, steered, signal } = this.#parts;
     const { finish } = reply;
     const reason = reasonToStop(
       {
@@ -285,7 +285,7 @@ export class LoopRun {
     );
     if (reason === undefined) return undefined;
     if (reason === "model-error") return failed(notWhole(reply));
-    if (reason === "cancelled") return this.#place.timers.stopped ?? { reason };
+    if (reason === "cancelled") return this.#parts.timers.stopped ?? { reason };
     const details: Partial<Record<StopReason, string | undefined>> = {
       "emergency-stop": emergency?.why,
       "stop-condition": met,
@@ -299,7 +299,7 @@ export class LoopRun {
   }
 
   async #metCondition({ text, results }: PlayedMessage): Promise<string | undefined> {
-    const { stopWhen = [] } = this.#place.options;
+    const { stopWhen = [] } = this.#parts.options;
     if (stopWhen.length === 0) return undefined;
     const elapsedMs = this.#turn.session.ports.clock.now() - this.#startedAt;
     const state = { rounds: this.#rounds, elapsedMs, text, results, usage: this.#usage };
@@ -321,7 +321,7 @@ export class LoopRun {
   }
 
   #makeHost(): MessageHost {
-    const { options, signal, timers, limits } = this.#place;
+    const { options, signal, timers, limits } = this.#parts;
     const metadata = (): JsonObject | undefined => (this.#advisory === undefined ? undefined : { contextAdvisory: { ...this.#advisory } });
     const roundOptions = {
       ...options.calls,
@@ -334,7 +334,7 @@ export class LoopRun {
       model: options.model,
       turn: this.#turn,
       roundOptions: () => {
-        const allow = this.#place.allowed(this.#round);
+        const allow = this.#parts.allowed(this.#round);
         return { ...roundOptions, shown: this.#shown, ...(allow === undefined ? {} : { allow }) };
       },
       early: options.earlyDispatch ?? true,
@@ -344,14 +344,14 @@ export class LoopRun {
       onVoid: () => this.#budget.spend("rounds", 1),
       tell: (event) => {
         timers.sign();
-        this.#place.tell(event);
+        this.#parts.tell(event);
       },
     };
   }
 
   /** Passes progress on, as a sign of life. */
   #watchProgress(): ProgressListener {
-    const { options, timers } = this.#place;
+    const { options, timers } = this.#parts;
     return (update, call) => {
       timers.sign();
       return options.calls?.onProgress?.(update, call);
@@ -361,8 +361,8 @@ export class LoopRun {
   /** Counts the usage of a message, known before its last calls start. */
   #hear({ usage: told, model }: ModelReply): void {
     const usage = readUsage(told);
-    const { cost } = this.#place.options;
-    const { contextTokens } = this.#place.limits;
+    const { cost } = this.#parts.options;
+    const { contextTokens } = this.#parts.limits;
     const tokens = usage.inputTokens + usage.outputTokens;
     this.#usage = addUsage(this.#usage, usage);
     this.#budget.spend("tokens", tokens);

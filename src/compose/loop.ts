@@ -15,7 +15,7 @@ import type { LoopEvent } from "./loop-event.ts";
 import { LoopConversation } from "./loop-conversation.ts";
 import { checkLoopOptions, type LoopOptions, type LoopRound } from "./loop-options.ts";
 import { NO_USAGE, type LoopResult } from "./loop-result.ts";
-import { LoopRun, type RunPlace } from "./loop-run.ts";
+import { LoopRun, type RunParts } from "./loop-run.ts";
 import { DeferredTools } from "./prompt/deferred-tools.ts";
 import { StructuredOutput } from "./structured-output.ts";
 import { LoopTimers } from "./loop-timers.ts";
@@ -111,14 +111,14 @@ interface Run {
   readonly events: EventQueue<LoopEvent> | undefined;
 }
 
-type Playing = Omit<Run, "events"> & Pick<RunPlace, "tell">;
+type Playing = Omit<Run, "events"> & Pick<RunParts, "tell">;
 
 /** The session of a run, and the parts that belong to it. */
-interface SessionPlace extends Pick<RunPlace, "conversation" | "taint" | "deferred"> {
+interface SessionParts extends Pick<RunParts, "conversation" | "taint" | "deferred"> {
   readonly session: RuntimeSession;
 }
 
-function placeIn(session: RuntimeSession, { taint, history = {}, deferTools = false }: LoopOptions): SessionPlace {
+function partsIn(session: RuntimeSession, { taint, history = {}, deferTools = false }: LoopOptions): SessionParts {
   return {
     session,
     deferred: deferTools === false ? undefined : new DeferredTools(deferTools === true ? {} : deferTools, session.registry),
@@ -133,7 +133,7 @@ class SessionLoop implements Loop {
   readonly emergencyStop: EmergencyStop | undefined;
   readonly #options: LoopOptions;
   readonly #limits: CheckedLimits;
-  readonly #place: SessionPlace;
+  readonly #parts: SessionParts;
   readonly #allowed: (round: LoopRound) => Visibility | undefined;
   readonly #steered: SessionMessage[] = [];
   #model: Model | undefined;
@@ -145,7 +145,7 @@ class SessionLoop implements Loop {
     this.#options = options;
     this.#limits = checkLoopLimits(options.limits);
     checkCostIsCounted(options, "A loop");
-    this.#place = placeIn(options.session, options);
+    this.#parts = partsIn(options.session, options);
     this.#allowed = allowedBy(options.allow);
     const { emergencyStop } = options;
     this.emergencyStop = emergencyStop === false ? undefined : (emergencyStop ?? new EmergencyStop());
@@ -211,7 +211,7 @@ class SessionLoop implements Loop {
     return this.#begin(runOptions, async (run, turn, runSignal) => {
       if (Object.keys(decisions).length === 0 && this.pending().length === 0) return notRun("nothing-pending");
       const allow = this.#allowed({ number: 0, session: turn.session });
-      const shown = this.#place.conversation.messages();
+      const shown = this.#parts.conversation.messages();
       const options = { ...this.#options.calls, signal: runSignal, shown, ...(allow === undefined ? {} : { allow }) };
       const results = await decideCalls(turn, decisions, options);
       return run.afterDecisions(results);
@@ -270,22 +270,22 @@ class SessionLoop implements Loop {
   /** In the session, or in a branch of it that nothing is kept of. */
   async #playIn(run: Playing, start: Start): Promise<LoopResult> {
     const { session, recordHistory = true } = this.#options;
-    if (recordHistory) return await this.#play(run, start, this.#place);
+    if (recordHistory) return await this.#play(run, start, this.#parts);
     const branch = session.fork();
     try {
-      return await this.#play(run, start, placeIn(branch, this.#options));
+      return await this.#play(run, start, partsIn(branch, this.#options));
     } finally {
       await branch.discard();
     }
   }
 
-  async #play({ signal, output, tell }: Playing, start: Start, { session, ...parts }: SessionPlace): Promise<LoopResult> {
+  async #play({ signal, output, tell }: Playing, start: Start, { session, ...parts }: SessionParts): Promise<LoopResult> {
     await parts.taint?.look();
     const model = (this.#model ??= await modelNamed(this.#options.model));
     const controller = new AbortController();
     const timers = new LoopTimers(session.ports.clock, this.#limits, () => controller.abort());
     const forget = signal === undefined ? undefined : onAbort(signal, () => controller.abort(signal.reason));
-    const place = {
+    const runParts = {
       options: { ...this.#options, model },
       output,
       limits: this.#limits,
@@ -300,7 +300,7 @@ class SessionLoop implements Loop {
     try {
       return await session.turn(
         async (turn) => {
-          const run = new LoopRun(place, turn);
+          const run = new LoopRun(runParts, turn);
           return (await start(run, turn, controller.signal)) ?? (await run.play());
         },
         { signal: controller.signal },

@@ -4,7 +4,7 @@ import type { Store } from "../core/store.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { DocumentationOverrides } from "../registry/documentation.ts";
 import type { RuntimeOptions } from "../runtime/runtime.ts";
-import { approvalSettings } from "./policy-config.ts";
+import { policyOptions } from "./policy-options.ts";
 import { buildAnswers } from "./build-answers.ts";
 import { BUILD_OPTIONS, buildRuntimeParts, type BuildOptions } from "./build-runtime-parts.ts";
 import { buildArtifacts, buildStore } from "./build-store.ts";
@@ -45,20 +45,13 @@ export async function configuredRuntime(path: string, options: ConfiguredRuntime
   const loaded = await loadConfig(path, omitUndefined({ environment, extensions, allowVariables, foreignKeys }));
   const store: Store | undefined = buildStore(loaded);
   const { toolsets, sources } = await buildRuntimeParts(loaded, { ...omitUndefined({ store }), ...building });
-  const { runtime: settings, retry, circuit, permission, approval, cache } = loaded.config;
-  const { artifacts: _artifacts, ...runtime } = settings;
   const artifacts = buildArtifacts(loaded.config, store);
   const lock = await readLock(lockPath(path));
   const pins = lock === undefined ? undefined : toolPins(lock);
   const manual = await readDocumentation(loaded.config.documentation);
   const built = loaded.config.simulation === undefined ? {} : await buildAnswers(loaded);
   return {
-    ...runtime,
-    retry,
-    circuit,
-    permission,
-    approval: approvalSettings(approval),
-    cache,
+    ...policyOptions(loaded.config),
     toolsets: withManual(toolsets, manual),
     sources,
     ...omitUndefined({ store, artifacts, pins, ...built }),

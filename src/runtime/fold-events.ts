@@ -11,7 +11,7 @@ import type { EarlierJob } from "../call/job.ts";
 import { NO_CALLS, countCall, type CallSample, type CallTally } from "../policy/fault-tally.ts";
 import { Inbox, isInboxEvent } from "../session/inbox.ts";
 import { SessionLog } from "../session/session-log.ts";
-import { place, type SessionHead, type StateMap } from "../session/session.ts";
+import { stateKey, type SessionHead, type StateMap } from "../session/session.ts";
 import { noticeSubmission, type Submitted } from "./submissions.ts";
 import type { StateChange } from "../session/turn.ts";
 
@@ -316,7 +316,7 @@ export class SessionFold {
   }
 
   #change({ callId, turnId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {
-    const at = place(toolset, key);
+    const at = stateKey(toolset, key);
     const before = this.#state.get(at);
     const patched = applyPatch(before, patch);
     const after = patched === undefined ? undefined : shareJson(patched); // so that later changes of it cost what they change

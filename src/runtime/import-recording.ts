@@ -13,7 +13,7 @@ import { endOpenCall } from "./end-open-call.ts";
 import { SessionFold, type OpenCall } from "./fold-events.ts";
 import { storedEvents } from "../session/read-events.ts";
 import { checkSessionId } from "../session/session-id.ts";
-import { place } from "../session/session.ts";
+import { stateKey } from "../session/session.ts";
 
 /** How a recording is imported. */
 export interface ImportOptions {
@@ -120,7 +120,7 @@ async function compare(store: Store, sessionId: string, events: AsyncIterable<Se
 function takenBack(fold: SessionFold, { sessionId, exportedAt }: RecordingHeader): readonly SessionEvent[] {
   let { state } = fold.head;
   return fold.openChanges.toReversed().flatMap(({ callId, turnId, toolset, key, before, after }): readonly SessionEvent[] => {
-    const at = place(toolset, key);
+    const at = stateKey(toolset, key);
     if (state.get(at) !== after) return []; // another call has changed it since
     state = before === undefined ? state.delete(at) : state.set(at, before);
     const patch = diffJson(after, before);

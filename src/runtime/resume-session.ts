@@ -262,7 +262,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
   const ended = open.wasNeverWhole ? undefined : options.ends.get(callId);
   const never =
     ended === undefined ? whyNotRun(session, open, { answerers, wasReal, runsAgain: options.interrupted !== "settle" }) : undefined;
-  run.unreadable = ended ?? (never !== undefined && run.isInterrupted && never !== answerers ? outcomeUnknown(open.call.name) : never);
+  run.refusal = ended ?? (never !== undefined && run.isInterrupted && never !== answerers ? outcomeUnknown(open.call.name) : never);
   return run;
 }
 

@@ -46,7 +46,7 @@ export interface RoundReply extends Pick<ModelReply, "finish" | "usage"> {
 }
 
 /** The parts of a turn that a round needs. */
-export interface RoundPlace {
+export interface RoundHost {
   readonly parts: CallParts;
   readonly turn: Turn;
   readonly callOptions: CallOptions;
@@ -78,7 +78,7 @@ const NO_USAGE: ModelReply["usage"] = Object.freeze({ inputTokens: 0, outputToke
  * order.
  */
 export class Round {
-  readonly #place: RoundPlace;
+  readonly #host: RoundHost;
   readonly #options: CallOptions & { readonly inRound: true };
   readonly #runs: CallRun[] = [];
   /** In call order, of those that were admitted or refused. */
@@ -94,9 +94,9 @@ export class Round {
   /** How many characters of the message were written. */
   #written = 0;
 
-  constructor(place: RoundPlace) {
-    this.#place = place;
-    const { callOptions, metadata, shown, signal, turn } = place;
+  constructor(host: RoundHost) {
+    this.#host = host;
+    const { callOptions, metadata, shown, signal, turn } = host;
     this.#options = { ...callOptions, metadata, inRound: true };
     turn.beginRound(shown);
     this.#forget = signal === undefined ? undefined : onAbort(signal, () => this.#cancelAll("the caller aborted"));
@@ -111,11 +111,11 @@ export class Round {
     const unknown = options === NO_ADD_OPTIONS ? undefined : unknownKey(options ?? NO_ADD_OPTIONS, ADD_OPTIONS, "add()"); // a program without types may give null
     if (unknown !== undefined) throw unknown;
     const refusal = options?.refusal;
-    const wrong = this.#over === undefined ? this.#place.refusal() : new ToolError("invalid_argument", "The round is over.");
+    const wrong = this.#over === undefined ? this.#host.refusal() : new ToolError("invalid_argument", "The round is over.");
     if (wrong !== undefined) throw wrong;
-    const { signal } = this.#place;
+    const { signal } = this.#host;
     const run = this.#begin(call);
-    run.unreadable ??= refusal;
+    run.refusal ??= refusal;
     if (signal?.aborted === true) run.cancel("the caller had aborted");
     this.#runs.push(run);
     this.#admission ??= this.#admit();
@@ -124,7 +124,7 @@ export class Round {
 
   /** Tells listeners of text of the message while the model writes it (`round-text`). Nothing is recorded before the end, which has the message whole. */
   write(text: string): void {
-    const { parts, turn } = this.#place;
+    const { parts, turn } = this.#host;
     const position = this.#written;
     this.#written += text.length;
     if (!parts.listening || this.#over !== undefined || !turn.session.recorded || !this.#options.recordHistory) return;
@@ -151,7 +151,7 @@ export class Round {
     return this.#close(
       (said) => this.#record(said, reply),
       undefined,
-      keepMessageFiles(this.#place.parts, this.#place.turn.session, message),
+      keepMessageFiles(this.#host.parts, this.#host.turn.session, message),
     );
   }
 
@@ -179,30 +179,30 @@ export class Round {
   ): Promise<readonly ToolResult[]> {
     const { promise, resolve } = Promise.withResolvers<readonly ToolResult[]>();
     this.#over = promise;
-    if (voided === undefined) this.#place.turn.keepRound();
+    if (voided === undefined) this.#host.turn.keepRound();
     else for (const run of [...this.#runs, ...this.#nested]) run.takeBack(voided);
     resolve(this.#finish(record, message, voided !== undefined));
     return promise;
   }
 
   async #finish(record: RecordRound, message: SessionMessage | Promise<SessionMessage>, isVoid: boolean): Promise<readonly ToolResult[]> {
-    const { parts } = this.#place;
+    const { parts } = this.#host;
     try {
       if (this.#isAdmitting) await Promise.resolve(); // until the admission is not further up the stack any more
       if (this.#admission !== undefined) await this.#admission;
       record(message instanceof Promise ? await message : message);
       const batch = new Batch(this.#runs, new LoopBreaks(parts.ports.clock), { standings: this.#standings });
-      return await this.#place.whenDurable(isVoid ? this.#startVoided(batch) : batch.start());
+      return await this.#host.whenDurable(isVoid ? this.#startVoided(batch) : batch.start());
     } finally {
       this.#forget?.();
-      settle(this.#place.turn, this.#runs);
-      this.#place.ended();
+      settle(this.#host.turn, this.#runs);
+      this.#host.ended();
     }
   }
 
   /** The model has seen none of these calls: what they and those made in them changed in the state is taken back once all have ended. */
   async #startVoided(batch: Batch): Promise<readonly ToolResult[]> {
-    const { parts, turn } = this.#place;
+    const { parts, turn } = this.#host;
     const results = await batch.start();
     const nested = this.#nested;
     const all = new Set([...this.#runs, ...nested]); // background jobs of it run until they are cancelled
@@ -214,7 +214,7 @@ export class Round {
 
   /** The calls that were made in those of the message, at any depth. */
   get #nested(): readonly CallRun[] {
-    return nestedIn(this.#place.turn, this.#runs);
+    return nestedIn(this.#host.turn, this.#runs);
   }
 
   /** Admits what is not admitted yet, in call order; a call that is added meanwhile does not start again. */
@@ -263,7 +263,7 @@ export class Round {
   }
 
   #record(message: SessionMessage, { finish, usage, model }: RoundReply, voided?: string): void {
-    const { turn } = this.#place;
+    const { turn } = this.#host;
     const { session } = turn;
     if (!session.recorded) return;
     const nested = voided === undefined ? [] : this.#nested.filter((run) => run.isLogged);
@@ -273,7 +273,7 @@ export class Round {
       type: "round-end",
       sessionId: session.id,
       turnId: turn.id,
-      at: this.#place.parts.ports.clock.wallTime(),
+      at: this.#host.parts.ports.clock.wallTime(),
       callIds: Object.freeze([...this.#runs, ...nested].map((run) => run.callId)),
       ...(turn.madeIn === undefined ? {} : { parentCallId: turn.madeIn.callId }),
       message: recordHistory ? message : NOTHING_SAID,
@@ -285,7 +285,7 @@ export class Round {
   }
 
   #begin(call: ModelCall): CallRun {
-    const { parts, turn, offersBackground } = this.#place;
+    const { parts, turn, offersBackground } = this.#host;
     const run = beginCall(parts, turn, withoutKind(call), this.#options);
     const taken = offersBackground ? takeBackgroundFlag(run.call, parts.registry) : undefined;
     if (taken === undefined) return run;

@@ -110,11 +110,7 @@ export interface RuntimeOptions extends CallSettings {
 }
 
 const OPTIONS: OptionNames<RuntimeOptions> = {
-  timeoutMs: true,
-  deadlineMs: true,
-  maxAttempts: true,
-  maxResultBytes: true,
-  promoteAfterMs: true,
+  ...CALL_SETTINGS,
   tools: true,
   registry: true,
   toolsets: true,

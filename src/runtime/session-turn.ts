@@ -12,7 +12,8 @@ import { recordMessage } from "../session/record-message.ts";
 import { partsOf, type RuntimeSession, type SessionTurn } from "./runtime-session.ts";
 import type { Turn } from "../session/turn.ts";
 
-export interface TurnPlace {
+/** The parts of a runtime that a held turn needs. */
+export interface HeldTurnHost {
   readonly session: RuntimeSession;
   readonly turn: Turn;
   readonly callOptions: (options: RoundOptions) => CallOptions;
@@ -27,31 +28,31 @@ export const ROUND_OPTIONS: OptionNames<RoundOptions> = { ...OF_ANY_CALL, metada
 export class HeldTurn implements SessionTurn {
   readonly session: RuntimeSession;
   readonly signal: AbortSignal;
-  readonly #place: TurnPlace;
+  readonly #host: HeldTurnHost;
   readonly #forget: () => void;
   #open: Round | undefined;
   #isOver = false;
 
-  constructor(place: TurnPlace) {
-    this.session = place.session;
-    this.signal = place.session.whenClosed;
-    this.#place = place;
+  constructor(host: HeldTurnHost) {
+    this.session = host.session;
+    this.signal = host.session.whenClosed;
+    this.#host = host;
     // The error of a round that cannot end is thrown where the turn is ended.
     this.#forget = onAbort(this.signal, () => void this.#open?.void("the session was closed").catch(() => {}));
   }
 
   get id(): string {
-    return this.#place.turn.id;
+    return this.#host.turn.id;
   }
 
   get endedBy(): string | undefined {
-    return this.#place.turn.endedBy;
+    return this.#host.turn.endedBy;
   }
 
   addMessage(message: SessionMessage): void {
     this.#check();
     const at = this.session.ports.clock.wallTime();
-    recordMessage(this.session, readMessage(message), { at, madeIn: this.#place.turn.madeIn });
+    recordMessage(this.session, readMessage(message), { at, madeIn: this.#host.turn.madeIn });
   }
 
   round(options: RoundOptions = NO_OPTIONS): Round {
@@ -60,7 +61,7 @@ export class HeldTurn implements SessionTurn {
     if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of round() are an object.");
     const unknown = options === NO_OPTIONS ? undefined : unknownKey(options, ROUND_OPTIONS, "round()");
     if (unknown !== undefined) throw unknown;
-    const { turn, callOptions, refusal, whenDurable } = this.#place;
+    const { turn, callOptions, refusal, whenDurable } = this.#host;
     const { metadata, signal, shown, offersBackground = false } = options;
     const round = new Round({
       parts: partsOf(this.session),
@@ -88,7 +89,7 @@ export class HeldTurn implements SessionTurn {
   }
 
   #check(): void {
-    const wrong = this.#isOver ? new ToolError("invalid_argument", "The turn is over.") : this.#place.refusal();
+    const wrong = this.#isOver ? new ToolError("invalid_argument", "The turn is over.") : this.#host.refusal();
     if (wrong !== undefined) throw wrong;
   }
 }

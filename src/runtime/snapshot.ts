@@ -8,7 +8,7 @@ import { outcomeUnknown } from "../call/reconcile-call.ts";
 import type { Clock } from "../core/ports.ts";
 import { endOpenCall } from "./end-open-call.ts";
 import { SessionFold } from "./fold-events.ts";
-import { partsOfPlace, type Session, type SessionHead, type StateMap } from "../session/session.ts";
+import { splitStateKey, type Session, type SessionHead, type StateMap } from "../session/session.ts";
 import type { Submitted } from "./submissions.ts";
 
 const VERSION = 1;
@@ -51,7 +51,7 @@ export function makeSnapshot(fields: {
 function stateObject(state: StateMap): Readonly<Record<string, JsonObject>> {
   const toolsets = new Map<string, [string, JsonValue][]>();
   for (const [at, value] of state.entries()) {
-    const { toolset, key } = partsOfPlace(at);
+    const { toolset, key } = splitStateKey(at);
     if (toolset === "__proto__" || key === "__proto__") continue;
     const values = toolsets.get(toolset) ?? [];
     toolsets.set(toolset, values);

@@ -3,7 +3,7 @@ import type { HistoryEntry } from "../core/history.ts";
 import { diffJson, type JsonPatch } from "../core/base/json-patch.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { changedKeys } from "../core/base/persistent-map.ts";
-import { partsOfPlace, type StateMap } from "./session.ts";
+import { splitStateKey, type StateMap } from "./session.ts";
 
 /** The differences of two sessions. */
 export interface SessionDiff {
@@ -32,6 +32,6 @@ export function stateDiff(before: StateMap, after: StateMap): readonly StateDiff
   return changedKeys(before, after).flatMap((at) => {
     const values = { before: before.get(at), after: after.get(at) };
     const patch = diffJson(values.before, values.after);
-    return patch.length === 0 ? [] : [{ ...partsOfPlace(at), ...values, patch }];
+    return patch.length === 0 ? [] : [{ ...splitStateKey(at), ...values, patch }];
   });
 }

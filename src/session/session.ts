@@ -293,7 +293,7 @@ export class Session {
 
   /** One value of the state that the tools of a toolset share. */
   state(toolset: string, key: string): JsonValue | undefined {
-    return this.#state.get(place(toolset, key));
+    return this.#state.get(stateKey(toolset, key));
   }
 
   /** Every value of the state, by toolset and key. @internal */
@@ -303,7 +303,7 @@ export class Session {
 
   /** Sets one value, `undefined` removing it, and records the change. Returns the value as it is kept: frozen, and the one before when they are equal. @internal */
   changeState({ turnId, callId, toolset, key }: StatePlace, value: JsonValue | undefined): JsonValue | undefined {
-    const at = place(toolset, key);
+    const at = stateKey(toolset, key);
     const before = this.#state.get(at);
     const after = value === undefined ? undefined : shareJson(value);
     const patch = diffJson(before, after);
@@ -353,12 +353,12 @@ export class Session {
 }
 
 /** The key of a value in a `StateMap`. No name of a toolset holds a control character. */
-export function place(toolset: string, key: string): string {
+export function stateKey(toolset: string, key: string): string {
   return `${toolset}\u0000${key}`;
 }
 
-/** The toolset and key of a place. */
-export function partsOfPlace(at: string): { readonly toolset: string; readonly key: string } {
+/** The toolset of a key in a `StateMap`, and the key there. */
+export function splitStateKey(at: string): { readonly toolset: string; readonly key: string } {
   const split = at.indexOf("\u0000");
   return { toolset: at.slice(0, split), key: at.slice(split + 1) };
 }

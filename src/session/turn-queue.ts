@@ -22,7 +22,7 @@ export interface TurnCall {
 }
 
 /** Where the handler of one call runs. */
-class CallPlace {
+class HandlerPlace {
   readonly turn: RunningTurn;
   readonly call: TurnCall;
 
@@ -33,7 +33,7 @@ class CallPlace {
 }
 
 /** Where code runs that a turn called: in the handler of one of its calls, or outside of them. */
-type Place = RunningTurn | CallPlace;
+type Place = RunningTurn | HandlerPlace;
 
 export interface RunningTurn {
   readonly queue: TurnQueue;
@@ -88,13 +88,13 @@ export function isInsideSimulation(): boolean {
 /** Runs the handler of a call: the calls that it makes in the same session are found to be made in this one. */
 export function withinCall<T>(turn: RunningTurn, call: TurnCall, work: () => T): T {
   places.haveBegun = true;
-  return runInContext(CURRENT, new CallPlace(turn, call), work);
+  return runInContext(CURRENT, new HandlerPlace(turn, call), work);
 }
 
 /** The place of the code running now: the call that it is the handler of, where that is known, and what the runner of its turn keeps with it. */
 export function currentPlace(): { readonly call: TurnCall | undefined; readonly held: object | undefined } {
   const place = CURRENT.getStore();
-  return { call: place instanceof CallPlace ? place.call : undefined, held: turnOf(place)?.held };
+  return { call: place instanceof HandlerPlace ? place.call : undefined, held: turnOf(place)?.held };
 }
 
 /**
@@ -105,7 +105,7 @@ export function currentPlace(): { readonly call: TurnCall | undefined; readonly 
  */
 export function callAround<Sole>(soleOf: (held: object | undefined) => Sole, from = CURRENT.getStore()): TurnCall | Sole | undefined {
   for (let place: Place | undefined = from; place !== undefined; place = turnOf(place)?.outer) {
-    const call = place instanceof CallPlace ? place.call : soleOf(place.held);
+    const call = place instanceof HandlerPlace ? place.call : soleOf(place.held);
     if (call !== undefined) return call;
   }
   return undefined;
@@ -122,7 +122,7 @@ function newTurn(fields: Pick<RunningTurn, "queue" | "outer" | "works" | "held">
 }
 
 function turnOf(place: Place | undefined): RunningTurn | undefined {
-  return place instanceof CallPlace ? place.turn : place;
+  return place instanceof HandlerPlace ? place.turn : place;
 }
 
 const NO_OPTIONS: TurnOptions = Object.freeze({});
@@ -171,7 +171,7 @@ export class TurnQueue {
   run<T>(work: Work<T>, { signal, concurrent = false }: TurnOptions = NO_OPTIONS): T | Promise<T> {
     if (!this.busy && this.#besides === 0) return this.#start(work, concurrent);
     const own = this.#own;
-    if (own !== undefined) return own instanceof CallPlace ? this.#join(own.turn, work, own.call) : this.#join(own, work);
+    if (own !== undefined) return own instanceof HandlerPlace ? this.#join(own.turn, work, own.call) : this.#join(own, work);
     const isNext = this.#waiting === undefined || this.#waiting.length === 0;
     return isNext && this.#mayStart(concurrent) ? this.#start(work, concurrent) : this.#wait(work, signal, concurrent);
   }
@@ -220,10 +220,10 @@ export class TurnQueue {
 
   /** Where code continues whose call has left its turn, which is over. */
   #besideOf(place: Place, turn: RunningTurn): Place | undefined {
-    const call = place instanceof CallPlace ? place.call : undefined;
+    const call = place instanceof HandlerPlace ? place.call : undefined;
     const beside = call?.beside ?? turn.continuesIn;
     if (beside === undefined || beside.queue !== this || beside.over) return undefined;
-    return call === undefined ? beside : new CallPlace(beside, call);
+    return call === undefined ? beside : new HandlerPlace(beside, call);
   }
 
   #mayStart(concurrent: boolean): boolean {
@@ -235,7 +235,7 @@ export class TurnQueue {
     let outer = current;
     for (let one = turnOf(outer); one?.over === true; one = turnOf(outer)) outer = one.outer;
     // A handler that continues after its turn is not part of the new turn, but may be that of a call which was taken back.
-    const caller = current instanceof CallPlace && current.turn.queue === this ? current.call : undefined;
+    const caller = current instanceof HandlerPlace && current.turn.queue === this ? current.call : undefined;
     const turn = newTurn({ queue: this, outer, works: 0, held: undefined });
     if (!this.busy) this.#bounds.turnsBegin();
     this.#running.add(turn);
@@ -362,7 +362,7 @@ const NO_QUEUE = new TurnQueue({ turnsBegin() {}, turnsEnded() {} }, false);
 
 /** Whether the code is that of a call which continues after its turn. */
 function hasLeft(place: Place | undefined): boolean {
-  return place instanceof CallPlace && place.call.beside?.over === false && place.call.beside !== place.turn;
+  return place instanceof HandlerPlace && place.call.beside?.over === false && place.call.beside !== place.turn;
 }
 
 /** The turn that some work is part of when it ends. */

@@ -1,10 +1,10 @@
-/** From one input to the loop's end: what once-per-turn rules, the end of a turn and a rollback hang on. */
+/** One turn of a session: its once-per-turn tools, the tool that ended it, and the changes of state that can be taken back. */
 import type { ToolState } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { Ids } from "../core/ports.ts";
-import { place, type Session } from "./session.ts";
+import { stateKey, type Session } from "./session.ts";
 import type { RunningTurn, TurnCall } from "./turn-queue.ts";
 
 /** A change that a call made to a session's state. */
@@ -124,8 +124,8 @@ export class Turn {
     const root = this.joins ?? this;
     const taken = new Set(takeBack(this.session, this.id, changes));
     if (root.#covered !== undefined) {
-      const freed = new Set(Array.from(taken, ({ toolset, key }) => place(toolset, key)));
-      const due = root.#covered.filter(({ toolset, key }) => freed.has(place(toolset, key)));
+      const freed = new Set(Array.from(taken, ({ toolset, key }) => stateKey(toolset, key)));
+      const due = root.#covered.filter(({ toolset, key }) => freed.has(stateKey(toolset, key)));
       for (const change of takeBack(this.session, this.id, due)) taken.add(change);
     }
     const covered = [...(root.#covered ?? []), ...changes].filter((change) => !taken.has(change));
@@ -158,7 +158,7 @@ export class Turn {
     const latest = new Map<string, number>();
     for (const change of this.#roundChanges ?? []) {
       if (!callIds.has(change.callId)) continue;
-      const at = place(change.toolset, change.key);
+      const at = stateKey(change.toolset, change.key);
       const index = latest.get(at) ?? -1;
       const earlier = changes[index];
       // Of changes with another call's between them, the earlier ones are found when that one's has gone.
@@ -172,7 +172,7 @@ export class Turn {
     if (this.#outer !== undefined) this.#outer.#note(change);
     this.#roundChanges?.push(change);
     this.#changes ??= new Map();
-    const at = place(change.toolset, change.key);
+    const at = stateKey(change.toolset, change.key);
     const earlier = this.#changes.get(at);
     this.#changes.set(at, earlier === undefined ? change : { ...change, before: earlier.before });
   }

@@ -9,24 +9,14 @@ import type { ToolResult } from "../../src/core/result.ts";
 import { textToolsModel } from "../../src/model/text-model.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { toCallAnswer } from "../../src/server/mcp/call-result.ts";
-import * as wire from "../../src/wire/wire.ts";
 import { testRuntime, tool } from "../runtime/bench-runtime.ts";
+import { WIRE_FORMATS } from "./wire-formats.ts";
 
 const CODES = Object.keys(ERROR_CODES) as ErrorCode[]; // its keys are the codes
 const SRC = join(import.meta.dirname, "../../src");
 const CALL = { name: "todo::remove", input: {}, id: "c1" };
 
-const FORMATS = [
-  wire.anthropicMessages(),
-  wire.bedrockConverse(),
-  wire.cohere(),
-  wire.gemini(),
-  wire.geminiInteractions(),
-  wire.mistral(),
-  wire.ollama(),
-  wire.openAiChat(),
-  wire.openAiResponses(),
-];
+const FORMATS = Object.values(WIRE_FORMATS).map((make) => make());
 
 /** Every text in which a model or a client reads a result. */
 async function shown(result: ToolResult): Promise<readonly (readonly [where: string, text: string])[]> {

@@ -16,10 +16,12 @@ import { scriptedModel } from "../../src/model/scripted-model.ts";
 import type { PermissionRules } from "../../src/policy/permission.ts";
 import { visibleTools } from "../../src/policy/visibility.ts";
 import { infoToolset } from "../../src/toolsets/info.ts";
+import { WIRE_NAMES } from "../../src/server/api/message-formats.ts";
 import * as wire from "../../src/wire/wire.ts";
 import type { Runtime } from "../../src/runtime/runtime.ts";
 import { openRuntime, overStdio } from "../server/mcp-clients.ts";
 import { tool } from "../runtime/bench-runtime.ts";
+import { WIRE_FORMATS } from "./wire-formats.ts";
 
 const SRC = join(import.meta.dirname, "../../src");
 
@@ -31,18 +33,6 @@ const RULES: readonly (readonly [rules: PermissionRules, denied: readonly string
   [{ allow: ["todo::list", "manual::*", "default::note"] }, ["todo::erase", "vault::erase_all", "default::eraser"]],
   [{ allow: ["*"], deny: ["vault::erase_all", "todo::erase"] }, ["todo::erase", "vault::erase_all"]],
 ];
-
-const FORMATS = {
-  anthropicMessages: wire.anthropicMessages(),
-  bedrockConverse: wire.bedrockConverse(),
-  cohere: wire.cohere(),
-  gemini: wire.gemini(),
-  geminiInteractions: wire.geminiInteractions(),
-  mistral: wire.mistral(),
-  ollama: wire.ollama(),
-  openAiChat: wire.openAiChat(),
-  openAiResponses: wire.openAiResponses(),
-};
 
 type Surface = (runtime: Runtime) => unknown;
 
@@ -75,9 +65,12 @@ const SURFACES: Readonly<Record<string, Surface>> = {
     ).map(({ error }) => ({ ...error, operatorHint: "" })),
   "a program that checks a sequence": ({ registry }) => checkSequence([{ id: "one", name: "eras", arguments: {} }], { tools: registry }),
   ...Object.fromEntries(
-    Object.entries(FORMATS).map(([name, format]): [string, Surface] => [
+    Object.entries(WIRE_FORMATS).map(([name, make]): [string, Surface] => [
       `a request of ${name}`,
-      ({ registry }) => format.encodeRequest({ messages: [], tools: modelTools(registry, { format: format.name }) }, { model: "m" }).body,
+      ({ registry }) => {
+        const format = make();
+        return format.encodeRequest({ messages: [], tools: modelTools(registry, { format: format.name }) }, { model: "m" }).body;
+      },
     ]),
   ),
 };
@@ -165,7 +158,11 @@ test("F3.37 what lists tools goes through the registry's listings, which the per
 
 test("every wire format is in the table", () => {
   const made = Object.entries(wire).filter(([, value]) => typeof value === "function" && isFormatFactory(value));
-  expect(made.map(([name]) => name).sort()).toEqual(Object.keys(FORMATS).sort());
+  expect(made.map(([name]) => name).sort()).toEqual(Object.keys(WIRE_FORMATS).sort());
+});
+
+test("the HTTP API takes messages in as many wire formats as there are", () => {
+  expect(WIRE_NAMES).toHaveLength(Object.keys(WIRE_FORMATS).length);
 });
 
 function isFormatFactory(make: unknown): boolean {

@@ -15,19 +15,11 @@ import { SEQUENCE_REASONS } from "../../src/compose/sequence/sequence-problem.ts
 import { STOP_REASONS } from "../../src/compose/stop-reason.ts";
 import { PROVIDERS, type Provider } from "../../src/model/providers.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import { anthropicMessages } from "../../src/wire/anthropic.ts";
-import { bedrockConverse } from "../../src/wire/bedrock.ts";
 import { CHAT_VARIANTS } from "../../src/wire/chat-variants.ts";
-import { cohere } from "../../src/wire/cohere.ts";
-import { geminiInteractions } from "../../src/wire/gemini-interactions.ts";
-import { gemini } from "../../src/wire/gemini.ts";
-import { mistral } from "../../src/wire/mistral.ts";
-import { ollama } from "../../src/wire/ollama.ts";
-import { openAiChat } from "../../src/wire/openai-chat.ts";
-import { openAiResponses } from "../../src/wire/openai-responses.ts";
 import { TEXT_FORMATS } from "../../src/wire/text/formats.ts";
 import type { WireFormat } from "../../src/wire/wire-format.ts";
 import { readTree } from "./source-tree.ts";
+import { WIRE_FORMATS } from "./wire-formats.ts";
 
 /** By heading, the first cells of the table below it. */
 function tablesOf(path: string): ReadonlyMap<string, readonly string[]> {
@@ -292,18 +284,6 @@ function mostReplies(format: WireFormat): number {
   const note = notes.find((one) => / makes (?:one reply|at most)/u.test(one.note))?.note ?? "";
   return Number(/at most (\d+)/u.exec(note)?.[1] ?? 1);
 }
-
-const WIRE_FORMATS: Readonly<Record<string, () => WireFormat>> = {
-  openAiResponses,
-  openAiChat,
-  anthropicMessages,
-  gemini,
-  geminiInteractions,
-  bedrockConverse,
-  mistral,
-  cohere,
-  ollama,
-};
 
 /** What a format does with a request for one call a message, held to the schemas. */
 function requestRow([maker, format]: readonly [string, WireFormat]): readonly string[] {

@@ -6,6 +6,7 @@ import type { ToolResult } from "../../src/core/result.ts";
 
 import type { Tool } from "../../src/core/tool.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
+import { providerName } from "../../src/wire/provider-name.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
 const remove = tool("remove", (input) => `removed ${String(input["path"])}`, { effects: { writes: ["disk"], destructive: true } });
@@ -310,6 +311,17 @@ test("F4.7 one colon between toolset and tool, as the seed writes it, is underst
     ["mil:sift", "not_found", []],
   ]);
   expect(runtime.registry.require("mill:sift").qualifiedName).toBe("mill::sift");
+});
+
+test("F4.7 the name that a provider is given for a long one is understood without a word", async () => {
+  const name = "n".repeat(60);
+  const { runtime } = testRuntime({ toolsets: [{ name: "abc", tools: [tool(name, () => "runs")] }] });
+  const given = providerName(`abc::${name}`);
+  expect(given).toHaveLength(`abc:${name}`.length);
+  expect(await runtime.execute([{ name: given }, { name: `abc:${name}` }])).toMatchObject([
+    { output: "runs", warnings: [] },
+    { output: "runs", warnings: [expect.stringContaining("separated")] },
+  ]);
 });
 
 test("F0.3 F4.7 a bare name runs when it is unique and is ambiguous, with candidates, when it is not", async () => {

@@ -1,5 +1,6 @@
 /** The options of a delegate: how it is offered as a tool, and the loop that it runs. */
 import type { JsonObject } from "../../core/base/json.ts";
+import { CALL_SETTINGS } from "../../core/call-settings.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { checkReasoningEffort } from "../../core/model.ts";
@@ -106,11 +107,7 @@ const TOOL_KEYS: OptionNames<OfTool> = {
   enabled: true,
   unusable: true,
   metadata: true,
-  timeoutMs: true,
-  deadlineMs: true,
-  maxAttempts: true,
-  maxResultBytes: true,
-  promoteAfterMs: true,
+  ...CALL_SETTINGS,
 };
 const KEYS: OptionNames<DelegateOptions> = {
   ...LOOP_KEYS,

@@ -4,6 +4,7 @@ import type { ApprovalRecord } from "../../../src/core/approval-store.ts";
 import type { ApprovalDecision } from "../../../src/core/approvals.ts";
 import type { ApprovalRequest } from "../../../src/core/ask.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
+import type { Hook } from "../../../src/core/hook.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime-options.ts";
@@ -90,6 +91,30 @@ describe("issue 19.4 a question", () => {
     const result = await runtime.session("s").execute(call("/a"));
     expect(result.status).toBe("ok");
     expect(await Promise.all(told)).toEqual([["session-start", "call-start"], true]);
+    await runtime.close();
+  });
+
+  test("of a call that a hook makes has the call around it, with the input as it was sent: that is not checked yet", async () => {
+    const store = memoryStore();
+    const wrong = { ...remove("look"), effects: { reads: "files" }, inputSchema: { ...OBJECT, required: ["path"] } };
+    const hooks: Hook[] = [
+      {
+        name: "tidy",
+        beforeCall: async ({ name }) => (name === "look" ? void (await session.execute(call("/a"))) : undefined),
+        afterCall: async ({ name }) => (name === "default::look" ? void (await session.execute(call("/b"))) : undefined),
+      },
+    ];
+    const runtime = inboxRuntime({ store, hooks, tools: [remove(), wrong], approval: { approve: () => "deny" } });
+    const session = runtime.session("s");
+    await session.execute({ name: "look", input: "{" });
+    await session.execute({ name: "look", input: { file: 1 } });
+    const within = (await runtime.approvals.list()).map((record) => record.within);
+    expect(within).toMatchObject([
+      [{ toolName: "look", input: {} }],
+      [{ toolName: "default::look", input: {} }],
+      [{ toolName: "look", input: { file: 1 } }],
+      [{ toolName: "default::look", input: { file: 1 } }],
+    ]);
     await runtime.close();
   });
 
