@@ -180,6 +180,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   changedState = false;
   /** The earlier call whose result its answer refers to. */
   declare sameAs: string | undefined;
+  declare cut: ToolResult["truncation"]; // of a recorded answer that was cut then
   /** The error that its engine answered with on purpose, in the latest attempt that failed. */
   declare answeredError: ToolError | undefined;
   result: ToolResult | undefined;

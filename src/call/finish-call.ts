@@ -210,7 +210,8 @@ function takeChange(result: ToolResult, said: unknown, report: JsonObject | unde
 }
 
 function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
-  if (run.plan !== undefined && !isSmall(run, run.plan.settings.maxResultBytes, result))
+  if (run.cut !== undefined && result.output === run.output && result.content === run.content) result.truncation = run.cut;
+  else if (run.plan !== undefined && !isSmall(run, run.plan.settings.maxResultBytes, result))
     limitSize(run, run.plan.settings.maxResultBytes, result);
   if (run.options.metadata !== undefined) addNotes(run, run.options.metadata, result);
   if (result.repairs !== NO_REPAIRS) {
@@ -268,7 +269,9 @@ function leavesTraces({ turn, toolName }: CallRun): boolean {
 
 function writeDown(run: CallRun, end: SessionEvent): void {
   try {
-    run.parts.chains.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call }, end]);
+    const { madeIn } = run.turn;
+    const made = madeIn === undefined ? {} : { parentCallId: madeIn.callId };
+    run.parts.chains.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call, ...made }, end]);
   } catch (thrown: unknown) {
     run.parts.ports.log.warn(`The call of ${run.toolName} could not be recorded: ${describeThrown(thrown)}`);
   }

@@ -1,6 +1,7 @@
 /** Turns what a handler returned into recorded JSON and content, checked against the output schema. */
 import { ANSWER_LIMITS } from "../core/answer-limits.ts";
 import { ToolOutput } from "../core/content.ts";
+import { CutOutput } from "../core/cut-output.ts";
 import { ToolError, describeThrown, hintsOf } from "../core/error.ts";
 import { FIDELITIES } from "../core/fidelity.ts";
 import { copyJson, fitJson, isJsonObject } from "../core/base/json.ts";
@@ -24,6 +25,7 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
   if (run.fidelity !== undefined) run.fidelity = undefined;
   if (run.sameAs !== undefined) run.sameAs = undefined;
   if (run.exitCode !== undefined) run.exitCode = undefined;
+  if (run.cut !== undefined) run.cut = undefined;
   let answer = raw;
   try {
     if (isNoPlainObject(raw) && raw instanceof ToolOutput) {
@@ -33,6 +35,7 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
       if (typeof raw.sameAs === "string" && raw.sameAs !== "" && raw.sameAs.length <= MAX_ID_LENGTH) run.sameAs = raw.sameAs;
       if (raw.exitCode !== undefined || raw.error !== undefined) takeFailure(run, raw);
       answer = raw.output;
+      if (raw instanceof CutOutput) run.cut = raw.truncation;
     }
     const spoils = run.faults?.spoils;
     if (spoils !== undefined) {
@@ -43,6 +46,7 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
   } catch (thrown: unknown) {
     return notRecordable(run, thrown);
   }
+  if (run.cut !== undefined) return recordJson(run, answer);
   const { tool } = run.plan;
   if (tool.parseOutput === undefined || !run.options.validate) return takeJson(run, answer);
   return settleParsing(run, { what: "output", work: tool.parseOutput(answer), take: (parsed) => takeParsed(run, answer, parsed) });

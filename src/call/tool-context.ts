@@ -100,6 +100,11 @@ export class AttemptContext implements ToolContext {
     return this.#run.parts.tracing?.headersOf(this.#run.callId);
   }
 
+  /** A handler made the call, as part of its own. */
+  get isNested(): boolean {
+    return this.#run.turn.madeIn !== undefined;
+  }
+
   get simulated(): boolean {
     return this.#run.simulated;
   }

@@ -19,6 +19,12 @@ export interface RecordedCall {
   readonly isNested: boolean;
 }
 
+/** A result with its place among the calls of the recording. */
+export interface PlacedAnswer {
+  readonly result: ToolResult;
+  readonly place: number;
+}
+
 /**
  * The calls that have a result, in the order they were made; those of batches that were rolled back included.
  *
@@ -51,14 +57,19 @@ export function outerFirst(calls: readonly RecordedCall[]): readonly RecordedCal
   return [...calls.filter(({ isNested }) => !isNested), ...calls.filter(({ isNested }) => isNested)];
 }
 
-/** All calls of one tool with one input. */
+/** All calls of one tool with one input that ran. */
 export interface AnswerGroup {
-  /** Where a session counts how many of the answers it was given. */
-  readonly stateKey: string;
   readonly input: JsonObject;
-  /** In the order they were recorded. */
-  readonly answers: readonly ToolResult[];
+  /** Those to calls that were made by themselves, and those to calls of handlers. */
+  readonly lists: Readonly<Record<"outer" | "nested", AnswerList>>;
   readonly leaves: Leaves;
+}
+
+export interface AnswerList {
+  /** Where a session counts how many of them it was given. */
+  readonly stateKey: string;
+  /** In the order they were recorded. */
+  readonly answers: readonly PlacedAnswer[];
 }
 
 export interface Neighbour {
@@ -73,25 +84,30 @@ const MAX_COMPARED = 10_000;
 export class ToolAnswers {
   readonly #name: string;
   readonly #groups = new Map<string, OpenGroup>();
-  /** By what the model sent, where that is not what ran. */
-  readonly #sent = new Map<string, OpenGroup>();
+  /** By what the model sent, where that is not what ran: hooks may have made several inputs of one. */
+  readonly #sent = new Map<string, Set<OpenGroup>>();
+  #added = 0;
 
   constructor(name: string) {
     this.#name = name;
   }
 
-  add({ call, input, result }: RecordedCall): void {
+  add({ call, input, result, isNested }: RecordedCall): void {
     const sent = isJsonObject(call.input) ? call.input : {};
     const group = this.#open(input ?? sent);
-    group.answers.push(result);
+    group.lists[isNested ? "nested" : "outer"].answers.push({ result, place: this.#added++ });
     const key = canonicalJson(sent);
-    if (!this.#sent.has(key)) this.#sent.set(key, group);
+    const groups = this.#sent.get(key);
+    if (groups === undefined) this.#sent.set(key, new Set([group]));
+    else groups.add(group);
   }
 
-  /** The calls with this input, be it what ran or what the model sent. */
-  exact(input: JsonObject): AnswerGroup | undefined {
+  /** The calls with this input, be it what ran or what the model sent; [] when there are none. */
+  exact(input: JsonObject): readonly AnswerGroup[] {
     const key = canonicalJson(input);
-    return this.#groups.get(key) ?? this.#sent.get(key);
+    const ran = this.#groups.get(key);
+    const sent = this.#sent.get(key) ?? [];
+    return [...new Set(ran === undefined ? sent : [ran, ...sent])];
   }
 
   /** The most similar input, the first recorded of equal ones; undefined when there is none at all. */
@@ -118,14 +134,17 @@ export class ToolAnswers {
   }
 }
 
+interface OpenList extends AnswerList {
+  readonly answers: PlacedAnswer[];
+}
+
 class OpenGroup implements AnswerGroup {
-  readonly stateKey: string;
   readonly input: JsonObject;
-  readonly answers: ToolResult[] = [];
+  readonly lists: Readonly<Record<"outer" | "nested", OpenList>>;
   #leaves: Leaves | undefined;
 
   constructor(stateKey: string, input: JsonObject) {
-    this.stateKey = stateKey;
+    this.lists = { outer: { stateKey, answers: [] }, nested: { stateKey: `${stateKey}:nested`, answers: [] } };
     this.input = input;
   }
 

@@ -1,6 +1,7 @@
 /** Answers calls from a recording: the same results, the same errors, and nothing run. */
 import { OWN_NAMESPACE, checkName, splitName } from "../core/call.ts";
 import { ToolOutput } from "../core/content.ts";
+import { CutOutput } from "../core/cut-output.ts";
 import type { ToolContext } from "../core/context.ts";
 import { pure } from "../core/effects.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
@@ -16,7 +17,15 @@ import type { ToolResult } from "../core/result.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { differences, leavesOf } from "./compare-input.ts";
-import { ToolAnswers, outerFirst, recordedCalls, type AnswerGroup, type RecordedCall } from "./recorded-calls.ts";
+import {
+  ToolAnswers,
+  outerFirst,
+  recordedCalls,
+  type AnswerGroup,
+  type AnswerList,
+  type PlacedAnswer,
+  type RecordedCall,
+} from "./recorded-calls.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Mutable } from "../core/base/mutable.ts";
 
@@ -37,7 +46,7 @@ const OPTIONS: OptionNames<ReplayOptions> = { match: true, repeatLast: true };
  * An engine that answers as was recorded.
  *
  * Inputs are compared as canonical JSON with what ran, and with what the model sent. Equal calls of one session are given
- * the recorded answers in their order; how far a session has got is kept in its state, so a fork continues from there, a
+ * the recorded answers in their order, those to calls of handlers only where a handler makes them or no other is left; how far a session has got is kept in its state, so a fork continues from there, a
  * rolled-back call can be made again, and every other session begins at the first. Errors come as they were, but are
  * never retried; a `partial` answer comes as its output. Fidelity is as it was recorded: what was generated then, be it by a model or a
  * fault, is not observed now. A call that was not recorded is `not_found`.
@@ -75,24 +84,29 @@ class ReplayEngine implements Engine {
     const answers = this.#tools.get(context.toolName);
     if (answers === undefined) throw this.#unknownTool(context.toolName);
     const exact = answers.exact(input);
-    if (exact !== undefined) return giveAnswer(this.#take(exact, context), []);
+    if (exact.length > 0) return giveAnswer(this.#take(exact, context), []);
     const nearest = answers.nearest(input);
     const differing = nearest === undefined ? [] : differences(leavesOf(input), nearest.group.leaves);
     if (nearest === undefined || !this.#isNearest) throw unknownInput(context.toolName, differing);
-    return giveAnswer(this.#take(nearest.group, context), differing);
+    return giveAnswer(this.#take([nearest.group], context), differing);
   }
 
-  /** The next answer of the group for this session. */
-  #take({ answers, stateKey }: AnswerGroup, { state, toolName }: ToolContext): ToolResult {
-    const given = Number(state.get(stateKey) ?? 0);
-    const answer = answers[given] ?? (this.#repeatLast ? answers.at(-1) : undefined);
-    if (answer === undefined) {
-      throw notRecorded(`${toolName} was recorded ${times(answers.length)} with this input, and is called once more.`, {
-        operatorHint: "Give the replay repeatLast: true to return the last answer again.",
-      });
+  /** The next answer of the groups for this session. A call of a handler is not made where the handler's own call is answered, so it has its own. */
+  #take(groups: readonly AnswerGroup[], context: ToolContext & { readonly isNested?: boolean }): ToolResult {
+    const { state, toolName, isNested = false } = context;
+    const kinds = isNested ? (["nested", "outer"] as const) : (["outer", "nested"] as const);
+    for (const kind of kinds) {
+      const [next] = groups.flatMap(({ lists }) => nextOf(lists[kind], state)).toSorted(byPlace);
+      if (next === undefined) continue;
+      state.update(next.stateKey, () => next.given + 1);
+      return next.result;
     }
-    if (given < answers.length) state.update(stateKey, () => given + 1);
-    return answer;
+    const all = groups.flatMap(({ lists }) => [...lists.outer.answers, ...lists.nested.answers]).toSorted(byPlace);
+    const last = this.#repeatLast ? all.at(-1) : undefined;
+    if (last !== undefined) return last.result;
+    throw notRecorded(`${toolName} was recorded ${times(all.length)} with this input, and is called once more.`, {
+      operatorHint: "Give the replay repeatLast: true to return the last answer again.",
+    });
   }
 
   #unknownTool(toolName: string): ToolError {
@@ -102,6 +116,21 @@ class ReplayEngine implements Engine {
         known.length === 0 ? "It has no calls at all." : `It has calls of ${known.join(", ")}${this.#tools.size > 10 ? ", …" : ""}.`,
     });
   }
+}
+
+interface NextAnswer extends PlacedAnswer {
+  readonly stateKey: string;
+  readonly given: number;
+}
+
+function nextOf({ stateKey, answers }: AnswerList, state: ToolContext["state"]): readonly NextAnswer[] {
+  const given = Number(state.get(stateKey) ?? 0);
+  const answer = answers[given];
+  return answer === undefined ? [] : [{ ...answer, stateKey, given }];
+}
+
+function byPlace(one: PlacedAnswer, other: PlacedAnswer): number {
+  return one.place - other.place;
 }
 
 function unknownInput(toolName: string, details: readonly string[]): ToolError {
@@ -125,11 +154,13 @@ function giveAnswer(result: ToolResult, differing: readonly string[]): ToolOutpu
   if (error !== undefined && status !== "partial" && exitCode === undefined && content === undefined)
     throw recordedError(error, { fidelity, differing, answer: status === "error" ? output : undefined });
   const replay = differing.length === 0 ? {} : { replay: { match: "nearest", differences: differing } };
-  return new ToolOutput({
+  const answer = {
     ...omitUndefined({ output, content, exitCode, error: result.status === "error" ? error?.message : undefined }),
     ...(metadata === undefined && differing.length === 0 ? {} : { metadata: { ...metadata, ...replay } }),
     ...(fidelity === "observed" ? {} : { fidelity }),
-  });
+  };
+  const { truncation } = result;
+  return truncation === undefined || status === "partial" ? new ToolOutput(answer) : new CutOutput(answer, truncation);
 }
 
 /** No nearer to the tool's own answer than what was recorded; what was answered to another call is similar at best. */
@@ -196,7 +227,8 @@ export function toolsetsOfRecording(events: Iterable<SessionEvent>, options: Rep
   return [...given, ...described];
 }
 
-const NO_TOOL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["not_found", "ambiguous", "invalid_call"]);
+/** The errors of calls whose name is not that of one tool. */
+export const NO_TOOL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["not_found", "ambiguous", "invalid_call"]);
 
 /** By namespace and name, how often each tool was called. */
 function countTools(calls: readonly RecordedCall[]): Map<string, Map<string, number>> {

@@ -240,7 +240,7 @@ export function readAhead(calls: ToolCall | readonly ToolCall[], limits: JsonLim
 
 function refuse(session: RuntimeSession): ToolError | undefined {
   if (session.closed) return closedSession(session);
-  return session.broken ?? (session.simulation === undefined ? realInSimulation() : undefined);
+  return session.broken ?? (session.simulation?.mayBeReal === false ? undefined : realInSimulation());
 }
 
 /** Why calls of code that a simulation runs may not be real; undefined for all other code. */

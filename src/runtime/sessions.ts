@@ -30,7 +30,7 @@ import type { VisibilityRules } from "../policy/visibility.ts";
 import { checkForkOptions, type ForkOptions } from "../session/fork-options.ts";
 import type { SessionHead, Surroundings } from "../session/session.ts";
 import { checkSessionId, shortId } from "../session/session-id.ts";
-import { sideEffects, simulationParts } from "./simulation-parts.ts";
+import { branchName, sideEffects, simulationParts } from "./simulation-parts.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
 import { recordStart, surroundingsOf, type SessionStart } from "./session-start.ts";
 import { cancelRequestsIn } from "./stored-jobs.ts";
@@ -348,7 +348,7 @@ export class Sessions implements SessionHost {
     const id = options.id === undefined ? this.open.unusedId(() => session.nextSimulationId()) : this.#newId(options.id);
     const allows = options.allowSideEffects === undefined ? undefined : sideEffects(options.allowSideEffects);
     const simulation = session.simulation?.branch(allows) ?? new SimulationMode(allows);
-    return this.#begin({ id, ...base, simulation, parts: simulationParts(this.#parts, id, simulation) });
+    return this.#begin({ id, ...base, simulation, parts: simulationParts(this.#parts, branchName(session, id, options), simulation) });
   }
 
   #begin(options: Partial<RuntimeSessionOptions> & { readonly id: string }): RuntimeSession {

@@ -7,10 +7,14 @@ import { NO_SIDE_EFFECTS, type SideEffects, type SimulationMode } from "../sessi
 /** Longer ids of branches are made short in the ids of their calls, which could not be read back else. */
 const MAX_NAME_LENGTH = 256;
 
-/** The parts for one branch: listeners get no events of its calls, nothing counts them, and they take no ids and no chance from others. */
-export function simulationParts(parts: CallParts, branchId: string, simulation: SimulationMode): CallParts {
+/**
+ * The parts for one branch: listeners get no events of its calls, nothing counts them, and they take no ids and no chance from others.
+ *
+ * @param branchName is in the ids of its calls: no other branch that is committed to the same session has it
+ */
+export function simulationParts(parts: CallParts, branchName: string, simulation: SimulationMode): CallParts {
   const hooks = [...parts.beforeHooks, ...parts.afterHooks];
-  const name = branchId.length <= MAX_NAME_LENGTH ? branchId : createHash("sha256").update(branchId).digest("hex");
+  const name = branchName.length <= MAX_NAME_LENGTH ? branchName : createHash("sha256").update(branchName).digest("hex");
   let ids = 0;
   return {
     ...parts,
@@ -27,6 +31,11 @@ export function simulationParts(parts: CallParts, branchId: string, simulation: 
     listening: false,
     emit: () => {},
   };
+}
+
+/** The name of a branch in the ids of its calls. An id that was given may be that of an earlier branch, which was committed. */
+export function branchName({ length }: { readonly length: number }, id: string, { id: given }: { readonly id?: string }): string {
+  return given === undefined ? id : `${id}~${length}`;
 }
 
 /** From the option `allowSideEffects` to the question whether a tool's calls may happen for real. @throws ToolError `invalid_argument` */

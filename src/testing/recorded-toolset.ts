@@ -8,8 +8,8 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { parseRecording } from "../core/recording/recording.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { outerFirst, recordedCalls } from "../engine/recorded-calls.ts";
-import { toolsetsOfRecording, type ReplayToolsetOptions } from "../engine/replay.ts";
+import { outerFirst, recordedCalls, type RecordedCall } from "../engine/recorded-calls.ts";
+import { NO_TOOL, toolsetsOfRecording, type ReplayToolsetOptions } from "../engine/replay.ts";
 
 /** The fixture that a recording gives a test: toolsets that answer from it, its calls and their results. */
 export interface RecordedFixture {
@@ -34,18 +34,25 @@ export interface RecordedAnswer {
 /**
  * Makes a test fixture of a recording, or of the events of a session.
  *
- * The calls of the namespace `haft`, which every runtime answers itself, are not among those to make.
+ * The calls of the namespace `haft`, which every runtime answers itself, are not among those to make, and neither are those that a rule or
+ * a hook refused by a name without a namespace: no toolset can refuse them.
  *
  * @throws ToolError `corrupt_record` for a recording that is damaged
  */
 export function recordedToolsets(recording: string | readonly SessionEvent[], options: ReplayToolsetOptions = {}): RecordedFixture {
   const events = typeof recording === "string" ? parseRecording(recording).events : recording;
-  const recorded = outerFirst(recordedCalls(events)).filter(({ result }) => splitName(result.name).namespace !== OWN_NAMESPACE);
+  const recorded = outerFirst(recordedCalls(events)).filter(canBeAnswered);
   return {
     toolsets: toolsetsOfRecording(events, options),
     calls: recorded.map(({ call }) => call),
     expectedResults: recorded.map(({ result }) => recordedAnswer(result)),
   };
+}
+
+/** Whether toolsets can answer the call as it was. */
+function canBeAnswered({ result: { name, error } }: RecordedCall): boolean {
+  const { namespace } = splitName(name);
+  return namespace === undefined ? error === undefined || NO_TOOL.has(error.code) : namespace !== OWN_NAMESPACE;
 }
 
 /** The part that two results share when one replays the other: compare `results.map(recordedAnswer)` with `expectedResults`. */

@@ -203,6 +203,17 @@ describe("equal calls", () => {
     expect(rolls).toEqual([1, 2, 3, 3, 3].map((output) => new ToolOutput({ output })));
   });
 
+  test("of which a hook made several inputs are answered in their order as they were sent, too", () => {
+    const engine = replayEngine([1, 2, 3].flatMap((at) => call("town::get", { city: "Oslo" }, { ran: { city: "Oslo", at }, output: at })));
+    const state = session();
+    const answers = [1, 2, 3].map(() => ask(engine, "town::get", { city: "Oslo" }, state));
+    expect(answers).toEqual([1, 2, 3].map((output) => new ToolOutput({ output })));
+    expect(refusal(engine, "town::get", { city: "Oslo" }, state).message).toBe(
+      "town::get was recorded 3 times with this input, and is called once more.",
+    );
+    expect(ask(engine, "town::get", { city: "Oslo", at: 2 })).toEqual(new ToolOutput({ output: 2 }));
+  });
+
   test("of two tools are counted apart", () => {
     const engine = replayEngine([...call("a::b", {}, { output: 1 }), ...call("a::c", {}, { output: 2 })]);
     const state = session();

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ToolOutput, createRuntime, defineTool, readOnly, type ToolCall, type Toolset } from "haft";
 import type { SessionEvent } from "../../src/core/event.ts";
 import { writeRecording } from "../../src/core/recording/recording.ts";
+import { replayEngine } from "../../src/engine/replay.ts";
 import { recordedAnswer, recordedToolsets } from "../../src/testing/recorded-toolset.ts";
 
 const LONG = "A long report. ".repeat(200);
@@ -162,4 +163,108 @@ describe("F3.38 a recorded session is played again", () => {
 test("I15 a damaged recording is refused as such", async () => {
   const lines = await linesOf(await record());
   expect(() => recordedToolsets(lines.slice(0, -1).join(""))).toThrow("the recording was cut short");
+});
+
+describe("answers of a recording", () => {
+  const any = { type: "object" } as const;
+
+  /** What an answer rule writes down of these calls. */
+  async function written(tools: Toolset["tools"], names: readonly string[]): Promise<SessionEvent[]> {
+    const events: SessionEvent[] = [];
+    await using runtime = createRuntime({
+      tools: tools ?? [],
+      answers: { rules: [{ tools: "*", from: "record" }], onRecord: (pair) => events.push(...pair) },
+    });
+    const session = runtime.session();
+    for (const name of names) await session.execute({ name, input: {} });
+    return events;
+  }
+
+  test("that were cut are given as they were: what is left is neither checked as the whole nor cut again", async () => {
+    const tools = [
+      defineTool({
+        name: "rows",
+        description: "Many rows.",
+        inputSchema: any,
+        outputSchema: { type: "array", items: { type: "object", properties: { at: { type: "integer" } }, required: ["at"] } },
+        effects: readOnly("rows"),
+        execute: () => Array.from({ length: 20_000 }, (_, at) => ({ at })),
+      }),
+      defineTool({
+        name: "text",
+        description: "A long text.",
+        inputSchema: any,
+        effects: readOnly("text"),
+        execute: () => LONG.repeat(30),
+      }),
+    ];
+    const events = await written(tools, ["rows", "text"]);
+    const fixtures = [
+      { tools, answers: { engines: { replay: replayEngine(events) }, rules: [{ tools: "*", from: "replay" as const }] } },
+      { toolsets: recordedToolsets(events, { toolsets: [{ name: "default", tools }] }).toolsets },
+    ];
+    for (const fixture of fixtures) {
+      await using runtime = createRuntime(fixture);
+      const { calls, expectedResults } = recordedToolsets(events);
+      const results = await runtime.session().execute(calls);
+      expect(results.map(({ status, fidelity }) => [status, fidelity])).toEqual([
+        ["ok", "observed"],
+        ["ok", "observed"],
+      ]);
+      expect(results.map(recordedAnswer)).toEqual(expectedResults);
+      expect(results.map(({ truncation }) => truncation?.handle)).toEqual([undefined, undefined]);
+      expect(results.every(({ truncation }) => truncation !== undefined)).toBe(true);
+    }
+  });
+
+  test("to calls of handlers are not given to calls that are made by themselves", async () => {
+    let asked = 0;
+    const get = defineTool({ name: "get", description: "x", inputSchema: any, effects: readOnly("a"), execute: () => ++asked });
+    const wrap = defineTool({
+      name: "wrap",
+      description: "x",
+      inputSchema: any,
+      effects: readOnly("a"),
+      execute: async (_input, { execute }) => (await execute({ name: "get", input: {} })).output,
+    });
+    const names = ["wrap", "get", "wrap", "get"];
+    const events = await written([get, wrap], names);
+    for (const tools of ["*", "default::get"]) {
+      await using runtime = createRuntime({
+        tools: [get, wrap],
+        answers: { engines: { replay: replayEngine(events) }, rules: [{ tools, from: "replay" }] },
+      });
+      const session = runtime.session();
+      const outputs = [];
+      for (const name of names) outputs.push((await session.execute({ name, input: {} })).output);
+      expect([tools, outputs]).toEqual([tools, [1, 2, 3, 4]]);
+    }
+    expect(asked).toBe(4);
+  });
+
+  test("that hooks and rules refuse by a bare name are not made again", async () => {
+    const events: SessionEvent[] = [];
+    await using live = createRuntime({
+      toolsets: [liveToolset([])],
+      permission: { deny: ["town::report"] },
+      hooks: [{ name: "guard", beforeCall: ({ input }) => (Object.hasOwn(Object(input), "days") ? { veto: "no days" } : undefined) }],
+      onEvent: (event) => {
+        if (event.type === "call-start" || event.type === "call-end") events.push(event);
+      },
+    });
+    const inputs = [{ city: "Oslo" }, { city: "Oslo", days: 1 }];
+    const calls = [...inputs.map((input) => ({ name: "weather", input })), { name: "report", input: {} }, { name: "nothing", input: {} }];
+    const results = await live.session().execute(calls);
+    expect(results.map(({ name, error }) => [name, error?.code])).toEqual([
+      ["town::weather", undefined],
+      ["weather", "vetoed"],
+      ["report", "permission_denied"],
+      ["nothing", "not_found"],
+    ]);
+    const fixture = recordedToolsets(events);
+    await using runtime = createRuntime({ toolsets: fixture.toolsets });
+    const again = await runtime.session().execute(fixture.calls);
+    expect(fixture.calls.map(({ name }) => name)).toEqual(["weather", "nothing"]);
+    expect(again.map(recordedAnswer)).toEqual(fixture.expectedResults);
+  });
 });

@@ -207,3 +207,43 @@ test("C06 what a deaf handler does after its simulation was over is not heard of
     { calls: 0, succeeded: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
   ]);
 });
+
+test("branches that were given the same id, one after the other, are committed beside each other", async () => {
+  const { runtime } = testRuntime({ tools: [add] });
+  const session = runtime.session("s");
+  for (const n of [1, 2]) {
+    const branch = session.fork({ id: "try", simulated: true });
+    await branch.execute({ name: "add", input: { n } });
+    await branch.commit();
+  }
+  expect(session.history.map(({ call, result }) => [call.input, result?.output])).toEqual([
+    [{ n: 1 }, 1],
+    [{ n: 2 }, 2],
+  ]);
+  expect(new Set(session.history.map(({ callId }) => callId)).size).toBe(2);
+});
+
+test("a handler in a simulation cannot allow itself what the simulation does not allow", async () => {
+  const ran: string[] = [];
+  const write = tool("write", () => ran.push("write"), { effects: { writes: ["world"] } });
+  const escape = tool(
+    "escape",
+    async () => {
+      const refused = await Promise.allSettled([
+        runtime.simulate({ name: "write" }, { allowSideEffects: true }),
+        other.simulate({ name: "write" }, { allowSideEffects: true }),
+        other.fork({ simulated: true, allowSideEffects: ["*"] }).execute({ name: "write" }),
+      ]);
+      return refused.map((one) => (one.status === "rejected" ? ToolError.fromUnknown(one.reason).code : one.status));
+    },
+    { effects: { reads: [] } },
+  );
+  const { runtime } = testRuntime({ tools: [write, escape] });
+  const other = runtime.session("other");
+  const { results } = await runtime.session("s").simulate({ name: "escape" });
+  expect(results[0]?.output).toEqual(["not_simulatable", "not_simulatable", "not_simulatable"]);
+  expect(ran).toEqual([]);
+  expect((await other.simulate({ name: "write" }, { allowSideEffects: true })).results[0]?.status).toBe("ok");
+  const allowed = await runtime.session("t").simulate({ name: "escape" }, { allowSideEffects: true });
+  expect(allowed.results[0]?.output).toEqual(["fulfilled", "fulfilled", "fulfilled"]);
+});
