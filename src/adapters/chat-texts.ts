@@ -1,6 +1,7 @@
 /** The texts of a run's messages for clients: as they are written, before the calls of their message; at its end what was missed. */
 import type { ContentPart } from "../core/content.ts";
 import type { RuntimeEvent } from "../core/event.ts";
+import { partText } from "../core/result.ts";
 
 /** A piece of text, or the end of the text that has this id. */
 export type TextNews =
@@ -58,7 +59,10 @@ export class ChatTexts {
   }
 }
 
-/** The text of a message's content. */
+/** The text of a message's content: its images are mentioned, behind the text that was sent as it was written. */
 function textOf(content: string | readonly ContentPart[]): string {
-  return typeof content === "string" ? content : content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
+  if (typeof content === "string") return content;
+  const text = content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
+  const files = content.flatMap((part) => (part.type === "text" ? [] : [partText(part)]));
+  return [...(text === "" ? [] : [text]), ...files].join("\n");
 }

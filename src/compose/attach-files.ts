@@ -4,7 +4,7 @@ import type { ModelRequest } from "../core/model.ts";
 import { onAbort, waitFor, type Interruptible } from "../policy/deadline.ts";
 import { artifactsOf } from "../runtime/artifacts-of.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import { attachArtifacts } from "../session/attach-artifacts.ts";
+import { attachArtifacts, withoutArtifacts } from "../session/attach-artifacts.ts";
 
 /** Longest time that reading the files of one request may take: the store is the program's, and its silence ends no loop. */
 const READ_MS = 10_000;
@@ -23,7 +23,7 @@ export async function attachFiles(request: ModelRequest, session: RuntimeSession
   if ("value" in read) return { ...request, messages: read.value };
   if (!signals.some(({ aborted }) => aborted))
     log.warn(`The model is shown no artifacts: ${describeThrown("thrown" in read ? read.thrown : read.ended)}`);
-  return request;
+  return { ...request, messages: withoutArtifacts(request.messages) };
 }
 
 function storeIsSilent(): ToolError {

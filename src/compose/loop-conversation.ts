@@ -2,6 +2,7 @@
 import type { SessionEvent } from "../core/event.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { DEFAULT_MAX_TURNS, turnStarts } from "../history/limit-turns.ts";
+import { holdsFiles } from "../policy/sendable-content.ts";
 import { pairMessages } from "../history/pair-messages.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { conversationOf, type MessagesOptions } from "../runtime/session-messages.ts";
@@ -22,11 +23,17 @@ export class LoopConversation {
   #turnsLeft = 0;
   /** There is a message of a user, so turns begin there. */
   #hasUsers = false;
+  #hasFiles = false;
 
   constructor(session: RuntimeSession, options: MessagesOptions) {
     this.#session = session;
     this.#options = options;
     this.#limited = options.trim !== undefined || (options.maxBytes ?? 0) > 0;
+  }
+
+  /** Whether the content of a message may hold a file, or the address of one. */
+  get hasFiles(): boolean {
+    return this.#limited || this.#hasFiles;
   }
 
   /** For the next request; later messages do not change it. */
@@ -46,6 +53,7 @@ export class LoopConversation {
     this.#turnsLeft -= this.#countTurns(added);
     if (this.#turnsLeft < 0) return false;
     for (const message of added) this.#messages.push(message);
+    if (!this.#hasFiles) this.#hasFiles = added.some(holdsFiles);
     this.#length = this.#session.length;
     return true;
   }
@@ -62,6 +70,7 @@ export class LoopConversation {
     const { maxTurns = DEFAULT_MAX_TURNS } = this.#options;
     this.#messages = [...this.#session.messages(this.#options)];
     this.#hasUsers = this.#messages.some(({ role }) => role === "user");
+    this.#hasFiles = this.#messages.some(holdsFiles);
     this.#turnsLeft = maxTurns === 0 ? Infinity : maxTurns - turnStarts(this.#messages).length;
     this.#length = this.#session.length;
   }

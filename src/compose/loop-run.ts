@@ -181,7 +181,7 @@ export class LoopRun {
     this.#rounds++;
     this.#budget.spend("rounds", 1);
     this.#parts.tell({ type: "round-start", round: this.#rounds });
-    const played = await playMessage(this.#host, this.#request());
+    const played = await playMessage(this.#host, this.#request(), this.#parts.conversation.hasFiles);
     this.#parts.timers.sign();
     this.#parts.tell({ type: "round-end", round: this.#rounds, reply: played.reply, results: played.results });
     return played;

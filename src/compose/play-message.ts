@@ -10,6 +10,7 @@ import type { Round, RoundOptions, RoundReply } from "../runtime/round.ts";
 import { artifactsOf } from "../runtime/artifacts-of.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { attachFiles } from "./attach-files.ts";
+import { sendableMessages } from "../policy/sendable-content.ts";
 import { isModelEvent } from "./is-model-event.ts";
 import type { LoopEvent } from "./loop-event.ts";
 
@@ -48,13 +49,18 @@ export interface PlayedMessage {
   readonly results: readonly ToolResult[];
 }
 
-/** Asks the model, starts its calls and waits for their results. A failure of the model is part of what is resolved to. */
-export async function playMessage(host: MessageHost, request: ModelRequest): Promise<PlayedMessage> {
-  const { session } = host.turn;
-  const whole = artifactsOf(session) === undefined ? request : await attachFiles(request, session, [host.signal, host.turn.signal]);
+/**
+ * Asks the model, starts its calls and waits for their results. A failure of the model is part of what is resolved to.
+ *
+ * @param hasFiles whether the content of a message may hold a file, or the address of one; else none is looked at
+ */
+export async function playMessage(host: MessageHost, request: ModelRequest, hasFiles: boolean): Promise<PlayedMessage> {
+  const { session, signal } = host.turn;
+  const whole = artifactsOf(session) === undefined ? request : await attachFiles(request, session, [host.signal, signal]);
+  const sent = hasFiles ? { ...whole, messages: sendableMessages(whole.messages) } : whole;
   return new Promise((resolve, reject) => {
     const message = new Message(host);
-    new Listening(host, message, { resolve, reject }).begin(whole);
+    new Listening(host, message, { resolve, reject }).begin(sent);
   });
 }
 

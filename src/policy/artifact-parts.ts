@@ -12,8 +12,8 @@ import { changeTexts, replaceDataUrls } from "./data-urls.ts";
 export interface FileReplacement {
   /** How many files it has replaced. */
   readonly found: number;
-  /** In a text. */
-  inText(file: FoundFile): string;
+  /** In a text. @param isShown whether the file itself is to follow what the model is shown */
+  inText(file: FoundFile, isShown: boolean): string;
   /** A part of the content. */
   part(file: FoundFile): ContentPart;
   /** The parts that follow the content, for files that stood in its texts. */
@@ -36,7 +36,9 @@ export interface AnswerParts {
 
 /** Undefined where the answer holds no file. */
 export function replaceInAnswer({ output, content }: AnswerParts, by: FileReplacement): AnswerParts | undefined {
-  const newOutput = output === undefined ? undefined : changeTexts(output, (text) => inText(text, by));
+  // a tool with content of its own has said what is to be seen: the files of its output are for programs
+  const isShown = content === undefined;
+  const newOutput = output === undefined ? undefined : changeTexts(output, (text) => inText(text, by, isShown));
   if (content !== undefined) {
     const parts = content.map((part) => replacePart(part, by));
     return by.found === 0 ? undefined : { output: newOutput, content: [...parts, ...by.following] };
@@ -66,14 +68,16 @@ function replacePart(part: ContentPart, by: FileReplacement): ContentPart {
   return replaced.type !== "file" ? replaced : { ...replaced, ...omitUndefined({ text: part.text, description: part.description }) };
 }
 
-function inText(text: string, by: FileReplacement): string {
-  return replaceDataUrls(text, ({ mediaType, data, name }) => by.inText({ mediaType, base64: data, name }));
+function inText(text: string, by: FileReplacement, isShown = true): string {
+  return replaceDataUrls(text, ({ mediaType, data, name }) => by.inText({ mediaType, base64: data, name }, isShown));
 }
 
 function textPart(text: string): ContentPart {
   return { type: "text", text };
 }
 
+/** Shorter data stays in the provider's form: it may be a part of other texts, and a mark is hardly shorter. */
+const MIN_NATIVE_CHARS = 96;
 const NATIVE_MARK = "artifact-data:";
 const IN_NATIVE = /artifact-data:([0-9a-f]{64})/gu;
 
@@ -91,9 +95,9 @@ export class ArtifactAddresses implements FileReplacement {
     return [...this.#following.values()];
   }
 
-  inText(file: FoundFile): string {
+  inText(file: FoundFile, isShown: boolean): string {
     const part = this.part(file);
-    this.#following.set(part.uri, part);
+    if (isShown) this.#following.set(part.uri, part);
     return part.uri;
   }
 
@@ -109,7 +113,7 @@ export class ArtifactAddresses implements FileReplacement {
   inNative(text: string): string {
     let marked = text;
     for (const { id, data } of this.#artifacts.values())
-      if (marked.length >= data.length) marked = marked.replaceAll(data, NATIVE_MARK + id);
+      if (data.length >= MIN_NATIVE_CHARS && marked.length >= data.length) marked = marked.replaceAll(data, NATIVE_MARK + id);
     return marked;
   }
 }

@@ -88,6 +88,17 @@ export function isImage(mediaType: string, data: string): boolean {
   return beginning !== undefined && data.length % 4 === 0 && data.startsWith(beginning);
 }
 
+/** Whether every provider takes images of this type. */
+export function isImageType(mediaType: string): boolean {
+  return BEGINNINGS.has(mediaType);
+}
+
+/** The media type that the beginning of the base64 of an image says; undefined for what no provider takes. */
+export function imageType(data: string): string | undefined {
+  for (const [mediaType, beginning] of BEGINNINGS) if (data.startsWith(beginning)) return mediaType;
+  return undefined;
+}
+
 /** Whether it is a PDF file, as far as its beginning says. */
 export function isPdf(mediaType: string, data: string): boolean {
   return mediaType === PDF && data.length % 4 === 0 && data.startsWith(PDF_BEGINNING);

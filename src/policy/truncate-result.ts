@@ -100,16 +100,19 @@ function truncateContent(
   const kept: ContentPart[] = [];
   let left = maxBytes;
   let shownBytes = 0;
+  let hasMore = false;
   for (const part of content) {
     const bytes = textBytes(part);
     const shown = bytes <= left ? part : cutPart(part, left);
+    hasMore ||= shown !== part && fileData(part) === undefined; // the bytes of a file are in no page of the rest
     if (shown === undefined) continue;
     kept.push(shown);
     const isPlaceholder = part.type === "file" && shown.type === "text";
     if (!isPlaceholder) shownBytes += shown === part ? bytes : textBytes(shown);
     left = shown === part ? left - bytes : 0;
   }
-  kept.push({ type: "text", text: note(shownBytes, totalBytes, readHint) });
+  const text = note(shownBytes, totalBytes, readHint); // which keeps the whole for programs in any case
+  if (hasMore) kept.push({ type: "text", text });
   return { output, content: kept, totalBytes, shownBytes, cut: true };
 }
 

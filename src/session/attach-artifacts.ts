@@ -1,20 +1,19 @@
 /** Gives a model the files that its conversation only refers to. */
 import { artifactId, type Artifact, type ArtifactStore } from "../core/artifact.ts";
 import type { ContentPart } from "../core/content.ts";
-import type { ModelMessage } from "../core/message.ts";
+import type { ModelMessage, NativeMessage } from "../core/message.ts";
 import { idsInNative, restoreNative } from "../policy/artifact-parts.ts";
 import { changeTexts } from "../policy/data-urls.ts";
-import { isImage, isPdf } from "../policy/lift-data.ts";
+import { imageType, isImage, isPdf } from "../policy/lift-data.ts";
+import { MAX_MEDIA_BYTES } from "../policy/shown-media.ts";
 
 const SHOWN = /^(?:image\/|audio\/|application\/pdf$)/u;
-/** Most bytes of a file that every provider takes. */
-const MAX_BYTES = 4_500_000;
 
 /** A message, and itself with its files; so that a round costs what is new in it. */
 const ATTACHED = new WeakMap<ModelMessage, ModelMessage>();
 
 /**
- * The messages with the images, sounds and PDF files that they have as artifacts, each behind its name and address, up to 4.5 MB each; for a program that asks a
+ * The messages with the images, sounds and PDF files that they have as artifacts, each behind its name and address, images up to 3.5 MB and others up to 4.5 MB; for a program that asks a
  * model itself. Other artifacts, and those that the store does not have, stay addresses. A message without artifacts stays the same
  * object, and one that was attached before is given again.
  *
@@ -78,8 +77,10 @@ function partsOf(message: ModelMessage): readonly ContentPart[] {
 
 /** The id of an artifact that a model can be shown. */
 function shownId(part: ContentPart): string | undefined {
-  if (part.type !== "file" || part.text !== undefined || (part.bytes ?? 0) > MAX_BYTES) return undefined;
-  return SHOWN.test(part.mediaType ?? "") ? artifactId(part.uri) : undefined;
+  if (part.type !== "file" || part.text !== undefined) return undefined;
+  const { mediaType = "", bytes = 0 } = part;
+  const isTooLarge = bytes > (mediaType.startsWith("image/") ? MAX_MEDIA_BYTES.image : MAX_MEDIA_BYTES.pdf);
+  return SHOWN.test(mediaType) && !isTooLarge ? artifactId(part.uri) : undefined;
 }
 
 function withFiles(message: ModelMessage, found: ReadonlyMap<string, Artifact>): ModelMessage {
@@ -89,22 +90,36 @@ function withFiles(message: ModelMessage, found: ReadonlyMap<string, Artifact>):
     const { content } = message.result;
     return content === undefined ? message : { ...message, result: { ...message.result, content: parts(content) } };
   }
-  const { content, native } = message;
-  const restored = native?.blocks.map((block) => changeTexts(block, (text) => restoreNative(text, (id) => found.get(id)?.data)));
-  return {
-    ...message,
-    ...(typeof content === "string" ? {} : { content: parts(content) }),
-    ...(native === undefined || restored === undefined ? {} : { native: { ...native, blocks: restored } }),
+  const { content, native, ...rest } = message;
+  const own = native === undefined ? undefined : restored(native, found);
+  return { ...rest, content: typeof content === "string" ? content : parts(content), ...(own === undefined ? {} : { native: own }) };
+}
+
+/** Undefined where a file of it is gone: a provider refuses its own message with a mark in place of an image; without that form it takes it. */
+function restored(native: NativeMessage, found: ReadonlyMap<string, Artifact>): NativeMessage | undefined {
+  let isWhole = true;
+  const dataOf = (id: string): string | undefined => {
+    const data = found.get(id)?.data;
+    isWhole &&= data !== undefined;
+    return data;
   };
+  const blocks = native.blocks.map((block) => changeTexts(block, (text) => restoreNative(text, dataOf)));
+  return isWhole ? { ...native, blocks } : undefined;
+}
+
+/** The messages where no artifact can be read: those in a provider's form that had files are without that form. */
+export function withoutArtifacts(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+  return messages.map((message) => ATTACHED.get(message) ?? (idsOf(message).size === 0 ? message : withFiles(message, new Map())));
 }
 
 function withFile(part: ContentPart, found: ReadonlyMap<string, Artifact>): readonly ContentPart[] {
   const artifact = found.get(shownId(part) ?? "");
   if (artifact === undefined || part.type !== "file") return [part];
   const { data } = artifact;
-  const { mediaType = artifact.mediaType } = part;
+  const { mediaType: said = artifact.mediaType } = part;
+  const mediaType = said.startsWith("image/") ? (imageType(data) ?? said) : said;
   if (isImage(mediaType, data)) return [part, { type: "image", mediaType, data }];
-  if (mediaType.startsWith("audio/")) return [part, { type: "audio", mediaType, data }];
+  if (mediaType.startsWith("audio/")) return data === "" ? [part] : [part, { type: "audio", mediaType, data }];
   if (!isPdf(mediaType, data)) return [part]; // one that is damaged has every later request refused
   const { uri: _uri, bytes: _bytes, ...named } = part;
   return [part, { ...named, uri: `data:${mediaType};base64,${data}` }];

@@ -13,7 +13,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { listedBy, peerOptions, serverNamed, serversOf, type KnownServer } from "./mcp-access/mcp-servers.ts";
 import { isImage, isPdf } from "../policy/lift-data.ts";
 import { passedOnAnswer } from "./passed-on-answer.ts";
-import { MAX_MEDIA_BYTES } from "./shown-media.ts";
+import { MAX_MEDIA_BYTES } from "../policy/shown-media.ts";
 
 /** Options of `mcpAccessToolset`. */
 export interface McpAccessOptions {

@@ -184,6 +184,46 @@ describe("F1.19 with a place for artifacts", () => {
     await runtime.close();
   });
 
+  test("the files of an output whose tool has content of its own are kept, and not shown", async () => {
+    const both = answering("both", () => new ToolOutput({ output: { url: pngUrl }, content: [{ type: "text", text: "Saved." }] }));
+    const store = memoryStore();
+    const { output, content } = await opened({ tools: [both], artifacts: store.artifacts }).execute({ name: "both", input: {} });
+    expect({ output, content }).toEqual({ output: { url: artifactUri(PNG_ID) }, content: [{ type: "text", text: "Saved." }] });
+    expect(await store.artifacts.get(PNG_ID)).toMatchObject({ data: base64 });
+  });
+
+  test("a provider's own message whose image is gone is sent in our words, as no provider takes a mark for an image", async () => {
+    const store = memoryStore();
+    const session = opened({ artifacts: store.artifacts }).session("s");
+    const native = { format: "p", blocks: [{ inlineData: { mimeType: "image/png", data: base64 } }] };
+    const made = { text: "Here.", media: [{ type: "image", mediaType: "image/png", data: base64 }], native } as const;
+    const model = scriptedModel([made, { text: "Yes." }]);
+    await createLoop({ session, model }).run("Draw.");
+    await store.artifacts.prune({ before: Infinity });
+    await createLoop({ session, model }).run("Is it good?");
+    const said = model.requests.at(-1)?.messages.find(({ role }) => role === "assistant");
+    expect(said).toMatchObject({ content: [{ text: "Here." }, { type: "file", uri: artifactUri(PNG_ID) }] });
+    expect(said).not.toHaveProperty("native");
+  });
+
+  test("an image without bytes leaves the provider's own message as it is", async () => {
+    const store = memoryStore();
+    const session = opened({ store, artifacts: store.artifacts }).session("s");
+    const native = { format: "p", blocks: [{ text: "Here is a picture." }] };
+    const model = scriptedModel([{ text: "Here.", media: [{ type: "image", mediaType: "image/png", data: "" }], native }]);
+    await createLoop({ session, model }).run("Draw.");
+    expect(session.messages().at(-1)).toMatchObject({ native });
+  });
+
+  test("an image of more bytes than every provider takes stays an address", async () => {
+    const large = Buffer.concat([PNG, Buffer.alloc(4_000_000)]).toString("base64");
+    const shot = answering("shot", () => new ToolOutput({ content: [{ type: "image", mediaType: "image/png", data: large }] }));
+    const store = memoryStore();
+    const session = opened({ tools: [shot], artifacts: store.artifacts }).session("s");
+    await session.execute({ name: "shot", input: {} });
+    expect(JSON.stringify(await attachArtifacts(session.messages(), store.artifacts))).not.toContain(large);
+  });
+
   test("a simulation stores nothing and shows what it would", async () => {
     const store = memoryStore();
     const { results } = await opened({ store, artifacts: store.artifacts })

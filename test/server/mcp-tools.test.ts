@@ -319,4 +319,23 @@ describe.each(ERAS)("F1.19 a client of the %s era", (era) => {
       { type: "image", data, mimeType: "image/png" },
     ]);
   });
+
+  test("is given a file that no model is shown, and the output that the schema promises", async () => {
+    const blob = Buffer.alloc(300, 9).toString("base64");
+    const url = `data:application/zip;base64,${blob}`;
+    const pack = defineTool({
+      name: "pack",
+      description: "Packs.",
+      inputSchema: {},
+      outputSchema: { type: "object", properties: { url: { type: "string", pattern: "^data:" } }, required: ["url"] },
+      effects: pure,
+      execute: () =>
+        new ToolOutput({ output: { url }, content: [{ type: "file", uri: url, mediaType: "application/zip", name: "a.zip" }] }),
+    });
+    const { runtime } = await openRuntime({ tools: [pack], artifacts: memoryStore().artifacts });
+    const { client } = await overStdio(runtime, { era });
+    const { content, structuredContent } = await client.callTool({ name: "pack", arguments: {} });
+    expect(content).toContainEqual({ type: "resource", resource: { uri: "a.zip", mimeType: "application/zip", blob } });
+    expect(structuredContent).toEqual({ url });
+  });
 });

@@ -3,7 +3,9 @@ import type { LoopEvent } from "../../compose/loop-event.ts";
 import type { LoopResult } from "../../compose/loop-result.ts";
 import type { PendingCall } from "../../compose/pending-calls.ts";
 import { STOP_REASONS, type StopReason } from "../../compose/stop-reason.ts";
+import type { ContentPart } from "../../core/content.ts";
 import type { SessionMessage } from "../../core/message.ts";
+import { partText } from "../../core/result.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { EventPrinter } from "../print-event.ts";
@@ -61,7 +63,8 @@ export class ChatPrinter {
     else if (event.type === "provider-call") this.#aside(`the provider runs ${safeText(event.call.name)}`);
     else if (event.type === "reply-void") this.note(`the model took back what it said: ${oneLine(event.reason, MAX_NOTE_LENGTH)}`);
     else if (event.type === "note-add") this.note(`note for the model: ${oneLine(event.note, MAX_NOTE_LENGTH)}`);
-    else if (event.type === "reply-end" || event.type === "round-end") this.#endText();
+    else if (event.type === "reply-end") this.#endReply(event.reply.media);
+    else if (event.type === "round-end") this.#endText();
   }
 
   /** Call with every event of the runtime. */
@@ -98,6 +101,15 @@ export class ChatPrinter {
   note(text: string): void {
     this.#endText();
     this.#events.note(text);
+  }
+
+  /** Images and files that the model made are mentioned. */
+  #endReply(media: readonly ContentPart[]): void {
+    for (const part of media) {
+      this.#endText();
+      this.#say("text", partText(part));
+    }
+    this.#endText();
   }
 
   #aside(text: string): void {

@@ -1,8 +1,13 @@
 /** The answer of a call as its client gets it, whether at once or as the result of a task. */
-import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { artifactId, type Artifact, type ArtifactStore } from "../../core/artifact.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { ContentPart } from "../../core/content.ts";
+import { fileData } from "../../core/data-uri.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { changeTexts } from "../../policy/data-urls.ts";
 import { attachContent } from "../../session/attach-artifacts.ts";
 import type { CallClient } from "./call-client.ts";
 import { toCallAnswer, type CallAnswer } from "./call-result.ts";
@@ -21,17 +26,51 @@ export async function answerOf(result: ToolResult, { serving: { gateway, server 
     throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { ...client.missing } });
   return projected(
     server.projectCallToolResult.bind(server),
-    toCallAnswer(await withFiles(result, gateway.runtime), tool, server.getNegotiatedProtocolVersion()),
+    toCallAnswer(await withFiles(result, gateway.runtime, tool?.outputSchema !== undefined), tool, server.getNegotiatedProtocolVersion()),
     tool?.outputSchema,
   );
 }
 
-/** A client cannot read the artifacts of the runtime: it gets the files themselves, as far as a model can be shown them. */
-async function withFiles(result: ToolResult, { artifacts }: Runtime): Promise<ToolResult> {
-  const { content } = result;
-  if (artifacts === undefined || content === undefined) return result;
-  const whole = await attachContent(content, artifacts).catch(() => content); // the address is better than no answer
-  return whole === content ? result : { ...result, content: whole };
+/** A client cannot read the artifacts of the runtime: it gets the files themselves, and data URLs where the tool's schema promises its output. */
+async function withFiles(result: ToolResult, { artifacts }: Runtime, promised: boolean): Promise<ToolResult> {
+  const { content, output } = result;
+  if (artifacts === undefined || result.status !== "ok") return result;
+  try {
+    const shown = content === undefined ? undefined : await withBytes(await attachContent(content, artifacts), artifacts);
+    const whole = promised && output !== undefined ? await withDataUrls(output, artifacts) : output;
+    return { ...result, ...omitUndefined({ content: shown, output: whole }) };
+  } catch {
+    return result; // the address is better than no answer
+  }
+}
+
+/** Files that no model is shown, as resources with their bytes; an address that its image follows stays. */
+async function withBytes(content: readonly ContentPart[], artifacts: ArtifactStore): Promise<readonly ContentPart[]> {
+  const parts: ContentPart[] = [];
+  for (const [index, part] of content.entries()) {
+    const id = part.type === "file" && part.text === undefined && !isShown(content[index + 1]) ? artifactId(part.uri) : undefined;
+    const artifact = id === undefined ? undefined : await artifacts.get(id);
+    parts.push(artifact === undefined || part.type !== "file" ? part : { ...part, uri: dataUrl(artifact) });
+  }
+  return parts;
+}
+
+function isShown(next: ContentPart | undefined): boolean {
+  return next !== undefined && (next.type === "image" || next.type === "audio" || fileData(next) !== undefined);
+}
+
+async function withDataUrls(output: JsonValue, artifacts: ArtifactStore): Promise<JsonValue> {
+  const urls = new Map<string, string>();
+  changeTexts(output, (text) => (artifactId(text) === undefined ? text : (urls.set(text, text), text)));
+  for (const uri of urls.keys()) {
+    const artifact = await artifacts.get(artifactId(uri) ?? "");
+    if (artifact !== undefined) urls.set(uri, dataUrl(artifact));
+  }
+  return urls.size === 0 ? output : changeTexts(output, (text) => urls.get(text) ?? text);
+}
+
+function dataUrl({ mediaType, data }: Artifact): string {
+  return `data:${mediaType};base64,${data}`;
 }
 
 /** The older revision's clients take objects only as structured content: the SDK wraps the rest, and the schema as well. */

@@ -1,0 +1,124 @@
+/** Leaves out of a request the files that providers refuse: one of them in a conversation would have every later request refused. */
+import type { ContentPart } from "../core/content.ts";
+import { fileData, pdfData, readDataUri } from "../core/data-uri.ts";
+import type { ModelMessage } from "../core/message.ts";
+import { partText } from "../core/result.ts";
+import { imageType, isImage, isImageType, isPdf } from "./lift-data.ts";
+import { MAX_MEDIA_BYTES } from "./shown-media.ts";
+
+/** A message, and itself as it is sent; so that a round costs what is new in it. */
+const SENDABLE = new WeakMap<ModelMessage, ModelMessage>();
+
+/** A message, and itself with the mentions of its files only. */
+const WORDED = new WeakMap<ModelMessage, ModelMessage>();
+/** Most base64 in a request: the strictest provider takes 20 MB in all. @see https://ai.google.dev/gemini-api/docs/image-understanding */
+const MAX_CHARS = 16_000_000;
+
+/**
+ * The messages with images under the type that their bytes say, and with words in place of images, sounds and PDF files that are empty,
+ * damaged or too large, or older than those that one request has room for. The same array where all are as they should be.
+ */
+export function sendableMessages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+  const sendable = messages.map(sendableMessage);
+  leaveOldest(sendable);
+  return sendable.some((message, index) => message !== messages[index]) ? sendable : messages;
+}
+
+/** Until half of the room is free, as the conversation grew: the next requests begin like this one. */
+function leaveOldest(messages: ModelMessage[]): void {
+  const shown: { readonly index: number; readonly chars: number }[] = [];
+  let chars = 0;
+  for (const [index, message] of messages.entries()) {
+    const own = fileChars(message);
+    if (own === 0) continue;
+    shown.push({ index, chars: own });
+    chars += own;
+    if (chars <= MAX_CHARS) continue;
+    while (chars > MAX_CHARS / 2 && shown.length > 1) {
+      const oldest = shown.shift();
+      if (oldest === undefined) break;
+      chars -= oldest.chars;
+      const whole = messages[oldest.index];
+      if (whole !== undefined) messages[oldest.index] = worded(whole);
+    }
+  }
+}
+
+/** Whether its content has a part that is no text. */
+export function holdsFiles(message: ModelMessage): boolean {
+  if (message.role === "call" || message.role === "job") return false;
+  const content = message.role === "result" ? message.result.content : message.content;
+  return content !== undefined && typeof content !== "string" && content.some(({ type }) => type !== "text");
+}
+
+function fileChars(message: ModelMessage): number {
+  let chars = 0;
+  for (const part of partsOf(message)) {
+    if (part.type === "image" || part.type === "audio") chars += part.data.length;
+    else if (part.type === "file") chars += fileData(part)?.base64.length ?? 0;
+  }
+  return chars;
+}
+
+function partsOf(message: ModelMessage): readonly ContentPart[] {
+  if (message.role === "call" || message.role === "job" || message.role === "assistant") return []; // a model's own go back as they came
+  const content = message.role === "result" ? message.result.content : message.content;
+  return content === undefined || typeof content === "string" ? [] : content;
+}
+
+function worded(message: ModelMessage): ModelMessage {
+  const known = WORDED.get(message);
+  if (known !== undefined) return known;
+  const words = withParts(message, (part) => (part.type === "text" ? part : { type: "text", text: partText(part) }));
+  WORDED.set(message, words);
+  return words;
+}
+
+function sendableMessage(message: ModelMessage): ModelMessage {
+  const known = SENDABLE.get(message);
+  if (known !== undefined) return known;
+  const sendable = withParts(message, sendablePart);
+  SENDABLE.set(message, sendable);
+  return sendable;
+}
+
+/** The same message where no part changes. */
+function withParts(message: ModelMessage, change: (part: ContentPart) => ContentPart): ModelMessage {
+  if (message.role === "call" || message.role === "job") return message;
+  if (message.role === "result") {
+    const { content } = message.result;
+    const parts = content?.map(change);
+    return parts === undefined || isSame(parts, content) ? message : { ...message, result: { ...message.result, content: parts } };
+  }
+  if (typeof message.content === "string") return message;
+  const parts = message.content.map(change);
+  return isSame(parts, message.content) ? message : { ...message, content: parts };
+}
+
+function isSame(parts: readonly ContentPart[], others: readonly ContentPart[] | undefined): boolean {
+  return parts.every((part, index) => part === others?.[index]);
+}
+
+function sendablePart(part: ContentPart): ContentPart {
+  if (part.type === "image") return sendableImage(part);
+  if (part.type === "audio") return part.data === "" ? { type: "text", text: `[audio ${part.mediaType}, 0 bytes]` } : part;
+  const pdf = pdfData(part);
+  if (pdf === undefined || (isPdf("application/pdf", plainBase64(pdf)) && (fileData(part)?.bytes ?? 0) <= MAX_MEDIA_BYTES.pdf)) return part;
+  return { type: "text", text: partText(part) };
+}
+
+function sendableImage(part: ContentPart & { readonly type: "image" }): ContentPart {
+  const data = plainBase64(part.data);
+  const mediaType = imageType(data);
+  if (mediaType !== undefined && isImage(mediaType, data) && data.length <= (MAX_MEDIA_BYTES.image * 4) / 3)
+    return data === part.data && mediaType === part.mediaType ? part : { type: "image", mediaType, data };
+  if (!isImageType(part.mediaType)) return part; // no provider is given it
+  const why = mediaType === undefined ? "its bytes are no such image" : "it is too large";
+  return { type: "text", text: `[image ${part.mediaType}, ${Math.floor((data.length * 3) / 4)} bytes, not shown: ${why}]` };
+}
+
+/** Base64 as providers read it: without line breaks, padded, and not as a data URL. */
+function plainBase64(text: string): string {
+  const data = readDataUri(text)?.base64 ?? text;
+  return data.length % 4 === 0 && !/[^A-Za-z0-9+/=]/u.test(data) ? data : Buffer.from(data, "base64").toString("base64");
+}

@@ -1,0 +1,75 @@
+/** Files that providers refuse are in no request: one of them would have every later request of its conversation refused. */
+import { describe, expect, test } from "vitest";
+import { ToolOutput, type ContentPart } from "../../src/core/content.ts";
+import type { ModelMessage } from "../../src/core/message.ts";
+import { createLoop } from "../../src/compose/loop.ts";
+import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { sendableMessages } from "../../src/policy/sendable-content.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { fakePorts } from "../../src/testing/fake-ports.ts";
+
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const JPEG = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wAA";
+const image = (data: string, mediaType = "image/png"): ContentPart => ({ type: "image", mediaType, data });
+const said = (...content: readonly ContentPart[]): ModelMessage => ({ role: "user", at: 0, content });
+
+function sent(part: ContentPart): unknown {
+  const [message] = sendableMessages([said(part)]);
+  return message?.role === "user" ? message.content[0] : undefined;
+}
+
+test.each([
+  ["of line breaks", image(PNG.replaceAll(/(.{76})/gu, "$1\n")), image(PNG)],
+  ["that is a data URL", image(`data:image/png;base64,${PNG}`), image(PNG)],
+  ["of another type than it says", image(JPEG, "image/jpg"), image(JPEG, "image/jpeg")],
+])("an image %s is sent as what it is", (_what, part, expected) => {
+  expect(sent(part)).toEqual(expected);
+});
+
+test.each([
+  ["an empty image", image(""), "[image image/png, 0 bytes, not shown: its bytes are no such image]"],
+  ["a page in place of an image", image(btoa("<html>404</html>")), expect.stringContaining("its bytes are no such image")],
+  ["an image that is too large", image(PNG.slice(0, 80) + "A".repeat(5_000_000)), expect.stringContaining("too large")],
+  ["an empty sound", { type: "audio", mediaType: "audio/wav", data: "" }, "[audio audio/wav, 0 bytes]"],
+  ["an empty PDF file", { type: "file", uri: "data:application/pdf;base64,", name: "x.pdf" }, "[file x.pdf: application/pdf, 0 bytes]"],
+] satisfies (readonly [string, ContentPart, unknown])[])("%s is said in words", (_what, part, text) => {
+  expect(sent(part)).toEqual({ type: "text", text });
+});
+
+test("messages that are as they should be are the same array", () => {
+  const messages = [said(image(PNG)), said({ type: "text", text: "a" }), said(image("AAAA", "image/tiff"))];
+  expect(sendableMessages(messages)).toBe(messages);
+});
+
+describe("files that one request has no room for", () => {
+  const large = (): ModelMessage => said(image("iVBORw0KGgoA" + "A".repeat(3_000_000)));
+
+  test("are said in words, the oldest first, and the next requests begin alike", () => {
+    const messages = Array.from({ length: 30 }, large);
+    let before: readonly ModelMessage[] = [];
+    let changes = 0;
+    for (let count = 1; count <= messages.length; count++) {
+      const now = sendableMessages(messages.slice(0, count));
+      expect(JSON.stringify(now).length).toBeLessThan(17_000_000);
+      expect(JSON.stringify(now.at(-1))).toContain("iVBORw0KGgo");
+      if (before.some((message, index) => message !== now[index])) changes++;
+      before = now;
+    }
+    expect(changes).toBeLessThan(10);
+  });
+});
+
+test("a loop goes on behind an answer with a damaged image", async () => {
+  const broken = {
+    name: "shot",
+    description: "Takes a picture.",
+    inputSchema: { type: "object" },
+    effects: { reads: [] },
+    execute: () => new ToolOutput({ content: [image("")] }),
+  };
+  const runtime = createRuntime({ ports: fakePorts(), tools: [broken] });
+  const model = scriptedModel([{ calls: [{ name: "shot", input: {} }] }, { text: "Nothing to see." }]);
+  await createLoop({ session: runtime.session(), model }).run("Look.");
+  expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain("[image image/png, 0 bytes");
+  await runtime.close();
+});
