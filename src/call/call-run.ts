@@ -176,8 +176,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   outputBound: number | undefined;
   /** As the engine says that answered; undefined = as its origin says. */
   declare fidelity: Fidelity | undefined;
-  /** Its handler changed a value of the session's state. */
-  changedState = false;
+  changedState = false; // a value of the session's, by its handler
+  isRewritten = false; // a hook or its caller made another input of the one that it came with
   /** The earlier call whose result its answer refers to. */
   declare sameAs: string | undefined;
   declare cut: ToolResult["truncation"]; // of a recorded answer that was cut then

@@ -4,6 +4,7 @@ import { ToolOutput } from "../core/content.ts";
 import { describeThrown, errorInfo, type ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { ReturnedFailure } from "../core/returned-failure.ts";
+import { StandInError } from "../core/stand-in-error.ts";
 import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
 import { hasAnswer, type Origin, type ResultStatus, type ToolResult } from "../core/result.ts";
@@ -210,7 +211,8 @@ function takeChange(result: ToolResult, said: unknown, report: JsonObject | unde
 }
 
 function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
-  if (run.cut !== undefined && result.output === run.output && result.content === run.content) result.truncation = run.cut;
+  const cut = cutThen(run, result);
+  if (cut !== undefined) result.truncation = cut;
   else if (run.plan !== undefined && !isSmall(run, run.plan.settings.maxResultBytes, result))
     limitSize(run, run.plan.settings.maxResultBytes, result);
   if (run.options.metadata !== undefined) addNotes(run, run.options.metadata, result);
@@ -286,6 +288,17 @@ function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult
   } catch (thrown: unknown) {
     run.parts.ports.log.warn(`The data to keep with the result of ${run.toolName} could not be read: ${describeThrown(thrown)}`);
   }
+}
+
+/** The note in place of what was left out, which comes on top of the limit. */
+const NOTE_BYTES = 1_000;
+
+/** How the answer was cut when it was recorded, where it is as it was then and no more than is shown here. */
+function cutThen({ cut, output, content, failure, plan }: CallRun, result: Shown): ToolResult["truncation"] {
+  const ofError = failure instanceof StandInError && result.output === failure.answer ? failure.truncation : undefined;
+  const found = ofError ?? (result.output === output && result.content === content ? cut : undefined);
+  if (found === undefined || plan === undefined || plan.settings.maxResultBytes === 0) return found;
+  return truncateResult(result.output, result.content, plan.settings.maxResultBytes + NOTE_BYTES, () => "").cut ? undefined : found;
 }
 
 /** Whether the answer is known to be within the limit without another look at it. */

@@ -19,6 +19,7 @@ function takeInput(run: CallRun, rewriteInput: (call: ToolCall) => unknown): Too
   if (input === run.call.input) return undefined;
   const read = readCall({ ...run.call, input }, run.parts.inputLimits);
   run.call = read.call;
+  run.isRewritten = true;
   return read.error;
 }
 
@@ -45,6 +46,7 @@ function obey(run: CallRun, hook: Hook, decision: HookDecision | null): ToolErro
   );
   if (read.error !== undefined) return new ToolError("vetoed", `The hook "${hook.name}" made an unusable call: ${read.error.message}`);
   run.call = read.call;
+  run.isRewritten = true;
   return undefined;
 }
 

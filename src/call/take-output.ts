@@ -27,6 +27,7 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
   if (run.exitCode !== undefined) run.exitCode = undefined;
   if (run.cut !== undefined) run.cut = undefined;
   let answer = raw;
+  let isRest = false;
   try {
     if (isNoPlainObject(raw) && raw instanceof ToolOutput) {
       if (raw.content !== undefined) run.content = copyContent(raw.content);
@@ -35,7 +36,10 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
       if (typeof raw.sameAs === "string" && raw.sameAs !== "" && raw.sameAs.length <= MAX_ID_LENGTH) run.sameAs = raw.sameAs;
       if (raw.exitCode !== undefined || raw.error !== undefined) takeFailure(run, raw);
       answer = raw.output;
-      if (raw instanceof CutOutput) run.cut = raw.truncation;
+      if (raw instanceof CutOutput) {
+        run.cut = raw.truncation;
+        isRest = !raw.isChecked;
+      }
     }
     const spoils = run.faults?.spoils;
     if (spoils !== undefined) {
@@ -46,7 +50,7 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
   } catch (thrown: unknown) {
     return notRecordable(run, thrown);
   }
-  if (run.cut !== undefined) return recordJson(run, answer);
+  if (isRest) return recordJson(run, answer);
   const { tool } = run.plan;
   if (tool.parseOutput === undefined || !run.options.validate) return takeJson(run, answer);
   return settleParsing(run, { what: "output", work: tool.parseOutput(answer), take: (parsed) => takeParsed(run, answer, parsed) });

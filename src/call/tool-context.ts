@@ -105,6 +105,11 @@ export class AttemptContext implements ToolContext {
     return this.#run.turn.madeIn !== undefined;
   }
 
+  /** The input is not the one that was sent. */
+  get isRewritten(): boolean {
+    return this.#run.isRewritten;
+  }
+
   get simulated(): boolean {
     return this.#run.simulated;
   }

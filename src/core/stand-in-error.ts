@@ -1,6 +1,7 @@
 /** The errors of a stand-in for a tool, where its answer is an error. */
 import { shareClass } from "./base/shared-class.ts";
 import type { JsonValue } from "./base/json.ts";
+import { withoutHandle, type Truncation } from "./cut-output.ts";
 import type { ToolError, ToolErrorOptions } from "./error.ts";
 import type { Fidelity } from "./fidelity.ts";
 import { ReturnedFailure } from "./returned-failure.ts";
@@ -12,13 +13,20 @@ export class StandInError extends ReturnedFailure {
   }
 
   readonly fidelity: Fidelity;
+  /** Set where its answer is what was left of one that was cut, as `CutOutput.truncation`. */
+  readonly truncation: Truncation | undefined;
 
   constructor(
     code: ToolError["code"],
     message: string,
-    options: ToolErrorOptions & { readonly fidelity: Fidelity; readonly answer?: JsonValue | undefined },
+    options: ToolErrorOptions & {
+      readonly fidelity: Fidelity;
+      readonly answer?: JsonValue | undefined;
+      readonly truncation?: Truncation | undefined;
+    },
   ) {
     super(code, message, { ...options, answer: options.answer });
     this.fidelity = options.fidelity;
+    this.truncation = options.truncation === undefined ? undefined : withoutHandle(options.truncation);
   }
 }

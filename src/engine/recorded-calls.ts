@@ -102,10 +102,14 @@ export class ToolAnswers {
     else groups.add(group);
   }
 
-  /** The calls with this input, be it what ran or what the model sent; [] when there are none. */
-  exact(input: JsonObject): readonly AnswerGroup[] {
+  /**
+   * The calls with this input, be it what ran or what the model sent; [] when there are none. One that a hook has just made was not sent:
+   * where calls ran with it, it is one of those.
+   */
+  exact(input: JsonObject, isRewritten: boolean): readonly AnswerGroup[] {
     const key = canonicalJson(input);
     const ran = this.#groups.get(key);
+    if (ran !== undefined && isRewritten) return [ran];
     const sent = this.#sent.get(key) ?? [];
     return [...new Set(ran === undefined ? sent : [ran, ...sent])];
   }

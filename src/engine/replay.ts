@@ -83,7 +83,8 @@ class ReplayEngine implements Engine {
   call({ input }: EngineRequest, context: ToolContext): unknown {
     const answers = this.#tools.get(context.toolName);
     if (answers === undefined) throw this.#unknownTool(context.toolName);
-    const exact = answers.exact(input);
+    const { isRewritten = false } = context as Asked;
+    const exact = answers.exact(input, isRewritten);
     if (exact.length > 0) return giveAnswer(this.#take(exact, context), []);
     const nearest = answers.nearest(input);
     const differing = nearest === undefined ? [] : differences(leavesOf(input), nearest.group.leaves);
@@ -92,7 +93,7 @@ class ReplayEngine implements Engine {
   }
 
   /** The next answer of the groups for this session. A call of a handler is not made where the handler's own call is answered, so it has its own. */
-  #take(groups: readonly AnswerGroup[], context: ToolContext & { readonly isNested?: boolean }): ToolResult {
+  #take(groups: readonly AnswerGroup[], context: Asked): ToolResult {
     const { state, toolName, isNested = false } = context;
     const kinds = isNested ? (["nested", "outer"] as const) : (["outer", "nested"] as const);
     for (const kind of kinds) {
@@ -117,6 +118,9 @@ class ReplayEngine implements Engine {
     });
   }
 }
+
+/** As the runtime gives it to engines. */
+type Asked = ToolContext & { readonly isNested?: boolean; readonly isRewritten?: boolean };
 
 interface NextAnswer extends PlacedAnswer {
   readonly stateKey: string;
@@ -152,7 +156,7 @@ function giveAnswer(result: ToolResult, differing: readonly string[]): ToolOutpu
   const { output, content, exitCode, metadata, status, error } = result;
   const fidelity = fidelityOf(result, differing.length === 0);
   if (error !== undefined && status !== "partial" && exitCode === undefined && content === undefined)
-    throw recordedError(error, { fidelity, differing, answer: status === "error" ? output : undefined });
+    throw recordedError(error, { fidelity, differing, ...(status === "error" ? { answer: output, truncation: result.truncation } : {}) });
   const replay = differing.length === 0 ? {} : { replay: { match: "nearest", differences: differing } };
   const answer = {
     ...omitUndefined({ output, content, exitCode, error: result.status === "error" ? error?.message : undefined }),
@@ -160,7 +164,7 @@ function giveAnswer(result: ToolResult, differing: readonly string[]): ToolOutpu
     ...(fidelity === "observed" ? {} : { fidelity }),
   };
   const { truncation } = result;
-  return truncation === undefined || status === "partial" ? new ToolOutput(answer) : new CutOutput(answer, truncation);
+  return truncation === undefined ? new ToolOutput(answer) : new CutOutput(answer, truncation, status === "partial");
 }
 
 /** No nearer to the tool's own answer than what was recorded; what was answered to another call is similar at best. */
@@ -180,12 +184,18 @@ function recordedError(
     fidelity,
     differing,
     answer,
-  }: { readonly fidelity: Fidelity; readonly differing: readonly string[]; readonly answer: ToolResult["output"] },
+    truncation,
+  }: Pick<ToolResult, "truncation"> & {
+    readonly fidelity: Fidelity;
+    readonly differing: readonly string[];
+    readonly answer?: ToolResult["output"];
+  },
 ): ToolError {
   const { code, message, outcome, details = [] } = error;
   return new StandInError(code, message, {
     fidelity,
     answer,
+    truncation,
     outcome,
     retryable: false,
     details: [...details, ...differing.map((line) => `Replayed from another call: ${line}`)],

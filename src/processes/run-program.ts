@@ -242,16 +242,19 @@ class Program {
     let cancel = (): void => undefined;
     let lookAt = clock.now() + WATCH_MS;
     let tasks = tasksOfMachine();
+    let soonest = 0;
     const look = (): void => {
       const startedAt = clock.now();
       const { processes, bytes } = usageOf(root);
       if (bytes > limits.maxMemoryBytes) return this.#end(root, "memory");
       if (processes > limits.maxProcesses) return this.#end(root, "processes");
       tasks = tasksOfMachine();
-      lookAt = clock.now() + Math.max(WATCH_MS, WATCH_SHARE * (clock.now() - startedAt));
+      soonest = clock.now() + WATCH_SHARE * (clock.now() - startedAt); // other programs of a busy machine may start as many
+      lookAt = Math.max(clock.now() + WATCH_MS, soonest);
       watchOn();
     };
-    const glance = (): void => (clock.now() >= lookAt || tasksOfMachine() > tasks + limits.maxProcesses ? look() : watchOn());
+    const mustLook = (now: number): boolean => now >= lookAt || (now >= soonest && tasksOfMachine() > tasks + limits.maxProcesses);
+    const glance = (): void => (mustLook(clock.now()) ? look() : watchOn());
     const watchOn = (): void => void (cancel = clock.timer(glance, GROWTH_MS));
     watchOn();
     return () => cancel();

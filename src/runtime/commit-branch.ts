@@ -3,6 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { JobTable } from "../call/job-table.ts";
+import { isDropped } from "./forget-branch.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 
 interface CommitParts {
@@ -25,6 +26,7 @@ export async function commitBranch(
   { eventsFrom, takeOutputs }: CommitParts,
 ): Promise<void> {
   if (branch.committed) throw committedBefore(branch);
+  if (isDropped(branch)) throw droppedBefore(branch);
   const parts = partsOf(parent);
   checkNoJobs(parts.jobs, branch);
   if (branch.turns.isInside || parent.turns.isInside) throw stillRuns(branch);
@@ -83,6 +85,10 @@ function committedBefore(branch: RuntimeSession): ToolError {
   return new ToolError("invalid_argument", `The branch ${JSON.stringify(branch.id)} was committed before.`);
 }
 
+function droppedBefore(branch: RuntimeSession): ToolError {
+  return new ToolError("invalid_argument", `The branch ${JSON.stringify(branch.id)} was discarded.`);
+}
+
 function stillRuns(branch: RuntimeSession): ToolError {
   return new ToolError("conflict", `The branch ${JSON.stringify(branch.id)} cannot be committed while its calls run.`, {
     hint: "Commit it when they have ended.",
@@ -91,6 +97,7 @@ function stillRuns(branch: RuntimeSession): ToolError {
 
 function whyNot(branch: RuntimeSession, parent: RuntimeSession): ToolError | undefined {
   if (branch.committed) return committedBefore(branch);
+  if (isDropped(branch)) return droppedBefore(branch); // while this waited
   const cannot = `The branch ${JSON.stringify(branch.id)} cannot be committed: `;
   if (parent.closed) return new ToolError("conflict", `${cannot}its session ${JSON.stringify(parent.id)} is closed.`);
   if (parent.broken !== undefined) return parent.broken;

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { ToolOutput, createRuntime, defineTool, readOnly, type ToolCall, type Toolset } from "haft";
+import { ToolOutput, createRuntime, defineTool, readOnly, type Tool, type ToolCall, type Toolset } from "haft";
 import type { SessionEvent } from "../../src/core/event.ts";
+import type { Hook } from "../../src/core/hook.ts";
 import { writeRecording } from "../../src/core/recording/recording.ts";
 import { replayEngine } from "../../src/engine/replay.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { recordedAnswer, recordedToolsets } from "../../src/testing/recorded-toolset.ts";
 
 const LONG = "A long report. ".repeat(200);
@@ -217,6 +219,35 @@ describe("answers of a recording", () => {
     }
   });
 
+  test("that were cut are not longer than what is shown here, and those of failures are cut no more than they were", async () => {
+    const failing = (name: string, output: ToolOutput | string, outputSchema?: Tool["outputSchema"]) =>
+      defineTool({
+        name,
+        description: "x",
+        inputSchema: any,
+        effects: readOnly("a"),
+        execute: () => output,
+        ...(outputSchema && { outputSchema }),
+      });
+    const long = LONG.repeat(30);
+    const tools = [
+      failing("error", new ToolOutput({ output: long, error: "no" })),
+      failing("partial", long, { type: "object" }),
+      failing("text", long),
+    ];
+    const events = await written(tools, ["error", "partial", "text"]);
+    const replay = async (maxResultBytes: number) => {
+      const answers = { engines: { replay: replayEngine(events) }, rules: [{ tools: "*", from: "replay" as const }] };
+      await using runtime = createRuntime({ tools, answers, maxResultBytes });
+      return await runtime.session().execute(recordedToolsets(events).calls);
+    };
+    const { expectedResults } = recordedToolsets(events);
+    const same = await replay(65_536);
+    expect(same.map(recordedAnswer)).toEqual(expectedResults);
+    expect(same.map(({ truncation }) => truncation?.totalBytes)).toEqual([long.length, long.length, long.length]);
+    for (const { output } of await replay(1_000)) expect(String(output).length).toBeLessThan(1_500);
+  });
+
   test("to calls of handlers are not given to calls that are made by themselves", async () => {
     let asked = 0;
     const get = defineTool({ name: "get", description: "x", inputSchema: any, effects: readOnly("a"), execute: () => ++asked });
@@ -240,6 +271,25 @@ describe("answers of a recording", () => {
       expect([tools, outputs]).toEqual([tools, [1, 2, 3, 4]]);
     }
     expect(asked).toBe(4);
+  });
+
+  test("to an input that a hook makes are those of the calls that ran with it, whatever was sent with it", async () => {
+    const tools = [
+      defineTool({ name: "page", description: "x", inputSchema: any, effects: readOnly("a"), execute: ({ n }) => `page ${String(n)}` }),
+    ];
+    const hooks: Hook[] = [{ name: "next", beforeCall: ({ name, input }) => ({ name, input: { n: Number(Object(input).n) + 1 } }) }];
+    const page = (n: number): ToolCall => ({ name: "page", input: { n } });
+    await using live = createRuntime({ tools, hooks, store: memoryStore() });
+    const recorded = live.session();
+    for (const n of [2, 1]) await recorded.execute(page(n));
+    const events: SessionEvent[] = [];
+    for await (const event of recorded.events()) events.push(event);
+    const replay = replayEngine(events);
+    await using runtime = createRuntime({ tools, hooks, answers: { engines: { replay }, rules: [{ tools: "*", from: "replay" }] } });
+    const session = runtime.session();
+    const outputs = [];
+    for (const n of [1, 2]) outputs.push((await session.execute(page(n))).output);
+    expect(outputs).toEqual(["page 2", "page 3"]);
   });
 
   test("that hooks and rules refuse by a bare name are not made again", async () => {

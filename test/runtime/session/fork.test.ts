@@ -7,6 +7,7 @@ import type { Engine } from "../../../src/core/engine.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
 import type { JsonValue } from "../../../src/core/base/json.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../bench-runtime.ts";
 import { FailingStore } from "./failing-store.ts";
@@ -274,4 +275,46 @@ test("F0.32 what a commit could not store is told, and what it did stays in the 
   await expect(simulation.commit()).rejects.toMatchObject({ code: "store_failed" });
   expect([session.history.length, session.state("default", "k")]).toEqual([2, 1]);
   await expect(session.execute(put("k", 2))).rejects.toMatchObject({ code: "store_failed" });
+});
+
+test.each([
+  ["no store", () => ({})],
+  ["a store", () => ({ store: memoryStore() })],
+])(
+  "with %s, what a discarded branch did is committed neither by a commit that waited for its calls nor by a later one",
+  async (_, options) => {
+    const entered = gate();
+    const wait = tool("wait", async (__, { signal }) => {
+      entered.open();
+      await new Promise((___, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
+    });
+    const { runtime } = testRuntime({ tools: [wait], ...options() });
+    const session = runtime.session("s");
+    const branch = session.fork({ id: "b" });
+    const waiting = branch.execute({ name: "wait" });
+    await entered.promise;
+    const committing = branch.commit();
+    const refused = expect(committing).rejects.toMatchObject({ code: "invalid_argument", message: 'The branch "b" was discarded.' });
+    await branch.discard();
+    expect((await waiting).status).toBe("cancelled");
+    await refused;
+    await expect(branch.commit()).rejects.toMatchObject({ message: 'The branch "b" was discarded.' });
+    expect(session.history).toEqual([]);
+  },
+);
+
+test("a handler discards the branch that it runs in: its result comes, and the store forgets the branch when it has ended", async () => {
+  const store = memoryStore();
+  const drop = tool("drop", async () => (await branch.discard(), "dropped"));
+  const { runtime } = testRuntime({ tools: [drop], store });
+  const branch = runtime.session("s").fork({ id: "b" });
+  expect((await branch.execute({ name: "drop" })).output).toBe("dropped");
+  await expect
+    .poll(() =>
+      store.read("b").then(
+        () => "kept",
+        (error: unknown) => ToolError.fromUnknown(error).code,
+      ),
+    )
+    .toBe("not_found");
 });
