@@ -91,7 +91,7 @@ export function fromLangChainTools(tools: readonly LangChainToolLike[]): readonl
         try {
           return contentOf(await tool.invoke(input, { signal }));
         } catch (thrown: unknown) {
-          throw inputRefusal(thrown) ?? thrown;
+          throw inputRefusal(thrown, input) ?? thrown;
         }
       },
     });
@@ -105,9 +105,13 @@ function takesString(schema: unknown): boolean {
   return Object.keys(fieldsOf(Reflect.get(inner, "shape"))).join() === "input";
 }
 
-/** LangChain's refusal of an input by what no JSON Schema says, such as zod's `refine`; undefined for any other error. */
-function inputRefusal(thrown: unknown): ToolError | undefined {
+/**
+ * LangChain's refusal of an input by what no JSON Schema says, such as zod's `refine`; undefined for any other error, such as the refusal
+ * of another input by a tool that the handler has called: the call has run then.
+ */
+function inputRefusal(thrown: unknown, input: unknown): ToolError | undefined {
   if (!(thrown instanceof Error) || !("output" in thrown) || !thrown.message.startsWith(REFUSED_INPUT)) return undefined;
+  if (thrown.output !== JSON.stringify(input)) return undefined;
   return new ToolError("invalid_input", thrown.message, { outcome: "not_started", cause: thrown });
 }
 

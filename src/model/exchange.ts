@@ -24,18 +24,25 @@ export interface ExchangeSettings {
 
 interface Dispatcher {
   dispatch(options: object, handler: unknown): boolean;
+  /** Of undici's `MockAgent`: `fetch` passes the text of a body then, which the mocks compare. */
+  readonly isMockActive?: boolean;
 }
 /** Where the `fetch` of Node.js finds how to send, such as through a proxy, once it or a part of it was loaded. */
 const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
 /** The `fetch` of Node.js gives up after 300 s without the head of an answer, or without a piece of it: here only our limits count. */
-const OWN_LIMITS: object = {
+const OWN_LIMITS: { readonly dispatcher: Dispatcher } = {
   dispatcher: {
-    dispatch(options: object, handler: unknown): boolean {
-      const usual = Reflect.get(globalThis, DISPATCHER) as Dispatcher; // it was there when the request began
-      return usual.dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler);
+    dispatch: (options, handler) => usualDispatcher().dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
+    get isMockActive() {
+      return usualDispatcher().isMockActive === true;
     },
   },
 };
+
+/** It was there when the request began. */
+function usualDispatcher(): Dispatcher {
+  return Reflect.get(globalThis, DISPATCHER) as Dispatcher;
+}
 
 function limitsOf(fetch: FetchFunction): object {
   const isNodes = fetch === globalThis.fetch && typeof Response === "function"; // that loads it

@@ -3,6 +3,7 @@ import type { ContentPart } from "../core/content.ts";
 import { fileData, pdfData, readDataUri } from "../core/data-uri.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
+import { changeTexts } from "./data-urls.ts";
 import { imageType, isImage, isImageType, isPdf } from "./lift-data.ts";
 import { MAX_MEDIA_BYTES } from "./shown-media.ts";
 
@@ -11,8 +12,16 @@ const SENDABLE = new WeakMap<ModelMessage, ModelMessage>();
 
 /** A message, and itself with the mentions of its files only. */
 const WORDED = new WeakMap<ModelMessage, ModelMessage>();
+/** A message, and how much base64 it has. */
+const CHARS = new WeakMap<ModelMessage, number>();
+
 /** Most base64 in a request: the strictest provider takes 20 MB in all. @see https://ai.google.dev/gemini-api/docs/image-understanding */
 const MAX_CHARS = 16_000_000;
+/** The files that some provider is given; all others are mentioned. */
+const SENT = /^(?:text\/|application\/(?:pdf$|json$|msword$|vnd\.))/u;
+/** Shorter base64 in a provider's form is an id or a signature. */
+const MIN_OWN_CHARS = 1_000;
+const BEYOND_DATA = /[^A-Za-z0-9+/=_:;,.-]/u;
 
 /**
  * The messages with images under the type that their bytes say, and with words in place of images, sounds and PDF files that are empty,
@@ -52,16 +61,31 @@ export function holdsFiles(message: ModelMessage): boolean {
 }
 
 function fileChars(message: ModelMessage): number {
-  let chars = 0;
-  for (const part of partsOf(message)) {
-    if (part.type === "image" || part.type === "audio") chars += part.data.length;
-    else if (part.type === "file") chars += fileData(part)?.base64.length ?? 0;
-  }
+  let chars = CHARS.get(message);
+  if (chars === undefined) CHARS.set(message, (chars = countChars(message)));
   return chars;
 }
 
+function countChars(message: ModelMessage): number {
+  if (message.role !== "assistant") return partsOf(message).reduce((sum, part) => sum + partChars(part), 0);
+  let chars = 0; // a model's own images go back in its provider's form only: without it they are mentioned
+  for (const block of holdsFiles(message) ? (message.native?.blocks ?? []) : [])
+    changeTexts(block, (text) => {
+      if (text.length >= MIN_OWN_CHARS && !BEYOND_DATA.test(text)) chars += text.length;
+      return text;
+    });
+  return chars;
+}
+
+function partChars(part: ContentPart): number {
+  if (part.type === "image") return isImageType(part.mediaType) ? part.data.length : 0;
+  if (part.type === "audio") return part.data.length;
+  const data = fileData(part);
+  return data !== undefined && SENT.test(data.mediaType) ? data.base64.length : 0;
+}
+
 function partsOf(message: ModelMessage): readonly ContentPart[] {
-  if (message.role === "call" || message.role === "job" || message.role === "assistant") return []; // a model's own go back as they came
+  if (message.role === "call" || message.role === "job") return [];
   const content = message.role === "result" ? message.result.content : message.content;
   return content === undefined || typeof content === "string" ? [] : content;
 }
@@ -69,15 +93,38 @@ function partsOf(message: ModelMessage): readonly ContentPart[] {
 function worded(message: ModelMessage): ModelMessage {
   const known = WORDED.get(message);
   if (known !== undefined) return known;
-  const words = withParts(message, (part) => (part.type === "text" ? part : { type: "text", text: partText(part) }));
+  const words = withoutNative(withParts(message, inWords));
   WORDED.set(message, words);
   return words;
+}
+
+function inWords(part: ContentPart): ContentPart {
+  return part.type === "text" ? part : { type: "text", text: partText(part) };
+}
+
+function withoutNative(message: ModelMessage): ModelMessage {
+  if (message.role !== "assistant") return message;
+  const { native: _native, ...rest } = message;
+  return rest;
+}
+
+/** The message with its last files, as many as a request has room for. */
+function fitted(message: ModelMessage): ModelMessage {
+  if (message.role === "assistant") return message;
+  let over = fileChars(message) - MAX_CHARS;
+  if (over <= 0) return message;
+  return withParts(message, (part) => {
+    const chars = partChars(part);
+    if (over <= 0 || chars === 0) return part;
+    over -= chars;
+    return inWords(part);
+  });
 }
 
 function sendableMessage(message: ModelMessage): ModelMessage {
   const known = SENDABLE.get(message);
   if (known !== undefined) return known;
-  const sendable = withParts(message, sendablePart);
+  const sendable = fitted(withParts(message, sendablePart));
   SENDABLE.set(message, sendable);
   return sendable;
 }
@@ -101,10 +148,18 @@ function isSame(parts: readonly ContentPart[], others: readonly ContentPart[] | 
 
 function sendablePart(part: ContentPart): ContentPart {
   if (part.type === "image") return sendableImage(part);
-  if (part.type === "audio") return part.data === "" ? { type: "text", text: `[audio ${part.mediaType}, 0 bytes]` } : part;
-  const pdf = pdfData(part);
-  if (pdf === undefined || (isPdf("application/pdf", plainBase64(pdf)) && (fileData(part)?.bytes ?? 0) <= MAX_MEDIA_BYTES.pdf)) return part;
-  return { type: "text", text: partText(part) };
+  if (part.type === "audio") return sendableSound(part);
+  const pdf = part.type === "file" ? pdfData(part) : undefined;
+  if (pdf === undefined || part.type !== "file") return part;
+  const data = plainBase64(pdf);
+  if (!isPdf("application/pdf", data) || (fileData(part)?.bytes ?? 0) > MAX_MEDIA_BYTES.pdf) return { type: "text", text: partText(part) };
+  return data === pdf ? part : { ...part, uri: `data:application/pdf;base64,${data}` };
+}
+
+function sendableSound(part: ContentPart & { readonly type: "audio" }): ContentPart {
+  const data = plainBase64(part.data);
+  if (data === "") return { type: "text", text: `[audio ${part.mediaType}, 0 bytes]` };
+  return data === part.data ? part : { ...part, data };
 }
 
 function sendableImage(part: ContentPart & { readonly type: "image" }): ContentPart {

@@ -118,3 +118,18 @@ test("an input that their schema refuses by more than its JSON Schema has not ru
   expect([wrong?.error?.code, wrong?.error?.outcome, right?.output]).toEqual(["invalid_input", "not_started", 1]);
   expect(wrong?.error?.message).toContain("from must be before to");
 });
+
+test("a LangChain tool whose handler gives another tool what that refuses has run", async () => {
+  const inner = tool(() => "sent", { name: "mail", description: "Sends.", schema: z.object({ to: z.string() }) });
+  const charged: number[] = [];
+  const order = tool(
+    async ({ amount }) => {
+      charged.push(amount);
+      return await inner.invoke({ too: "many" } as never); // a mistake in the handler
+    },
+    { name: "order", description: "Orders.", schema: z.object({ amount: z.number() }) },
+  );
+  const runtime = createRuntime({ tools: fromLangChainTools([order]), maxAttempts: 1 });
+  const { error } = await runtime.execute({ name: "order", input: { amount: 5 } });
+  expect([charged, error?.code, error?.outcome]).toEqual([[5], "execution_failed", "unknown"]);
+});

@@ -403,6 +403,21 @@ describe("B10 cancellation", () => {
     expect(server.requests.length).toBe(0);
   });
 
+  test("is seen by mocks of undici with the text of its request, which they compare", async () => {
+    const place = Symbol.for("undici.globalDispatcher.1");
+    const usual = Reflect.get(globalThis, place) as { dispatch(options: object, handler: unknown): boolean }; // where Node.js keeps it
+    const seen: unknown[] = [];
+    const dispatch = (options: { readonly body?: unknown }, handler: unknown): boolean => {
+      seen.push(options.body);
+      return usual.dispatch(options, handler);
+    };
+    Reflect.set(globalThis, place, { dispatch, isMockActive: true });
+    onTestFinished(() => void Reflect.set(globalThis, place, usual));
+    const { model } = await served([HELLO]);
+    expect((await listen(model)).reply).toMatchObject({ text: "Hello." });
+    expect(seen).toEqual([expect.stringContaining('"messages"')]);
+  });
+
   test("while the request is signed ends it, and so does the time until the first byte", async () => {
     const sign = (): Promise<never> => new Promise(() => {});
     const cancelled = listen(claude("http://127.0.0.1:1", { sign }), QUESTION, { signal: AbortSignal.timeout(20) });

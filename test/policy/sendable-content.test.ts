@@ -9,6 +9,7 @@ import { createRuntime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const PDF = btoa(`%PDF-1.4\n${"x".repeat(200)}`);
 const JPEG = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wAA";
 const image = (data: string, mediaType = "image/png"): ContentPart => ({ type: "image", mediaType, data });
 const said = (...content: readonly ContentPart[]): ModelMessage => ({ role: "user", at: 0, content });
@@ -32,8 +33,16 @@ test.each([
   ["an image that is too large", image(PNG.slice(0, 80) + "A".repeat(5_000_000)), expect.stringContaining("too large")],
   ["an empty sound", { type: "audio", mediaType: "audio/wav", data: "" }, "[audio audio/wav, 0 bytes]"],
   ["an empty PDF file", { type: "file", uri: "data:application/pdf;base64,", name: "x.pdf" }, "[file x.pdf: application/pdf, 0 bytes]"],
+  ["a sound that no request has room for", { type: "audio", mediaType: "audio/wav", data: "A".repeat(16_000_004) }, "[audio audio/wav]"],
 ] satisfies (readonly [string, ContentPart, unknown])[])("%s is said in words", (_what, part, text) => {
   expect(sent(part)).toEqual({ type: "text", text });
+});
+
+test.each([
+  ["a PDF file", PDF, (data: string): ContentPart => ({ type: "file", uri: `data:application/pdf;base64,${data}` })],
+  ["a sound", "UklGR".padEnd(200, "A"), (data: string): ContentPart => ({ type: "audio", mediaType: "audio/wav", data })],
+])("%s in base64 with line breaks is sent without them", (_what, data, part) => {
+  expect(sent(part(data.replaceAll(/(.{76})/gu, "$1\n")))).toEqual(part(data));
 });
 
 test("messages that are as they should be are the same array", () => {
@@ -56,6 +65,39 @@ describe("files that one request has no room for", () => {
       before = now;
     }
     expect(changes).toBeLessThan(10);
+  });
+
+  test("are said in words also where they are of one message, the last ones shown", () => {
+    const [only] = sendableMessages([
+      said(...Array.from({ length: 7 }, (_, index) => image(`iVBORw0KGgo${index}${"A".repeat(3_000_000)}`))),
+    ]);
+    expect(JSON.stringify(only).length).toBeLessThan(17_000_000);
+    const content = only?.role === "user" && typeof only.content !== "string" ? only.content : [];
+    expect(content.map(({ type }) => type)).toEqual(["text", "text", "image", "image", "image", "image", "image"]);
+  });
+
+  test("are counted also where they stand in a provider's own form, which is left out then", () => {
+    const data = `iVBORw0KGgoA${"A".repeat(3_000_000)}`;
+    const native = { format: "p", blocks: [{ inlineData: { mimeType: "image/png", data } }] };
+    const drawn = (): ModelMessage => ({ role: "assistant", at: 0, content: [{ type: "text", text: "Here." }, image(data)], native });
+    const now = sendableMessages(Array.from({ length: 8 }, drawn));
+    const natives = now.flatMap((message) => (message.role === "assistant" ? (message.native ?? []) : []));
+    expect(JSON.stringify(natives).length).toBeLessThan(17_000_000);
+    expect(now[0]).toEqual({
+      role: "assistant",
+      at: 0,
+      content: [
+        { type: "text", text: "Here." },
+        { type: "text", text: "[image image/png]" },
+      ],
+    });
+    expect(now.at(-1)).toHaveProperty("native");
+  });
+
+  test("are not those that no provider is given", () => {
+    const archive: ContentPart = { type: "file", name: "a.zip", uri: `data:application/zip;base64,${"A".repeat(17_000_000)}` };
+    const messages = [said(image(PNG)), said(archive), said(image("A".repeat(17_000_000), "image/tiff"))];
+    expect(sendableMessages(messages)).toBe(messages);
   });
 });
 

@@ -29,6 +29,13 @@ class Room {
     this.#waiting.delete(next);
     next();
   }
+
+  /** All calls of its program have ended. Code that it set going, such as a timer or an agent, is not part of it any more. */
+  end(): void {
+    this.#left = Infinity;
+    for (const next of this.#waiting) next();
+    this.#waiting.clear();
+  }
 }
 
 /** That of the program whose calls run now. Only its own programs wait for it, so none waits for one that waits. */
@@ -38,9 +45,11 @@ const ROOM = new AsyncLocalStorage<Room>();
 export async function inTurn<T>(signal: AbortSignal, run: () => Promise<T>): Promise<T> {
   const room = ROOM.getStore();
   await room?.take(signal);
+  const own = new Room();
   try {
-    return await ROOM.run(new Room(), run);
+    return await ROOM.run(own, run);
   } finally {
+    own.end();
     room?.release();
   }
 }

@@ -86,9 +86,12 @@ export class ProgramThread {
     const late: ProgramEnd = this.#isStarted
       ? { kind: "limit", limit: "time" }
       : { kind: "broken", message: `its thread did not start within ${START_MS / 1_000} seconds` };
-    const cancel = this.#clock.timer(() => this.#tell(ended(late)), left);
+    let isOver = false;
+    // A process that was busy meanwhile reads first what the thread has said in time.
+    const cancel = this.#clock.timer(() => void setImmediate(() => (isOver ? undefined : this.#tell(ended(late)))), left);
     this.#stopTimer = () => {
       cancel();
+      isOver = true;
       this.#isStarted = true;
       this.#stopTimer = undefined;
     };

@@ -11,7 +11,8 @@ import { changeTexts } from "../../policy/data-urls.ts";
 import { attachContent } from "../../session/attach-artifacts.ts";
 import type { CallClient } from "./call-client.ts";
 import { toCallAnswer, type CallAnswer } from "./call-result.ts";
-import type { CallServing } from "./serving.ts";
+import { hasScope } from "../auth/principal.ts";
+import type { Caller, CallServing } from "./serving.ts";
 
 export interface AnsweredCall {
   readonly serving: CallServing;
@@ -21,23 +22,41 @@ export interface AnsweredCall {
 }
 
 /** @throws an error of the protocol where the tool needed what the client of 2026-07-28 does not offer. By rejecting */
-export async function answerOf(result: ToolResult, { serving: { gateway, server }, client, tool }: AnsweredCall): Promise<JsonObject> {
+export async function answerOf(
+  result: ToolResult,
+  { serving: { gateway, server, info }, client, tool }: AnsweredCall,
+): Promise<JsonObject> {
   if (result.status !== "ok" && client.missing !== undefined && client.era === "modern")
     throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { ...client.missing } });
+  const options = { artifacts: gateway.runtime.artifacts, promised: tool?.outputSchema !== undefined, readsAll: mayRead(info.caller) };
   return projected(
     server.projectCallToolResult.bind(server),
-    toCallAnswer(await withFiles(result, gateway.runtime, tool?.outputSchema !== undefined), tool, server.getNegotiatedProtocolVersion()),
+    toCallAnswer(await withFiles(result, options), tool, server.getNegotiatedProtocolVersion()),
     tool?.outputSchema,
   );
 }
 
+/** Whether it may read every file: an answer can hold an address that its caller has made up, and the id of a file does not say whose it is. */
+function mayRead({ principal }: Caller): boolean {
+  return principal === undefined || (principal.sessionId === undefined && hasScope(principal, "read"));
+}
+
+interface FileOptions {
+  readonly artifacts: Runtime["artifacts"];
+  /** The tool's schema promises its output. */
+  readonly promised: boolean;
+  /** Else the client is given the files that a model would be shown. */
+  readonly readsAll: boolean;
+}
+
 /** A client cannot read the artifacts of the runtime: it gets the files themselves, and data URLs where the tool's schema promises its output. */
-async function withFiles(result: ToolResult, { artifacts }: Runtime, promised: boolean): Promise<ToolResult> {
+async function withFiles(result: ToolResult, { artifacts, promised, readsAll }: FileOptions): Promise<ToolResult> {
   const { content, output } = result;
   if (artifacts === undefined || result.status !== "ok") return result;
   try {
-    const shown = content === undefined ? undefined : await withBytes(await attachContent(content, artifacts), artifacts);
-    const whole = promised && output !== undefined ? await withDataUrls(output, artifacts) : output;
+    const attached = content === undefined ? undefined : await attachContent(content, artifacts);
+    const shown = attached !== undefined && readsAll ? await withBytes(attached, artifacts) : attached;
+    const whole = promised && readsAll && output !== undefined ? await withDataUrls(output, artifacts) : output;
     return { ...result, ...omitUndefined({ content: shown, output: whole }) };
   } catch {
     return result; // the address is better than no answer

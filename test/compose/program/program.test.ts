@@ -232,6 +232,26 @@ describe("F4.40 a program", () => {
     expect((await runtime.session().execute(call(code))).output).toEqual({ returned: 1 });
     expect(most).toBeLessThanOrEqual(4);
   });
+
+  test("does not limit the programs of what it set going, once it is over", async () => {
+    const { promise: isOver, resolve: over } = Promise.withResolvers<void>();
+    const { promise: allRun, resolve: run } = Promise.withResolvers<void>();
+    let now = 0;
+    let later: Promise<unknown> = Promise.resolve();
+    const { runtime } = bench({
+      more: [
+        tool("meet", () => (++now === 6 ? run() : undefined, allRun)),
+        tool("begin", () => {
+          later = isOver.then(() =>
+            Promise.all(Array.from({ length: 6 }, () => runtime.session().execute(call("await tools.shop.meet(); return 1;")))),
+          );
+        }),
+      ],
+    });
+    await runtime.session().execute(call("await tools.shop.begin(); return 1;"));
+    over();
+    expect(await later).toEqual(Array.from({ length: 6 }, () => expect.objectContaining({ output: { returned: 1 } })));
+  });
 });
 
 describe("issue 18 the calls of a program", () => {
