@@ -3,7 +3,7 @@ import { keepWith } from "../core/base/keep-with.ts";
 import type { PendingApproval } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
 import { describeThrown, isToolError, ToolError } from "../core/error.ts";
-import type { CallPlace, RuntimeEvent, SessionEvent } from "../core/event.ts";
+import type { CallPlace, RuntimeEvent } from "../core/event.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
 import type { PendingCall } from "../core/job-message.ts";
 import { ChatTexts, type TextNews } from "./chat-texts.ts";
@@ -158,8 +158,7 @@ export class ChatRuns {
   #placeIn(sessionId: string, question: CallPlace): CallPlace | undefined {
     let place: CallPlace | undefined = question;
     while (place !== undefined && place.sessionId !== sessionId) {
-      const start: SessionEvent | undefined = this.#runtime.sessions.get(place.sessionId)?.log[0];
-      place = start?.type === "session-start" ? start.parentCall : undefined;
+      place = this.#runtime.sessions.get(place.sessionId)?.parentCall;
     }
     return place;
   }

@@ -295,6 +295,7 @@ const NOTE_BYTES = 1_000;
 
 /** How the answer was cut when it was recorded, where it is as it was then and no more than is shown here. */
 function cutThen({ cut, output, content, failure, plan }: CallRun, result: Shown): ToolResult["truncation"] {
+  if (cut === undefined && failure === undefined) return undefined;
   const ofError = failure instanceof StandInError && result.output === failure.answer ? failure.truncation : undefined;
   const found = ofError ?? (result.output === output && result.content === content ? cut : undefined);
   if (found === undefined || plan === undefined || plan.settings.maxResultBytes === 0) return found;

@@ -105,6 +105,7 @@ export class SessionFold {
   #state: StateMap = PersistentMap.empty<JsonValue>();
 
   readonly #sessionId: string | undefined;
+  readonly #spend: ((items: number) => void) | undefined;
   #tally: CallTally | undefined;
   /** The id of the session that the first event is of: of a branch, the one that all began with. */
   #root: string | undefined;
@@ -113,10 +114,12 @@ export class SessionFold {
    * @param keep how many of the latest events stay in memory, at least. @default all
    * @param sessionId whose submissions are known again: those of the session it is a branch of belong to that one. @default none
    * @param countsCalls whether calls are counted, as faults need it. @default false
+   * @param spend as `applyPatch` takes it. @default no limit
    */
-  constructor(keep?: number, sessionId?: string, countsCalls: boolean = false) {
+  constructor(keep?: number, sessionId?: string, countsCalls: boolean = false, spend?: (items: number) => void) {
     if (countsCalls) this.#tally = NO_CALLS;
     this.#sessionId = sessionId;
+    this.#spend = spend;
     this.#log = new SessionLog(keep === undefined ? {} : { keep });
   }
 
@@ -318,7 +321,7 @@ export class SessionFold {
   #change({ callId, turnId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {
     const at = stateKey(toolset, key);
     const before = this.#state.get(at);
-    const patched = applyPatch(before, patch);
+    const patched = applyPatch(before, patch, this.#spend);
     const after = patched === undefined ? undefined : shareJson(patched); // so that later changes of it cost what they change
     this.#state = after === undefined ? this.#state.delete(at) : this.#state.set(at, after);
     const places = this.#places.get(callId);

@@ -101,7 +101,8 @@ export class OpenSessions {
     const session = this.#byId.get(id);
     resuming?.leave(reason(id));
     session?.leave(reason(id));
-    for (const [inner, { outerId }] of [...this.#resuming, ...this.#byId]) if (outerId === id) this.#leave(inner, reason);
+    for (const [inner, { outerId }] of this.#resuming) if (outerId === id) this.#leave(inner, reason);
+    for (const [inner, { parentCall }] of this.#byId) if (parentCall?.sessionId === id) this.#leave(inner, reason);
     if (resuming !== undefined)
       this.#options.parts.running.cancelAll("its session was handed over", ({ turn }) => turn.session === session);
   }

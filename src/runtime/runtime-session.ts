@@ -372,7 +372,7 @@ export class RuntimeSession extends Session {
   override recordAll(events: readonly SessionEvent[]): void {
     const { length } = this;
     super.recordAll(events);
-    const [first] = events;
+    const first = events[0]?.sessionId === this.id ? events[0] : undefined;
     for (const event of events) if (isInboxEvent(event) && event.sessionId === this.id) this.received.notice(event);
     // A key belongs to its session from the moment that its batch is recorded, whatever becomes of the store.
     if (first?.type === "batch-start" || first?.type === "batch-rollback") this.submissions.notice(first, length);

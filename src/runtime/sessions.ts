@@ -17,7 +17,7 @@ import type { CallRunner } from "./run-calls.ts";
 import { addMessage, recordReceived } from "./add-message.ts";
 import { commitBranch } from "./commit-branch.ts";
 import { SessionFold } from "./fold-events.ts";
-import { readEventPages, readEvents, take } from "../session/read-events.ts";
+import { readEvents, take } from "../session/read-events.ts";
 import { byEngine, byToolset, type ToolsetEngines } from "./engines-by-toolset.ts";
 import { findOutput } from "./find-output.ts";
 import { discardBranch, forgetBranch } from "./forget-branch.ts";
@@ -32,7 +32,7 @@ import type { SessionHead, Surroundings } from "../session/session.ts";
 import { checkSessionId, shortId } from "../session/session-id.ts";
 import { branchName, sideEffects, simulationParts } from "./simulation-parts.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
-import { recordStart, surroundingsOf, type SessionStart } from "./session-start.ts";
+import { foldLog, recordStart, surroundingsOf, type SessionStart } from "./session-start.ts";
 import { cancelRequestsIn } from "./stored-jobs.ts";
 import { closedSession, noteTakenOver, storeFor } from "./session-errors.ts";
 import { copiedEvents, makeSnapshot, readSnapshot, type ReadSnapshot, type SessionSnapshot } from "./snapshot.ts";
@@ -79,8 +79,7 @@ export class Sessions implements SessionHost {
 
   #createAs(sessionId: string, { read, parentCall, ...own }: Beginning): RuntimeSession {
     const submissions = read?.sessionId === sessionId ? { submissions: read.submissions } : {};
-    const outerId = parentCall?.sessionId;
-    const session = this.#begin({ id: sessionId, outerId, ...own, ...this.#emptyHead(), ...submissions, ...this.#newLog(sessionId) });
+    const session = this.#begin({ id: sessionId, parentCall, ...own, ...this.#emptyHead(), ...submissions, ...this.#newLog(sessionId) });
     if (read === undefined) recordStart(session, { parentCall }, this.#parts);
     else this.#continueFrom(read, session);
     this.#makeReady(session);
@@ -88,10 +87,13 @@ export class Sessions implements SessionHost {
   }
 
   #continueFrom(read: ReadSnapshot, session: RuntimeSession): void {
-    const copied = copiedEvents(session, read, this.#parts.ports.clock);
-    recordStart(session, { copied: copied.length }, this.#parts);
+    const { id, eventLog } = session;
+    const copied = copiedEvents({ id, isStored: eventLog !== undefined }, read, this.#parts.ports.clock);
     if (this.#parts.faults.mayHit(this.#parts.registry)) session.tally = NO_CALLS;
-    session.adopt(copied, read.head.state);
+    session.together(() => {
+      recordStart(session, { copied: copied.length }, this.#parts); // alone in the store, it would speak of what comes next
+      session.adopt(copied, read.head.state);
+    });
     session.engines.restore(byEngine(read.engines, this.#options));
   }
 
@@ -117,7 +119,7 @@ export class Sessions implements SessionHost {
     }
     const parentCall = { sessionId: session.id, callId };
     if (isLogged && eventLog !== undefined) return await this.#resume(id, { create: true, takeOver: true, ...again, parentCall });
-    const begun = this.#begin({ id: this.#newId(id), seedName, outerId: session.id, ...around });
+    const begun = this.#begin({ id: this.#newId(id), seedName, parentCall, ...around });
     recordStart(begun, { parentCall }, this.#parts);
     return begun;
   }
@@ -147,8 +149,8 @@ export class Sessions implements SessionHost {
     let session: RuntimeSession | undefined;
     try {
       const fold = new SessionFold(this.#keep, id, this.#parts.faults.mayHit(this.#parts.registry));
-      for await (const events of readEventPages(eventLog)) for (const event of events) fold.apply(event);
-      session = this.#begin({ id, outerId: parentCall?.sessionId, ...around, eventLog, ...fold.start });
+      await foldLog(eventLog, fold, parentCall);
+      session = this.#begin({ id, parentCall, ...around, eventLog, ...fold.start });
       resuming.check();
       const callOptions = this.#options.runner.callOptions({});
       await resumeSession(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });

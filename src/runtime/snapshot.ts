@@ -8,7 +8,7 @@ import { outcomeUnknown } from "../call/reconcile-call.ts";
 import type { Clock } from "../core/ports.ts";
 import { endOpenCall } from "./end-open-call.ts";
 import { SessionFold } from "./fold-events.ts";
-import { splitStateKey, type Session, type SessionHead, type StateMap } from "../session/session.ts";
+import { splitStateKey, type SessionHead, type StateMap } from "../session/session.ts";
 import type { Submitted } from "./submissions.ts";
 
 const VERSION = 1;
@@ -78,7 +78,7 @@ export function readSnapshot(raw: unknown): ReadSnapshot {
   if (!Array.isArray(events)) throw corrupt('"events" is not an array.');
   if (!isJsonObject(state)) throw corrupt('"state" is not an object.');
   if (!isJsonObject(engines)) throw corrupt('"engines" is not an object.');
-  const fold = new SessionFold(undefined, sessionId);
+  const fold = new SessionFold(undefined, sessionId, false, changeLimit());
   for (const [index, event] of events.entries()) fold.apply(readEvent(event, `Event ${index + 1} of the snapshot`));
   const open = fold.openInTurn;
   if (open !== undefined) throw corrupt(`The call ${JSON.stringify(open.callId)} has no result in it.`);
@@ -91,9 +91,13 @@ export function readSnapshot(raw: unknown): ReadSnapshot {
  * The events that a session from a snapshot begins with. What a resume would take for its own unended work ends here: that was begun elsewhere, for a
  * principal and under rules that only the snapshot speaks of, and may have been done.
  */
-export function copiedEvents({ id, eventLog }: Session, { head }: Pick<ReadSnapshot, "head">, clock: Clock): readonly SessionEvent[] {
+export function copiedEvents(
+  { id, isStored }: { readonly id: string; readonly isStored: boolean },
+  { head }: Pick<ReadSnapshot, "head">,
+  clock: Clock,
+): readonly SessionEvent[] {
   const events = head.log.events();
-  if (eventLog === undefined) return events; // nothing resumes it
+  if (!isStored) return events; // nothing resumes it
   const fold = new SessionFold(1, id);
   for (const event of events) fold.apply(event);
   const at = { sessionId: id, at: clock.wallTime() };
@@ -121,6 +125,16 @@ function firstDiffering(one: JsonObject, other: JsonObject, find: (key: string) 
 
 /** Room for long conversations; a snapshot that is larger is for a store. */
 const LIMITS = { maxNodes: 50_000_000, maxChars: 512 * 1024 * 1024, maxDepth: 80 } as const;
+
+/** Each change of a large value costs as much as the value is wide, however short it is written: a client could hold up the process for hours. */
+const MAX_CHANGED = 2 ** 25;
+
+function changeLimit(): (items: number) => void {
+  let left = MAX_CHANGED;
+  return (items) => {
+    if ((left -= items) < 0) throw corrupt("Its changes of state take too long to make: too many of them are of large lists or objects.");
+  };
+}
 
 function asObject(raw: unknown): JsonObject {
   try {

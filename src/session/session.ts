@@ -1,6 +1,6 @@
 /** One conversation: its log, its state, and what a branch of it begins from. */
 import { ToolError } from "../core/error.ts";
-import type { SessionEvent } from "../core/event.ts";
+import type { CallPlace, SessionEvent } from "../core/event.ts";
 import type { HistoryEntry } from "../core/history.ts";
 import { diffJson } from "../core/base/json-patch.ts";
 import type { JsonValue } from "../core/base/json.ts";
@@ -50,8 +50,8 @@ export interface SessionOptions extends Surroundings {
   /** The head that it continues from: its parent's, or what a store had of it. */
   readonly head?: SessionHead;
   readonly parent?: Session;
-  /** The id of the session whose call has begun it. */
-  readonly outerId?: string | undefined;
+  /** The call of another session that has begun it. */
+  readonly parentCall?: CallPlace | undefined;
   readonly simulation?: SimulationMode;
   /** Called with events that come from no call's own run. */
   readonly tell?: ((event: SessionEvent) => void) | undefined;
@@ -86,8 +86,8 @@ export class Session {
   readonly simulation: SimulationMode | undefined;
   /** The session that it is a branch of. */
   readonly parent: Session | undefined;
-  /** The id of the session whose call has begun it. @internal */
-  readonly outerId: string | undefined;
+  /** The call of another session whose handler has begun it; undefined for all other sessions, also for one that was resumed without that call. */
+  readonly parentCall: CallPlace | undefined;
   /** Data for its engines. @internal */
   readonly setup: Readonly<Record<string, unknown>>;
   /** Where the relative paths of its handlers start, relative to the folder of the runtime; undefined = there. */
@@ -125,7 +125,7 @@ export class Session {
     this.isEphemeral = options.isEphemeral ?? false;
     this.simulation = options.simulation;
     this.parent = options.parent;
-    this.outerId = options.outerId;
+    this.parentCall = options.parentCall;
     this.setup = options.setup ?? options.parent?.setup ?? NO_SETUP;
     this.workingFolder = options.workingFolder ?? options.parent?.workingFolder;
     this.environment = options.environment ?? options.parent?.environment;

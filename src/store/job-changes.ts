@@ -22,10 +22,12 @@ export type JobChange = { readonly id: string } & (
 
 const NONE: readonly JobChange[] = Object.freeze([]);
 
-/** Events of other sessions, which a log may hold as part of its history, are of no job of this one. */
+/** Events of other sessions, which a log may hold as part of its history, are of no job of this one, nor are those that a snapshot brought. */
 export function jobChanges(sessionId: string, events: readonly SessionEvent[]): readonly JobChange[] {
   let changes: JobChange[] | undefined;
-  for (const event of events) {
+  const [first] = events;
+  const copied = first?.type === "session-start" ? (first.copied ?? 0) : 0; // appended with it
+  for (const event of copied === 0 ? events : events.slice(copied + 1)) {
     if (!event.type.startsWith("job-") || event.sessionId !== sessionId) continue;
     const change = changeOf(event, events);
     if (change !== undefined) (changes ??= []).push(change);

@@ -128,15 +128,20 @@ function join(path: string, key: string): string {
  * Changes nothing it is given and shares what no step touches. Containers on the way to a change are copied once per patch,
  * not once per step, and frozen: the result is deeply frozen when `before` and the steps are. Every key is plain data.
  *
+ * @param spend called with the work before it is done, in items that are copied; may throw
  * @throws ToolError `corrupt_record` with the number and the path of the first step that does not fit
  */
-export function applyPatch(before: JsonValue | undefined, patch: JsonPatch): JsonValue | undefined {
+export function applyPatch(before: JsonValue | undefined, patch: JsonPatch, spend?: (items: number) => void): JsonValue | undefined {
   if (!Array.isArray(patch)) throw new ToolError("corrupt_record", "The patch is not an array of steps.");
   if (patch.length === 0) return before;
-  const draft = new Draft(before);
+  const draft = new Draft(before, spend);
   for (const step of patch) draft.apply(step);
   return draft.finish();
 }
+
+/** Items of an array are moved about so many times as fast as they are copied, and a key of an object takes about so long as so many items. */
+const MOVED_AT_ONCE = 64;
+const KEY_COSTS = 8;
 
 type Container = JsonValue[] | Record<string, JsonValue>;
 
@@ -144,11 +149,13 @@ type Container = JsonValue[] | Record<string, JsonValue>;
 class Draft {
   #root: JsonValue | undefined;
   readonly #owned = new Map<object, Container>();
+  readonly #spend: ((items: number) => void) | undefined;
   #steps = 0;
   #path: string | undefined;
 
-  constructor(before: JsonValue | undefined) {
+  constructor(before: JsonValue | undefined, spend: ((items: number) => void) | undefined) {
     this.#root = before;
+    this.#spend = spend;
   }
 
   finish(): JsonValue | undefined {
@@ -192,6 +199,7 @@ class Draft {
   #changeArray(array: JsonValue[], key: string, op: JsonPatchStep["op"], value: JsonValue | undefined): void {
     const length = array.length;
     const index = op === "add" && key === "-" ? length : this.#index(key, op === "add" ? length : length - 1);
+    if (op !== "replace") this.#spend?.((length - index) / MOVED_AT_ONCE);
     if (value === undefined) array.splice(index, 1);
     else if (op === "replace") array[index] = value;
     else if (index === length) array.push(value);
@@ -211,6 +219,7 @@ class Draft {
     }
     const owned = this.#owned.get(value);
     if (owned !== undefined) return owned;
+    if (this.#spend !== undefined) this.#spend(isJsonArray(value) ? value.length : KEY_COSTS * Object.keys(value).length);
     const copy = isJsonArray(value) ? value.slice() : { ...value };
     this.#owned.set(copy, copy);
     return copy;

@@ -114,7 +114,7 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
       return runtime.jobs.read(callId, { from, maxChars });
     const found = await findCall(services, { callId, sessionId: seenSession(principal.sessionId, sessionId) });
     if (found?.end === undefined) throw noCall(callId);
-    const whole = wholeText(found, runtime.sessions.get(found.start.sessionId));
+    const whole = wholeText(found);
     const start = Math.min(from, whole.length);
     const text = whole.slice(start, start + maxChars);
     return { text, from: start, next: start + text.length, total: whole.length };
@@ -214,6 +214,8 @@ function optionsOf(
 }
 
 interface FoundCall {
+  /** In whose log it was found, where that is open: an event says itself of which session it is, and a snapshot may bring any. */
+  readonly session: RuntimeSession | undefined;
   readonly start: SessionEvent & { readonly type: "call-start" };
   readonly end: (SessionEvent & { readonly type: "call-end" }) | undefined;
   readonly kept: (SessionEvent & { readonly type: "output-keep" }) | undefined;
@@ -226,7 +228,7 @@ async function findCall(
 ): Promise<FoundCall | undefined> {
   const open = sessionId === undefined ? runtime.sessions.list() : [runtime.sessions.get(sessionId)];
   for (const session of open) {
-    const found = session === undefined ? undefined : inEvents(session.log, callId);
+    const found = session === undefined ? undefined : inEvents(session.log, { callId, session });
     if (found !== undefined) return found;
   }
   if (sessionId === undefined || store === undefined) return undefined;
@@ -237,10 +239,13 @@ async function findCall(
     const error = ToolError.fromUnknown(thrown, "store_failed");
     if (error.code !== "not_found") throw error;
   }
-  return inEvents(events, callId);
+  return inEvents(events, { callId, session: runtime.sessions.get(sessionId) });
 }
 
-function inEvents(events: readonly SessionEvent[], callId: string): FoundCall | undefined {
+function inEvents(
+  events: readonly SessionEvent[],
+  { callId, session }: Pick<FoundCall, "session"> & { readonly callId: string },
+): FoundCall | undefined {
   let start: FoundCall["start"] | undefined;
   let end: FoundCall["end"];
   let kept: FoundCall["kept"];
@@ -250,10 +255,10 @@ function inEvents(events: readonly SessionEvent[], callId: string): FoundCall | 
     if (event.type === "call-end") end = event;
     if (event.type === "output-keep") kept = event;
   }
-  return start === undefined ? undefined : { start, end, kept };
+  return start === undefined ? undefined : { session, start, end, kept };
 }
 
-function wholeText({ start, end, kept }: FoundCall, session: RuntimeSession | undefined): string {
+function wholeText({ session, start, end, kept }: FoundCall): string {
   const whole = session?.wholeResult(start.callId) ?? kept;
   if (whole?.output !== undefined) return valueText(whole.output);
   if (whole?.content !== undefined) return whole.content.map(partText).join("\n");

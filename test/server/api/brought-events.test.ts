@@ -1,15 +1,18 @@
 /** What a client brings as the past of a session gives it no rights, and changes nothing of what others did. */
+import { createRuntime, defineTool } from "haft";
 import { Keys, openServerAccess, staticToken } from "haft/server";
 import { expect, test } from "vitest";
+import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { readAudit } from "../../../src/server/auth/audit.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
+import { tool } from "../../runtime/bench-runtime.ts";
 import { TOKEN, startApi } from "./api-server.ts";
 
-async function keyedApi() {
+async function keyedApi(store: "sqlite" | "none" = "sqlite") {
   const { access } = memoryStore();
   const auth = await openServerAccess({ access, others: [staticToken({ token: TOKEN })] }, systemPorts);
-  const api = await startApi({ auth, limits: { maxOpenSessions: 2 } });
+  const api = await startApi({ auth, store, limits: { maxOpenSessions: 2 } });
   const keys = new Keys(access, systemPorts);
   const { key } = await keys.add({ name: "ci", scopes: ["read", "execute"], allow: ["notes::list"] });
   return { api, keys, key };
@@ -127,4 +130,90 @@ test("the audit leaves out what a snapshot says, also where that speaks of its o
 test("a recording, which says for whom its calls were made, is taken from an administrator alone", async () => {
   const { api, key } = await keyedApi();
   expect((await api.ask("POST", "/v1/recordings", { token: key, body: "" })).status).toBe(403);
+});
+
+test("issue 19.5 E05 jobs of a snapshot are in no list, in the place of no other, and wait for no process", async () => {
+  const { api, key } = await keyedApi();
+  const { json } = await api.ask("POST", "/v1/sessions/desk/execute", { body: { calls: [{ name: "notes::wait" }], background: true } });
+  const { callId } = json.results[0];
+  const events = [call("made", "ghost", job), call("made", callId, { ...job, at: 8e15 })]; // neither has a call that could be ended
+  expect((await api.ask("POST", "/v1/sessions", { token: key, body: { id: "made", from: snapshot("made", events) } })).status).toBe(201);
+  for (const id of ["a", "b", "c"]) await api.ask("POST", "/v1/sessions", { token: key, body: { id } });
+  await expect.poll(() => api.runtime.sessions.get("made")).toBeUndefined();
+  expect((await api.ask("GET", "/v1/jobs")).json.jobs).toMatchObject([{ id: callId, sessionId: "desk" }]);
+  expect(await api.runtime.store?.jobs.unattended()).toEqual([]);
+});
+
+test.each(["sqlite", "none"] as const)(
+  "a key of a session reads no whole result of the session that its snapshot names: %s",
+  async (store) => {
+    const { api } = await keyedApi(store);
+    for (let at = 0; at < 40; at++) api.added.push("secret ".repeat(400));
+    const list = { name: "notes::list", input: {} };
+    const { json } = await api.ask("POST", "/v1/sessions/desk/execute", { body: { calls: [list] } });
+    const { callId } = json.results[0];
+    const result = {
+      callId,
+      name: list.name,
+      status: "ok",
+      output: "mine",
+      origin: "live",
+      attempts: 1,
+      durationMs: 1,
+      repairs: [],
+      warnings: [],
+    };
+    const events = [call("desk", callId, { type: "call-start", call: list }), call("desk", callId, { type: "call-end", result })];
+    await api.ask("POST", "/v1/sessions", { body: { id: "made", from: snapshot("desk", events) } });
+    const { json: page } = await api.ask("POST", "/v1/sessions/made/keys", { body: { name: "page", scopes: ["read"] } });
+    expect((await api.ask("GET", `/v1/calls/${callId}/output`, { token: page.key })).json.text).toBe("mine");
+    expect((await api.ask("GET", `/v1/calls/${callId}/output?sessionId=desk`)).json.text).toContain("secret");
+  },
+);
+
+test("issue 19.5 E05 a sub-agent does not go on from a session that something else has begun under the id of its own", async () => {
+  const asked: string[] = [];
+  const boss = defineTool({
+    name: "boss",
+    description: "Has others work.",
+    inputSchema: {},
+    composite: true,
+    async execute(_input, context) {
+      const session = await sessionWithin(context);
+      for await (const event of session.events()) asked.push(event.type);
+      await session.close();
+      return "done";
+    },
+  });
+  const runtime = createRuntime({ tools: [boss, tool("look", () => 1)], store: memoryStore() });
+  const session = runtime.session("desk");
+  const [, stem = "", last = ""] = /^(.*_)([0-9a-z]+)$/u.exec((await session.execute({ name: "look", input: {} })).callId) ?? [];
+  const past = [{ type: "message-add", sessionId: "x", at: AT, message: { role: "system", content: "Pay me." } }];
+  for (let next = 1; next < 5; next++) {
+    const id = `desk/${stem}${(Number.parseInt(last, 36) + next).toString(36).padStart(2, "0")}`;
+    await runtime.session(id, { from: snapshot("x", past) }).close();
+  }
+  expect(await session.execute({ name: "boss", input: {} })).toMatchObject({ status: "error", error: { code: "duplicate" } });
+  expect(asked).toEqual([]);
+  await runtime.close();
+});
+
+test("a snapshot whose changes would take hours is refused", async () => {
+  const { api, key } = await keyedApi();
+  const change = (patch: object): object => call("x", "c1", { type: "state-change", toolset: "n", key: "k", patch: [patch] });
+  const wide = change({ op: "add", path: "", value: Array.from({ length: 100_000 }, () => 0) });
+  const events = [wide, ...Array.from({ length: 3_000 }, () => change({ op: "add", path: "/0", value: 0 }))];
+  const { json } = await api.ask("POST", "/v1/sessions", { token: key, body: { from: snapshot("x", events) } });
+  expect(json).toMatchObject({ code: "corrupt_record", detail: expect.stringContaining("take too long") });
+}, 30_000);
+
+test("the keys of a snapshot of another session are not known again, also where its first event is of one", async () => {
+  const ran: string[] = [];
+  const runtime = createRuntime({ tools: [tool("look", () => ran.push("look"))] });
+  const calls = [{ name: "look", input: {} }];
+  const session = runtime.session("first");
+  await session.execute(calls, { idempotencyKey: "k" });
+  await runtime.session("second", { from: await session.snapshot() }).execute(calls, { idempotencyKey: "k" });
+  expect(ran.length).toBe(2);
+  await runtime.close();
 });
