@@ -25,7 +25,7 @@ export const auditCommand: CommandBody = {
   async run(context) {
     const { principal, tool, since, limit = DEFAULT_LIMIT } = context.options;
     const options = {
-      limit,
+      limit: limit + 1,
       ...(principal === undefined ? {} : { principal }),
       ...(tool === undefined ? {} : { tool }),
       ...(since === undefined ? {} : { since: timeOf(since, systemPorts.clock.wallTime()) }),
@@ -34,7 +34,7 @@ export const auditCommand: CommandBody = {
     const entries = await withStore(context, { readOnly: true }, (store) =>
       readAudit(store, options, (sessionId, reason) => damaged.push(`session ${safeText(sessionId)}: ${safeText(reason)}`)),
     );
-    print(context, entries);
+    print(context, entries, limit);
     for (const line of damaged) context.err.print(context.err.paint("red", `not read to its end: ${line}`));
     return damaged.length === 0 ? 0 : 1;
   },
@@ -63,11 +63,13 @@ function timeOf(text: string, now: number): number {
   });
 }
 
-function print({ options, out }: CommandContext, entries: readonly AuditEntry[]): void {
+function print({ options, out }: CommandContext, found: readonly AuditEntry[], limit: number): void {
+  const entries = found.slice(0, limit);
   for (const entry of entries) {
     if (options.json) out.write(`${safeJson(entry)}\n`);
     else out.print(`${out.paint("dim", timeText(entry.at))}  ${oneLine(wordsOf(entry), Math.max(40, out.width - 22))}`);
   }
+  if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the newest ${limit}; --limit shows more`));
   if (entries.length === 0 && out.isTerminal) out.print(out.paint("dim", "nothing"));
 }
 

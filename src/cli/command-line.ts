@@ -37,7 +37,7 @@ export const OPTIONS = {
   yes: { kind: "boolean", short: "y", help: "answer yes to every question" },
   tag: { kind: "strings", value: "<tag>", example: "weather", help: "only tools with this tag; several: any of them" },
   "all-tags": { kind: "boolean", help: "only tools with all the tags given" },
-  limit: { kind: "integer", value: "<n>", example: "5", help: "show at most so many; 20 by default" },
+  limit: { kind: "integer", value: "<n>", example: "5", help: "show at most so many; 20, keys and audit 100" },
   store: { kind: "string", value: "<place>", example: "haft.db", help: "file or postgres:// address; else the configuration's" },
   session: { kind: "string", value: "<id>", example: "travel", help: "session of the store; run and chat begin one that is new" },
   state: { kind: "strings", value: "<state>", example: "running", help: "only those in this state; several: any of them" },

@@ -30,11 +30,32 @@ export class HeldAgent {
     this.#options = options;
   }
 
-  /** Resolves when it runs here, or is known to run elsewhere. @throws as `Runtime.resume`, where no other process can have it. By rejecting */
+  /**
+   * Resolves when it runs here, is known to run elsewhere, or after a second: calls that a crash interrupted may go on for long, or wait for a person,
+   * whom the server must be there for.
+   *
+   * @throws as `Runtime.resume` in that second, where no other process can have it. By rejecting
+   */
   async start(): Promise<void> {
-    const { runtime } = this.#options;
-    if (runtime.store?.queue === undefined) await this.#take();
+    const started = this.#start();
+    this.#looking = started.catch(() => {});
+    const isLong = Promise.withResolvers<true>();
+    const stopTimer = systemPorts.clock.timer(() => isLong.resolve(true), LOOK_MS);
+    try {
+      if ((await Promise.race([started, isLong.promise])) === true) started.catch((thrown: unknown) => this.#goOnAfter(thrown));
+    } finally {
+      stopTimer();
+    }
+  }
+
+  async #start(): Promise<void> {
+    if (this.#options.runtime.store?.queue === undefined) await this.#take();
     await this.#look(); // a request may remove the session
+  }
+
+  #goOnAfter(thrown: unknown): void {
+    this.#complain(ToolError.fromUnknown(thrown, "store_failed"));
+    if (!this.#isStopped) void this.#look();
   }
 
   /** Its session is free for another process then. */
@@ -67,11 +88,14 @@ export class HeldAgent {
       await this.#take();
       this.#complaint = undefined;
     } catch (thrown: unknown) {
-      const error = ToolError.fromUnknown(thrown, "store_failed");
-      if (this.#isStopped || error.code === "resource_busy" || this.#complaint === error.message) return;
-      this.#complaint = error.message;
-      this.#options.log(`agent ${this.#options.name}: ${error.message}`);
+      this.#complain(ToolError.fromUnknown(thrown, "store_failed"));
     }
+  }
+
+  #complain({ code, message }: ToolError): void {
+    if (this.#isStopped || code === "resource_busy" || this.#complaint === message) return;
+    this.#complaint = message;
+    this.#options.log(`agent ${this.#options.name}: ${message}`);
   }
 
   async #take(): Promise<void> {

@@ -20,7 +20,7 @@ import { logOut } from "./mcp/log-out.ts";
 import { checkLoginPages, servePages } from "./mcp/server-logins.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { packageVersion } from "./package-version.ts";
-import type { Screen } from "./terminal-text.ts";
+import { safeJson, type Screen } from "./terminal-text.ts";
 import { readPort, refusePort } from "./read-port.ts";
 import { throwIfBroken } from "./throw-if-broken.ts";
 
@@ -161,6 +161,7 @@ async function overHttp(context: CommandContext, { runtime, config, logins }: Op
   const { signal, err } = context;
   const listener = await listenMcp(runtime, { ...options, logins }).catch((thrown: unknown) => refusePort(thrown, "--http"));
   servePages(logins, config, listener.url);
+  if (context.options.json) context.out.write(`${safeJson({ url: listener.url })}\n`);
   err.write(`haft: MCP at ${listener.url}\n`);
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();

@@ -15,6 +15,7 @@ import { settingsOf } from "./own-process.ts";
 import { TOKEN_VARIABLE, accessOf, checkReachable, tokenOf, type Token } from "./server-access-options.ts";
 import { startWebhooks } from "./start-webhooks.ts";
 import { leavesJobs, startWorking } from "./start-working.ts";
+import { safeJson } from "./terminal-text.ts";
 import { throwIfBroken } from "./throw-if-broken.ts";
 
 const DEFAULT_PORT = "7420";
@@ -148,7 +149,7 @@ async function serveUntilStopped(
   server: HaftServer,
   { open, address, token }: { readonly open: OpenRuntime; readonly address: Parameters<HaftServer["listen"]>[0]; readonly token: Token },
 ): Promise<void> {
-  const { signal, err, onInterrupt } = context;
+  const { options, signal, out, err, onInterrupt } = context;
   const stopped = Promise.withResolvers<void>();
   const hurry = new AbortController();
   const stop = (): void => stopped.resolve();
@@ -163,6 +164,7 @@ async function serveUntilStopped(
     const { url } = await server.listen(address).catch((thrown: unknown) => refusePort(thrown, "--port"));
     servePages(open.logins, open.config, url);
     await startWorking(context, open, server);
+    if (options.json) out.write(`${safeJson({ url, ...(token.isNew ? { token: token.text } : {}) })}\n`);
     if (token.isNew) err.write(`haft: token ${token.text} (set ${TOKEN_VARIABLE} to keep one)\n`);
     err.write(`haft: serving at ${url}\n`);
     await stopped.promise;

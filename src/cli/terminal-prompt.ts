@@ -160,6 +160,10 @@ export class TerminalPrompt {
       markNoPastes();
     });
     line.on("SIGINT", onInterrupt);
+    line.on("SIGCONT", () => {
+      line.resume(); // after Ctrl-Z it is paused, and the shell has had the terminal
+      if (marksPastes) output.write(MARK_PASTES);
+    });
     line.on("error", () => question.resolve(undefined)); // of a terminal that was closed, which is the end of its input
     return line;
   }

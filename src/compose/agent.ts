@@ -3,7 +3,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JobStatus } from "../core/job-status.ts";
-import type { SessionMessage } from "../core/message.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { ModelMessage, SessionMessage } from "../core/message.ts";
+import { endedWell } from "../core/model.ts";
+import { endsTurn } from "../call/turn-rules.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { createLoop, type Loop, type ResumeDecisions } from "./loop.ts";
 import type { LoopEvent } from "./loop-event.ts";
@@ -172,13 +175,17 @@ class SessionAgent implements Agent {
         operatorHint: "Await agent.whenIdle().",
       });
     let wrong: ToolError | undefined;
+    let wasDue = false;
     await this.#play((signal) =>
       this.#loop.resume(decisions, { signal }).catch((thrown: unknown) => {
         if (isToolError(thrown) && thrown.code === "invalid_argument") wrong = thrown;
+        wasDue = this.#isDue;
         throw thrown;
       }),
     );
-    if (wrong !== undefined) throw wrong;
+    if (wrong === undefined) return;
+    if (wasDue) this.wake(); // no model was asked, so what came meanwhile is still to be heard
+    throw wrong;
   }
 
   #wakeFor({ state, notify }: JobStatus): void {
@@ -200,9 +207,11 @@ class SessionAgent implements Agent {
 
   /** The last message is not the model's, or a call was answered, and the model has not replied. */
   #wasCutOff(): boolean {
-    const last = this.session.messages().findLast(({ role }) => role !== "system");
-    if (last === undefined || last.role === "assistant" || (last.role === "job" && last.notify === false)) return false;
-    return this.#loop.pending().length === 0;
+    const said = this.session.messages().filter(({ role }) => role !== "system");
+    const last = said.findLast((message) => !isQuiet(message));
+    if (last === undefined || last.role === "assistant" || saidNothing(this.session)) return false;
+    if (last.role === "result" && last.result.status === "pending" && last !== said.at(-1)) return false; // its job does not notify
+    return !endsWithTurn(said, this.session) && this.#loop.pending().length === 0;
   }
 
   #begin(): void {
@@ -266,4 +275,31 @@ const GOES_ON: ReadonlySet<LoopResult["reason"]> = new Set([
   "repeated-calls",
   "content-filter",
   "refusal",
+  "nothing-pending", // of a decision: no model was asked
 ]);
+
+/** The end of a job whose tool has `notify: false`. */
+function isQuiet(message: ModelMessage): boolean {
+  return message.role === "job" && message.notify === false;
+}
+
+/** The model's last message was whole and empty, which leaves no message. */
+function saidNothing({ log }: RuntimeSession): boolean {
+  const last = log.findLast((event) => (event.type === "message-add" ? event.message.role !== "system" : CALLS_FOR_REPLY.has(event.type)));
+  return last?.type === "round-end" && last.voided === undefined && last.callIds.length === 0 && endedWell(last.finish);
+}
+
+const CALLS_FOR_REPLY: ReadonlySet<SessionEvent["type"]> = new Set(["round-end", "call-end", "job-start", "job-output", "job-end"]);
+
+/** The last calls are answered, and one of them has ended the turn: as where a loop ends with `tool-ended-turn`. */
+function endsWithTurn(said: readonly ModelMessage[], { registry }: RuntimeSession): boolean {
+  const results = said.slice(said.findLastIndex((message) => message.role !== "result" && !isQuiet(message)) + 1);
+  return results.some((message) => {
+    if (message.role !== "result") return false;
+    const { name, status, error } = message.result;
+    const tool = registry.get(name)?.tool;
+    return (
+      tool !== undefined && endsTurn(tool) && status !== "skipped" && error?.outcome !== "not_started" && error?.code !== "outcome_unknown"
+    );
+  });
+}

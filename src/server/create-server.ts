@@ -291,7 +291,7 @@ class RuntimeServer implements HaftServer {
   }
 
   #makeRouter(): Promise<ApiRouter> {
-    const { runtime, clock, ids, log, store } = this.#services;
+    const { runtime, clock, ids, log, store, agents } = this.#services;
     const about = { name: this.#options.name ?? "haft", version: this.#options.version ?? "0.0.0" };
     return makeRouter({
       services: this.#services,
@@ -301,6 +301,7 @@ class RuntimeServer implements HaftServer {
         log,
         access: store?.access ?? new MemoryAccess(),
         identityOf: sessionIdentities({ runtime, store, ids }),
+        sessionOfAgent: (name) => agents.get(name)?.session.id,
       }),
       handlers: {
         ...toolHandlers,

@@ -2,12 +2,13 @@
 import { chmodSync, closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import { CompiledQuery, Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
 import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement, Transaction, TransactionSettings } from "kysely";
 import { ToolError } from "../core/error.ts";
 import { LEASE_MS } from "./store-options.ts";
 import type { ImmediateSql, RunStatement, SqlConnection } from "./sql-connection.ts";
-import { explainSqlite, isSqliteBusy, isSqliteDamage, isSqliteReadOnly, isSqliteTaken } from "./sqlite-error.ts";
+import { explainSqlite, isSqliteBusy, isSqliteDamage, isSqliteReadOnly, isSqliteTaken, isSqliteUnopened } from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 import { sqliteShape } from "./sqlite-shape.ts";
 import type { Tables } from "./tables.ts";
@@ -114,8 +115,8 @@ export function requireVersion(version: string): void {
 
 function openFile(settings: SqliteSettings): DatabaseSync {
   const isNew = settings.path !== ":memory:" && !settings.readOnly && !existsSync(settings.path);
-  if (settings.readOnly) rollBackUnfinished(settings);
-  const database = openDatabase(settings);
+  const place = settings.readOnly && isFixed(settings) ? asItStands(settings.path) : settings.path;
+  const database = openDatabase(settings, place);
   try {
     // A writable schema lets SQLite read a file that was cut, as far as it goes; set before anything is read
     if (settings.readOnly) database.exec("PRAGMA writable_schema = ON");
@@ -131,14 +132,36 @@ function openFile(settings: SqliteSettings): DatabaseSync {
 /**
  * Takes back what a killed process left half written before the file was in WAL mode: a reader is refused until someone who may write has.
  *
+ * @returns whether the file is one that this user cannot change and no process has open, such as a copy on a disk that is only read
  * @see https://sqlite.org/lockingv3.html#hot_journals
  */
-function rollBackUnfinished(settings: SqliteSettings): void {
+function isFixed(settings: SqliteSettings): boolean {
   try {
     readSchema(settings);
+    return false;
   } catch (error: unknown) {
-    if (isSqliteReadOnly(error)) readSchema({ ...settings, readOnly: false });
+    if (isSqliteUnopened(error)) return isAtRest(settings.path);
+    if (!isSqliteReadOnly(error)) return false;
   }
+  try {
+    readSchema({ ...settings, readOnly: false });
+    return false;
+  } catch (error: unknown) {
+    if (isSqliteReadOnly(error) && isAtRest(settings.path)) return true;
+    throw error;
+  }
+}
+
+/** A file that is open, or was when its process was killed, has other files of SQLite with it. */
+function isAtRest(path: string): boolean {
+  return existsSync(path) && !existsSync(`${path}-wal`) && !existsSync(`${path}-journal`);
+}
+
+/** Read without the index of the WAL, which SQLite would have to make in the folder. @see https://sqlite.org/uri.html#uriimmutable */
+function asItStands(path: string): URL {
+  const url = pathToFileURL(path);
+  url.searchParams.set("immutable", "1");
+  return url;
 }
 
 function readSchema(settings: SqliteSettings): void {
@@ -150,9 +173,9 @@ function readSchema(settings: SqliteSettings): void {
   }
 }
 
-function openDatabase({ path, readOnly, busyTimeoutMs }: SqliteSettings): DatabaseSync {
+function openDatabase({ path, readOnly, busyTimeoutMs }: SqliteSettings, place: string | URL = path): DatabaseSync {
   if (path !== ":memory:" && isNoFile(path)) throw new TypeError("it is not a file"); // opening a pipe would wait for a writer
-  return new DatabaseSync(path, { readOnly, timeout: busyTimeoutMs, ...(readOnly ? { defensive: false } : {}) });
+  return new DatabaseSync(place, { readOnly, timeout: busyTimeoutMs, ...(readOnly ? { defensive: false } : {}) });
 }
 
 function whyNotOpened(error: unknown, { path, readOnly }: SqliteSettings): unknown {

@@ -22,6 +22,7 @@ const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
 const ERROR = 1;
 const BUSY = 5;
 const READONLY = 8;
+const CANTOPEN = 14;
 const CORRUPT = 11;
 const CONSTRAINT = 19;
 const NOTADB = 26;
@@ -63,6 +64,11 @@ export function isSqliteBusy(thrown: unknown): boolean {
 /** True when it would have to be written, and this connection only reads. */
 export function isSqliteReadOnly(thrown: unknown): boolean {
   return primaryCode(thrown) === READONLY;
+}
+
+/** True when the file, or one that SQLite makes for it, cannot be opened. */
+export function isSqliteUnopened(thrown: unknown): boolean {
+  return primaryCode(thrown) === CANTOPEN;
 }
 
 /** True when a row that is unique is there already. */

@@ -75,6 +75,7 @@ async function run(context: TriggerContext<ChannelTriggerSettings>, subscription
   const { settings, signal } = context;
   while (!signal.aborted) {
     if (context.waiting >= MAX_WAITING) {
+      context.wake(); // a run that was refused or cancelled has left them, and no other message of it would come
       if (!(await context.sleep(LOOK_AGAIN_MS, { background: true }))) return;
       continue;
     }

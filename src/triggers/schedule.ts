@@ -2,6 +2,7 @@
 import { Cron } from "croner";
 import { describeThrown } from "../core/error.ts";
 import { SettingsError } from "./settings-error.ts";
+import { WallClock } from "./wall-clock.ts";
 
 /** Exactly one of the first four. */
 export interface ScheduleRule {
@@ -47,13 +48,13 @@ export function scheduleOf(rule: ScheduleRule): Schedule {
   const zone = checkedZone(rule.zone);
   const { everyMinutes, dailyAt, hourlyAt, cron = "" } = rule;
   if (everyMinutes !== undefined) return alignedToMidnight(everyMinutes, zone);
-  if (dailyAt !== undefined) return cronSchedule("dailyAt", dailyCron(dailyAt), zone);
+  if (dailyAt !== undefined) return timeOfDaySchedule("dailyAt", dailyCron(dailyAt), zone);
   if (hourlyAt !== undefined) return cronSchedule("hourlyAt", hourlyCron(hourlyAt), zone);
   if (cron.length > MAX_CRON_LENGTH || !CRON.test(cron.trim()))
     throw new SettingsError("cron", `${JSON.stringify(cron.slice(0, 100))} is no cron expression.`, { hint: CRON_HINT });
   const whole = cronSchedule("cron", cron.trim(), zone);
   const times = timesOfDay(cron.trim());
-  return times.length < 2 ? whole : unionOf(times.map((one) => cronSchedule("cron", one, zone)));
+  return times.length === 0 ? whole : unionOf(times.map((one) => timeOfDaySchedule("cron", one, zone)));
 }
 
 /** At most so many times of a day are schedules of their own: an expression with more has intervals, which follow the clock. */
@@ -62,12 +63,10 @@ const MAX_TIMES = 24;
 /** An expression for each time of the day of one that lists them: a change of the clock skips and repeats each on its own. */
 function timesOfDay(expression: string): readonly string[] {
   const fields = expression.split(/[ \t]+/u);
-  if (fields.length !== 5) return [];
-  const [minute = "", hour = "", ...days] = fields;
-  const minutes = listed(minute);
-  const hours = listed(hour);
-  if (minutes.length * hours.length > MAX_TIMES) return [];
-  return hours.flatMap((h) => minutes.map((m) => [m, h, ...days].join(" ")));
+  const [second = "", minute = "", hour = "", ...days] = fields.length === 5 ? ["0", ...fields] : fields;
+  const [seconds, minutes, hours] = [listed(second), listed(minute), listed(hour)];
+  if (seconds.length * minutes.length * hours.length > MAX_TIMES) return [];
+  return hours.flatMap((h) => minutes.flatMap((m) => seconds.map((s) => [s, m, h, ...days].join(" "))));
 }
 
 /** The numbers of a field that is a list of numbers and ranges; none for any other. */
@@ -117,7 +116,7 @@ function hourlyCron(minute: number): string {
   return `${minute} * * * *`;
 }
 
-/** A time of day that the clocks skip is that of their change; one that they have twice is the first. */
+/** Follows the clock: a time that it skips is left out, and one that it shows twice comes twice, but for expressions with a single time of the day. */
 function cronSchedule(key: keyof ScheduleRule, expression: string, zone: string): Schedule {
   const cron = readCron(key, expression, zone);
   const schedule: Schedule = {
@@ -131,6 +130,21 @@ function cronSchedule(key: keyof ScheduleRule, expression: string, zone: string)
   if (schedule.next(Date.UTC(2000, 0, 1)) === undefined)
     throw new SettingsError(key, `${JSON.stringify(expression)} never comes.`, { hint: "Choose a day that its month has." });
   return schedule;
+}
+
+/** So many times that the wall shows may be one time, or none, of those that are looked for: the clocks were changed between them. */
+const NEAR_TIMES = 3;
+
+/** The times of an expression that has one time of the day: each of its days has it once, on days of a change of the clocks as well. */
+function timeOfDaySchedule(key: keyof ScheduleRule, expression: string, zone: string): Schedule {
+  cronSchedule(key, expression, zone); // throws for one that cannot be
+  const shown = readCron(key, expression, "UTC");
+  const wall = new WallClock(zone);
+  const times = (days: readonly Date[]): readonly number[] => days.map((day) => wall.timeOf(day.getTime()));
+  return {
+    next: (at) => times(shown.nextRuns(NEAR_TIMES, new Date(wall.shownAt(at) - DAY_MS))).find((time) => time > at),
+    latest: (at) => times(shown.previousRuns(NEAR_TIMES, new Date(wall.shownAt(at) + DAY_MS))).find((time) => time <= at),
+  };
 }
 
 function readCron(key: keyof ScheduleRule, expression: string, zone: string): Cron {

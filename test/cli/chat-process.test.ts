@@ -160,6 +160,18 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     expect(existsSync(project.path("ended"))).toBe(true);
   });
 
+  test("after Ctrl-Z and fg the line that was being typed is typed on", async () => {
+    const project = await chatProject({ script: [{ text: "Hello." }] });
+    const steps = [
+      { when: /^you$/mu, keys: "hel\u001a" },
+      { when: /you +hel[^]*\nyou +hel$/u, keys: "lo\n" },
+      { when: /Hello\.[^]*\nyou$/u, keys: "\u0004" },
+    ];
+    const { end } = await chatAt(project, 80, steps, "; fg");
+    expect(project.asked).toEqual([[{ role: "user", content: "hello" }]]);
+    expect(end).toMatch(/\nexit 0$/u);
+  });
+
   test("a paste that is longer than a terminal gives at once is one message", async () => {
     const rows = Array.from({ length: 900 }, (_, index) => `row ${index}`).join("\n");
     const project = await chatProject({ script: [{ text: "Read." }] });

@@ -285,6 +285,64 @@ test("a decision that is none is refused by decide, as Loop.resume refuses it", 
   await agent.stop();
 });
 
+test.each([{}, { bogus: "deny" }] as const)("a message that comes while nothing is decided by %j is answered", async (decisions) => {
+  await using runtime = createRuntime({ tools: [] });
+  const session = runtime.session();
+  const { model, requests } = echo();
+  const agent = createAgent({ session, model, onError: () => {} });
+  agent.start();
+  const decided = agent.decide({ decisions }).catch(() => {});
+  await agent.send("hello");
+  await decided;
+  await agent.whenIdle();
+  expect([requests.length, session.inbox]).toEqual([1, []]);
+});
+
+/** The requests of an agent that starts after another one of its session has stopped. */
+async function requestsOfNext(first: Model, tools: readonly Tool[]): Promise<number> {
+  await using runtime = createRuntime({ tools });
+  const session = runtime.session();
+  const agent = createAgent({ session, model: first });
+  agent.start();
+  await agent.send("Go.");
+  await agent.whenIdle();
+  await agent.stop();
+  const { model, requests } = echo();
+  const next = createAgent({ session, model });
+  next.start();
+  await next.whenIdle();
+  return requests.length;
+}
+
+test("a turn that was over is not gone on with when the agent starts: a tool had ended it, or the model had said nothing", async () => {
+  const rest: Tool = { ...named("rest"), endsTurn: true, execute: () => "resting" };
+  const look: Tool = { ...named("look"), execute: () => "seen" };
+  const calls = (...names: string[]) => ({ calls: names.map((name) => ({ name: `default::${name}`, input: {} })) });
+  expect(await requestsOfNext(scriptedModel([calls("look", "rest")]), [look, rest])).toBe(0);
+  expect(await requestsOfNext(scriptedModel([calls("look"), { text: "" }]), [look])).toBe(0);
+  const failing = scriptedModel((_, index) => {
+    if (index === 0) return calls("look");
+    throw new Error("The provider is down.");
+  });
+  expect(await requestsOfNext(failing, [look])).toBe(1);
+});
+
+test("a message that was not answered before a crash is answered although a job that notifies nobody ended after it", async () => {
+  const done = Promise.withResolvers<string>();
+  const quiet: Tool = { ...named("quiet"), mode: "background", notify: false, execute: () => done.promise };
+  await using runtime = createRuntime({ tools: [quiet] });
+  const session = runtime.session();
+  const { callId } = await session.execute({ name: "quiet" });
+  await session.addMessage({ role: "user", content: "still open" });
+  done.resolve("psst");
+  await runtime.jobs.wait(callId);
+  const { model, requests } = echo();
+  const agent = createAgent({ session, model });
+  agent.start();
+  await agent.whenIdle();
+  expect(requests).toHaveLength(1);
+});
+
 /** A tool that takes a while to end when its call is cancelled. */
 const slow: Tool = {
   ...named("slow"),

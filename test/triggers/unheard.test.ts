@@ -96,3 +96,26 @@ test("F1.60 a schedule whose clock was a year ahead sends its messages as before
   expect(own.get("t")?.sent).toBe(5);
   await agent.stop();
 });
+
+test("F1.61 messages of a channel that came while the agent was switched off are received afterwards, however many", async () => {
+  const clock = new FakeClock({ wallTime: Date.UTC(2026, 4, 1, 8, 0) });
+  const session = createRuntime({ ports: { clock, log: new MemoryLog(), ids: countingIds() } }).session("s");
+  const triggers = createTriggers();
+  const news = triggers.channels.open("news");
+  let enabled = false;
+  const model = scriptedModel(Array.from({ length: 50 }, () => ({ text: "ok" })));
+  const agent = createAgent({ session, model, triggers, enabled: () => enabled });
+  agent.start();
+  await triggers.of(session).add({ type: "channel", channel: "news" });
+  for (let index = 0; index < 120; index++) await news.send(`${index}`, { sender: "station" });
+  await clock.advance(MINUTE);
+  await agent.whenIdle();
+  expect([session.inbox.length, news.waiting]).toEqual([100, 20]);
+  enabled = true;
+  for (let minute = 0; minute < 3; minute++) {
+    await clock.advance(MINUTE);
+    await agent.whenIdle();
+  }
+  expect([session.inbox.length, news.waiting]).toEqual([0, 0]);
+  await agent.stop();
+});

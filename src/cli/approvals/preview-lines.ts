@@ -8,7 +8,7 @@ const WIDTH = 100;
 const MAX_LINES = 20;
 
 export function previewLines(preview: ApprovalPreview): readonly string[] {
-  if (!preview.available) return [`It is not known what it would change: ${oneLine(preview.reason, Infinity)}.`];
+  if (!preview.available) return [`It is not known what it would change: ${oneLine(preview.reason, Infinity).replace(/\.$/u, "")}.`];
   const { state, calls, writes, answer = "", isCut } = preview;
   const lines = [
     ...part("state that would change", changesOf(state, isCut === true)),

@@ -28,13 +28,14 @@ export const listKeys: Command = {
   async run(context) {
     const limit = context.options.limit ?? DEFAULT_LIMIT;
     await withStore(context, { readOnly: true }, async (store) => {
-      print(context, await new Keys(store.access, systemPorts).list({ limit, sessionKeys: context.options.allKeys }));
+      print(context, await new Keys(store.access, systemPorts).list({ limit: limit + 1, sessionKeys: context.options.allKeys }), limit);
     });
     return 0;
   },
 };
 
-function print({ options, out }: CommandContext, keys: readonly ListedKey[]): void {
+function print({ options, out }: CommandContext, found: readonly ListedKey[], limit: number): void {
+  const keys = found.slice(0, limit);
   if (options.json) {
     for (const key of keys) out.write(`${safeJson(key)}\n`);
     return;
@@ -48,6 +49,7 @@ function print({ options, out }: CommandContext, keys: readonly ListedKey[]): vo
     const facts = oneLine(factsOf(key), Math.max(MAX_COLUMN, out.width - columnsOf(start) - 2));
     out.print(`${out.paint("bold", key.id)}${start.slice(key.id.length)}  ${out.paint("dim", facts)}`);
   }
+  if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the newest ${limit}; --limit shows more`));
   if (keys.length === 0 && out.isTerminal) out.print(out.paint("dim", "no keys"));
 }
 

@@ -1,7 +1,7 @@
 /** Which configuration files this user trusts to start programs and widen rights, each as it was when they said so. */
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ToolError } from "../../core/error.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { stateFolder } from "../state-folder.ts";
@@ -54,6 +54,13 @@ async function readFiles(environment: Environment): Promise<JsonObject> {
 
 async function writeFiles(environment: Environment, files: JsonObject): Promise<void> {
   const path = trustedFilesPath(environment);
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await replaceFile(path, `${JSON.stringify({ format: "haft-trust", version: 1, files }, undefined, 2)}\n`, { mode: 0o600 });
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await replaceFile(path, `${JSON.stringify({ format: "haft-trust", version: 1, files }, undefined, 2)}\n`, { mode: 0o600 });
+  } catch (thrown: unknown) {
+    throw new ToolError("store_failed", `It cannot be remembered in ${path}: ${describeThrown(thrown)}.`, {
+      hint: "Set XDG_STATE_HOME to a folder that can be written, or name the configuration: --config.",
+      cause: thrown,
+    });
+  }
 }

@@ -52,6 +52,8 @@ export interface KeyedAnswersOptions {
   /** Where requests and their first answers are kept. */
   readonly access: AccessStore;
   readonly identityOf: SessionIdentities;
+  /** The session of an agent, by the agent's name; undefined where no agent has it. */
+  readonly sessionOfAgent: (name: string) => string | undefined;
 }
 
 /**
@@ -96,7 +98,11 @@ export class KeyedAnswers {
 
   /** The key of the record: what a session that was removed answered is not found for the next one of its id. */
   async #recordKey(scoped: string, { params, body }: ReadRequest): Promise<string> {
-    const { sessionId } = { ...(isJsonObject(body) ? body : {}), ...params };
+    const { agentName } = params;
+    const { sessionId } =
+      typeof agentName === "string"
+        ? { sessionId: this.#options.sessionOfAgent(agentName) }
+        : { ...(isJsonObject(body) ? body : {}), ...params };
     const identity = typeof sessionId === "string" ? await this.#options.identityOf(sessionId) : undefined;
     return identity === undefined ? scoped : digest(canonicalJson([scoped, identity]));
   }

@@ -2,7 +2,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as wait } from "node:timers/promises";
 import { createClient } from "haft/client";
-import { createRuntime } from "haft";
+import { createAgent, createRuntime } from "haft";
+import { scriptedModel } from "haft/model";
 import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { FakeClock } from "haft/testing";
@@ -139,6 +140,25 @@ test("a schedule of a deleted session is made again for the next session of its 
   await api.ask("DELETE", "/v1/sessions/trip");
   await begin();
   expect(await plan()).toEqual([201, null]);
+});
+
+test("a message to an agent whose session was deleted is sent to the agent that has the next session of its id", async () => {
+  await using runtime = createRuntime({ tools: [], store: sqliteStore({ path: temporaryFile("haft.db") }) });
+  const model = scriptedModel([]);
+  const agents = new Map([["clerk", createAgent({ session: runtime.session("clerk"), model })]]);
+  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), agents });
+  await using _ = { [Symbol.asyncDispose]: () => server.close() };
+  const client = createClient({ url: (await server.listen({ port: 0 })).url, token: TOKEN });
+  const send = () => client.call("sendToAgent", { params: { agentName: "clerk" }, body: { content: "Hello." }, idempotencyKey: "one" });
+  const inbox = () => agents.get("clerk")?.session.inbox.length;
+  await send();
+  await send();
+  expect(inbox()).toBe(1);
+  await client.call("deleteSession", { params: { sessionId: "clerk" } });
+  agents.set("clerk", createAgent({ session: runtime.session("clerk"), model }));
+  await send();
+  await send();
+  expect(inbox()).toBe(1);
 });
 
 test("a branch of the id of one that was committed under the same key is committed as well", async () => {

@@ -1,0 +1,55 @@
+/** The local time of a time zone, written as the time at which UTC has the same, and back. */
+
+const DAY_MS = 86_400_000;
+const SECOND_MS = 1_000;
+
+export class WallClock {
+  readonly #format: Intl.DateTimeFormat;
+
+  /** @throws RangeError for a zone that is not known */
+  constructor(zone: string) {
+    this.#format = new Intl.DateTimeFormat("en-US", {
+      timeZone: zone,
+      calendar: "gregory",
+      numberingSystem: "latn",
+      hourCycle: "h23",
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+      hour: "numeric",
+      minute: "numeric",
+      second: "numeric",
+    });
+  }
+
+  /** Whole seconds. */
+  shownAt(time: number): number {
+    const parts = new Map(this.#format.formatToParts(time).map(({ type, value }) => [type, Number(value)]));
+    const of = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0;
+    return Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second"));
+  }
+
+  /** When it shows this: the first time, where the clocks are put back; the moment of the change, where they are put forward over it. */
+  timeOf(shown: number): number {
+    const times = [this.#aheadAt(shown - DAY_MS), this.#aheadAt(shown + DAY_MS)].map((aheadMs) => shown - aheadMs);
+    const [first = shown, last = shown] = times.toSorted((a, b) => a - b);
+    const found = [first, last].find((time) => this.shownAt(time) === shown);
+    return found ?? this.#changeBetween(first, last);
+  }
+
+  /** How far it is ahead of UTC. */
+  #aheadAt(time: number): number {
+    return this.shownAt(time) - Math.floor(time / SECOND_MS) * SECOND_MS;
+  }
+
+  #changeBetween(before: number, after: number): number {
+    const aheadMs = this.#aheadAt(before);
+    let [from, to] = [before, after];
+    while (to - from > SECOND_MS) {
+      const middle = Math.floor((from + to) / 2 / SECOND_MS) * SECOND_MS;
+      if (this.#aheadAt(middle) === aheadMs) from = middle;
+      else to = middle;
+    }
+    return to;
+  }
+}
