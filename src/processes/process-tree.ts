@@ -29,11 +29,27 @@ const PAGE_BYTES = 4_096;
 const POLL_MS = 20;
 /** Between two looks at what is left after SIGKILL. A process that forks all the time is met by the next look. */
 const MAX_KILLS = 200;
+/** Others may have started as well. */
+const SPARE_LOOKS = 100;
 
 /** The use of the tree now; nothing where that cannot be known. */
 export function usageOf(root: TreeRoot): TreeUsage {
   const own = related(root, readProcesses());
   return { processes: own.length, bytes: own.reduce((sum, { bytes }) => sum + bytes, 0) };
+}
+
+/**
+ * Whether more than so many are in its session. The newest are looked at first, and no more of them than that takes: where a program forks
+ * without end, a look at all of them lasts for seconds, in which it has ten times as many.
+ */
+export function hasMoreThan(most: number, { pid: root }: TreeRoot): boolean {
+  let found = 0;
+  const newest = processNumbers().toSorted((one, other) => other - one);
+  for (const pid of newest.slice(0, 2 * most + SPARE_LOOKS)) {
+    const [entry] = readProcess(pid);
+    if (entry !== undefined && (entry.session === root || entry.group === root) && ++found > most) return true;
+  }
+  return false;
 }
 
 /**
@@ -110,14 +126,16 @@ function hasMark(pid: number, mark: string): boolean {
 }
 
 function readProcesses(): readonly ProcessEntry[] {
+  return processNumbers().flatMap(readProcess);
+}
+
+function processNumbers(): readonly number[] {
   if (process.platform !== "linux") return [];
-  let names: readonly string[];
   try {
-    names = readdirSync("/proc");
+    return readdirSync("/proc").flatMap((name) => (/^\d+$/u.test(name) ? [Number(name)] : []));
   } catch {
     return []; // this process has no file descriptor left; the group of the program is ended by its number all the same
   }
-  return names.flatMap((name) => (/^\d+$/u.test(name) ? readProcess(Number(name)) : []));
 }
 
 /** @see https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */

@@ -9,7 +9,7 @@ import { withoutInherited, type StdioPlace } from "./inherited-descriptors.ts";
 import { KeptOutput } from "./kept-output.ts";
 import { pause } from "./pause.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup } from "./process-guard.ts";
-import { isTreeAlive, killTree, signalTree, tasksOfMachine, usageOf, type TreeRoot } from "./process-tree.ts";
+import { hasMoreThan, isTreeAlive, killTree, signalTree, tasksOfMachine, usageOf, type TreeRoot } from "./process-tree.ts";
 import { startProblem } from "./process.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 import { systemCode } from "../core/base/system-code.ts";
@@ -73,6 +73,8 @@ const WATCH_MS = 100;
 const WATCH_SHARE = 10;
 /** Between two looks at how many tasks the machine has, which are cheap: a program that forks all the time has thousands after `WATCH_MS`. */
 const GROWTH_MS = 10;
+/** Of so many times as many new tasks as a program may have, other programs are hardly the reason: it is looked at once more at once. */
+const FAR_BEYOND = 4;
 /** How long its last output is waited for, when something else holds its pipe. */
 const LAST_OUTPUT_MS = 250;
 /** Threads count as processes where the kernel counts them. */
@@ -253,8 +255,13 @@ class Program {
       lookAt = Math.max(clock.now() + WATCH_MS, soonest);
       watchOn();
     };
-    const mustLook = (now: number): boolean => now >= lookAt || (now >= soonest && tasksOfMachine() > tasks + limits.maxProcesses);
-    const glance = (): void => (mustLook(clock.now()) ? look() : watchOn());
+    const glance = (): void => {
+      const now = clock.now();
+      const grown = (tasksOfMachine() - tasks) / limits.maxProcesses;
+      const isAlarming = grown > FAR_BEYOND || (now >= soonest && grown > 1);
+      if (isAlarming && hasMoreThan(limits.maxProcesses, root)) return this.#end(root, "processes");
+      return now >= lookAt || (isAlarming && now >= soonest) ? look() : watchOn();
+    };
     const watchOn = (): void => void (cancel = clock.timer(glance, GROWTH_MS));
     watchOn();
     return () => cancel();
