@@ -55,15 +55,11 @@ function leaveOldest(messages: ModelMessage[]): void {
 
 /** Whether its content has a part that is no text. */
 export function holdsFiles(message: ModelMessage): boolean {
-  if (message.role === "call" || message.role === "job") return false;
-  const content = message.role === "result" ? message.result.content : message.content;
-  return content !== undefined && typeof content !== "string" && content.some(({ type }) => type !== "text");
+  return partsOf(message).some(({ type }) => type !== "text");
 }
 
 function fileChars(message: ModelMessage): number {
-  let chars = CHARS.get(message);
-  if (chars === undefined) CHARS.set(message, (chars = countChars(message)));
-  return chars;
+  return madeOnce(CHARS, message, () => countChars(message));
 }
 
 function countChars(message: ModelMessage): number {
@@ -91,11 +87,7 @@ function partsOf(message: ModelMessage): readonly ContentPart[] {
 }
 
 function worded(message: ModelMessage): ModelMessage {
-  const known = WORDED.get(message);
-  if (known !== undefined) return known;
-  const words = withoutNative(withParts(message, inWords));
-  WORDED.set(message, words);
-  return words;
+  return madeOnce(WORDED, message, () => withoutNative(withParts(message, inWords)));
 }
 
 function inWords(part: ContentPart): ContentPart {
@@ -122,11 +114,13 @@ function fitted(message: ModelMessage): ModelMessage {
 }
 
 function sendableMessage(message: ModelMessage): ModelMessage {
-  const known = SENDABLE.get(message);
-  if (known !== undefined) return known;
-  const sendable = fitted(withParts(message, sendablePart));
-  SENDABLE.set(message, sendable);
-  return sendable;
+  return madeOnce(SENDABLE, message, () => fitted(withParts(message, sendablePart)));
+}
+
+function madeOnce<Made>(known: WeakMap<ModelMessage, Made>, message: ModelMessage, make: () => Made): Made {
+  let made = known.get(message);
+  if (made === undefined) known.set(message, (made = make()));
+  return made;
 }
 
 /** The same message where no part changes. */

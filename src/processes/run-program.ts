@@ -249,18 +249,21 @@ class Program {
       const startedAt = clock.now();
       const { processes, bytes } = usageOf(root);
       if (bytes > limits.maxMemoryBytes) return this.#end(root, "memory");
-      if (processes > limits.maxProcesses) return this.#end(root, "processes");
+      if (processes > limits.maxProcesses) return tooMany();
       tasks = tasksOfMachine();
       soonest = clock.now() + WATCH_SHARE * (clock.now() - startedAt); // other programs of a busy machine may start as many
       lookAt = Math.max(clock.now() + WATCH_MS, soonest);
       watchOn();
     };
+    const tooMany = (): void => this.#end(root, "processes");
     const glance = (): void => {
-      const now = clock.now();
-      const grown = (tasksOfMachine() - tasks) / limits.maxProcesses;
-      const isAlarming = grown > FAR_BEYOND || (now >= soonest && grown > 1);
-      if (isAlarming && hasMoreThan(limits.maxProcesses, root)) return this.#end(root, "processes");
-      return now >= lookAt || (isAlarming && now >= soonest) ? look() : watchOn();
+      const [now, count] = [clock.now(), tasksOfMachine()];
+      const grown = (count - tasks) / limits.maxProcesses;
+      if (now >= lookAt || (now >= soonest && grown > 1)) return grown > 1 && hasMoreThan(limits.maxProcesses, root) ? tooMany() : look();
+      if (grown <= FAR_BEYOND) return watchOn();
+      if (hasMoreThan(limits.maxProcesses, root)) return tooMany();
+      tasks = count; // they are others'
+      watchOn();
     };
     const watchOn = (): void => void (cancel = clock.timer(glance, GROWTH_MS));
     watchOn();

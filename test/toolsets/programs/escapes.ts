@@ -217,7 +217,8 @@ export const GREEDY: readonly Escape[] = [
     what: "raises its own limits",
     program: "ulimit -d unlimited && echo ESCAPED; ulimit -f unlimited && echo ESCAPED; ulimit -n 100000 && echo ESCAPED",
   },
-  { what: "forks without end", program: ":(){ :|:& };:; sleep 8; echo ESCAPED" },
+  // Ends by itself: where root runs the tests beside others, one without end would leave those without processes.
+  { what: "forks into thousands", program: 'f() { [ "$1" -gt 0 ] && f $(($1-1)) | f $(($1-1)) & }; f 11; sleep 8; echo ESCAPED' },
   {
     what: "forks without waiting for anything",
     program:
