@@ -118,7 +118,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     { timeout: 3 * PATIENCE_MS },
     async () => {
       const folder = folderWith(REAL);
-      const options = ["generate", "--count", "1200", "--calls", "10", "--seed", "7", "--out"]; // beside other tests, a kill comes late
+      const options = ["generate", "--count", "900", "--calls", "10", "--seed", "7", "--out"]; // beside other tests, a kill comes late
       const whole = await haft([...options, "whole.jsonl"], { folder });
       expect(whole.exitCode).toBe(0);
       const text = readFileSync(join(folder, "whole.jsonl"), "utf8");
@@ -135,7 +135,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
 
   test.skipIf(!inCI)(`killed with two files, both become what they would have been ${IN_CI}`, { timeout: 3 * PATIENCE_MS }, async () => {
     const folder = folderWith(REAL);
-    const options = ["generate", "--count", "1200", "--calls", "10", "--seed", "7", "--split", "0.4", "--out"];
+    const options = ["generate", "--count", "900", "--calls", "10", "--seed", "7", "--split", "0.4", "--out"];
     expect((await haft([...options, "whole.jsonl"], { folder })).exitCode).toBe(0);
     const [train, forTests] = ["whole.jsonl", "whole.test.jsonl"].map((name) => readFileSync(join(folder, name), "utf8"));
     for (const share of [0, 0.4]) {
