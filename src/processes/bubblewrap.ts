@@ -160,7 +160,7 @@ function byDepth(paths: readonly string[]): readonly string[] {
 }
 
 /** Without those that lie in another: an earlier program may have put a link in their place, which a mount would follow out of the sandbox. */
-function outermost(paths: readonly string[]): readonly string[] {
+export function outermost(paths: readonly string[]): readonly string[] {
   return paths.filter((path) => !paths.some((other) => path.startsWith(`${other}/`)));
 }
 

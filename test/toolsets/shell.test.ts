@@ -157,6 +157,20 @@ describe("F1.64 a command that is refused or fails", () => {
     });
   });
 
+  test("a command of a call that has little time is run, and ended in time to answer with its output", async () => {
+    const { tools = [], ...shell } = shellToolset({ root: folderWith(), sandbox: "none" });
+    const limited = { ...shell, tools: tools.map((tool) => ({ ...tool, timeoutMs: 3_400 })) };
+    await using runtime = createRuntime({ toolsets: [limited], approval: { never: ["*"] } });
+    await runtime.open();
+    expect(await bash(runtime, "sleep 0.2; echo done")).toMatchObject({ status: "ok", output: "done\n" });
+    expect(await bash(runtime, "echo begun; sleep 30")).toMatchObject({
+      status: "error",
+      exitCode: -1,
+      output: "begun\n",
+      error: { message: expect.stringMatching(/^The command was ended: it took more than 2\.\d s\.$/u) },
+    });
+  });
+
   test("it is given SIGTERM first, so that it can end well", async () => {
     const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
     const result = await bash(runtime, "trap 'echo saved; exit' TERM; echo ready; while :; do sleep 0.05; done", 0.4);

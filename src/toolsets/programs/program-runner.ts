@@ -48,8 +48,10 @@ const INHERITED = ["LANG", "LC_ALL", "TZ", "USER", "LOGNAME"];
 const MAX_FILE_BYTES = 1024 ** 3;
 const MAX_OUTPUT_BYTES = 64 * 1024 ** 2;
 const TEMPORARY_SHARE = 8;
-/** A call whose deadline is near is ended in time to say how far it came. */
+/** A program is ended so long before the deadline of its call, which then still answers with its output. */
 const ENDING_MS = 3_500;
+/** Ending takes at most a fourth of the time that is left. */
+const ENDING_SHARE = 4;
 /** Of the runtime's own limit of the call beyond that of its program. */
 export const BEYOND_MS = 15_000;
 
@@ -128,9 +130,8 @@ export class ProgramRunner {
     const clock = this.#clock;
     if (clock === undefined) throw new ToolError("unavailable", "The toolset is not open.");
     const { root, sandbox } = this.#settings;
-    const workspace = { root, allowed: this.#settings.allowed, protect: this.#settings.protect };
-    const found = sandbox === "bubblewrap" ? await sensitivePaths(workspace) : undefined;
-    const opened = found === undefined ? undefined : openExceptions(workspace, found);
+    const found = sandbox === "bubblewrap" ? await sensitivePaths(this.#settings) : undefined;
+    const opened = found === undefined ? undefined : openExceptions(this.#settings, found);
     const limits = this.#limits(start.timeoutMs, context.deadline - clock.now());
     try {
       const end = await runProgram({
@@ -146,7 +147,7 @@ export class ProgramRunner {
           ? {}
           : { sandbox: { bubblewrap: this.#bubblewrap, policy: this.#policy(), exceptions: opened.exceptions } }),
       });
-      return { ...end, limits, notes: found === undefined ? [] : await notesSince(found, workspace) };
+      return { ...end, limits, notes: found === undefined ? [] : await notesSince(found, this.#settings) };
     } finally {
       opened?.close();
     }
@@ -161,8 +162,9 @@ export class ProgramRunner {
   #limits(askedMs: number | undefined, leftMs: number): ProgramLimits {
     const { timeoutMs, maxTimeoutMs, maxMemoryBytes, maxProcesses } = this.#settings;
     const wantedMs = Math.min(askedMs ?? timeoutMs, maxTimeoutMs);
+    const endingMs = Math.min(ENDING_MS, leftMs / ENDING_SHARE);
     return {
-      timeoutMs: leftMs - ENDING_MS < wantedMs ? Math.max(1, leftMs - ENDING_MS) : wantedMs,
+      timeoutMs: Math.min(wantedMs, Math.max(1, leftMs - endingMs)),
       maxMemoryBytes,
       maxProcesses,
       maxFileBytes: MAX_FILE_BYTES,
@@ -182,7 +184,7 @@ export class ProgramRunner {
 }
 
 /** The sensitive paths that were made, and the folders that were closed, since these were found. */
-async function notesSince(found: readonly Found[], workspace: ProtectedWorkspace): Promise<readonly string[]> {
+async function notesSince(found: readonly Found[], workspace: Pick<ProtectedWorkspace, "root" | "allowed">): Promise<readonly string[]> {
   const nameOf = ({ path, isClosed = false }: Found): string => `${isClosed} ${path}`;
   const before = new Set(found.map(nameOf));
   try {

@@ -4,12 +4,14 @@ import { access, readdir, readlink, realpath } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { systemCode } from "../../core/base/system-code.ts";
 import { ToolError } from "../../core/error.ts";
-import type { Exception } from "../../processes/bubblewrap.ts";
+import { outermost, type Exception } from "../../processes/bubblewrap.ts";
 import type { PathMatcher } from "../files/glob-pattern.ts";
 import { sensitivityOf } from "../files/sensitive-paths.ts";
 
 export interface ProtectedWorkspace {
   readonly root: string;
+  /** More folders that programs may change. */
+  readonly writable: readonly string[];
   readonly allowed: readonly PathMatcher[];
   /** Absolute. Never changed, whatever `allowed` says. */
   readonly protect: readonly string[];
@@ -55,7 +57,7 @@ export interface Found {
  * @throws ToolError `limit_exceeded`, by rejecting, where there is too much to look at: a program could make so many files that the others are
  * not found; `permission_denied` where the root cannot be looked into
  */
-export async function sensitivePaths({ root, allowed }: ProtectedWorkspace): Promise<readonly Found[]> {
+export async function sensitivePaths({ root, allowed }: Pick<ProtectedWorkspace, "root" | "allowed">): Promise<readonly Found[]> {
   const found: Found[] = [];
   const isAllowed = (path: readonly string[]): boolean => allowed.some((allows) => allows(path) || allows([...path, "x"]));
   let entries = 0;
@@ -94,16 +96,21 @@ export async function sensitivePaths({ root, allowed }: ProtectedWorkspace): Pro
   return found;
 }
 
-/** Opens the paths that were found, those that are protected, and the folders on the way to them. Closed by `close`. */
+/**
+ * Opens the paths that were found, those that are protected in a folder that programs may change, and the folders on the way to them.
+ * Closed by `close`.
+ */
 export function openExceptions(
-  { root, protect }: ProtectedWorkspace,
+  { root, writable, protect }: Pick<ProtectedWorkspace, "root" | "writable" | "protect">,
   found: readonly Found[],
 ): { readonly exceptions: readonly Exception[]; readonly close: () => void } {
-  const own = protect.filter((path) => path.startsWith(root + sep)).map((path): Found => ({ path, kind: "readOnly" }));
+  const bound = outermost([root, ...writable]);
+  const boundFolder = (path: string): string | undefined => bound.find((folder) => path.startsWith(folder + sep));
+  const own = protect.filter((path) => boundFolder(path) !== undefined).map((path): Found => ({ path, kind: "readOnly" }));
   const wanted = [...found.filter(({ kind }) => kind === "hidden"), ...own, ...found]; // of two for one path, the first counts
   const kinds = new Map<string, Exception["kind"]>(wanted.toReversed().map(({ path, kind }) => [path, kind]));
   for (const { path } of wanted)
-    for (let folder = dirname(path); folder !== root && folder.startsWith(root); folder = dirname(folder))
+    for (let folder = dirname(path); boundFolder(folder) !== undefined; folder = dirname(folder))
       if (!kinds.has(folder)) kinds.set(folder, "pinned");
   const exceptions: Exception[] = [];
   const close = (): void => exceptions.forEach(({ fd }) => closeSync(fd));

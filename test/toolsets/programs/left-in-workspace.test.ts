@@ -231,6 +231,30 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     expect(["locked.toml", "other.toml"].map((name) => readFileSync(join(root, name), "utf8"))).toEqual(["as it was", "as it was"]);
   });
 
+  test.each([
+    ["beside the workspace", "app", [".", "."]],
+    ["around the workspace", "shared/app", ["."]],
+    ["in which the workspace is one of several", "app", ["shared", "shared/sub"]],
+  ])("what is protected below a folder that programs may write to, %s, is not changed, moved or replaced", async (_, work, write) => {
+    const top = folderWith({ "app/x": "", "shared/app/x": "", "shared/sub/conf/haft.toml": "as it was", "shared/free.txt": "" }, "/var/tmp");
+    const file = join(top, "shared/sub/conf/haft.toml");
+    const root = join(top, work);
+    const runtime = await openedRuntime({ root, write: write.map((folder) => join(top, folder)), protect: [file] });
+    await bash(runtime, `cd ${top}/shared; echo free > free.txt; echo x > sub/conf/haft.toml; rm -f sub/conf/haft.toml; mv sub/conf away`);
+    await bash(runtime, `cd ${top}/shared; mv sub other; mkdir -p sub/conf; echo x > sub/conf/haft.toml; chmod 777 sub/conf/haft.toml`);
+    await bash(runtime, `cd ${top}; mv shared other; mkdir -p shared/sub/conf; echo x > shared/sub/conf/haft.toml`);
+    expect([readFileSync(file, "utf8"), readFileSync(join(top, "shared/free.txt"), "utf8")]).toEqual(["as it was", "free\n"]);
+  });
+
+  test("a workspace in a folder that programs may write to keeps what is protected in it in its place", async () => {
+    const top = folderWith({ "a/app/haft.toml": "as it was", "a/app/.env": "KEY=1" }, "/var/tmp");
+    const root = join(top, "a/app");
+    const runtime = await openedRuntime({ root, write: [top], protect: [join(root, "haft.toml")] });
+    await bash(runtime, `cd ${top}; mv a b; mkdir -p a/app; echo x > a/app/haft.toml`);
+    await bash(runtime, `cd ${top}/a; mv app b; mkdir app; echo x > app/haft.toml`);
+    expect(readFileSync(join(root, "haft.toml"), "utf8")).toBe("as it was");
+  });
+
   test.skipIf(process.getuid?.() === 0).each(["311", "600"])(
     "a folder that a program closes by %s for the next one does not lose its protection (skipped: root may read it)",
     async (mode) => {
