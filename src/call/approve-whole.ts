@@ -7,7 +7,7 @@ import { definitionOf } from "../registry/definition-of.ts";
 import { plural } from "../core/base/wording.ts";
 import { askApproval, noteAllowed } from "./ask-approval.ts";
 import { CallRun, type AdmittedCall } from "./call-run.ts";
-import { approvalNeed } from "./composite.ts";
+import { approvalNeed, neededIn } from "./composite.ts";
 
 /** Most calls that one answer covers, and most bytes of them as JSON: all of them are shown. */
 const MAX_COVERED = 200;
@@ -89,7 +89,7 @@ function needsApproval({ parts, turn }: AdmittedCall, { toolName, input }: Cover
   const registered = parts.registry.get(toolName);
   const plan = registered === undefined ? undefined : parts.planOf(registered);
   const { destructive } = plan?.effects ?? plan?.effectsOf(input) ?? { destructive: false };
-  return parts.approvals.needed(toolName, destructive, turn.session) !== undefined;
+  return neededIn(turn.session, parts.approvals, { qualifiedName: toolName, destructive }) !== undefined;
 }
 
 function coversOf(run: AdmittedCall, calls: readonly CoveredCall[]): Covers {

@@ -1,5 +1,6 @@
 /** How deep composite tools may call one another, and whose rules of approval hold for the calls made in them. */
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { Approvals } from "../core/approvals.ts";
 import { splitName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { isOfSettings } from "../policy/approval-rules.ts";
@@ -16,12 +17,9 @@ const SESSION_DEPTHS = new WeakMap<Session, number>();
 /** The session of the composite call that a session was begun by. */
 const CALLING_SESSIONS = new WeakMap<Session, Session>();
 
-/** Why a call must be approved: by the rules, or by those of its session and of each session whose call that one belongs to. */
+/** Why a call must be approved: by the settings, or by the own rule of its session or of one above it. */
 export function approvalNeed({ parts, plan, turn, resumed }: AdmittedCall, destructive: boolean): string | undefined {
-  let reason: string | undefined;
-  for (let session: Session | undefined = turn.session; reason === undefined && session !== undefined; session = callingSession(session))
-    reason = parts.approvals.needed(plan.qualifiedName, destructive, session);
-  return reason ?? resumed?.askedFor;
+  return neededIn(turn.session, parts.approvals, { qualifiedName: plan.qualifiedName, destructive }) ?? resumed?.askedFor;
 }
 
 /** Why the own rule of one of these sessions asks before a call that begins; undefined where none does, and of a name that is no tool. */
@@ -29,11 +27,20 @@ export function sessionNeed({ parts, call, turn }: CallRun): string | undefined 
   if (!parts.approvals.mayAsk) return undefined;
   const qualifiedName = parts.registry.get(call.name)?.qualifiedName ?? lateName(parts.registry, call.name);
   if (qualifiedName === undefined) return undefined;
-  for (let session: Session | undefined = turn.session; session !== undefined; session = callingSession(session)) {
-    const reason = parts.approvals.needed(qualifiedName, false, session);
-    if (reason !== undefined) return isOfSettings(reason, qualifiedName) ? undefined : reason;
-  }
-  return undefined;
+  const reason = neededIn(turn.session, parts.approvals, { qualifiedName, destructive: false });
+  return reason === undefined || isOfSettings(reason, qualifiedName) ? undefined : reason;
+}
+
+/** Why a call of this tool in the session must be approved. */
+export function neededIn(
+  session: Session,
+  approvals: Pick<Approvals, "needed">,
+  { qualifiedName, destructive }: { readonly qualifiedName: string; readonly destructive: boolean },
+): string | undefined {
+  let reason: string | undefined;
+  for (let one: Session | undefined = session; reason === undefined && one !== undefined; one = rulingSession(one))
+    reason = approvals.needed(qualifiedName, destructive, one);
+  return reason;
 }
 
 /** The name that a tool of a toolset which is being opened will have, where the call says which: its tools are not known yet. */
@@ -41,12 +48,9 @@ function lateName({ late }: CallRun["parts"]["registry"], name: string): string 
   return late.any && splitName(name).namespace !== undefined ? name : undefined;
 }
 
-/** A branch has the caller of what it is a branch of. */
-function callingSession(session: Session): Session | undefined {
-  let caller: Session | undefined;
-  for (let one: Session | undefined = session; caller === undefined && one !== undefined; one = one.parent)
-    caller = CALLING_SESSIONS.get(one);
-  return caller;
+/** The next session whose own rule holds for calls in this one: the session that it is a branch of, else the one in whose call it was begun. */
+function rulingSession(session: Session): Session | undefined {
+  return session.parent ?? CALLING_SESSIONS.get(session);
 }
 
 /** Begins a session whose calls count as made inside this composite call. */
