@@ -236,7 +236,10 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     ["around the workspace", "shared/app", ["."]],
     ["in which the workspace is one of several", "app", ["shared", "shared/sub"]],
   ])("what is protected below a folder that programs may write to, %s, is not changed, moved or replaced", async (_, work, write) => {
-    const top = folderWith({ "app/x": "", "shared/app/x": "", "shared/sub/conf/haft.toml": "as it was", "shared/free.txt": "" }, "/var/tmp");
+    const top = folderWith(
+      { "app/x": "", "shared/app/x": "", "shared/sub/conf/haft.toml": "as it was", "shared/free.txt": "" },
+      "/var/tmp",
+    );
     const file = join(top, "shared/sub/conf/haft.toml");
     const root = join(top, work);
     const runtime = await openedRuntime({ root, write: write.map((folder) => join(top, folder)), protect: [file] });
