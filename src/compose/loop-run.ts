@@ -142,7 +142,6 @@ export class LoopRun {
     for (const result of results) this.#results.push(result);
     spendDelegated(results, { budget: this.#budget, session, since: this.#seen, cost: this.#parts.options.cost });
     this.#seen = session.length;
-    this.#parts.taint?.lookAgain(); // this may be the last round, and others call in the session too
   }
 
   #result({ reason, detail, error, output }: Stop): LoopResult {
@@ -201,10 +200,10 @@ export class LoopRun {
 
   #request(): ModelRequest {
     const { output, options, taint } = this.#parts;
-    taint?.lookAgain(); // a job may have ended since the last results, and the model is shown its result now
     const { toolChoice, parallelCalls, maxOutputTokens, temperature, reasoningEffort, native } = options;
     const round = this.#round;
     const told = this.#tools(round);
+    taint?.offer(told);
     const choice = this.#lastRound || this.#repairs > 0 ? "none" : typeof toolChoice === "function" ? toolChoice(round) : toolChoice;
     const system = this.#system(round);
     return {
@@ -321,7 +320,7 @@ export class LoopRun {
   }
 
   #makeHost(): MessageHost {
-    const { options, signal, timers, limits } = this.#parts;
+    const { options, signal, timers, limits, taint } = this.#parts;
     const metadata = (): JsonObject | undefined => (this.#advisory === undefined ? undefined : { contextAdvisory: { ...this.#advisory } });
     const roundOptions = {
       ...options.calls,
@@ -344,6 +343,7 @@ export class LoopRun {
       onVoid: () => this.#budget.spend("rounds", 1),
       tell: (event) => {
         timers.sign();
+        taint?.hear(event);
         this.#parts.tell(event);
       },
     };

@@ -13,6 +13,7 @@ import { attachFiles } from "./attach-files.ts";
 import { sendableMessages } from "../policy/sendable-content.ts";
 import { isModelEvent } from "./is-model-event.ts";
 import type { LoopEvent } from "./loop-event.ts";
+import { providerToolsIn } from "./provider-calls.ts";
 
 /** The parts of a run that one of its messages needs. */
 export interface MessageHost {
@@ -225,7 +226,7 @@ class Message {
     const { finish, usage, model, native } = reply;
     const said = { content: contentOf(reply), ...(native === undefined ? {} : { native }), ...(model === undefined ? {} : { model }) };
     try {
-      const results = await this.#round.end({ ...said, finish, usage });
+      const results = await this.#round.end({ ...said, finish, usage, providerTools: providerToolsIn(reply) });
       return { reply, error: undefined, text: reply.text, calls: this.#calls, results };
     } catch (thrown: unknown) {
       return this.fail(ToolError.fromUnknown(thrown)); // which rejects where the results are lost as well

@@ -206,6 +206,8 @@ export type SessionEvent =
       readonly usage: TokenUsage;
       /** As the provider names it. */
       readonly model?: string;
+      /** The tools that the provider ran itself for the message, each once, as the provider names them. Older logs lack it. */
+      readonly providerTools?: readonly string[];
       /** Why it counts as never said: its calls were cancelled, and the model is not shown them. */
       readonly voided?: string;
     })

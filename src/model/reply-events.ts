@@ -3,11 +3,12 @@ import { valueText } from "../core/content.ts";
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelCall, ModelEvent, ModelReply } from "../core/model.ts";
 
-/** In the order: reasoning, text, calls, what the provider ran, the end. `calls`: those to emit, where the reply leaves them out. */
+/** In the order: reasoning, text, what the provider ran, the calls, which may follow from that, the end. `calls`: those to emit, where the reply leaves them out. */
 export function replyEvents(reply: ModelReply, calls: readonly ModelCall[] = reply.calls): ModelEvent[] {
   const events: ModelEvent[] = [];
   if (reply.reasoning !== "") events.push({ type: "reasoning-delta", text: reply.reasoning });
   if (reply.text !== "") events.push({ type: "text-delta", text: reply.text });
+  for (const call of reply.providerCalls) events.push({ type: "provider-call", call });
   for (let index = 0; index < calls.length; index++) {
     const call = calls[index];
     if (call === undefined) continue;
@@ -16,7 +17,6 @@ export function replyEvents(reply: ModelReply, calls: readonly ModelCall[] = rep
     if (text !== "") events.push({ type: "call-delta", index, text });
     events.push({ type: "call-seal", index, call });
   }
-  for (const call of reply.providerCalls) events.push({ type: "provider-call", call });
   events.push({ type: "reply-end", reply });
   return events;
 }

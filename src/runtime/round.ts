@@ -43,6 +43,8 @@ export interface RoundReply extends Pick<ModelReply, "finish" | "usage"> {
   readonly native?: NativeMessage;
   /** As the provider names it. */
   readonly model?: string;
+  /** The tools that the provider ran itself for the message, as it names them: those of `ModelReply.providerCalls`, each once. @default none */
+  readonly providerTools?: readonly string[];
 }
 
 /** The parts of a turn that a round needs. */
@@ -262,7 +264,7 @@ export class Round {
     return true;
   }
 
-  #record(message: SessionMessage, { finish, usage, model }: RoundReply, voided?: string): void {
+  #record(message: SessionMessage, { finish, usage, model, providerTools = [] }: RoundReply, voided?: string): void {
     const { turn } = this.#host;
     const { session } = turn;
     if (!session.recorded) return;
@@ -280,6 +282,7 @@ export class Round {
       finish: FINISH_REASONS.includes(finish) ? finish : "other",
       usage: Object.freeze(recordHistory ? readUsage(usage) : NO_USAGE),
       ...(model === undefined || !recordHistory ? {} : { model }),
+      ...(providerTools.length === 0 ? {} : { providerTools: Object.freeze(providerTools.map(String)) }),
       ...(voided === undefined ? {} : { voided }),
     });
   }

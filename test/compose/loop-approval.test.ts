@@ -225,7 +225,7 @@ test("H01 a model that obeys what a stranger's page says is stopped before the s
     [{ name: "default::send", input: { all: true } }],
     [],
   ]);
-  expect(result.pending?.[0]?.reason).toContain("The model has read third-party content (default::fetch)");
+  expect(result.pending?.[0]?.reason).toContain("The session has read third-party content (default::fetch)");
   expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: "result" });
 });
 

@@ -37,7 +37,7 @@ test("B10 a signal that is aborted cancels before anything is said, and counts n
   expect(model.requests).toEqual([]);
 });
 
-test("a reply is told as a real model tells it: reasoning, text, calls in order, the end", async () => {
+test("a reply is told as a real model tells it: reasoning, text, what the provider ran, calls in order, the end", async () => {
   const usage = { inputTokens: 3, outputTokens: 4, reasoningTokens: 1 };
   const native = { format: "anthropic-messages", blocks: [{ type: "thinking" }] };
   const calls = [
@@ -63,6 +63,7 @@ test("a reply is told as a real model tells it: reasoning, text, calls in order,
   expect(await all(model.stream(QUESTION))).toEqual([
     { type: "reasoning-delta", text: "Hm." },
     { type: "text-delta", text: "I look." },
+    { type: "provider-call", call: { name: "web_search", kind: "server_tool_use" } },
     { type: "call-open", index: 0, name: "weather::get" },
     { type: "call-delta", index: 0, text: '{"city":"Oslo"}' },
     { type: "call-seal", index: 0, call: WEATHER },
@@ -72,7 +73,6 @@ test("a reply is told as a real model tells it: reasoning, text, calls in order,
     { type: "call-open", index: 2, name: "shell" },
     { type: "call-delta", index: 2, text: "ls" },
     { type: "call-seal", index: 2, call: calls[2] },
-    { type: "provider-call", call: { name: "web_search", kind: "server_tool_use" } },
     { type: "reply-end", reply },
   ]);
   expect(model.requests).toEqual([QUESTION]);

@@ -1,26 +1,30 @@
-/** The tools whose results a delegate has seen, as the result of its call tells it. */
+/** The tools whose words a session has read, as its events tell it. */
 import { isJsonObject } from "../../core/base/json.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Registry } from "../../registry/registry.ts";
+import { modelTools } from "../prompt/model-tools.ts";
+import { toolsOfProviderCall } from "../provider-calls.ts";
 
 /** The results of all calls that ended, those that tools have made themselves included. */
 export function resultsIn(events: readonly SessionEvent[]): readonly ToolResult[] {
   return events.flatMap((event) => (event.type === "call-end" ? [event.result] : []));
 }
 
-/** Qualified names, each once, those of its own delegates included. */
-export function calledTools(results: readonly ToolResult[], registry: Registry): readonly string[] {
-  const names = new Set<string>();
-  for (const result of results) {
-    if (hasRun(result)) names.add(result.name);
-    for (const name of calledByDelegate(result, registry)) names.add(name);
-  }
-  return [...names];
+/**
+ * The qualified names of the tools whose words an event brings: those of the result of a call and of the delegate that answered it, of what
+ * a background job writes or asks, and of what the provider ran for a message.
+ */
+export function toolsReadIn(event: SessionEvent, registry: Registry): readonly string[] {
+  if (event.type === "job-output") return [event.toolName];
+  if (event.type === "round-end")
+    return event.voided === undefined ? (event.providerTools ?? []).flatMap((name) => toolsOfProviderCall(name, modelTools(registry))) : [];
+  if (event.type !== "call-end") return [];
+  return [...(hasRun(event.result) ? [event.result.name] : []), ...calledByDelegate(event.result, registry)];
 }
 
 /** The tools that the delegate of a call has called. No third-party tool is believed about it: theirs are not composite. */
-export function calledByDelegate({ name, metadata }: ToolResult, registry: Registry): readonly string[] {
+function calledByDelegate({ name, metadata }: ToolResult, registry: Registry): readonly string[] {
   const told: unknown = metadata?.["delegate"];
   if (!isJsonObject(told) || registry.get(name)?.tool.composite !== true) return [];
   const called: unknown = told["called"];
@@ -28,6 +32,6 @@ export function calledByDelegate({ name, metadata }: ToolResult, registry: Regis
 }
 
 /** Whether the tool, or a stand-in of it, has answered. */
-export function hasRun({ attempts, origin }: ToolResult): boolean {
+function hasRun({ attempts, origin }: ToolResult): boolean {
   return attempts > 0 || origin !== "live";
 }

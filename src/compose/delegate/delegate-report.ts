@@ -10,8 +10,11 @@ import type { SessionEvent } from "../../core/event.ts";
 import { readUsage } from "../../core/token-usage.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { addUsage, NO_USAGE, type LoopResult } from "../loop-result.ts";
-import { calledTools, resultsIn } from "./called-tools.ts";
+import { modelTools } from "../prompt/model-tools.ts";
+import { providerToolsIn, toolsOfProviderCall } from "../provider-calls.ts";
+import { resultsIn, toolsReadIn } from "./called-tools.ts";
 import { delegatedSpending } from "./delegated-usage.ts";
+import { readByDelegates } from "./read-by-delegates.ts";
 import { STOP_REASONS, type StopReason } from "../stop-reason.ts";
 
 /** Ends after which the delegate has done what it was to do. */
@@ -22,7 +25,7 @@ const MAX_CALLS = 20;
 export class DelegateReport {
   readonly #context: ToolContext;
   readonly #session: RuntimeSession;
-  /** The tools whose results its model has seen, also those that a program or a chain of it has called. */
+  /** The tools whose results its model has seen, also those that its provider has run, or a program or a chain of it has called. */
   readonly #called = new Set<string>();
   readonly #calls = new Map<string, { readonly name: string; status: ResultStatus | undefined }>();
   /** The text of the message that is being said. */
@@ -34,8 +37,8 @@ export class DelegateReport {
   #usage: TokenUsage = NO_USAGE;
   /** The one that spoke last. */
   #model: string | undefined;
-  /** How many events of its session were looked at. */
-  #seen = 0;
+  /** How many events of its session were looked at; below 0 before `look` has ended, which counts them. */
+  #seen = -1;
 
   /** @param session its own */
   constructor(context: ToolContext, session: RuntimeSession) {
@@ -49,32 +52,38 @@ export class DelegateReport {
     this.#seen = this.#session.length;
   }
 
+  /** The tools whose results it has seen so far, those of its own delegates included. */
+  get called(): readonly string[] {
+    this.#lookAgain();
+    return [...new Set([...this.#called, ...readByDelegates(this.#session)])];
+  }
+
   /** Call with every event of its loop. */
   hear(event: LoopEvent): void {
     if (event.type === "round-start") this.#rounds++;
     if (event.type === "round-start" || event.type === "reply-void") this.#begin();
     else if (event.type === "text-delta") this.#saying += event.text;
     else if (event.type === "call-seal") this.#writeText();
+    else if (event.type === "provider-call") this.#noteProvider([event.call.name]);
     else if (event.type === "reply-end") this.#hearReply(event.reply);
     else if (event.type === "call-add") {
       this.#calls.set(event.callId, { name: event.call.name, status: undefined });
       this.#context.progress({ message: event.call.name });
     } else if (event.type === "round-end") for (const { callId, name, status } of event.results) this.#calls.set(callId, { name, status });
     else return;
-    this.#lookAgain();
     this.#context.partial(new ToolOutput({ output: this.soFar, metadata: this.#metadata("cancelled") }));
   }
 
   #lookAgain(): void {
+    if (this.#seen < 0) return;
     this.#note(this.#session.logSince(this.#seen) ?? this.#session.log);
     this.#seen = this.#session.length;
   }
 
   #note(events: readonly SessionEvent[]): void {
-    const results = resultsIn(events);
     const { registry } = this.#session;
-    for (const name of calledTools(results, registry)) this.#called.add(name);
-    for (const result of results) this.#usage = addUsage(this.#usage, delegatedSpending(result, registry).usage);
+    for (const event of events) for (const name of toolsReadIn(event, registry)) this.#called.add(name);
+    for (const result of resultsIn(events)) this.#usage = addUsage(this.#usage, delegatedSpending(result, registry).usage);
   }
 
   #metadata(reason: StopReason, cost?: number) {
@@ -84,7 +93,7 @@ export class DelegateReport {
         reason,
         rounds: this.#rounds,
         calls: this.#calls.size,
-        called: [...this.#called],
+        called: this.called,
         usage: this.#usage,
         ...omitUndefined({ cost, model: this.#model }),
       },
@@ -96,7 +105,14 @@ export class DelegateReport {
     this.#isWritten = false;
   }
 
-  #hearReply({ text, calls, usage, model }: ModelReply): void {
+  #noteProvider(names: readonly string[]): void {
+    const tools = modelTools(this.#session.registry);
+    for (const name of names.flatMap((called) => toolsOfProviderCall(called, tools))) this.#called.add(name);
+  }
+
+  #hearReply(reply: ModelReply): void {
+    const { text, calls, usage, model } = reply;
+    this.#noteProvider(providerToolsIn(reply));
     this.#model = model ?? this.#model;
     this.#usage = addUsage(this.#usage, readUsage(usage));
     this.#saying = text;
@@ -118,7 +134,6 @@ export class DelegateReport {
 
   /** @throws ToolError where its model could not be asked at all */
   answer({ text, reason, detail, output, error, results, cost }: LoopResult): ToolOutput {
-    this.#lookAgain();
     const metadata = this.#metadata(reason, cost);
     if (DONE.has(reason)) {
       const last = results.at(-1);

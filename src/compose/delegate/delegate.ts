@@ -28,6 +28,7 @@ import {
   type DelegateOptions,
 } from "./delegate-options.ts";
 import { DelegateReport } from "./delegate-report.ts";
+import { countDelegate } from "./read-by-delegates.ts";
 import { RunningDelegates } from "./running-delegates.ts";
 import { sharedContext } from "./shared-context.ts";
 
@@ -110,8 +111,10 @@ async function execute(options: DelegateOptions, call: DelegateCall): Promise<To
     for (const limit of limits) leave.push(limit.enter(caller, context.toolName));
     const session = await sessionWithin(context, omitUndefined({ allow: options.allow }));
     for (const limit of limits) limit.belongs(session, caller);
+    const report = new DelegateReport(context, session);
+    leave.push(countDelegate(caller, () => report.called));
     try {
-      return await endingWith(caller, session, () => runIn(session, options, call));
+      return await endingWith(caller, session, () => runIn({ session, report }, options, call));
     } finally {
       await session.close();
     }
@@ -134,10 +137,13 @@ async function endingWith(caller: Session, session: RuntimeSession, work: () => 
 }
 
 /** Begins its loop, or continues it after a crash. */
-async function runIn(session: RuntimeSession, options: DelegateOptions, { input, context, reader }: DelegateCall): Promise<ToolOutput> {
+async function runIn(
+  { session, report }: { readonly session: RuntimeSession; readonly report: DelegateReport },
+  options: DelegateOptions,
+  { input, context, reader }: DelegateCall,
+): Promise<ToolOutput> {
   const { share = "task", prompt = taskOf, output, onEvent } = options;
   const { ask, data, variation, signal } = context;
-  const report = new DelegateReport(context, session);
   await report.look();
   const said = session.messages();
   const ended = await endedBefore(said, reader);

@@ -226,6 +226,7 @@ const FIELDS = {
     finish: oneOf(FINISH_REASONS),
     usage,
     model: optional(anyText),
+    providerTools: optional(listOf(anyText)),
     voided: optional(anyText),
   },
   "batch-rollback": { ...FACT, turnId: id, callIds: ids },

@@ -231,6 +231,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       finish: fc.constantFrom(...FINISH_REASONS),
       usage: fc.record({ inputTokens: fc.nat(), outputTokens: fc.nat() }),
       model: text,
+      providerTools: fc.array(text, { maxLength: 2 }),
       voided: text,
       parentCallId: id,
     },

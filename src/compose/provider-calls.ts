@@ -1,0 +1,37 @@
+/** The tools that a provider runs itself while it answers, by the names that they have in a registry. */
+import { DEFAULT_NAMESPACE, qualifiedName, splitName } from "../core/call.ts";
+import type { ModelReply, ModelTool } from "../core/model.ts";
+
+type NamedTool = Pick<ModelTool, "name" | "providerExecuted" | "providers">;
+
+/** The tools that the provider ran for a message, each once, by the provider's own names. */
+export function providerToolsIn({ providerCalls }: Partial<Pick<ModelReply, "providerCalls">>): readonly string[] {
+  return [...new Set(providerCalls?.map(({ name }) => name))]; // a model without types may leave them out
+}
+
+/**
+ * The qualified names of the tools that a provider's call may be of. Providers name their calls and their tools differently
+ * (`web_search_call` of `web_search`): where no tool fits the name, the call counts as one of every tool that providers run.
+ */
+export function toolsOfProviderCall(name: string, tools: readonly NamedTool[]): readonly string[] {
+  const called = plainName(name);
+  const run = tools.filter(({ providerExecuted }) => providerExecuted === true);
+  const fitting = run.filter((tool) => namesOf(tool).some((known) => isLike(called, known)));
+  const names = (fitting.length === 0 ? run : fitting).map((tool) => tool.name);
+  return [...new Set([...names, qualifiedName(DEFAULT_NAMESPACE, called)])];
+}
+
+/** Its own name, and those in its declarations. */
+function namesOf({ name, providers = {} }: NamedTool): readonly string[] {
+  const declared = Object.values(providers).flatMap(({ name: own, type }) => [own, type]);
+  return [splitName(name).name, ...declared].flatMap((one) => (typeof one === "string" ? [plainName(one)] : []));
+}
+
+/** One begins with the other, as `web_search_20250305` does with `web_search`. */
+function isLike(one: string, other: string): boolean {
+  return one === other || one.startsWith(`${other}_`) || other.startsWith(`${one}_`);
+}
+
+function plainName(name: string): string {
+  return name.toLowerCase().replace(/_call$/u, "");
+}
