@@ -131,7 +131,10 @@ function startingPeer(peer: McpPeer, start: (signal: AbortSignal) => Promise<voi
     listResourceTemplates: started((params, options) => peer.listResourceTemplates(params, options)),
     readResource: started((params, options) => peer.readResource(params, options)),
     subscribe: started((params, options) => peer.subscribe(params, options)),
-    unsubscribe: started((params, options) => peer.unsubscribe(params, options)),
+    unsubscribe: async (params, options) => {
+      await start(options.signal).catch(() => undefined); // one that is closed is not to subscribe again when it is opened
+      return await peer.unsubscribe(params, options);
+    },
     listPrompts: started((params, options) => peer.listPrompts(params, options)),
     getPrompt: started((params, options) => peer.getPrompt(params, options)),
     complete: started((params, options) => peer.complete(params, options)),

@@ -1,8 +1,8 @@
 /** Waits on the runtime's clock that a signal can end. */
 import type { Clock } from "../core/ports.ts";
 
-/** Resolves after `delayMs`, or at once when the signal aborts. */
-export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+/** Resolves after `delayMs`, or at once when the signal aborts. Keeps the process alive meanwhile unless `background`. */
+export function pause(clock: Clock, delayMs: number, signal?: AbortSignal, options?: { readonly background?: boolean }): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve();
     const done = (): void => {
@@ -10,7 +10,7 @@ export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
       signal?.removeEventListener("abort", done);
       resolve();
     };
-    const cancel = clock.timer(done, delayMs);
+    const cancel = clock.timer(done, delayMs, options);
     signal?.addEventListener("abort", done, { once: true });
   });
 }

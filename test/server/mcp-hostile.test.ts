@@ -10,7 +10,8 @@ import { mcpHandler, type McpHandler } from "../../src/server/mcp.ts";
 import { ObservedTransport } from "../../src/server/mcp/observed-transport.ts";
 import { Listened } from "../../src/server/mcp/listened.ts";
 import { FakeClock, MemoryLog, settle } from "../../src/testing/fake-ports.ts";
-import { openRuntime, overStdio } from "./mcp-clients.ts";
+import { listening, openRuntime, overStdio } from "./mcp-clients.ts";
+import { rawSession } from "./mcp-raw-session.ts";
 
 const HEADERS = { host: "localhost", "content-type": "application/json", accept: "application/json, text/event-stream" };
 const HELLO = {
@@ -118,6 +119,44 @@ test("E15 a session whose call runs is neither idle nor pushed out by others", a
   await clock.advance(1_000);
   expect((await post(handle, call(3, "wait"), session)).status).toBe(404);
   await handle.close();
+});
+
+test("E15 a session whose client only listens is neither idle nor pushed out by others, until its stream ends", async () => {
+  const { runtime } = await openRuntime({ tools: [] });
+  const clock = new FakeClock();
+  const handle = mcpHandler(runtime, { maxSessions: 2, sessionIdleMs: 1_000, ports: { clock } });
+  const session = await begin(handle);
+  const headers = { accept: "text/event-stream", host: "localhost", ...session };
+  const stream = await handle(new Request("http://localhost/mcp", { headers }));
+  expect(stream.status).toBe(200);
+  for (let count = 0; count < 3; count++) await begin(handle);
+  await clock.advance(5_000);
+  const reader = stream.body?.getReader();
+  runtime.registry.register(defineTool({ name: "later", description: "", execute: () => 1 }));
+  await post(handle, { jsonrpc: "2.0", id: 9, method: "tools/list" }, session);
+  expect(new TextDecoder().decode((await reader?.read())?.value)).toContain("notifications/tools/list_changed");
+  await reader?.cancel();
+  await clock.advance(999);
+  expect((await post(handle, { jsonrpc: "2.0", id: 10, method: "ping" }, session)).status).toBe(200);
+  await clock.advance(1_000);
+  expect((await post(handle, { jsonrpc: "2.0", id: 11, method: "ping" }, session)).status).toBe(404);
+  await handle.close();
+});
+
+test("E15 over a port, a session whose client only listens stays, and one whose client has gone does not", async () => {
+  const { runtime } = await openRuntime({ tools: [] });
+  const clock = new FakeClock();
+  const { url } = await listening(runtime, { sessionIdleMs: 1_000, ports: { clock } });
+  const { post: ask, get } = await rawSession(url, "2025-11-25");
+  const ping = async (id: number): Promise<number> => (await ask({ jsonrpc: "2.0", id, method: "ping" })).status;
+  const stream = await get();
+  await clock.advance(5_000);
+  expect(await ping(1)).toBe(200);
+  await stream.body?.cancel();
+  await vi.waitFor(async () => {
+    await clock.advance(1_000);
+    expect(await ping(2)).toBe(404);
+  });
 });
 
 /** Resources of one server, listed as slowly as the test wants. */

@@ -2,6 +2,8 @@
 import { describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { ListenFilter, McpConnection } from "./connection.ts";
+import { reopenDelayMs } from "./reopen-delay.ts";
+import { within } from "../../processes/pause.ts";
 
 export interface ChangeStreamOptions {
   readonly connection: McpConnection;
@@ -11,9 +13,9 @@ export interface ChangeStreamOptions {
   readonly onProblem: (what: string) => void;
 }
 
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
-/** A server that refuses this often in a row does not know such streams. */
+/** How long a server may take to agree to a stream. */
+const AGREE_MS = 10_000;
+/** A server that never had such a stream, and refuses it this often, does not know it. */
 const MAX_FAILURES = 8;
 
 export class ChangeStream {
@@ -23,6 +25,7 @@ export class ChangeStream {
   #current = new AbortController();
   #stopTimer: (() => void) | undefined;
   #failures = 0;
+  #wasOpen = false;
 
   constructor(options: ChangeStreamOptions) {
     this.#options = options;
@@ -45,12 +48,14 @@ export class ChangeStream {
 
   async #open(signal: AbortSignal, isAgain: boolean): Promise<void> {
     this.#stopTimer?.();
-    const { connection, onReopened, onProblem } = this.#options;
+    const { connection, clock, onReopened, onProblem } = this.#options;
     const wants = Object.values(this.#filter).some((wish) => wish !== undefined && wish !== false);
     if (!wants || signal.aborted || connection.ended !== undefined) return;
     try {
-      const { closed } = await connection.listen(this.#filter, signal);
+      const limits = { clock, limitMs: AGREE_MS, outer: signal };
+      const { closed } = await within(limits, (limited) => connection.listen(this.#filter, limited));
       this.#failures = 0;
+      this.#wasOpen = true;
       void closed.then(() => this.#later(signal));
       if (isAgain) onReopened();
     } catch (error: unknown) {
@@ -62,8 +67,8 @@ export class ChangeStream {
 
   #later(signal: AbortSignal): void {
     const { clock, connection } = this.#options;
-    if (signal.aborted || connection.ended !== undefined || this.#failures >= MAX_FAILURES) return;
-    const delayMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
+    if (signal.aborted || connection.ended !== undefined || (!this.#wasOpen && this.#failures >= MAX_FAILURES)) return;
+    const delayMs = reopenDelayMs(this.#failures++);
     this.#stopTimer = clock.timer(() => void this.#open(signal, true), delayMs, { background: true });
   }
 }

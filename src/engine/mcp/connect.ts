@@ -26,7 +26,7 @@ export interface ConnectOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly redact: Redact;
-  readonly events: ServerEvents;
+  readonly events: ConnectionEvents;
 }
 
 /** The messages and requests that a server sends by itself. */
@@ -34,6 +34,11 @@ export interface ServerEvents {
   onNotification(method: string, params: JsonObject): void;
   /** See `RelayEvents`. */
   onRequest(request: AskedRequest, callers: Callers): Promise<JsonObject> | undefined;
+}
+
+/** The messages of a server, and the end of the stream that all of them come by. */
+export interface ConnectionEvents extends ServerEvents {
+  onLost(): void;
 }
 
 /** The SDK's own limit must never be the first to end a request; this is the longest that a timer can wait. */
@@ -139,7 +144,9 @@ async function attempt(sdk: ClientModule, wire: Wire, options: ConnectOptions): 
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
   client.onerror = (error) => {
     debug(describeThrown(error));
-    if (wire.kind === "sse" && error instanceof sdk.SseError) wire.lose("its event stream broke off");
+    if (wire.kind !== "sse" || !(error instanceof sdk.SseError)) return;
+    wire.lose("its event stream broke off");
+    events.onLost();
   };
   const relay = new (wire.kind === "stdio" ? StdioRelay : Relay)(wire.transport, relayEvents(events, callers, debug));
   const stop = (): void => void wire.close();

@@ -15,6 +15,7 @@ import { ConnectionLost, ServerFault } from "./failure.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
 import { sharedRenewals } from "./shared-renewals.ts";
 import { serverUrl, shownUrl, type McpUrlOptions } from "./options.ts";
+import { ServerStream, withoutServerStream, type ServerStreamEvents } from "./server-stream.ts";
 import { within } from "../../processes/pause.ts";
 import { answerTo } from "./whole-answer.ts";
 import { CLOSED, type Wire } from "./wire.ts";
@@ -51,6 +52,8 @@ export class HttpWire implements Wire {
   readonly #clock: Clock;
   readonly #received: Received = { bytes: 0, problem: undefined };
   readonly #timers = new Set<() => void>();
+  readonly #makeStream: (events: ServerStreamEvents) => ServerStream | undefined;
+  #stream: ServerStream | undefined;
   #closing: Promise<void> | undefined;
 
   constructor({ server, kind, sdk, clock, log }: HttpWireOptions) {
@@ -62,9 +65,20 @@ export class HttpWire implements Wire {
     const fetch = sharedRenewals(withOwnHeaders(watchedFetch(guardedFetch(this.#client), this.#received, kind), server));
     const later = (fire: () => void, delayMs: number): (() => void) => this.#later(fire, delayMs);
     const received = this.#received;
-    this.transport = makeTransport({ url, fetch, client: this.#client, received, server, kind, sdk, later });
+    const bare = new URL(url);
+    bare.username = "";
+    bare.password = "";
+    const provider = oauthProvider(server.auth, sdk);
+    const transport = makeTransport({ url: bare, fetch, client: this.#client, received, server, kind, sdk, provider, later });
+    this.transport = transport;
+    this.#makeStream = (events) =>
+      "resumeStream" in transport ? new ServerStream({ url: bare, fetch, provider, sdk, clock, transport }, events) : undefined;
     const callback = server.auth?.type === "oauth" ? server.auth.callback : undefined;
-    if (callback !== undefined) this.authorize = async (signal) => await this.transport.finishAuth(await callback(signal));
+    if (callback === undefined) return;
+    this.authorize = async (signal) => {
+      await this.transport.finishAuth(await callback(signal));
+      this.#stream?.keep();
+    };
   }
 
   get receivedBytes(): number {
@@ -73,6 +87,12 @@ export class HttpWire implements Wire {
 
   get problem(): string | undefined {
     return this.#received.problem;
+  }
+
+  listen(events: ServerStreamEvents): void {
+    if (this.ended !== undefined) return;
+    this.#stream ??= this.#makeStream(events);
+    this.#stream?.keep();
   }
 
   lose(reason: string): void {
@@ -87,6 +107,7 @@ export class HttpWire implements Wire {
 
   #end(): Promise<void> {
     for (const cancel of this.#timers) cancel();
+    this.#stream?.close();
     this.#closing ??= this.#farewell().finally(() => this.#client.close());
     return this.#closing;
   }
@@ -140,28 +161,26 @@ interface TransportParts {
   readonly server: McpUrlOptions;
   readonly kind: "http" | "sse";
   readonly sdk: ClientModule;
+  readonly provider: Provider;
   readonly later: (fire: () => void, delayMs: number) => () => void;
 }
 
 function makeTransport(parts: TransportParts): StreamableHTTPClientTransport | SSEClientTransport {
-  const { url, fetch, server, kind, sdk, later } = parts;
-  const provider = oauthProvider(server.auth, sdk);
-  const bare = new URL(url);
-  bare.username = "";
-  bare.password = "";
+  const { url, fetch, kind, sdk, provider, later } = parts;
   const common = { fetch, ...(provider === undefined ? {} : { authProvider: provider }) };
-  if (kind === "sse") return new sdk.SSEClientTransport(bare, common);
+  if (kind === "sse") return new sdk.SSEClientTransport(url, common);
   const options: StreamableHTTPClientTransportOptions = {
     ...common,
+    fetch: withoutServerStream(fetch, url),
     reconnectionScheduler: (reconnect, delayMs) => later(reconnect, Math.min(Math.max(delayMs, MIN_RECONNECT_MS), MAX_RECONNECT_MS)),
   };
-  if (provider !== undefined && "dpop" in provider) return new sdk.StreamableHTTPClientTransport(bare, options); // it signs each request
-  return directTransport(sdk.StreamableHTTPClientTransport, directPath(bare, { ...parts, provider }), [bare, options]);
+  if (provider !== undefined && "dpop" in provider) return new sdk.StreamableHTTPClientTransport(url, options); // it signs each request
+  return directTransport(sdk.StreamableHTTPClientTransport, directPath(parts), [url, options]);
 }
 
 type Provider = ReturnType<typeof oauthProvider>;
 
-function directPath(url: URL, { client, server, received, provider }: TransportParts & { readonly provider: Provider }): DirectPath {
+function directPath({ url, client, server, received, provider }: TransportParts): DirectPath {
   const onReceived = (bytes: number, problem?: string): void => {
     received.bytes += bytes;
     received.problem = problem;

@@ -1,13 +1,14 @@
 /** Keeps one server within reach: connects, connects again when it was lost, and repeats nothing that may have begun. */
 import type { EngineContext } from "../../core/engine.ts";
-import { ToolError, hintsOf } from "../../core/error.ts";
+import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 import { redactError, type Redact } from "../../core/base/redact.ts";
 import { callError } from "./call-error.ts";
 import { connect, type ServerEvents } from "./connect.ts";
 import type { McpConnection } from "./connection.ts";
-import { SessionLost } from "./failure.ts";
+import { RpcFailure, ServerFault, SessionLost } from "./failure.ts";
 import type { McpOptions } from "./options.ts";
+import { reopenDelayMs } from "./reopen-delay.ts";
 import { pause, within } from "../../processes/pause.ts";
 
 export interface LinkEvents extends ServerEvents {
@@ -21,7 +22,7 @@ type OpenContext = Pick<EngineContext, "clock" | "log" | "toolset"> & { readonly
 const RESTART_DELAYS_MS = [0, 250, 1_000];
 /** Where nothing is said of how long a server may take to open. */
 const DEFAULT_OPEN_TIMEOUT_MS = 10_000;
-/** Restarts are counted from zero when the last start lies this far back. */
+/** Restarts are counted from zero when the last start lies this far back, or once the server has answered. */
 const FORGIVEN_MS = 60_000;
 
 export class ServerLink {
@@ -36,6 +37,7 @@ export class ServerLink {
   #closing = new AbortController();
   #restarts = 0;
   #startedAt = 0;
+  #stopRecovery: (() => void) | undefined;
 
   constructor(options: McpOptions, redact: Redact, events: LinkEvents) {
     this.#options = options;
@@ -57,6 +59,7 @@ export class ServerLink {
     this.#name = toolset;
     this.#closing = new AbortController();
     this.#restarts = 0;
+    this.#startedAt = clock.now();
     this.#context = { clock, log, toolset, openTimeoutMs };
     try {
       return await this.#start(this.#context, AbortSignal.any([signal, this.#closing.signal]), false);
@@ -74,8 +77,11 @@ export class ServerLink {
     for (let attempt = 1; ; attempt++) {
       const connection = await this.#connected(signal);
       try {
-        return await work(connection);
+        const result = await work(connection);
+        this.#restarts = 0;
+        return result;
       } catch (error: unknown) {
+        if (isAnswer(error)) this.#restarts = 0;
         if (!(error instanceof SessionLost) || attempt > 1 || signal.aborted) throw this.explain(error, connection, signal);
       }
     }
@@ -86,8 +92,16 @@ export class ServerLink {
     return redactError(callError(error, { name: this.#name, server: this.#options, signal, wire }), this.#redact);
   }
 
+  /** Connects again to a server that was lost, as often as it takes and without a call that waits for it: for the messages that it sends by itself. */
+  recover(failures = 0): void {
+    const context = this.#context;
+    if (context === undefined || this.#connection?.ended === undefined) return;
+    this.#connecting ??= this.#sharedStart(context, this.#startAgain(context), failures);
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
+    this.#stopRecovery?.();
     const connection = this.#connection;
     const connecting = this.#connecting;
     this.#context = undefined;
@@ -103,14 +117,25 @@ export class ServerLink {
     if (context === undefined) throw new ToolError("unavailable", `MCP server "${this.#name}" is not open.`);
     if (signal.aborted) throw cancelledMeanwhile();
     // Callers that come meanwhile share it.
-    this.#connecting ??= this.#restart(context).finally(() => {
-      this.#connecting = undefined;
-    });
+    this.#connecting ??= this.#sharedStart(context, this.#restart(context));
     return await untilAborted(this.#connecting, signal, cancelledMeanwhile);
   }
 
+  /** A server over HTTP that could not be connected to is tried again later: it cannot say by itself that it is back. */
+  #sharedStart(context: OpenContext, start: Promise<McpConnection>, failures = 0): Promise<McpConnection> {
+    this.#stopRecovery?.();
+    const shared = start.finally(() => {
+      this.#connecting = undefined;
+    });
+    shared.catch((error: unknown) => {
+      if (this.#options.url === undefined || this.#context !== context) return;
+      context.log.debug(`MCP server "${this.#name}" is not connected to again: ${describeThrown(error)}`);
+      this.#stopRecovery = context.clock.timer(() => this.recover(failures + 1), reopenDelayMs(failures), { background: true });
+    });
+    return shared;
+  }
+
   async #start({ clock, log }: OpenContext, signal: AbortSignal, isAgain: boolean): Promise<McpConnection> {
-    this.#startedAt = clock.now();
     const connection = await connect({
       server: this.#options,
       name: this.#name,
@@ -118,7 +143,7 @@ export class ServerLink {
       clock,
       log,
       redact: this.#redact,
-      events: this.#events,
+      events: { ...this.#events, onLost: () => this.recover() },
     });
     this.#connection = connection;
     this.#events.onConnected(connection, isAgain);
@@ -127,18 +152,27 @@ export class ServerLink {
 
   async #restart(context: OpenContext): Promise<McpConnection> {
     const { clock, log } = context;
-    const reason = this.#connection?.ended ?? "it is gone";
     if (clock.now() - this.#startedAt > FORGIVEN_MS) this.#restarts = 0;
     const delayMs = RESTART_DELAYS_MS[this.#restarts];
     if (delayMs === undefined) {
-      throw new ToolError("unavailable", `MCP server "${this.#name}" ended again after ${this.#restarts} restarts: ${reason}.`, {
+      throw new ToolError("unavailable", `MCP server "${this.#name}" ended again after ${this.#restarts} restarts: ${this.#lossReason}.`, {
         operatorHint: "Find out why it ends. It is left alone for a minute; a call after that starts it once more.",
       });
     }
     this.#restarts++;
     const verb = this.#options.url === undefined ? "started" : "connected to";
-    log.warn(`MCP server "${this.#name}" is ${verb} again (${this.#restarts} of ${RESTART_DELAYS_MS.length}): ${reason}.`);
+    log.warn(`MCP server "${this.#name}" is ${verb} again (${this.#restarts} of ${RESTART_DELAYS_MS.length}): ${this.#lossReason}.`);
     await pause(clock, delayMs, this.#closing.signal);
+    this.#startedAt = clock.now();
+    return await this.#startAgain(context);
+  }
+
+  get #lossReason(): string {
+    return this.#connection?.ended ?? "it is gone";
+  }
+
+  async #startAgain(context: OpenContext): Promise<McpConnection> {
+    const { clock } = context;
     try {
       const { openTimeoutMs: limitMs } = context;
       const start = (signal: AbortSignal): Promise<McpConnection> => this.#start(context, signal, true);
@@ -153,6 +187,13 @@ export class ServerLink {
       });
     }
   }
+}
+
+/** The server did the work and answered with an error, so that it is there. */
+function isAnswer(error: unknown): boolean {
+  return (
+    error instanceof RpcFailure || (error instanceof ToolError && error.code === "execution_failed" && !(error instanceof ServerFault))
+  );
 }
 
 function cancelledMeanwhile(): ToolError {

@@ -2,6 +2,7 @@
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
 import type { Answering } from "./answer-request.ts";
 import { ChangeStream } from "./change-stream.ts";
 import type { ListenFilter, McpConnection } from "./connection.ts";
@@ -9,6 +10,7 @@ import { requestWithInput } from "./input-rounds.ts";
 import type { ServerLink } from "./link.ts";
 import { ServerFault } from "./failure.ts";
 import type { McpPeer, PeerIdentity, PeerNotification, PeerOptions } from "./peer.ts";
+import { within } from "../../processes/pause.ts";
 
 export interface PeerContext {
   readonly clock: Clock;
@@ -18,6 +20,8 @@ export interface PeerContext {
   readonly onToolsChanged: () => void;
 }
 
+/** How long a server may take to take up again what was agreed, and to say that it is there. */
+const AGREE_MS = 10_000;
 const LOG_LEVEL = "io.modelcontextprotocol/logLevel";
 const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
 const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
@@ -70,14 +74,14 @@ export class ServerPeer implements McpPeer {
   async subscribe(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
     const answer = await this.#change("resources/subscribe", params, options);
     this.#subscriptions.add(String(params["uri"]));
-    await this.#listen();
+    await untilAborted(this.#listen(), options.signal);
     return answer;
   }
 
   async unsubscribe(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
     this.#subscriptions.delete(String(params["uri"]));
     const answer = await this.#change("resources/unsubscribe", params, options);
-    await this.#listen();
+    await untilAborted(this.#listen(), options.signal);
     return answer;
   }
 
@@ -99,7 +103,7 @@ export class ServerPeer implements McpPeer {
     this.#context = context;
   }
 
-  /** Takes up on a new connection what was agreed with the server on the one before. */
+  /** Takes up on a new connection what was agreed with the server on the one before, also before the engine was closed and opened again. */
   connected(connection: McpConnection, isAgain: boolean): void {
     const context = this.#context;
     this.#changes?.close();
@@ -107,24 +111,57 @@ export class ServerPeer implements McpPeer {
     this.#identity = connection.identity;
     if (context === undefined) return;
     if (this.#logLevel !== undefined) connection.setMeta(LOG_LEVEL, this.#logLevel);
+    const onProblem = (what: string): void => context.log.debug(`MCP server "${this.name}": ${what}`);
+    const onReopened = (): void => {
+      this.#listsMissed(connection);
+      this.#updatesMissed(this.#subscriptions);
+    };
     if (connection.era === "modern") {
-      const { name } = this;
-      this.#changes = new ChangeStream({
-        connection,
-        clock: context.clock,
-        onReopened: () => context.onToolsChanged(),
-        onProblem: (what) => context.log.debug(`MCP server "${name}": ${what}`),
-      });
-      void this.#listen();
-    } else if (isAgain) this.#agreeAgain(connection, context);
-    if (isAgain) context.onToolsChanged();
+      this.#changes = new ChangeStream({ connection, clock: context.clock, onReopened, onProblem });
+      const subscribed = [...this.#subscriptions];
+      void this.#listen().then(() => this.#updatesMissed(subscribed));
+    } else {
+      connection.wire.listen?.({ onReopened, onProblem, onRefused: () => this.#checkSession(connection, context) });
+      this.#agreeAgain(connection, context);
+    }
+    if (isAgain) this.#listsMissed(connection);
   }
 
   /** Passes on what the server said by itself. */
   notified(method: string, params: JsonObject): void {
     if (!isPeerMethod(method)) return;
     if (method === "notifications/tools/list_changed") this.#context?.onToolsChanged();
-    const notification: PeerNotification = { method, params: withoutMeta(params, SUBSCRIPTION) };
+    this.#pass({ method, params: withoutMeta(params, SUBSCRIPTION) });
+  }
+
+  /** What was agreed is kept for the next time that the engine is opened. */
+  close(): void {
+    this.#changes?.close();
+    this.#changes = undefined;
+    this.#context = undefined;
+  }
+
+  /** The server could not say what has changed: all of its lists may have. */
+  #listsMissed(connection: McpConnection): void {
+    this.#context?.onToolsChanged();
+    if (connection.has("prompts")) this.#pass({ method: "notifications/prompts/list_changed", params: {} });
+    if (connection.has("resources")) this.#pass({ method: "notifications/resources/list_changed", params: {} });
+  }
+
+  /** The resources may have changed while the server could not say so. */
+  #updatesMissed(uris: Iterable<string>): void {
+    if (this.#context === undefined) return;
+    for (const uri of uris) this.#pass({ method: "notifications/resources/updated", params: { uri } });
+  }
+
+  /** Connects again where the server no longer knows the session. */
+  async #checkSession(connection: McpConnection, { clock }: PeerContext): Promise<void> {
+    const ping = (signal: AbortSignal): Promise<unknown> => connection.request("ping", {}, { signal });
+    await within({ clock, limitMs: AGREE_MS }, ping).catch(() => undefined); // the connection says what it means
+    if (connection.ended !== undefined) this.#link().recover();
+  }
+
+  #pass(notification: PeerNotification): void {
     for (const listener of this.#listeners) {
       try {
         listener(notification);
@@ -132,14 +169,6 @@ export class ServerPeer implements McpPeer {
         this.#context?.log.warn(`A listener of MCP server "${this.name}" threw: ${describeThrown(error)}`);
       }
     }
-  }
-
-  close(): void {
-    this.#changes?.close();
-    this.#changes = undefined;
-    this.#context = undefined;
-    this.#subscriptions.clear();
-    this.#logLevel = undefined;
   }
 
   async #request(capability: string, method: string, params: JsonObject, options: PeerOptions): Promise<JsonObject> {
@@ -201,15 +230,17 @@ export class ServerPeer implements McpPeer {
     };
   }
 
-  #agreeAgain(connection: McpConnection, { log }: PeerContext): void {
-    const { signal } = new AbortController();
-    const again = (method: string, params: JsonObject): void => {
-      connection.request(method, params, { signal }).catch((error: unknown) => {
+  #agreeAgain(connection: McpConnection, { clock, log }: PeerContext): void {
+    const again = async (method: string, params: JsonObject): Promise<void> => {
+      try {
+        await within({ clock, limitMs: AGREE_MS }, (signal) => connection.request(method, params, { signal }));
+      } catch (error: unknown) {
         log.warn(`MCP server "${this.name}" did not take up ${method} again: ${describeThrown(error)}`);
-      });
+      }
     };
-    for (const uri of this.#subscriptions) again("resources/subscribe", { uri });
-    if (this.#logLevel !== undefined) again("logging/setLevel", { level: this.#logLevel });
+    if (connection.has("resources"))
+      for (const uri of this.#subscriptions) void again("resources/subscribe", { uri }).then(() => this.#updatesMissed([uri]));
+    if (this.#logLevel !== undefined && connection.has("logging")) void again("logging/setLevel", { level: this.#logLevel });
   }
 }
 

@@ -1,5 +1,6 @@
 /** A connection's knowledge of the way to its server, whichever it is. */
 import type { Transport } from "@modelcontextprotocol/client";
+import type { ServerStreamEvents } from "./server-stream.ts";
 
 export interface Wire {
   readonly kind: "stdio" | "http" | "sse";
@@ -19,6 +20,8 @@ export interface Wire {
   lose(reason: string): void;
   /** Waits for a person to log in; undefined where no one can log in. */
   readonly authorize?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  /** Keeps the stream open on which the server sends messages by itself, where that is a stream of its own. */
+  listen?(events: ServerStreamEvents): void;
   /** Ends it, orderly where that can be. Idempotent. */
   close(): Promise<void>;
 }

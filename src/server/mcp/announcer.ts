@@ -3,7 +3,25 @@ import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { PeerNotification } from "../../engine/mcp/peer.ts";
 import type { Visibility } from "../../policy/visibility.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import type { Peers, Source } from "./peers.ts";
+import type { Peers } from "./peers.ts";
+import type { Source } from "./source.ts";
+
+/** The wish of a caller to know of the changes of one resource. */
+interface Watch {
+  readonly uri: string;
+  readonly visible: Visibility | undefined;
+  /** The server that is asked for it, and how to cease; undefined while none is known to have it. */
+  joined: { readonly source: Source; readonly leave: () => void } | undefined;
+  isSought: boolean;
+  /** The lists have changed since its server began to be looked for. */
+  isStale: boolean;
+}
+
+/** The callers that want to know of the changes of a resource of one server. */
+interface Watched {
+  count: number;
+  isSubscribed: boolean;
+}
 
 /** A connection, or all of those that one handler keeps, as far as changes are announced to them. */
 export interface Audience {
@@ -20,15 +38,17 @@ export class Announcer {
   readonly #audiences = new Set<Audience>();
   /** How to stop listening to each source. */
   readonly #heard = new Map<Source, () => void>();
-  /** How many want to know of changes of a resource, by its server. */
-  readonly #watched = new Map<Source, Map<string, number>>();
+  readonly #watches = new Set<Watch>();
+  readonly #watched = new Map<Source, Map<string, Watched>>();
   readonly #unsubscribe: () => void;
   #version: number;
+  #usable: Readonly<Record<"prompts" | "resources", readonly unknown[]>>;
 
   constructor(runtime: Runtime, peers: Peers) {
     this.#runtime = runtime;
     this.#peers = peers;
     this.#version = runtime.registry.version;
+    this.#usable = usable(peers);
     this.#hearSources();
     this.#unsubscribe = runtime.subscribe((event) => {
       if (event.type.startsWith("toolset-")) this.check();
@@ -41,43 +61,73 @@ export class Announcer {
     return () => void this.#audiences.delete(audience);
   }
 
-  /** Says so if tools have come, gone or changed since it was last asked. */
+  /** Says so if tools, or servers with prompts or resources, have come, gone or changed since it was last asked. */
   check(): void {
     const { version } = this.#runtime.registry;
-    if (version === this.#version) return;
+    const before = this.#usable;
+    this.#usable = usable(this.#peers);
+    const [prompts, resources] = [!isSame(before.prompts, this.#usable.prompts), !isSame(before.resources, this.#usable.resources)];
+    const tools = version !== this.#version;
+    if (!tools && !prompts && !resources) return;
     this.#version = version;
     this.#hearSources();
-    this.#tell((audience) => audience.toolsChanged());
+    if (tools) this.#tell((audience) => audience.toolsChanged());
+    if (prompts) this.#tell((audience) => audience.promptsChanged());
+    if (resources) this.#tell((audience) => audience.resourcesChanged());
   }
 
-  /** Subscribes to a resource at the server that lists it, or has a template for it, for a caller with these tools, until the returned function is called. */
+  /**
+   * Subscribes to a resource at the server that lists it, or has a template for it, for a caller with these tools, until the returned function is
+   * called. Where no server has it yet, or its server does not take the subscription, it is tried again when servers or their lists change.
+   */
   watch(uri: string, visible: Visibility | undefined): () => void {
-    let isOver = false;
-    let leave = (): void => {};
-    void (async () => {
-      const asker = { signal: AbortSignal.timeout(SUBSCRIBE_TIMEOUT_MS), visible };
-      const source = await this.#peers.findOwner(uri, asker).catch(() => undefined); // as where the server does not take the subscription
-      if (source !== undefined && !isOver) leave = this.#join(source, uri);
-    })();
+    const watch: Watch = { uri, visible, joined: undefined, isSought: false, isStale: false };
+    this.#watches.add(watch);
+    void this.#seek(watch);
     return () => {
-      if (isOver) return;
-      isOver = true;
-      leave();
+      if (this.#watches.delete(watch)) watch.joined?.leave();
     };
   }
 
+  /** Has each watch that has no server find one, and each server asked for what it has not taken. */
+  #seekAll(): void {
+    const sources = new Set(this.#peers.sources());
+    for (const watch of this.#watches) {
+      if (watch.joined !== undefined && !sources.has(watch.joined.source)) {
+        watch.joined.leave();
+        watch.joined = undefined;
+      }
+      void this.#seek(watch);
+    }
+    for (const [source, resources] of this.#watched)
+      for (const [uri, watched] of resources) if (!watched.isSubscribed) void subscribe(source, uri, watched);
+  }
+
+  async #seek(watch: Watch): Promise<void> {
+    if (watch.joined !== undefined) return;
+    watch.isStale = watch.isSought;
+    if (watch.isSought) return;
+    const { uri, visible } = watch;
+    watch.isSought = true;
+    const asker = { signal: AbortSignal.timeout(SEEK_TIMEOUT_MS), visible };
+    const source = await this.#peers.findOwner(uri, asker).catch(() => undefined); // as where no server has it
+    watch.isSought = false;
+    if (!this.#watches.has(watch)) return;
+    if (source !== undefined) watch.joined = { source, leave: this.#join(source, uri) };
+    else if (watch.isStale) await this.#seek(watch);
+  }
+
   #join(source: Source, uri: string): () => void {
-    const counts = this.#watched.get(source) ?? new Map<string, number>();
-    this.#watched.set(source, counts);
-    const count = counts.get(uri) ?? 0;
-    counts.set(uri, count + 1);
-    if (count === 0) void subscribe(source, uri, "subscribe");
+    const resources = this.#watched.get(source) ?? new Map<string, Watched>();
+    this.#watched.set(source, resources);
+    const watched = resources.get(uri) ?? { count: 0, isSubscribed: false };
+    resources.set(uri, watched);
+    if (watched.count++ === 0) void subscribe(source, uri, watched);
     return () => {
-      const left = (counts.get(uri) ?? 1) - 1;
-      if (left > 0) return void counts.set(uri, left);
-      counts.delete(uri);
-      if (counts.size === 0) this.#watched.delete(source);
-      void subscribe(source, uri, "unsubscribe");
+      if (--watched.count > 0) return;
+      resources.delete(uri);
+      if (resources.size === 0) this.#watched.delete(source);
+      void unsubscribe(source, uri);
     };
   }
 
@@ -86,6 +136,7 @@ export class Announcer {
     for (const stop of this.#heard.values()) stop();
     this.#heard.clear();
     this.#audiences.clear();
+    this.#watches.clear();
   }
 
   #hearSources(): void {
@@ -103,6 +154,7 @@ export class Announcer {
       );
     }
     this.#peers.forget();
+    this.#seekAll();
   }
 
   #pass({ method, params }: PeerNotification, source: Source): void {
@@ -114,6 +166,7 @@ export class Announcer {
         return this.#tell((audience) => audience.promptsChanged());
       case "notifications/resources/list_changed":
         this.#peers.forget();
+        this.#seekAll();
         return this.#tell((audience) => audience.resourcesChanged());
       case "notifications/resources/updated": {
         const uri = isJsonObject(params) ? params["uri"] : undefined;
@@ -129,11 +182,30 @@ export class Announcer {
 }
 
 const SUBSCRIBE_TIMEOUT_MS = 10_000;
+/** Longer than one server may take to list. */
+const SEEK_TIMEOUT_MS = 30_000;
 
-async function subscribe(source: Source, uri: string, method: "subscribe" | "unsubscribe"): Promise<void> {
+async function subscribe(source: Source, uri: string, watched: Watched): Promise<void> {
+  watched.isSubscribed = true; // it is not asked twice at a time
   try {
-    await source[method]?.({ uri }, { signal: AbortSignal.timeout(SUBSCRIBE_TIMEOUT_MS) });
+    await source.subscribe?.({ uri }, { signal: AbortSignal.timeout(SUBSCRIBE_TIMEOUT_MS) });
   } catch {
-    // Changes of that resource are not announced then; a read of it says why it cannot be read.
+    watched.isSubscribed = false; // its changes are not announced until then; a read of it says why it cannot be read
   }
+}
+
+async function unsubscribe(source: Source, uri: string): Promise<void> {
+  try {
+    await source.unsubscribe?.({ uri }, { signal: AbortSignal.timeout(SUBSCRIBE_TIMEOUT_MS) });
+  } catch {
+    // Updates that still come are sent to no client.
+  }
+}
+
+function usable(peers: Peers): Readonly<Record<"prompts" | "resources", readonly unknown[]>> {
+  return { prompts: peers.usable("prompts"), resources: peers.usable("resources") };
+}
+
+function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((item, index) => item === other[index]);
 }

@@ -19,6 +19,8 @@ interface ClientSession {
   readonly caller: { -readonly [Name in keyof Caller]: Caller[Name] };
   /** The ids of the requests that are being answered. */
   readonly requests: ReadonlySet<RequestId>;
+  /** How many streams its client has open, to listen. */
+  streams: number;
   forgetIdle: () => void;
 }
 
@@ -57,7 +59,7 @@ export class HttpSessions {
       return refusal(400, `The request id ${JSON.stringify(repeated)} is that of a request that is being answered.`, {}, INVALID_REQUEST);
     const response = session.transport.handleRequest(request, { parsedBody: body });
     until?.(session.transport.whenEnded(body));
-    return response;
+    return request.method === "GET" ? this.#counted(await response, id, session) : response;
   }
 
   async close(): Promise<void> {
@@ -78,7 +80,7 @@ export class HttpSessions {
     };
     const transport: SessionTransport = sessionTransport(sdk.WebStandardStreamableHTTPServerTransport, {
       sessionIdGenerator: newSecret,
-      onsessioninitialized: (id) => this.#add(id, { transport, caller, close, requests, forgetIdle: () => {} }),
+      onsessioninitialized: (id) => this.#add(id, { transport, caller, close, requests, streams: 0, forgetIdle: () => {} }),
       onsessionclosed: (id) => this.#end(id),
     });
     await server.connect(transport);
@@ -102,19 +104,32 @@ export class HttpSessions {
     for (const one of this.#sessions.values()) counts.set(one.caller.id, (counts.get(one.caller.id) ?? 0) + 1);
     const most = Math.max(...counts.values());
     const candidates = [...this.#sessions].filter(([, one]) => counts.get(one.caller.id) === most);
-    const [ending] = candidates.find(([, { requests }]) => requests.size === 0) ?? candidates[0] ?? [];
+    const [ending] = candidates.find(([, one]) => !isInUse(one)) ?? candidates[0] ?? [];
     return ending;
   }
 
   #touch(id: string, session: ClientSession): void {
     session.forgetIdle();
     session.forgetIdle = this.#gateway.settings.clock.timer(
-      () => (session.requests.size > 0 ? this.#touch(id, session) : void this.#end(id)),
+      () => (isInUse(session) ? this.#touch(id, session) : void this.#end(id)),
       this.#settings.sessionIdleMs,
       { background: true },
     );
     this.#sessions.delete(id);
     this.#sessions.set(id, session);
+  }
+
+  /** The same answer, whose stream keeps its session in use until it ends or its client has gone. */
+  #counted(response: Response, id: string, session: ClientSession): Response {
+    if (response.status !== 200 || response.body === null) return response;
+    session.streams++;
+    const ended = (): void => {
+      session.streams--;
+      if (this.#sessions.get(id) === session) this.#touch(id, session);
+    };
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    response.body.pipeTo(writable).then(ended, ended);
+    return new Response(readable, response);
   }
 
   async #end(id: string): Promise<void> {
@@ -123,6 +138,11 @@ export class HttpSessions {
     session.forgetIdle();
     await session.close();
   }
+}
+
+/** A client that only listens is there as well as one that calls. */
+function isInUse({ requests, streams }: ClientSession): boolean {
+  return requests.size > 0 || streams > 0;
 }
 
 /** An id that two requests would have at a time: the answer of one would be taken for the other's, and the other would get none. */

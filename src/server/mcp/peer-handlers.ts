@@ -1,11 +1,13 @@
 /** Resources, prompts, completion and the log level: passed through to the server that offers them. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
+import { pause } from "../../processes/pause.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { PeerOptions } from "../../engine/mcp/peer.ts";
 import type { McpClient, McpLogLevel } from "./client.ts";
 import { pageOf } from "./page.ts";
-import type { Asker, Source } from "./peers.ts";
+import type { Asker } from "./peers.ts";
+import type { Source } from "./source.ts";
 import { isLogLevel, leastUrgent } from "./round.ts";
 import { serveExchange } from "./serve-exchange.ts";
 import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
@@ -14,6 +16,8 @@ import { visibleTo } from "./visible-to.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 
 const LOG_LEVEL_TIMEOUT_MS = 10_000;
+/** How long the answer to a client waits for the servers. */
+const LOG_LEVEL_GRACE_MS = 1_000;
 
 /** Returns whether the connection wants to know of the changes of a resource: what it has subscribed to at the time. */
 export function addPeerHandlers(serving: Serving): (uri: string) => boolean {
@@ -40,7 +44,9 @@ function addLogLevel(serving: Serving): void {
     const options = { signal: AbortSignal.timeout(LOG_LEVEL_TIMEOUT_MS) };
     logged.add(serving);
     const seen = peers.sources().filter((source) => isSeenBy(serving, source));
-    await Promise.allSettled(seen.map(async (source) => source.setLogLevel?.({ level: levelOf(source) ?? level }, options)));
+    const set = seen.map(async (source) => source.setLogLevel?.({ level: levelOf(source) ?? level }, options));
+    // A server that hangs does not keep the answer from the client.
+    await Promise.race([Promise.allSettled(set), pause(settings.clock, LOG_LEVEL_GRACE_MS, undefined, { background: true })]);
     return {};
   });
 }

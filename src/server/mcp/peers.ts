@@ -1,44 +1,21 @@
 /** Resources, prompts and completions of connected MCP servers and of the program, as if they were one server's. */
 import { qualifiedName } from "../../core/call.ts";
-import { ToolError, describeThrown } from "../../core/error.ts";
-import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import { mcpPeerOf, type McpPeer, type PeerError, type PeerOptions } from "../../engine/mcp/peer.ts";
+import { ToolError } from "../../core/error.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { mcpPeerOf, type PeerError, type PeerOptions } from "../../engine/mcp/peer.ts";
 import { INVALID_PARAMS, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import type { Visibility } from "../../policy/visibility.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { providerName } from "../../wire/provider-name.ts";
+import { within } from "../../processes/pause.ts";
+import { firstAnswer, firstFound } from "./first-of.ts";
 import type { Settings } from "./options.ts";
-import type { McpProvider } from "./provider.ts";
+import { SourceLists, type Entries, type Entry, type ListMethod } from "./source-lists.ts";
+import { isUsable, offers, titleOf, type Kind, type Source } from "./source.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 
-export type Kind = "resources" | "prompts" | "completions";
-type ListMethod = "listResources" | "listResourceTemplates" | "listPrompts";
-export type Source = McpProvider & Partial<Pick<McpPeer, "identity" | "subscribe" | "unsubscribe" | "setLogLevel">>;
-
-const METHODS: Readonly<Record<Kind, readonly (keyof McpProvider)[]>> = {
-  resources: ["listResources", "listResourceTemplates", "readResource"],
-  prompts: ["listPrompts"],
-  completions: ["complete"],
-};
-const LISTS = {
-  listResources: { kind: "resources", field: "resources", key: "uri" },
-  listResourceTemplates: { kind: "resources", field: "resourceTemplates", key: "uriTemplate" },
-  listPrompts: { kind: "prompts", field: "prompts", key: "name" },
-} as const;
-const MAX_PAGES = 100;
-const MAX_ENTRIES = 10_000;
-/** One server that says nothing must not keep the others' lists from the client. */
-const LIST_TIMEOUT_MS = 10_000;
+/** How long a server may take to read a resource that it neither lists nor has a template for. */
+const GUESS_MS = 30_000;
 const NOT_FOUND_CODES: ReadonlySet<number> = new Set([RESOURCE_NOT_FOUND, INVALID_PARAMS]);
-
-interface Entry {
-  readonly source: Source;
-  /** As the source calls it. */
-  readonly own: string;
-  readonly item: JsonObject;
-}
-/** By the name or URI that our clients know: of several servers that have one, the first that a caller knows of counts. */
-type Entries = ReadonlyMap<string, readonly [Entry, ...Entry[]]>;
 
 /** On whose behalf something is asked for. */
 export interface Asker {
@@ -50,16 +27,14 @@ export interface Asker {
 export class Peers {
   readonly #registry: Registry;
   readonly #settings: Settings;
-  readonly #known = new Map<ListMethod, Entries>();
-  /** Lists that are being made: a further request meanwhile waits for the same. */
-  readonly #loading = new Map<ListMethod, Promise<Entries>>();
-  readonly #warned = new Set<string>();
+  readonly #lists: SourceLists;
   /** As the registry was at a version. */
   #served: Served | undefined;
 
   constructor(registry: Registry, settings: Settings) {
     this.#registry = registry;
     this.#settings = settings;
+    this.#lists = new SourceLists(settings);
   }
 
   /** The program's own first, then connected servers in the order of their toolsets. */
@@ -106,171 +81,153 @@ export class Peers {
     return this.sources().some((source) => offers(source, kind));
   }
 
-  /** Everything of a kind, each under a name or URI of its own. */
+  /** The sources that can be asked for a kind now, as they are connected: others once one of them has come, gone or been connected to again. */
+  usable(kind: Kind): readonly unknown[] {
+    return this.sources().flatMap((source) => (isUsable(source, kind) ? [source, source.identity] : []));
+  }
+
+  /** Everything of a kind, each under a name or URI of its own: of several sources that have one, the first that a caller knows of counts. */
   async list(method: ListMethod, { signal, visible }: Asker): Promise<readonly JsonObject[]> {
-    const all = await this.#load(method, signal);
-    const seen = Array.from(all.values(), (entries) => this.#firstSeen(entries, visible));
+    const loading = Promise.all(this.#listing(method).map((source) => this.#lists.load(source, method)));
+    const all = new Map<string, Entry[]>();
+    for (const [name, entry] of (await untilAborted(loading, signal)).flatMap((entries) => [...entries])) {
+      const others = all.get(name);
+      if (others === undefined) all.set(name, [entry]);
+      else {
+        this.#lists.warnTwice(name, entry, method);
+        others.push(entry);
+      }
+    }
+    const seen = Array.from(all.values(), (entries) => entries.find(({ source }) => this.isSeen(source, visible)));
     return seen.flatMap((entry) => (entry === undefined ? [] : [entry.item]));
   }
 
   /** Finds the peer behind a prompt's name; `not_found` by rejecting. */
   async findPrompt(name: string, asker: Asker): Promise<{ readonly source: Source; readonly own: string }> {
-    const found = await this.#find("listPrompts", name, asker);
+    const found = await this.#find([{ method: "listPrompts", pick: (entries) => entries.get(name) }], asker);
     if (found === undefined) throw new ToolError("not_found", `No prompt ${JSON.stringify(name)}.`);
     return found;
   }
 
   /** The server that lists a resource; undefined when none does. */
   async findResource(uri: string, asker: Asker): Promise<Source | undefined> {
-    return (await this.#find("listResources", uri, asker))?.source;
+    return (await this.#find([listed(uri)], asker))?.source;
   }
 
   /** The server that lists a resource, else the first with a template that it fits; undefined when there is none. */
   async findOwner(uri: string, asker: Asker): Promise<Source | undefined> {
-    return (await this.findResource(uri, asker)) ?? (await this.#withTemplateFor(uri, asker));
-  }
-
-  async #withTemplateFor(uri: string, asker: Asker): Promise<Source | undefined> {
-    const templates = await this.#load("listResourceTemplates", asker.signal);
-    const fitting = [...templates].filter(([template]) => fitsTemplate(uri, template));
-    return fitting.map(([, entries]) => this.#firstSeen(entries, asker.visible)).find((entry) => entry !== undefined)?.source;
+    return (await this.#find([listed(uri), behindTemplate(uri)], asker))?.source;
   }
 
   /** Without the resources that only servers list which the caller does not know of. Others may be behind a template, or be listed later. */
   async withoutHidden(uris: readonly string[], { signal, visible }: Asker): Promise<readonly string[]> {
     if (uris.length === 0) return uris;
-    const all = this.#known.get("listResources") ?? (await this.#load("listResources", signal));
+    const lists = this.#listing("listResources").map(async (source) => {
+      const known = this.#lists.known(source, "listResources");
+      const loading = known ?? this.#lists.load(source, "listResources");
+      return { source, entries: this.#lists.isLate(source) ? known : await loading };
+    });
+    const all = await untilAborted(Promise.all(lists), signal);
     return uris.filter((uri) => {
-      const entries = all.get(uri);
-      return entries === undefined || this.#firstSeen(entries, visible) !== undefined;
+      const owners = all.filter(({ entries }) => entries?.has(uri) === true);
+      return owners.length === 0 || owners.some(({ source }) => this.isSeen(source, visible));
     });
   }
 
   /** The server that lists a template, by the template itself. */
   async findTemplate(uriTemplate: string, asker: Asker): Promise<Source | undefined> {
-    return (await this.#find("listResourceTemplates", uriTemplate, asker))?.source;
+    const pick: Wanted["pick"] = (entries) => entries.get(uriTemplate);
+    return (await this.#find([{ method: "listResourceTemplates", pick }], asker))?.source;
   }
 
-  async #find(method: ListMethod, name: string, { signal, visible }: Asker): Promise<Entry | undefined> {
-    const entries = this.#known.get(method)?.get(name) ?? (await this.#load(method, signal)).get(name);
-    return entries === undefined ? undefined : this.#firstSeen(entries, visible);
+  #listing(method: ListMethod): readonly Source[] {
+    return this.sources().filter((source) => this.#lists.canList(source, method));
   }
 
-  #firstSeen(entries: readonly Entry[], visible: Visibility | undefined): Entry | undefined {
-    return entries.find(({ source }) => this.isSeen(source, visible));
+  /** @param wanted what is preferred first; the list of that alone is used as it is known, and made again where it lacks what is wanted */
+  async #find(
+    wanted: readonly [Wanted, ...Wanted[]],
+    { signal, visible }: Asker,
+    options: { readonly isBrief?: boolean } = {},
+  ): Promise<Entry | undefined> {
+    const seen = (method: ListMethod): readonly Source[] => this.#listing(method).filter((source) => this.isSeen(source, visible));
+    const [{ method, pick }] = wanted;
+    for (const source of seen(method)) {
+      const known = this.#lists.known(source, method);
+      const entry = known === undefined ? undefined : pick(known);
+      if (entry !== undefined) return entry;
+      if (known === undefined && !this.#lists.isLate(source)) break; // it may have it, and is preferred
+    }
+    const searches = wanted.flatMap(({ method, pick }) =>
+      seen(method).map((source) => ({ isLate: this.#lists.isLate(source), found: this.#lists.load(source, method).then(pick) })),
+    );
+    return await untilAborted(firstFound(searches, { ...options, clock: this.#settings.clock }), signal);
   }
 
   /**
    * Reads from the server that lists the resource; one that is not listed from the first that has it, beginning with one whose template fits.
-   * Servers have many errors for what they do not know, so that an error of one does not keep the next from being asked.
+   * Servers have many errors for what they do not know, so that an error of one does not keep the next from being asked; neither does one
+   * that hangs.
    */
   async read(params: JsonObject & { readonly uri: string }, { visible, ...options }: Asker & PeerOptions): Promise<JsonObject> {
-    const asker = { visible, signal: options.signal };
-    const owner = await this.findResource(params.uri, asker);
-    const isAsked = (source: Source): boolean =>
-      source.readResource !== undefined && isUsable(source, "resources") && this.isSeen(source, visible);
-    const first = owner ?? (await this.#withTemplateFor(params.uri, asker));
-    const others = owner === undefined ? this.sources().filter((source) => source !== first && isAsked(source)) : [];
-    const candidates = first === undefined ? others : [first, ...others];
-    let last: unknown;
-    const problems: unknown[] = [];
-    for (const source of candidates) {
-      try {
-        const asked = source.readResource?.(params, options);
-        if (asked !== undefined) return await untilAborted(asked, options.signal);
-      } catch (error: unknown) {
-        if (options.signal.aborted) throw error;
-        if (isNotFound(error)) last = error;
-        else problems.push(error);
-      }
+    const { signal } = options;
+    const { clock } = this.#settings;
+    const owner = await this.#find([listed(params.uri), behindTemplate(params.uri)], { visible, signal }, { isBrief: true });
+    const isOwned = owner !== undefined && owner.own === params.uri;
+    const candidates = isOwned ? [owner.source] : this.#readers(owner?.source, visible);
+    const ask = async (source: Source): Promise<JsonObject> => {
+      const read = (signal: AbortSignal): Promise<JsonObject> =>
+        untilAborted(source.readResource?.(params, { ...options, signal }) ?? Promise.reject(notHere(params.uri)), signal, () =>
+          tooLate(source),
+        );
+      return source === owner?.source ? await read(signal) : await within({ clock, limitMs: GUESS_MS, outer: signal }, read);
+    };
+    try {
+      return await untilAborted(firstAnswer(candidates, ask, clock), signal);
+    } catch (error: unknown) {
+      if (signal.aborted || !(error instanceof AggregateError)) throw error;
+      const problem: unknown = error.errors.find((one) => !isNotFound(one));
+      if (problem !== undefined) throw problem;
+      throw notHere(params.uri, error.errors.at(-1));
     }
-    if (problems.length > 0) throw problems[0];
-    throw new ToolError("not_found", `No resource ${JSON.stringify(params.uri)}.`, { cause: last });
+  }
+
+  /** Those that may be asked for a resource which none of them lists, the ones that do not answer last. */
+  #readers(first: Source | undefined, visible: Visibility | undefined): readonly Source[] {
+    const others = this.sources().filter(
+      (source) => source !== first && source.readResource !== undefined && isUsable(source, "resources") && this.isSeen(source, visible),
+    );
+    const isLate = (source: Source): boolean => this.#lists.isLate(source);
+    return [...(first === undefined ? [] : [first]), ...others.filter((one) => !isLate(one)), ...others.filter(isLate)];
   }
 
   /** Forgets the lists, which may have changed. */
   forget(): void {
-    this.#known.clear();
-    this.#loading.clear();
+    this.#lists.forget();
   }
+}
 
-  /** Not ended by the signal of one who asks: others may wait for it. */
-  #load(method: ListMethod, signal: AbortSignal): Promise<Entries> {
-    const known = this.#loading.get(method);
-    if (known !== undefined) return untilAborted(known, signal);
-    const loading = this.#list(method);
-    this.#loading.set(method, loading);
-    void this.#keep(method, loading);
-    return untilAborted(loading, signal);
-  }
+/** Something in a list of a source. */
+interface Wanted {
+  readonly method: ListMethod;
+  readonly pick: (entries: Entries) => Entry | undefined;
+}
 
-  /** A list that was forgotten while it was being made is out of date. */
-  async #keep(method: ListMethod, loading: Promise<Entries>): Promise<void> {
-    const entries = await loading;
-    if (this.#loading.get(method) !== loading) return;
-    this.#loading.delete(method);
-    this.#known.set(method, entries);
-  }
+function listed(uri: string): Wanted {
+  return { method: "listResources", pick: (entries) => entries.get(uri) };
+}
 
-  async #list(method: ListMethod): Promise<Entries> {
-    const { kind } = LISTS[method];
-    const sources = this.sources().filter((source) => source[method] !== undefined && isUsable(source, kind));
-    const lists = await Promise.all(sources.map((source) => this.#listOf(source, method)));
-    const entries = new Map<string, [Entry, ...Entry[]]>();
-    for (const entry of lists.flat()) {
-      const [name, shown] = this.#shown(entry, method);
-      const item = { ...entry, item: shown };
-      const others = entries.get(name);
-      if (others === undefined) entries.set(name, [item]);
-      else this.#warnTwice(name, entry.source, kind);
-      if (others?.at(-1)?.source !== entry.source) others?.push(item);
-    }
-    return entries;
-  }
+function behindTemplate(uri: string): Wanted {
+  const pick: Wanted["pick"] = (entries) => [...entries].find(([template]) => fitsTemplate(uri, template))?.[1];
+  return { method: "listResourceTemplates", pick };
+}
 
-  /** All pages of one source; what fails is left out with a warning. */
-  async #listOf(source: Source, method: ListMethod): Promise<readonly Entry[]> {
-    const { field, key } = LISTS[method];
-    const stop = new AbortController();
-    const { clock } = this.#settings;
-    const late = (): void => stop.abort(new ToolError("timeout", `no answer within ${LIST_TIMEOUT_MS / 1_000} s`));
-    const forget = clock.timer(late, LIST_TIMEOUT_MS);
-    const { signal } = stop;
-    const entries: Entry[] = [];
-    try {
-      let cursor: unknown;
-      for (let page = 0; page < MAX_PAGES && entries.length < MAX_ENTRIES; page++) {
-        const asked = source[method]?.(typeof cursor === "string" ? { cursor } : {}, { signal });
-        const answer = (asked === undefined ? undefined : await untilAborted(asked, signal)) ?? {};
-        const items = answer[field];
-        for (const item of isJsonArray(items) ? items : []) {
-          const own = isJsonObject(item) ? item[key] : undefined;
-          if (isJsonObject(item) && typeof own === "string") entries.push({ source, own, item });
-        }
-        cursor = answer["nextCursor"];
-        if (typeof cursor !== "string" || cursor === "") break;
-      }
-    } catch (error: unknown) {
-      this.#settings.log.warn(`The ${field} of ${titleOf(source)} are not listed: ${describeThrown(error)}`);
-    } finally {
-      forget();
-    }
-    return entries;
-  }
+function tooLate(source: Source): ToolError {
+  return new ToolError("timeout", `${titleOf(source)} did not answer in time.`);
+}
 
-  /** Prompts are distinguished by their toolset; URIs stay as they are. */
-  #shown({ source, own, item }: Entry, method: ListMethod): readonly [string, JsonObject] {
-    if (method !== "listPrompts" || source.name === undefined || source.name === "") return [own, item];
-    const name = providerName(qualifiedName(source.name, own));
-    return [name, { ...item, name }];
-  }
-
-  #warnTwice(name: string, source: Source, kind: Kind): void {
-    const text = `${titleOf(source)} lists ${JSON.stringify(name)} of the ${kind}, which another lists already: only the first is served.`;
-    if (this.#warned.has(text) || this.#warned.size >= MAX_ENTRIES) return;
-    this.#warned.add(text);
-    this.#settings.log.warn(text);
-  }
+function notHere(uri: string, cause?: unknown): ToolError {
+  return new ToolError("not_found", `No resource ${JSON.stringify(uri)}.`, { cause });
 }
 
 interface Served {
@@ -278,21 +235,6 @@ interface Served {
   readonly list: readonly Source[];
   /** The qualified names of each server's tools; of one that has none a name that rules for all of its tools match. */
   readonly tools: ReadonlyMap<Source, readonly string[]>;
-}
-
-/** Whether a source has such things, or may have them once it is open. */
-function offers(source: Source, kind: Kind): boolean {
-  return "identity" in source && source.identity === undefined ? true : isUsable(source, kind);
-}
-
-/** Whether a source can be asked for such things now. */
-function isUsable(source: Source, kind: Kind): boolean {
-  if ("identity" in source) return source.identity?.capabilities[kind] !== undefined;
-  return METHODS[kind].some((method) => source[method] !== undefined);
-}
-
-function titleOf({ name }: Source): string {
-  return name === undefined || name === "" ? "the program" : `MCP server ${JSON.stringify(name)}`;
 }
 
 /** Whether a template may give the URI: its literal parts are in it, in order. */

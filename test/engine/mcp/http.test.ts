@@ -118,6 +118,51 @@ describe("lost connections", () => {
     expect(changes()).toBe(1);
   });
 
+  test("a server whose sessions are short is connected to as often as it takes: a session that answered was no crash", async () => {
+    let sessions = 0;
+    let used = false;
+    const { url } = await loopbackMcp({
+      ...legacy(),
+      initialize: ({ response }) => {
+        used = false;
+        response.setHeader("mcp-session-id", `session-${++sessions}`);
+        return { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "brief", version: "1" } };
+      },
+      "tools/call": ({ response, params }) => {
+        if (used) return void response.writeHead(404).end();
+        used = true;
+        return { ...text("okay"), ...(params["name"] === "fail" ? { isError: true } : {}) };
+      },
+    });
+    const { engine } = await openHttp({ url, protocol: "legacy" });
+
+    for (let call = 0; call < 12; call++) {
+      const name = call % 2 === 0 ? "echo" : "fail";
+      const answer = await rejection(engine.call(request(name), toolContext()));
+      expect(answer).toEqual(name === "echo" ? "it did not reject" : expect.objectContaining({ code: "execution_failed" }));
+    }
+    expect(sessions).toBe(12);
+  });
+
+  test("a server that ends each session before it answers a call is given up after three of them", async () => {
+    const clock = new FakeClock();
+    const { url, asked } = await loopbackMcp({ ...legacy(), "tools/call": ({ response }) => void response.writeHead(404).end() });
+    const { engine } = await openHttp({ url, protocol: "legacy" }, { clock });
+    const answers: unknown[] = [];
+    for (let call = 0; call < 4; call++) {
+      const answer = rejection(engine.call(request("echo"), toolContext()));
+      let over = false;
+      void answer.then(() => void (over = true));
+      await vi.waitFor(async () => {
+        if (!over) await clock.advance(100);
+        expect(over).toBe(true);
+      });
+      answers.push(await answer);
+    }
+    expect(answers.at(-1)).toMatchObject({ code: "unavailable", message: expect.stringContaining("ended again after 3 restarts") });
+    expect(asked.filter(({ method }) => method === "initialize")).toHaveLength(4);
+  });
+
   test("a server that asks to slow down is rate limited for as long as it says", async () => {
     const { url } = await loopbackMcp({
       ...modern(),

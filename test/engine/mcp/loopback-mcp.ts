@@ -16,13 +16,15 @@ export interface Asked {
   readonly response: ServerResponse;
 }
 
-/** A result to send, or undefined when the function has written to `response` itself. */
+/** A result to send, or undefined when the function has written to `response` itself. `GET` opens the stream of a session; without it there is none. */
 export type Answers = Readonly<Record<string, (asked: Asked) => JsonObject | undefined>>;
 
 export interface LoopbackMcp {
   readonly url: string;
   /** Everything that was posted, in order. */
   readonly asked: readonly Asked[];
+  /** Ends every connection, and takes none until the returned function is called. */
+  stop(): Promise<() => Promise<void>>;
 }
 
 const CAPABILITIES = { tools: {} };
@@ -53,6 +55,9 @@ export const text = (value: string): JsonObject => ({ resultType: "complete", co
 export async function loopbackMcp(answers: Answers): Promise<LoopbackMcp> {
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
+    const { GET: openStream } = answers;
+    if (request.method === "GET" && openStream !== undefined)
+      return void openStream({ method: "GET", params: {}, id: undefined, headers: request.headers, response });
     if (request.method !== "POST") return void response.writeHead(405).end();
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -67,7 +72,13 @@ export async function loopbackMcp(answers: Answers): Promise<LoopbackMcp> {
     server.close();
   });
   const address = server.address();
-  return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/mcp`, asked };
+  const port = typeof address === "object" ? address?.port : undefined;
+  const stop: LoopbackMcp["stop"] = async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    return () => new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  };
+  return { url: `http://127.0.0.1:${port}/mcp`, asked, stop };
 }
 
 interface Exchange {

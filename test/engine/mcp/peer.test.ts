@@ -2,6 +2,8 @@ import { expect, test, vi } from "vitest";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import { mcpPeerOf, type McpPeer, type PeerNotification } from "../../../src/engine/mcp/peer.ts";
 import { localEngine } from "../../../src/engine/local.ts";
+import { FakeClock } from "../../../src/testing/fake-ports.ts";
+import { engineContext } from "../engine-contexts.ts";
 import { openReference, rejection } from "../mcp-engine.ts";
 import { event, legacy, loopbackMcp, modern, openHttp, type OpenedMcp } from "./loopback-mcp.ts";
 
@@ -79,6 +81,104 @@ test("revision 2025-11-25: subscriptions and the log level are agreed on again a
   await vi.waitFor(() =>
     expect(asked.filter(({ method }) => method === "resources/subscribe" || method === "logging/setLevel")).toHaveLength(4),
   );
+});
+
+test.each(["legacy", "modern"] as const)("subscriptions and the log level outlive the engine's close and next open (%s)", async (era) => {
+  const capabilities = { resources: { subscribe: true }, logging: {} };
+  const filters: unknown[] = [];
+  const { url, asked } = await loopbackMcp({
+    ...(era === "legacy" ? legacy(capabilities) : modern(capabilities)),
+    "resources/subscribe": () => ({}),
+    "resources/unsubscribe": () => ({}),
+    "logging/setLevel": () => ({}),
+    "resources/list": () => ({ resultType: "complete", resources: [], ttlMs: 0, cacheScope: "private" }),
+    "subscriptions/listen": ({ response, id, params }) => {
+      filters.push(params["notifications"]);
+      const meta: JsonObject = { "io.modelcontextprotocol/subscriptionId": String(id) };
+      const notifications = params["notifications"] ?? {};
+      event(response, { method: "notifications/subscriptions/acknowledged", params: { _meta: meta, notifications } });
+      return undefined;
+    },
+  });
+  const opened = await openHttp({ url, protocol: era });
+  const { engine } = opened;
+  const peer = peerOf(opened);
+  const heard: PeerNotification[] = [];
+  peer.onNotification((notification) => heard.push(notification));
+  await peer.subscribe({ uri: "memo://1" }, options);
+  await peer.subscribe({ uri: "memo://2" }, options);
+  await peer.setLogLevel({ level: "info" }, options);
+  await engine.close?.();
+  await rejection(peer.unsubscribe({ uri: "memo://2" }, options));
+  const before = asked.length;
+  filters.length = 0;
+
+  await engine.open?.(engineContext({ toolset: "far" }));
+
+  await vi.waitFor(() => expect(heard).toEqual([{ method: "notifications/resources/updated", params: { uri: "memo://1" } }]));
+  await peer.listResources({}, options);
+  const again = asked.slice(before).filter(({ method }) => method === "resources/subscribe" || method === "logging/setLevel");
+  expect(again.map(({ params }) => params)).toEqual(era === "legacy" ? [{ uri: "memo://1" }, { level: "info" }] : []);
+  expect(filters).toEqual(era === "legacy" ? [] : [{ resourceSubscriptions: ["memo://1"] }]);
+  const meta = asked.at(-1)?.params["_meta"];
+  if (era === "modern") expect(meta).toMatchObject({ "io.modelcontextprotocol/logLevel": "info" });
+});
+
+test("after a session was lost, prompts and resources are looked at again as well as tools", async () => {
+  let lost = false;
+  const { url } = await loopbackMcp({
+    ...legacy({ tools: {}, resources: {}, prompts: {} }),
+    "resources/list": ({ response }) => {
+      if (lost) return { resources: [] };
+      lost = true;
+      return void response.writeHead(404).end();
+    },
+  });
+  const opened = await openHttp({ url, protocol: "legacy" });
+  const heard: string[] = [];
+  peerOf(opened).onNotification(({ method }) => heard.push(method));
+  await peerOf(opened).listResources({}, options);
+  expect([opened.changes(), ...heard]).toEqual([1, "notifications/prompts/list_changed", "notifications/resources/list_changed"]);
+});
+
+test("revision 2026-07-28: the stream of changes is opened again after an outage of any length, and all lists are looked at", async () => {
+  const clock = new FakeClock();
+  let opened = 0;
+  const { url, stop } = await loopbackMcp({
+    ...modern({ tools: { listChanged: true }, prompts: { listChanged: true }, resources: {} }),
+    "subscriptions/listen": ({ response, id, params }) => {
+      opened++;
+      const meta: JsonObject = { "io.modelcontextprotocol/subscriptionId": String(id) };
+      const notifications = params["notifications"] ?? {};
+      event(response, { method: "notifications/subscriptions/acknowledged", params: { _meta: meta, notifications } });
+      return undefined;
+    },
+  });
+  const far = await openHttp({ url }, { clock });
+  const heard: string[] = [];
+  peerOf(far).onNotification(({ method }) => heard.push(method));
+  await vi.waitFor(() => expect(opened).toBe(1));
+  const start = await stop();
+  for (let minute = 0; minute < 30; minute++) {
+    await clock.advance(60_000);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  await start();
+  await vi.waitFor(
+    async () => {
+      await clock.advance(1_000);
+      expect(opened).toBeGreaterThan(1);
+      expect(far.changes()).toBeGreaterThan(0);
+      expect(heard.slice(0, 2)).toEqual(["notifications/prompts/list_changed", "notifications/resources/list_changed"]);
+    },
+    { timeout: 10_000, interval: 20 },
+  );
+});
+
+test("revision 2026-07-28: a server that does not agree to a stream does not keep a subscriber waiting beyond its own time", async () => {
+  const { url } = await loopbackMcp({ ...modern({ resources: { subscribe: true } }), "subscriptions/listen": () => undefined });
+  const peer = peerOf(await openHttp({ url }));
+  await expect(peer.subscribe({ uri: "memo://1" }, { signal: AbortSignal.timeout(100) })).rejects.toThrow();
 });
 
 test("revision 2026-07-28: a subscription is part of the stream of changes, and its notifications are passed on without the stream's own mark", async () => {

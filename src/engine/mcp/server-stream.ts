@@ -1,0 +1,216 @@
+/**
+ * Keeps the stream open on which a server of the revisions up to 2025-11-25 sends messages by itself over Streamable HTTP. The official client opens
+ * it once, and gives it up after two failures.
+ *
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#listening-for-messages-from-the-server
+ */
+import type { FetchLike, OAuthClientProvider, AuthProvider, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { Clock } from "../../core/ports.ts";
+import { innerToolError } from "./call-error.ts";
+import { reopenDelayMs } from "./reopen-delay.ts";
+import { pause } from "../../processes/pause.ts";
+
+type ClientModule = typeof import("@modelcontextprotocol/client");
+
+export interface ServerStreamEvents {
+  /** Called when the stream was gone for a while and is open again, unless the server replays what it sent meanwhile. */
+  onReopened(): void;
+  /** Called when a server refuses a stream that it had: its session may be over. The stream is tried again once it resolves. */
+  onRefused(): Promise<void>;
+  onProblem(what: string): void;
+}
+
+export interface ServerStreamParts {
+  readonly url: URL;
+  readonly fetch: FetchLike;
+  readonly provider: OAuthClientProvider | AuthProvider | undefined;
+  readonly sdk: ClientModule;
+  readonly clock: Clock;
+  /** The transport that has the session, and that gets the messages. */
+  readonly transport: StreamableHTTPClientTransport;
+}
+
+/** A server that asks to be called again at once is still given this long. */
+const MIN_PAUSE_MS = 250;
+const MAX_RETRY_MS = 3_600_000;
+/** A stream that was open for so long, or brought anything, is no failure when it ends. */
+const LASTING_MS = 5_000;
+/** A server that never had the stream, and refuses it this often, does not have it. */
+const MAX_FAILURES = 8;
+/** The statuses of a server that has no such stream. */
+const NO_STREAM: ReadonlySet<number | undefined> = new Set([405, 501]);
+/** The statuses of a server that does not know the session, or the address. */
+const NOT_KNOWN: ReadonlySet<number | undefined> = new Set([400, 404]);
+
+export class ServerStream {
+  readonly #parts: ServerStreamParts;
+  readonly #events: ServerStreamEvents;
+  readonly #closing = new AbortController();
+  #lastEventId: string | undefined;
+  #retryMs: number | undefined;
+  #failures = 0;
+  /** It was open, so that the server has such a stream. */
+  #wasOpen = false;
+  #isKept = false;
+
+  constructor(parts: ServerStreamParts, events: ServerStreamEvents) {
+    this.#parts = parts;
+    this.#events = events;
+  }
+
+  /** Opens the stream, as often as it ends. Does nothing while it is kept already. */
+  keep(): void {
+    if (this.#isKept) return;
+    this.#isKept = true;
+    void this.#keep().finally(() => {
+      this.#isKept = false;
+    });
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+
+  async #keep(): Promise<void> {
+    const { signal } = this.#closing;
+    const { clock } = this.#parts;
+    for (let isAgain = false; !signal.aborted; isAgain = true) {
+      const waitMs = await this.#once(isAgain);
+      if (waitMs === undefined) return;
+      await pause(clock, waitMs, signal, { background: true });
+    }
+  }
+
+  /** Resolves, once the stream has ended or could not be opened, to the time until the next try; to undefined when there is to be none. */
+  async #once(isAgain: boolean): Promise<number | undefined> {
+    const { clock } = this.#parts;
+    const { signal } = this.#closing;
+    const stream = new OpenStream(this.#parts, (id) => {
+      this.#lastEventId = id;
+    });
+    const close = (): void => stream.close();
+    signal.addEventListener("abort", close, { once: true });
+    const begunAt = clock.now();
+    try {
+      await stream.open(this.#lastEventId);
+      if (!stream.isOpen) return undefined;
+      this.#wasOpen = true;
+      if (isAgain && this.#lastEventId === undefined) this.#events.onReopened();
+      await stream.ended;
+      await pause(clock, MIN_PAUSE_MS, signal, { background: true }); // until what came has been read
+    } catch (error: unknown) {
+      return signal.aborted ? undefined : await this.#failed(error, stream);
+    } finally {
+      signal.removeEventListener("abort", close);
+      stream.close();
+    }
+    this.#retryMs = stream.retryMs ?? this.#retryMs;
+    this.#failures = stream.brought || clock.now() - begunAt >= LASTING_MS ? 0 : this.#failures + 1;
+    return this.#delayMs() - MIN_PAUSE_MS;
+  }
+
+  async #failed(error: unknown, { status }: OpenStream): Promise<number | undefined> {
+    const { sdk } = this.#parts;
+    if (NO_STREAM.has(status) || (NOT_KNOWN.has(status) && !this.#wasOpen)) return undefined;
+    this.#events.onProblem(`the stream of its own messages could not be opened: ${describeThrown(error)}`);
+    if (error instanceof sdk.UnauthorizedError) return undefined; // a person is not sent to log in for it
+    this.#failures++;
+    if (NOT_KNOWN.has(status)) await this.#events.onRefused();
+    if (!this.#wasOpen && status !== undefined && this.#failures >= MAX_FAILURES) return undefined;
+    const inner = error instanceof ToolError ? error : innerToolError(error);
+    return Math.max(this.#delayMs(), inner?.retryAfterMs ?? 0);
+  }
+
+  #delayMs(): number {
+    const asked = Math.min(Math.max(this.#retryMs ?? 0, MIN_PAUSE_MS), MAX_RETRY_MS);
+    if (this.#failures > 0) return Math.max(asked, reopenDelayMs(this.#failures - 1));
+    return this.#retryMs === undefined ? reopenDelayMs(0) : asked;
+  }
+}
+
+/** The stream from one opening to its end, read by a transport of the official client. */
+class OpenStream {
+  readonly #transport: StreamableHTTPClientTransport;
+  readonly #end = Promise.withResolvers<void>();
+  readonly #onEventId: (id: string) => void;
+  isOpen = false;
+  /** The server's answer to the request for the stream; undefined while there is none. */
+  status: number | undefined;
+  /** A message or the id of an event came. */
+  brought = false;
+  /** The time that the server wants between two streams. */
+  retryMs: number | undefined;
+
+  constructor({ url, fetch, provider, sdk, transport }: ServerStreamParts, onEventId: (id: string) => void) {
+    this.#onEventId = onEventId;
+    this.#transport = new sdk.StreamableHTTPClientTransport(url, {
+      fetch: this.#watching(fetch, url),
+      ...(provider === undefined ? {} : { authProvider: provider }),
+      ...(transport.sessionId === undefined ? {} : { sessionId: transport.sessionId }),
+      ...(transport.protocolVersion === undefined ? {} : { protocolVersion: transport.protocolVersion }),
+      reconnectionOptions: { initialReconnectionDelay: -1, maxReconnectionDelay: -1, reconnectionDelayGrowFactor: 1, maxRetries: 1 },
+      // It is asked how to open the stream again, with the time that the server has named.
+      reconnectionScheduler: (_reopen, delayMs) => {
+        if (delayMs >= 0) this.retryMs = delayMs;
+      },
+    });
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+    this.#transport.onmessage = (message) => {
+      this.brought = true;
+      transport.onmessage?.(message);
+    };
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+    this.#transport.onerror = (error) => {
+      if (this.isOpen) transport.onerror?.(error);
+    };
+  }
+
+  get ended(): Promise<void> {
+    return this.#end.promise;
+  }
+
+  async open(lastEventId: string | undefined): Promise<void> {
+    await this.#transport.start();
+    await this.#transport.resumeStream(lastEventId ?? "", {
+      onresumptiontoken: (id) => {
+        this.brought = true;
+        this.#onEventId(id);
+      },
+    });
+  }
+
+  close(): void {
+    void this.#transport.close();
+  }
+
+  #watching(fetch: FetchLike, url: URL): FetchLike {
+    return async (asked, init) => {
+      const response = await fetch(asked, init);
+      if (init?.method !== "GET" || new URL(asked).href !== url.href) return response; // of a login
+      const { status, body, headers } = response;
+      this.status = status;
+      if (!response.ok || body === null) return response;
+      if (!isEventStream(headers)) {
+        await body.cancel();
+        return new Response(null, { status: 405 });
+      }
+      this.isOpen = true;
+      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+      body.pipeTo(writable).then(this.#end.resolve, () => this.#end.resolve());
+      return new Response(readable, response);
+    };
+  }
+}
+
+function isEventStream(headers: Headers): boolean {
+  return headers.get("content-type")?.startsWith("text/event-stream") === true;
+}
+
+/** A `fetch` for a transport whose own stream of the server is not wanted: it is answered as by a server that has none. */
+export function withoutServerStream(fetch: FetchLike, url: URL): FetchLike {
+  return async (asked, init) => {
+    const isStream = init?.method === "GET" && new URL(asked).href === url.href && !new Headers(init.headers).has("last-event-id");
+    return isStream ? new Response(null, { status: 405 }) : await fetch(asked, init);
+  };
+}

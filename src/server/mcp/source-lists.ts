@@ -1,0 +1,150 @@
+/** The lists of resources, templates and prompts of each source. A source that hangs does not keep those of the others from a caller. */
+import { qualifiedName } from "../../core/call.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
+import { providerName } from "../../wire/provider-name.ts";
+import type { Settings } from "./options.ts";
+import { isUsable, titleOf, type Kind, type Source } from "./source.ts";
+
+export type ListMethod = "listResources" | "listResourceTemplates" | "listPrompts";
+
+export interface Entry {
+  readonly source: Source;
+  /** The source's name of it. */
+  readonly own: string;
+  readonly item: JsonObject;
+}
+/** By the name or URI that our clients know. */
+export type Entries = ReadonlyMap<string, Entry>;
+
+const LISTS = {
+  listResources: { kind: "resources", field: "resources", key: "uri" },
+  listResourceTemplates: { kind: "resources", field: "resourceTemplates", key: "uriTemplate" },
+  listPrompts: { kind: "prompts", field: "prompts", key: "name" },
+} as const;
+const MAX_PAGES = 100;
+const MAX_ENTRIES = 10_000;
+/** How long one source may take to list. */
+const LIST_TIMEOUT_MS = 10_000;
+
+export class SourceLists {
+  readonly #settings: Settings;
+  readonly #known = new Map<ListMethod, Map<Source, Entries>>();
+  /** Lists that are being made: a further request meanwhile waits for the same. */
+  readonly #loading = new Map<ListMethod, Map<Source, Promise<Entries>>>();
+  /** The sources that did not list in time when they were last asked. */
+  readonly #late = new WeakSet<Source>();
+  readonly #warned = new Set<string>();
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  canList(source: Source, method: ListMethod): boolean {
+    return source[method] !== undefined && isUsable(source, LISTS[method].kind);
+  }
+
+  /** The list as it was last made, unless it may have changed since. */
+  known(source: Source, method: ListMethod): Entries | undefined {
+    return this.#known.get(method)?.get(source);
+  }
+
+  isLate(source: Source): boolean {
+    return this.#late.has(source);
+  }
+
+  /** Has the source list. Never rejects: a list that fails is empty, with a warning. Not ended by one who waits: others may wait for it. */
+  load(source: Source, method: ListMethod): Promise<Entries> {
+    const loading = this.#loading.get(method) ?? new Map<Source, Promise<Entries>>();
+    this.#loading.set(method, loading);
+    const underWay = loading.get(source);
+    if (underWay !== undefined) return underWay;
+    const list = this.#listOf(source, method);
+    loading.set(source, list);
+    void this.#keep(source, method, list);
+    return list;
+  }
+
+  /** Forgets the lists, which may have changed. */
+  forget(): void {
+    this.#known.clear();
+    this.#loading.clear();
+  }
+
+  /** Warns once of a name that two entries of a kind have. */
+  warnTwice(name: string, { source }: Entry, method: ListMethod): void {
+    const text = `${titleOf(source)} lists ${JSON.stringify(name)} of the ${this.kindOf(method)}, which another lists already: only the first is served.`;
+    if (this.#warned.has(text) || this.#warned.size >= MAX_ENTRIES) return;
+    this.#warned.add(text);
+    this.#settings.log.warn(text);
+  }
+
+  kindOf(method: ListMethod): Kind {
+    return LISTS[method].kind;
+  }
+
+  /** A list that was forgotten while it was being made is out of date. */
+  async #keep(source: Source, method: ListMethod, list: Promise<Entries>): Promise<void> {
+    const entries = await list;
+    const loading = this.#loading.get(method);
+    if (loading?.get(source) !== list) return;
+    loading.delete(source);
+    const known = this.#known.get(method) ?? new Map<Source, Entries>();
+    this.#known.set(method, known.set(source, entries));
+  }
+
+  async #listOf(source: Source, method: ListMethod): Promise<Entries> {
+    const stop = new AbortController();
+    const { clock, log } = this.#settings;
+    const forget = clock.timer(() => {
+      this.#late.add(source);
+      stop.abort(new ToolError("timeout", `no answer within ${LIST_TIMEOUT_MS / 1_000} s`));
+    }, LIST_TIMEOUT_MS);
+    const entries = new Map<string, Entry>();
+    try {
+      await this.#addPages(entries, source, { method, signal: stop.signal });
+      this.#late.delete(source);
+    } catch (error: unknown) {
+      log.warn(`The ${LISTS[method].field} of ${titleOf(source)} are not listed: ${describeThrown(error)}`);
+    } finally {
+      forget();
+    }
+    return entries;
+  }
+
+  async #addPages(
+    entries: Map<string, Entry>,
+    source: Source,
+    { method, signal }: { readonly method: ListMethod; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { field, key } = LISTS[method];
+    let cursor: unknown;
+    for (let page = 0; page < MAX_PAGES && entries.size < MAX_ENTRIES; page++) {
+      const asked = source[method]?.(typeof cursor === "string" ? { cursor } : {}, { signal });
+      const answer = (asked === undefined ? undefined : await untilAborted(asked, signal)) ?? {};
+      const items = answer[field];
+      for (const item of isJsonArray(items) ? items : []) {
+        const own = isJsonObject(item) ? item[key] : undefined;
+        if (!isJsonObject(item) || typeof own !== "string") continue;
+        const [name, shown] = shownAs(source, own, { item, method });
+        const entry = { source, own, item: shown };
+        if (entries.has(name)) this.warnTwice(name, entry, method);
+        else entries.set(name, entry);
+      }
+      cursor = answer["nextCursor"];
+      if (typeof cursor !== "string" || cursor === "") break;
+    }
+  }
+}
+
+/** Prompts are distinguished by their toolset; URIs stay as they are. */
+function shownAs(
+  source: Source,
+  own: string,
+  { item, method }: { readonly item: JsonObject; readonly method: ListMethod },
+): readonly [string, JsonObject] {
+  if (method !== "listPrompts" || source.name === undefined || source.name === "") return [own, item];
+  const name = providerName(qualifiedName(source.name, own));
+  return [name, { ...item, name }];
+}
