@@ -22,7 +22,7 @@ export interface McpHttpOptions extends McpServerOptions {
   readonly maxBatch?: number;
   /** Most sessions of clients of the older revision; another one ends that which has been idle longest, of the callers that have most. @default 1_000 */
   readonly maxSessions?: number;
-  /** How long such a session may be idle, in milliseconds: without a call that runs and without a stream that its client has open. @default 1_800_000 */
+  /** How long such a session may be idle, in milliseconds. @default 1_800_000 */
   readonly sessionIdleMs?: number;
   /** How long `close` waits for calls under way before it cancels them, in milliseconds. @default 10_000 */
   readonly graceMs?: number;
