@@ -88,8 +88,8 @@ export interface CallParts {
   tracing: Tracing | undefined;
   planOf(registered: RegisteredTool): ToolPlan;
   readonly executeWithin: ExecuteWithin<AdmittedCall>;
-  /** Begins a session that belongs to the call. @param allow narrows what its interrupted calls may still be of */
-  beginWithin(run: AdmittedCall, allow: VisibilityRules | undefined): Promise<Session>;
+  /** Begins a session that belongs to the call. @param allow narrows what its interrupted calls may still be of @param late why the attempt cannot have it any more */
+  beginWithin(run: AdmittedCall, allow: VisibilityRules | undefined, late: () => ToolError | undefined): Promise<Session>;
   /** Simulates the call. Never rejects. */
   simulate(run: AdmittedCall): Promise<SimulatedCall>;
   /** Set where its calls may not be put to anybody: each that needs approval ends `approval_required`. */

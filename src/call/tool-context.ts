@@ -144,9 +144,10 @@ export class AttemptContext implements ToolContext {
   /** Begins a session that belongs to the call: see `sessionWithin`. */
   async beginSession(allow: VisibilityRules | undefined): Promise<Session> {
     const { options, parts } = this.#run;
+    const late = (): ToolError | undefined => (this.isOver ? begunTooLate(this.#run) : undefined);
     const layers = [options.visibility, allow === undefined ? undefined : visibilityOf(allow)];
     const rules = layers.every((layer) => layer === undefined) ? undefined : layers;
-    return await beginDeeper(this.#run, () => parts.beginWithin(this.#run, rules));
+    return await beginDeeper(this.#run, () => parts.beginWithin(this.#run, rules, late));
   }
 
   /** The session that the call belongs to. */
@@ -271,6 +272,12 @@ export class AttemptContext implements ToolContext {
     this.#asking?.abort(reason === "settled" ? undefined : reason);
     if (reason !== "settled") this.#controller?.abort(reason);
   }
+}
+
+function begunTooLate({ toolName }: AdmittedCall): ToolError {
+  return new ToolError("invalid_argument", `${toolName} began a session after its call had ended; that is too late.`, {
+    outcome: "not_started",
+  });
 }
 
 /** The history of the session that a call may see: never a part of its own batch that depends on timing. */

@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { handedOver, hasBranch, resumeEnded } from "./session-errors.ts";
-import { Resuming } from "./resuming.ts";
+import { Resuming, type ResumingCall } from "./resuming.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 export interface OpenSessionsOptions {
@@ -75,14 +75,38 @@ export class OpenSessions {
     const resuming = this.#resuming.get(id);
     const session = resuming === undefined ? this.get(id) : this.#byId.get(id);
     if (session === undefined && resuming === undefined) return false;
-    this.#leave(id, handedOver);
-    try {
-      await session?.close();
-      await resuming?.whenOver;
-    } finally {
-      this.#options.parts.jobs.forget(id); // what is known here of them is no longer true
-    }
+    const left = this.#leave(id, handedOver);
+    const ends = await Promise.allSettled(left.map((one) => this.#endLeft(one)));
+    for (const one of left) this.#options.parts.jobs.forget(one); // what is known here of its jobs is no longer true
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
     return true;
+  }
+
+  /** Closes a session that was left, or waits for the end of its resume: its id is free then. */
+  async #endLeft(id: string): Promise<void> {
+    const resuming = this.#resuming.get(id);
+    await this.#byId.get(id)?.close();
+    await resuming?.whenOver;
+  }
+
+  /**
+   * Resolves when an earlier owner of the id, such as an earlier attempt of a call, has closed its session or has given up its resume.
+   *
+   * @param refusal why the caller cannot have the id any more; asked when the wait is over
+   * @throws ToolError that. By rejecting
+   * @internal
+   */
+  async whenLeft(id: string, refusal: () => ToolError | undefined): Promise<void> {
+    let isLeft = false;
+    while (!isLeft) {
+      const resuming = this.#resuming.get(id);
+      const session = this.#byId.get(id);
+      if (resuming?.reason !== undefined) await resuming.whenOver;
+      else if (resuming === undefined && session?.closed === true && !session.turns.isInside) await session.close().catch(() => {});
+      else isLeft = true;
+    }
+    const refused = refusal();
+    if (refused !== undefined) throw refused;
   }
 
   /** Refuses every further call. @internal */
@@ -95,16 +119,21 @@ export class OpenSessions {
     for (const id of this.#resuming.keys()) this.#leave(id, resumeEnded);
   }
 
-  /** From now on nothing is recorded of the session, nor of those that its calls have begun. The calls of a resume are cancelled. */
-  #leave(id: string, reason: (id: string) => ToolError): void {
+  /**
+   * From now on nothing is recorded of the session, nor of those that its calls have begun. The calls of a resume are cancelled, and those of
+   * sessions that belong to a call. Returns the ids of all these sessions, its own first.
+   */
+  #leave(id: string, reason: (id: string) => ToolError): readonly string[] {
+    const left = [id];
     const resuming = this.#resuming.get(id);
     const session = this.#byId.get(id);
     resuming?.leave(reason(id));
     session?.leave(reason(id));
-    for (const [inner, { outerId }] of this.#resuming) if (outerId === id) this.#leave(inner, reason);
-    for (const [inner, { parentCall }] of this.#byId) if (parentCall?.sessionId === id) this.#leave(inner, reason);
-    if (resuming !== undefined)
+    for (const [inner, { outerId }] of this.#resuming) if (outerId === id) left.push(...this.#leave(inner, reason));
+    for (const [inner, { parentCall }] of this.#byId) if (parentCall?.sessionId === id && !left.includes(inner)) left.push(...this.#leave(inner, reason));
+    if (resuming !== undefined || session?.parentCall !== undefined)
       this.#options.parts.running.cancelAll("its session was handed over", ({ turn }) => turn.session === session);
+    return left;
   }
 
   /** Every session that has the id, also while it is being closed. @internal */
@@ -131,10 +160,10 @@ export class OpenSessions {
     this.whenRemoved?.(session);
   }
 
-  /** Keeps an id for a session that is being resumed, until that is over. @param outerId of the session whose call resumes it @throws ToolError `duplicate` @internal */
-  reserve(id: string, outerId: string | undefined): Resuming {
+  /** Keeps an id for a session that is being resumed, until that is over. @param call that resumes it @throws ToolError `duplicate` @internal */
+  reserve(id: string, call: ResumingCall): Resuming {
     this.checkFree(id);
-    const resuming = new Resuming(outerId, () => this.#resuming.delete(id));
+    const resuming = new Resuming(call, () => this.#resuming.delete(id));
     this.#resuming.set(id, resuming);
     return resuming;
   }

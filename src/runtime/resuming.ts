@@ -9,6 +9,14 @@ export interface TakeUpOptions extends ResumeOptions {
   readonly resuming: Resuming;
 }
 
+/** The call that resumes a session; a program that does it has neither. */
+export interface ResumingCall {
+  /** The id of the session of that call. */
+  readonly outerId: string | undefined;
+  /** Says that the call does not wait for the session any more. */
+  readonly late: (() => ToolError | undefined) | undefined;
+}
+
 export class Resuming {
   /** The id of the session whose call resumes it. */
   readonly outerId: string | undefined;
@@ -16,10 +24,12 @@ export class Resuming {
   readonly whenOver: Promise<void>;
   readonly #over = Promise.withResolvers<void>();
   readonly #onEnd: () => void;
+  readonly #late: ResumingCall["late"];
   #reason: ToolError | undefined;
 
-  constructor(outerId: string | undefined, onEnd: () => void) {
+  constructor({ outerId, late }: ResumingCall, onEnd: () => void) {
     this.outerId = outerId;
+    this.#late = late;
     this.whenOver = this.#over.promise;
     this.#onEnd = onEnd;
   }
@@ -30,12 +40,13 @@ export class Resuming {
 
   /** Why it was given up; undefined while it is not. */
   get reason(): ToolError | undefined {
-    return this.#reason;
+    return this.#reason ?? this.#late?.();
   }
 
   /** @throws ToolError why it was given up */
   check(): void {
-    if (this.#reason !== undefined) throw this.#reason;
+    const { reason } = this;
+    if (reason !== undefined) throw reason;
   }
 
   end(): void {

@@ -372,7 +372,7 @@ export class Runtime {
       tracing: undefined,
       planOf: (registered) => this.#plans.get(registered) ?? this.#makePlan(registered),
       executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
-      beginWithin: (run, allow) => this.#sessions.within(run, allow),
+      beginWithin: (run, allow, late) => this.#sessions.within(run, { allow, late }),
       simulate: (run) => simulateCall(run, this.#sessions),
       emit: (event) => this.#listeners.tell(event),
     };

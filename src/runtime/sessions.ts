@@ -53,7 +53,6 @@ interface Beginning extends Surroundings, Pick<RuntimeSessionOptions, "seedName"
   readonly read?: ReadSnapshot | undefined;
   readonly parentCall?: CallPlace | undefined;
 }
-
 type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 
 export class Sessions implements SessionHost {
@@ -107,25 +106,26 @@ export class Sessions implements SessionHost {
   /** Begins a session for the handler of a call, or takes it up again after a crash; see `sessionWithin`. */
   async within(
     { callId, turn: { session }, isLogged, options }: AdmittedCall,
-    allow: VisibilityRules | undefined,
+    { allow, late }: { readonly allow: VisibilityRules | undefined; readonly late: () => ToolError | undefined },
   ): Promise<RuntimeSession> {
     const { simulation, setup, workingFolder, environment, seedName, eventLog } = session;
     const around = omitUndefined({ setup, workingFolder, environment });
     const again = omitUndefined({ ...around, data: options.data, allow });
     const id = shortId(`${session.id}/${callId}`);
+    await this.open.whenLeft(id, () => (session.isHandedOver ? session.broken : late()));
     if (session instanceof RuntimeSession && simulation !== undefined) {
       const parts = simulationParts(this.#parts, id, simulation);
       return this.#begin({ id: this.#newId(id), head: new SessionFold().head, parent: session, simulation, parts });
     }
     const parentCall = { sessionId: session.id, callId };
-    if (isLogged && eventLog !== undefined) return await this.#resume(id, { create: true, takeOver: true, ...again, parentCall });
+    if (isLogged && eventLog !== undefined) return await this.#resume(id, { create: true, takeOver: true, ...again, parentCall }, late);
     const begun = this.#begin({ id: this.#newId(id), seedName, parentCall, ...around });
     recordStart(begun, { parentCall }, this.#parts);
     return begun;
   }
 
-  async #resume(id: string, options: Omit<TakeUpOptions, "resuming">): Promise<RuntimeSession> {
-    const resuming = this.open.reserve(id, options.parentCall?.sessionId);
+  async #resume(id: string, options: Omit<TakeUpOptions, "resuming">, late?: () => ToolError | undefined): Promise<RuntimeSession> {
+    const resuming = this.open.reserve(id, { outerId: options.parentCall?.sessionId, late });
     try {
       const session = await this.#takeUp(id, storeFor(id, this.#options.store), { ...options, resuming });
       if (resuming.reason === undefined) return session;
