@@ -69,7 +69,8 @@ export function noteAllowed(run: AdmittedCall, digest: string): void {
 
 /** The events of a question. The first is recorded once it can be answered, and is durable before the approver is asked. */
 function keepNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promise<void> | undefined {
-  if (run.turn.session.isHandedOver) return undefined; // it continues elsewhere
+  // A call that has its result is over for its log, where its question may still be on its way; one that was left continues elsewhere.
+  if (run.result !== undefined || run.turn.session.isHandedOver) return undefined;
   const { eventBase, toolName, input } = run;
   const { id, digest } = note;
   if (note.type === "ask") {

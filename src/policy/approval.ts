@@ -217,23 +217,24 @@ export class ApprovalGate implements Approvals {
     if (question.signal.aborted) return cancelled(question);
     await this.#leaving.get(id);
     const kept = await this.#store.put(asked);
+    const pending = new PendingQuestion(question, asked, kept.position);
+    if (kept.status === "open") pending.cleanUps.push(onAbort(question.signal, () => this.#withdraw(pending)));
+    if (question.signal.aborted) return cancelled(question);
+    pending.isNoted = true;
     await question.note?.({ type: "ask", id, digest, ...omitUndefined({ expiresAt }) });
     if (kept.status !== "open") return this.#conclude(question, kept);
-    const pending = new PendingQuestion(question, asked, kept.position);
-    this.#begin(pending, approve);
+    if (!pending.settled) this.#begin(pending, approve);
     return pending.settlement;
   }
 
   #begin(pending: PendingQuestion, approve: Approver): void {
-    const { question, asked } = pending;
+    const { asked } = pending;
     this.#open.set(asked.id, pending);
     pending.cleanUps.push(() => this.#close(pending));
-    pending.cleanUps.push(onAbort(question.signal, () => this.#withdraw(pending)));
     if (this.#timeoutMs > 0) pending.cleanUps.push(this.#ports.clock.timer(() => void this.#expire(pending), this.#timeoutMs));
     this.#watch?.begin();
     if (this.#asked++ % ASKED_BETWEEN_PRUNES === 0) this.#prune();
-    if (question.signal.aborted) this.#withdraw(pending);
-    else void this.#settleByAnswer(pending, approve);
+    void this.#settleByAnswer(pending, approve);
   }
 
   async #settleByAnswer(pending: PendingQuestion, approve: Approver): Promise<void> {

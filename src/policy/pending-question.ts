@@ -15,6 +15,8 @@ export class PendingQuestion {
   /** Run once when the question is settled. */
   readonly cleanUps: (() => void)[] = [];
   settled = false;
+  /** The log of its session has it, or is about to have it. */
+  isNoted = false;
   /** Its own approver has answered. */
   isAnswered = false;
   /** Its session was forgotten: nothing can be allowed for good any more. */
@@ -38,7 +40,7 @@ export class PendingQuestion {
     if (this.settled) return;
     this.settled = true;
     for (const cleanUp of this.cleanUps) cleanUp();
-    void this.question.note?.(noteOf(this.asked, end));
+    if (this.isNoted) void this.question.note?.(noteOf(this.asked, end));
     this.#resolve(error);
     if (!this.isAnswered) this.#withdrawal.abort(error);
   }
