@@ -64,7 +64,8 @@ export class OpenSessions {
   /**
    * Closes a session that a store keeps, and leaves its background jobs to the process that resumes it: nothing is recorded of them from now on,
    * and their handlers are cancelled. There, one that was not started is started, and one that was is treated as after a crash: it is run again
-   * where it may be repeated. For a session in which no calls run but jobs. A question of theirs stays open, and is asked again there.
+   * where it may be repeated. For a session in which no calls run but jobs. A question of theirs stays open, and is asked again there. Sessions
+   * that these jobs have begun by `sessionWithin` are closed with it.
    *
    * Of a session that is being resumed, the calls that continue are left in the same way, and its `resume` rejects with `conflict`. Resolves to
    * whether it was open here, or being resumed.
@@ -130,7 +131,8 @@ export class OpenSessions {
     resuming?.leave(reason(id));
     session?.leave(reason(id));
     for (const [inner, { outerId }] of this.#resuming) if (outerId === id) left.push(...this.#leave(inner, reason));
-    for (const [inner, { parentCall }] of this.#byId) if (parentCall?.sessionId === id && !left.includes(inner)) left.push(...this.#leave(inner, reason));
+    for (const [inner, { parentCall }] of this.#byId)
+      if (parentCall?.sessionId === id && !left.includes(inner)) left.push(...this.#leave(inner, reason));
     if (resuming !== undefined || session?.parentCall !== undefined)
       this.#options.parts.running.cancelAll("its session was handed over", ({ turn }) => turn.session === session);
     return left;

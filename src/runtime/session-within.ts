@@ -22,8 +22,10 @@ export interface SessionWithinOptions {
  *
  * Which tools its calls may be of is not kept with it: give `allow` to each `execute`, or to the loop that runs in it.
  *
+ * The session of an earlier attempt that is being closed is waited for.
+ *
  * @throws ToolError `unavailable` for a context that no runtime made; `duplicate` while the session of an earlier attempt is still open;
- * `store_failed`. By rejecting
+ * `invalid_argument` once the attempt has ended; `conflict` once the caller's session was handed over; `store_failed`. By rejecting
  */
 export async function sessionWithin(context: ToolContext, options: SessionWithinOptions = {}): Promise<RuntimeSession> {
   checkKnownKeys(options, { allow: true }, "sessionWithin()");

@@ -96,7 +96,7 @@ class World {
         names.includes("remove") ? names.length - 1 : names.length,
       ]);
       expect(types.includes("approval-ask")).toBe(names.includes("remove"));
-    });
+    }, 30_000);
   }
 }
 

@@ -4,6 +4,7 @@ import type { ToolContext } from "../../../src/core/context.ts";
 import type { EventLog, Store } from "../../../src/core/store.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
+import { handedOver } from "../../../src/runtime/session-errors.ts";
 import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { gate, tool } from "../bench-runtime.ts";
@@ -17,7 +18,9 @@ class HeldStore {
 
   constructor() {
     const claim = this.store.claim.bind(this.store);
-    Object.assign(this.store, { claim: (...[id, options]: Parameters<Store["claim"]>): Promise<EventLog> => this.#claim(id, () => claim(id, options)) });
+    Object.assign(this.store, {
+      claim: (...[id, options]: Parameters<Store["claim"]>): Promise<EventLog> => this.#claim(id, () => claim(id, options)),
+    });
   }
 
   async #claim(id: string, claim: () => Promise<EventLog>): Promise<EventLog> {
@@ -151,7 +154,7 @@ test("no call begins a session while its own is being left", async () => {
   const session = runtime.session("s");
   await session.submit({ name: "delegate" });
   await soon();
-  session.leave((await import("../../../src/runtime/session-errors.ts")).handedOver("s"));
+  session.leave(handedOver("s"));
   go.open();
   expect(await refused.promise).toMatchObject({ code: "conflict", message: expect.stringContaining("given to another process") });
 });
