@@ -86,8 +86,8 @@ export class Sessions implements SessionHost {
   }
 
   #continueFrom(read: ReadSnapshot, session: RuntimeSession): void {
-    const { id, eventLog } = session;
-    const copied = copiedEvents({ id, isStored: eventLog !== undefined }, read, this.#parts.ports.clock);
+    const copied = copiedEvents({ id: session.id, isStored: session.eventLog !== undefined }, read, this.#parts.ports.clock);
+    session.broughtLength = copied.length;
     if (this.#parts.faults.mayHit(this.#parts.registry)) session.tally = NO_CALLS;
     session.together(() => {
       recordStart(session, { copied: copied.length }, this.#parts); // alone in the store, it would speak of what comes next

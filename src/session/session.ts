@@ -98,6 +98,8 @@ export class Session {
   readonly eventLog: EventLog | undefined;
   /** Its calls so far, where they are counted. @internal */
   tally: CallTally | undefined;
+  /** How many of its events a snapshot brought. @internal */
+  broughtLength = 0;
   #heldTally: CallTally | undefined;
   readonly #seedName: string | undefined;
   readonly #ports: Ports;

@@ -1,4 +1,5 @@
 /** From the events of a session to the rows of its jobs. */
+import { CopiedPart, lastCopied } from "../core/copied-events.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { storedTime } from "./stored-text.ts";
 import { endState, type EndedJob } from "../core/job-status.ts";
@@ -25,14 +26,19 @@ const NONE: readonly JobChange[] = Object.freeze([]);
 /** Events of other sessions, which a log may hold as part of its history, are of no job of this one, nor are those that a snapshot brought. */
 export function jobChanges(sessionId: string, events: readonly SessionEvent[]): readonly JobChange[] {
   let changes: JobChange[] | undefined;
-  const [first] = events;
-  const copied = first?.type === "session-start" ? (first.copied ?? 0) : 0; // appended with it
-  for (const event of copied === 0 ? events : events.slice(copied + 1)) {
+  const own = lastCopied(events[0]) === 0 ? events : events.slice(copiedIn(sessionId, events)); // appended with the first event
+  for (const event of own) {
     if (!event.type.startsWith("job-") || event.sessionId !== sessionId) continue;
     const change = changeOf(event, events);
     if (change !== undefined) (changes ??= []).push(change);
   }
   return changes ?? NONE;
+}
+
+function copiedIn(sessionId: string, events: readonly SessionEvent[]): number {
+  const brought = new CopiedPart();
+  for (const [index, event] of events.entries()) brought.notice(event, index + 1);
+  return brought.last(sessionId);
 }
 
 function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChange | undefined {

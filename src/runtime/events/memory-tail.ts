@@ -80,7 +80,7 @@ export class MemoryTail extends EventTail {
   protected async read(cursor: string): Promise<TailPage> {
     const items: FeedItem[] = [];
     for (const session of this.#moved) {
-      const known = this.#known.get(session) ?? session.baseLength;
+      const known = this.#known.get(session) ?? session.baseLength + session.broughtLength;
       const events = session.logSince(known) ?? [];
       this.#known.set(session, known + events.length);
       this.keepInMind(events);

@@ -1,5 +1,6 @@
 /** The end of all logs of a store, in the order in which their events became durable. Its cursors are marks of the store's feed. */
 import { ToolError } from "../../core/error.ts";
+import { lastCopied } from "../../core/copied-events.ts";
 import type { SessionEvent, RuntimeEvent } from "../../core/event.ts";
 import type { Log } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
@@ -10,6 +11,8 @@ import { durableLength, itemOf, type LogSource } from "./log-source.ts";
 
 const KEPT = 2_000;
 const PAGE = 500;
+/** Most sessions of which it is remembered where what a snapshot brought ends. */
+const MAX_REMEMBERED = 10_000;
 
 export interface StoreTailParts {
   readonly store: Store;
@@ -27,6 +30,8 @@ interface Run {
 export class StoreTail extends EventTail {
   readonly #store: Store;
   readonly #source: LogSource;
+  /** Position of the last event that a snapshot brought, by session. */
+  readonly #brought = new Map<string, number>();
 
   constructor({ store, source, kept, log }: StoreTailParts) {
     super({ keep: KEPT, kept, log });
@@ -59,9 +64,12 @@ export class StoreTail extends EventTail {
       if (run === undefined) runs.set(sessionId, { first: position, count: 1 });
       else run.count = position - run.first + 1;
     }
-    const found = new Map<string, readonly SessionEvent[] | undefined>();
-    for (const [sessionId, run] of runs) found.set(sessionId, await this.#events(sessionId, run));
-    const items = entries.map((entry) => itemAt(entry, found.get(entry.sessionId), runs.get(entry.sessionId)?.first ?? 0));
+    const found = new Map<string, FoundRun>();
+    for (const [sessionId, run] of runs) {
+      const events = await this.#events(sessionId, run);
+      found.set(sessionId, { first: run.first, events, brought: await this.#lastBrought(sessionId, run.first, events) });
+    }
+    const items = entries.map((entry) => itemAt(entry, found.get(entry.sessionId)));
     return { items, cursor: entries.at(-1)?.mark ?? cursor, isEnd: !isFull };
   }
 
@@ -82,11 +90,36 @@ export class StoreTail extends EventTail {
     this.keepInMind(events);
     return events;
   }
+
+  async #lastBrought(sessionId: string, first: number, events: readonly SessionEvent[] | undefined): Promise<number> {
+    if (events === undefined) return 0;
+    const known = first === 1 ? lastCopied(events[0]) : this.#brought.get(sessionId);
+    const last = known ?? lastCopied(await this.#firstOf(sessionId));
+    if (this.#brought.size >= MAX_REMEMBERED) this.#brought.clear();
+    this.#brought.set(sessionId, last);
+    return last;
+  }
+
+  /** Undefined for a branch, whose own events come behind all that its session began with, and for what cannot be read. */
+  async #firstOf(sessionId: string): Promise<SessionEvent | undefined> {
+    const [stored] = await this.#store.list({ sessionId });
+    if (stored === undefined || stored.parent !== undefined) return undefined;
+    return (await this.#events(sessionId, { first: 1, count: 1 }))?.[0];
+  }
 }
 
-/** An event that was removed with its session leaves nothing but its place; one that is damaged is said to be missed. */
-function itemAt({ sessionId, position, mark }: FeedEntry, events: readonly SessionEvent[] | undefined, first: number): FeedItem {
-  const event = events?.[position - first];
-  if (event !== undefined) return itemOf(event, sessionId, position, mark);
-  return Object.freeze({ gap: Object.freeze({ missed: events === undefined ? 0 : 1, of: "damaged" as const }), cursor: mark });
+/** The events of a run, as far as they could be read; undefined where the session was removed since. */
+interface FoundRun {
+  readonly first: number;
+  readonly events: readonly SessionEvent[] | undefined;
+  /** Position of the last event that a snapshot brought: it happened elsewhere, and earlier. */
+  readonly brought: number;
+}
+
+/** An event that was removed with its session, or that a snapshot brought, leaves nothing but its place; one that is damaged is said to be missed. */
+function itemAt({ sessionId, position, mark }: FeedEntry, run: FoundRun | undefined): FeedItem {
+  const event = run?.events?.[position - run.first];
+  const isLeftOut = run?.events === undefined || position <= run.brought;
+  if (event !== undefined && !(isLeftOut && position > 1)) return itemOf(event, sessionId, position, mark);
+  return Object.freeze({ gap: Object.freeze({ missed: isLeftOut ? 0 : 1, of: "damaged" as const }), cursor: mark });
 }

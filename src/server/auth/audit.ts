@@ -1,6 +1,7 @@
 /** The audit of a store: who called what, when, where and with which outcome, read from the events of its sessions, its keys and the refused requests. */
 import { MAX_REFUSALS, type RefusedRequest, type StoredKey } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { CopiedPart } from "../../core/copied-events.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
@@ -165,16 +166,18 @@ async function entriesOf(
   const entries: AuditEntry[] = [];
   /** Where the entry of a call is that has not ended. */
   const open = new Map<string, number>();
-  /** How many of the next events are from a snapshot, which may say anything of anyone. */
-  let copied = 0;
+  const places: number[] = [];
+  const brought = new CopiedPart();
   try {
-    let from: number | undefined = (parent?.length ?? 0) + 1;
+    let position = (parent?.length ?? 0) + 1;
+    let from: number | undefined = position;
     while (from !== undefined) {
       const page: Awaited<ReturnType<Store["read"]>> = await store.read(sessionId, { from });
       for (const event of page.events) {
-        if (copied > 0) copied--;
-        else if (event.type === "session-start") copied = event.copied ?? 0;
-        else noteEvent(event, entries, open);
+        brought.notice(event, position);
+        noteEvent(event, entries, open);
+        if (entries.length > places.length) places.push(position);
+        position++;
       }
       if (page.damage !== undefined) onDamage(sessionId, page.damage.reason);
       from = page.damage === undefined ? page.next : undefined;
@@ -182,7 +185,8 @@ async function entriesOf(
   } catch (thrown: unknown) {
     onDamage(sessionId, ToolError.fromUnknown(thrown).message); // it may have been removed meanwhile
   }
-  return entries;
+  const last = brought.last(sessionId);
+  return entries.filter((_entry, index) => (places[index] ?? 0) > last);
 }
 
 function noteEvent(event: SessionEvent, entries: AuditEntry[], open: Map<string, number>): void {

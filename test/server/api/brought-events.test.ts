@@ -30,6 +30,13 @@ const snapshot = (sessionId: string, events: readonly object[]): object => ({
   events,
 });
 const add = { name: "notes::add", input: { text: "forged" } };
+const endedCall = (sessionId: string, callId: string): readonly object[] => {
+  const result = { callId, name: add.name, status: "ok", origin: "live", attempts: 1, durationMs: 1, repairs: [], warnings: [] };
+  return [
+    call(sessionId, callId, { type: "call-start", call: add, principal: "local" }),
+    call(sessionId, callId, { type: "call-end", result }),
+  ];
+};
 const job = { type: "job-start", toolName: "notes::add", mode: "background", notify: false, queued: true };
 
 test.each<[string, string, readonly object[]]>([
@@ -64,12 +71,8 @@ test("the audit has what the log of a session says, not what a copy of it that a
   const { key, stored } = await keys.add({ name: "eve", scopes: ["execute"] });
   const { json } = await api.ask("POST", "/v1/sessions/desk/execute", { token: key, body: { calls: [add] } });
   const { callId } = json.results[0];
-  const result = { callId, name: "notes::add", status: "ok", origin: "live", attempts: 1, durationMs: 1, repairs: [], warnings: [] };
-  const events = [
-    call("desk", callId, { type: "call-start", call: add, principal: "local" }),
-    call("desk", callId, { type: "call-end", result }),
-  ];
-  expect((await api.ask("POST", "/v1/sessions", { token: key, body: { id: "copy", from: snapshot("desk", events) } })).status).toBe(201);
+  const body = { id: "copy", from: snapshot("desk", endedCall("desk", callId)) };
+  expect((await api.ask("POST", "/v1/sessions", { token: key, body })).status).toBe(201);
   const { store } = api.runtime;
   const entries = store === undefined ? [] : await readAudit(store, { tool: "notes::add" }, () => {});
   expect(entries).toMatchObject([{ type: "call", sessionId: "desk", callId, principal: `key:${stored.id}` }]);
@@ -216,4 +219,55 @@ test("the keys of a snapshot of another session are not known again, also where 
   await runtime.session("second", { from: await session.snapshot() }).execute(calls, { idempotencyKey: "k" });
   expect(ran.length).toBe(2);
   await runtime.close();
+});
+
+test.each(["sqlite", "none"] as const)("the stream of all sessions has no event that a snapshot brought, only what happens then: %s", async (store) => {
+  const { api } = await keyedApi(store);
+  const feed = api.runtime.events();
+  await feed.begin();
+  const past = Array.from({ length: 600 }, () => ({ type: "message-add", sessionId: "x", at: AT, message: { role: "user", content: "old" } }));
+  await api.ask("POST", "/v1/sessions", { body: { id: "made", from: snapshot("x", past) } });
+  await api.ask("POST", "/v1/sessions/made/fork", { body: { id: "branch", at: 3 } });
+  const list = { calls: [{ name: "notes::list" }] };
+  for (const id of ["branch", "made"]) await api.ask("POST", `/v1/sessions/${id}/execute`, { body: list });
+  const types: string[] = [];
+  while (types.at(-1) !== "made call-end")
+    for (const item of await feed.read())
+      if ("event" in item && item.position !== undefined) types.push(`${item.sessionId} ${item.event.type}`);
+  feed.close();
+  const starts = store === "none" ? [] : ["made session-start", "branch session-start"];
+  expect(types).toEqual([...starts, "branch call-start", "branch call-end", "made call-start", "made call-end"]);
+});
+
+test("a reader that begins in the middle of what a snapshot brought gets what happened since", async () => {
+  const { api } = await keyedApi();
+  const past = Array.from({ length: 600 }, () => ({ type: "message-add", sessionId: "x", at: AT, message: { role: "user", content: "old" } }));
+  await api.ask("POST", "/v1/sessions", { body: { id: "made", from: snapshot("x", past) } });
+  const entries = (await api.runtime.store?.feed.read({ after: "0", limit: 300 }))?.entries ?? [];
+  await api.ask("POST", "/v1/sessions/made/execute", { body: { calls: [{ name: "notes::list" }] } });
+  const feed = api.runtime.events({ after: entries.at(-1)?.mark ?? "" });
+  const read = (await feed.read()).map((item) => ("event" in item ? item.event.type : "gap"));
+  feed.close();
+  expect(read).toEqual(["call-start", "call-end"]);
+});
+
+test.each([1, 2, 4])("the audit has the calls of an early branch of a session from a snapshot also where it was exported and imported: %i", async (at) => {
+  const api = await startApi();
+  const forged = { type: "session-start", sessionId: "branch", at: AT, parent: { sessionId: "made", length: 1 } };
+  const past = Array.from({ length: 20 }, (_, index) => endedCall("made", `c${index}`)).flat();
+  await api.ask("POST", "/v1/sessions", { body: { id: "made", from: snapshot("made", [forged, ...past]) } });
+  await api.ask("POST", "/v1/sessions/made/fork", { body: { id: "branch", at } });
+  await api.ask("POST", "/v1/sessions/branch/execute", { body: { calls: [add] } });
+  await api.ask("POST", "/v1/sessions/branch/fork", { body: { id: "twig" } });
+  const { json } = await api.ask("POST", "/v1/sessions/twig/execute", { body: { calls: [{ ...add, input: { text: "twig" } }] } });
+  const { status, text } = await api.ask("GET", "/v1/sessions/twig/recording");
+  expect([status, text]).toEqual([200, expect.anything()]);
+  const other = await startApi();
+  const headers = { "content-type": "application/jsonl" };
+  const imported = await other.ask("POST", "/v1/recordings", { raw: text, headers });
+  expect(imported.json).toMatchObject({ sessionId: "twig" });
+  const { store } = other.runtime;
+  const entries = store === undefined ? [] : await readAudit(store, { tool: "notes::add" }, () => {});
+  expect(entries.map((entry) => ("sessionId" in entry ? entry.sessionId : ""))).toEqual(["twig", "branch"]);
+  expect(entries[0]).toMatchObject({ callId: json.results[0].callId });
 });
