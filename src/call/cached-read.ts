@@ -6,6 +6,7 @@ import { waitFor } from "../policy/deadline.ts";
 import { Flight } from "../policy/flight.ts";
 import type { CachedAnswer } from "../policy/result-cache.ts";
 import type { StoredResults } from "../policy/stored-results.ts";
+import { filesOf, hasAll } from "./cached-files.ts";
 import { CachePlan, type CachedRead } from "./cache-plan.ts";
 import { CallRun, lockKeysOf, type AdmittedCall } from "./call-run.ts";
 import { startedTooLate } from "./not-started.ts";
@@ -28,7 +29,7 @@ export function lookUp(run: AdmittedCall): Found | Promise<Found> {
   const { cache } = run.parts;
   if (run.simulated) return peek(run, read);
   const answer = read.stored === undefined ? cache.find(read.partition, read.key) : undefined;
-  if (answer !== undefined) return take(run, answer);
+  if (answer !== undefined) return takeWhole(run, read, answer);
   const flight = read.partition.flights.get(read.key);
   if (flight !== undefined && flight !== read.flight && (flight.isSettling || (!read.alone && mayFollow(run, flight))))
     return joinFlight(run, read, flight);
@@ -184,14 +185,36 @@ async function joinFlight(run: AdmittedCall, read: CachedRead, flight: Flight<Ca
 function peek(run: AdmittedCall, read: CachedRead): Found | Promise<Found> {
   if (read.stored !== undefined) return lookInStore(run, read, read.stored);
   const answer = run.parts.cache.peek(read.partition, read.key);
-  return answer === undefined ? undefined : take(run, answer);
+  return answer === undefined ? undefined : takeWhole(run, read, answer);
+}
+
+/** Takes an answer of this process, where the files that it names are still kept. */
+function takeWhole(run: AdmittedCall, read: CachedRead, answer: CachedAnswer): Found | Promise<Found> {
+  const { artifacts, cache } = run.parts;
+  if (artifacts === undefined || artifacts === false || filesOf(answer).length === 0) return take(run, answer);
+  return namesKeptFiles(run, answer).then((found) => {
+    if (found === true) return take(run, answer);
+    if (found instanceof ToolError) return found;
+    cache.drop(read.partition, read.key, answer);
+    return run.simulated ? undefined : lookUp(run);
+  });
+}
+
+/** False where a file is gone, or the store cannot say: the call is made again. */
+async function namesKeptFiles(run: AdmittedCall, answer: CachedAnswer): Promise<boolean | ToolError> {
+  const { artifacts } = run.parts;
+  const ids = artifacts === undefined || artifacts === false ? [] : filesOf(answer);
+  if (artifacts === undefined || artifacts === false || ids.length === 0) return true;
+  return (await fromStore(run, hasAll(artifacts, ids))) ?? false;
 }
 
 async function lookInStore(run: AdmittedCall, read: CachedRead, stored: StoredResults): Promise<Found> {
   const found = await fromStore(run, stored.get(read.plan.storedKey(read.key), run.clock.wallTime()));
   if (found instanceof ToolError) return found;
   const answer = found === undefined ? undefined : readBody(run, found);
-  if (answer !== undefined) return take(run, answer);
+  const isWhole = answer !== undefined && (await namesKeptFiles(run, answer));
+  if (isWhole instanceof ToolError) return isWhole;
+  if (answer !== undefined && isWhole) return take(run, answer);
   if (run.simulated) return undefined;
   const versions = await fromStore(run, stored.versions(read.reads));
   if (versions instanceof ToolError) return versions;

@@ -81,6 +81,11 @@ export interface ApprovalRecord extends NewApproval {
   readonly answeredAt?: number;
   /** The living process that waits for the answer, as text; undefined where none does: its session must be resumed. */
   readonly askedIn?: string;
+  /**
+   * Set where what the store has of it cannot be read: its id, digest, position, status, session, call and tool are right, the rest is empty. It
+   * takes no answer.
+   */
+  readonly damage?: string;
 }
 
 /** The end of a question. Plain JSON. */
@@ -118,6 +123,8 @@ export interface ApprovalRule {
   readonly createdBy?: string;
   /** From then on it no longer holds. Left out = until it is revoked. */
   readonly expiresAt?: number;
+  /** Set where what the store has of it cannot be read: only its id, session and times are right, and it allows nothing. */
+  readonly damage?: string;
 }
 
 /** Which questions are listed. */

@@ -1,6 +1,7 @@
 /** The calls of a recording, to be found by tool and input. */
 import { hash } from "node:crypto";
 import type { ToolCall } from "../core/call.ts";
+import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
@@ -61,16 +62,28 @@ export function outerFirst(calls: readonly RecordedCall[]): readonly RecordedCal
 export interface AnswerGroup {
   readonly input: JsonObject;
   /** Those to calls that were made by themselves, and those to calls of handlers. */
-  readonly lists: Readonly<Record<"outer" | "nested", AnswerList>>;
+  readonly lists: AnswerLists;
   readonly leaves: Leaves;
 }
 
+/** Answers from which calls of a session are given one after the other. */
 export interface AnswerList {
-  /** Where a session counts how many of them it was given. */
-  readonly stateKey: string;
   /** In the order they were recorded. */
   readonly answers: readonly PlacedAnswer[];
+  /** The first that the session was not given yet. */
+  next(state: ReplayState): NextAnswer | undefined;
 }
+
+/** The values of a session that a replay uses. */
+export type ReplayState = Pick<ToolContext["state"], "get" | "update">;
+
+export interface NextAnswer extends PlacedAnswer {
+  /** Where the session counts how many it was given of those that are counted together. */
+  readonly stateKey: string;
+  readonly given: number;
+}
+
+export type AnswerLists = Readonly<Record<"outer" | "nested", AnswerList>>;
 
 export interface Neighbour {
   readonly group: AnswerGroup;
@@ -85,7 +98,7 @@ export class ToolAnswers {
   readonly #name: string;
   readonly #groups = new Map<string, OpenGroup>();
   /** By what the model sent, where that is not what ran: hooks may have made several inputs of one. */
-  readonly #sent = new Map<string, Set<OpenGroup>>();
+  readonly #sent = new Map<string, SentGroups>();
   #added = 0;
 
   constructor(name: string) {
@@ -98,7 +111,7 @@ export class ToolAnswers {
     group.lists[isNested ? "nested" : "outer"].answers.push({ result, place: this.#added++ });
     const key = canonicalJson(sent);
     const groups = this.#sent.get(key);
-    if (groups === undefined) this.#sent.set(key, new Set([group]));
+    if (groups === undefined) this.#sent.set(key, new SentGroups(stateKeyOf(`sent\n${this.#name}\n${key}`), group));
     else groups.add(group);
   }
 
@@ -106,12 +119,13 @@ export class ToolAnswers {
    * The calls with this input, be it what ran or what the model sent; [] when there are none. One that a hook has just made was not sent:
    * where calls ran with it, it is one of those.
    */
-  exact(input: JsonObject, isRewritten: boolean): readonly AnswerGroup[] {
+  exact(input: JsonObject, isRewritten: boolean): readonly AnswerLists[] {
     const key = canonicalJson(input);
     const ran = this.#groups.get(key);
-    if (ran !== undefined && isRewritten) return [ran];
-    const sent = this.#sent.get(key) ?? [];
-    return [...new Set(ran === undefined ? sent : [ran, ...sent])];
+    const sent = this.#sent.get(key);
+    if (ran === undefined) return sent === undefined ? [] : [sent.lists];
+    if (sent === undefined || isRewritten) return [ran.lists];
+    return sent.has(ran) ? [sent.lists] : [ran.lists, sent.lists];
   }
 
   /** The most similar input, the first recorded of equal ones; undefined when there is none at all. */
@@ -131,15 +145,101 @@ export class ToolAnswers {
     const key = canonicalJson(input);
     let group = this.#groups.get(key);
     if (group === undefined) {
-      group = new OpenGroup(`haft:replay:${hash("sha256", `${this.#name}\n${key}`).slice(0, 32)}`, input);
+      group = new OpenGroup(stateKeyOf(`${this.#name}\n${key}`), input);
       this.#groups.set(key, group);
     }
     return group;
   }
 }
 
-interface OpenList extends AnswerList {
-  readonly answers: PlacedAnswer[];
+function stateKeyOf(name: string): string {
+  return `haft:replay:${hash("sha256", name).slice(0, 32)}`;
+}
+
+class OpenList implements AnswerList {
+  readonly answers: PlacedAnswer[] = [];
+  readonly stateKey: string;
+
+  constructor(stateKey: string) {
+    this.stateKey = stateKey;
+  }
+
+  givenIn(state: ReplayState): number {
+    return Number(state.get(this.stateKey) ?? 0);
+  }
+
+  next(state: ReplayState): NextAnswer | undefined {
+    const { stateKey } = this;
+    const given = this.givenIn(state);
+    const answer = this.answers[given];
+    return answer === undefined ? undefined : { ...answer, stateKey, given };
+  }
+}
+
+/** So many answers that were given are passed over before a session notes where they end. */
+const NOTED_AFTER = 32;
+
+/** The answers of several lists, which are counted list by list. */
+class MergedList implements AnswerList {
+  readonly answers: readonly PlacedAnswer[];
+  readonly #places: readonly { readonly list: OpenList; readonly index: number }[];
+  /** Where a session notes how many of the first ones were all given. */
+  readonly #stateKey: string;
+
+  constructor(stateKey: string, lists: readonly OpenList[]) {
+    const entries = lists.flatMap((list) => list.answers.map((answer, index) => ({ list, index, answer })));
+    entries.sort((one, other) => one.answer.place - other.answer.place);
+    this.#places = entries;
+    this.answers = entries.map(({ answer }) => answer);
+    this.#stateKey = stateKey;
+  }
+
+  next(state: ReplayState): NextAnswer | undefined {
+    const from = Number(state.get(this.#stateKey) ?? 0);
+    for (let at = from; at < this.#places.length; at++) {
+      const place = this.#places[at];
+      const next = place === undefined || place.index < place.list.givenIn(state) ? undefined : place.list.next(state);
+      if (next === undefined) continue;
+      if (at - from >= NOTED_AFTER) state.update(this.#stateKey, () => at);
+      return next;
+    }
+    return undefined;
+  }
+}
+
+/** The groups of calls that were sent alike. */
+class SentGroups {
+  readonly #stateKey: string;
+  readonly #groups: Set<OpenGroup>;
+  #lists: AnswerLists | undefined;
+
+  constructor(stateKey: string, group: OpenGroup) {
+    this.#stateKey = stateKey;
+    this.#groups = new Set([group]);
+  }
+
+  has(group: OpenGroup): boolean {
+    return this.#groups.has(group);
+  }
+
+  add(group: OpenGroup): void {
+    this.#groups.add(group);
+    this.#lists = undefined;
+  }
+
+  get lists(): AnswerLists {
+    return (this.#lists ??= this.#merged());
+  }
+
+  #merged(): AnswerLists {
+    const [only, ...more] = this.#groups;
+    if (only !== undefined && more.length === 0) return only.lists;
+    const groups = [...this.#groups];
+    return {
+      outer: new MergedList(`${this.#stateKey}:outer`, groups.map(({ lists }) => lists.outer)),
+      nested: new MergedList(`${this.#stateKey}:nested`, groups.map(({ lists }) => lists.nested)),
+    };
+  }
 }
 
 class OpenGroup implements AnswerGroup {
@@ -148,7 +248,7 @@ class OpenGroup implements AnswerGroup {
   #leaves: Leaves | undefined;
 
   constructor(stateKey: string, input: JsonObject) {
-    this.lists = { outer: { stateKey, answers: [] }, nested: { stateKey: `${stateKey}:nested`, answers: [] } };
+    this.lists = { outer: new OpenList(stateKey), nested: new OpenList(`${stateKey}:nested`) };
     this.input = input;
   }
 

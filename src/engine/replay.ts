@@ -21,8 +21,7 @@ import {
   ToolAnswers,
   outerFirst,
   recordedCalls,
-  type AnswerGroup,
-  type AnswerList,
+  type AnswerLists,
   type PlacedAnswer,
   type RecordedCall,
 } from "./recorded-calls.ts";
@@ -89,23 +88,24 @@ class ReplayEngine implements Engine {
     const nearest = answers.nearest(input);
     const differing = nearest === undefined ? [] : differences(leavesOf(input), nearest.group.leaves);
     if (nearest === undefined || !this.#isNearest) throw unknownInput(context.toolName, differing);
-    return giveAnswer(this.#take([nearest.group], context), differing);
+    return giveAnswer(this.#take([nearest.group.lists], context), differing);
   }
 
-  /** The next answer of the groups for this session. A call of a handler is not made where the handler's own call is answered, so it has its own. */
-  #take(groups: readonly AnswerGroup[], context: Asked): ToolResult {
+  /** The next answer for this session. A call of a handler is not made where the handler's own call is answered, so it has its own. */
+  #take(found: readonly AnswerLists[], context: Asked): ToolResult {
     const { state, toolName, isNested = false } = context;
     const kinds = isNested ? (["nested", "outer"] as const) : (["outer", "nested"] as const);
     for (const kind of kinds) {
-      const [next] = groups.flatMap(({ lists }) => nextOf(lists[kind], state)).toSorted(byPlace);
+      const [next] = found.flatMap((lists) => lists[kind].next(state) ?? []).toSorted(byPlace);
       if (next === undefined) continue;
       state.update(next.stateKey, () => next.given + 1);
       return next.result;
     }
-    const all = groups.flatMap(({ lists }) => [...lists.outer.answers, ...lists.nested.answers]).toSorted(byPlace);
-    const last = this.#repeatLast ? all.at(-1) : undefined;
+    const all = found.flatMap(({ outer, nested }) => [outer.answers, nested.answers]);
+    const last = this.#repeatLast ? all.flatMap((answers) => answers.at(-1) ?? []).toSorted(byPlace).at(-1) : undefined;
     if (last !== undefined) return last.result;
-    throw notRecorded(`${toolName} was recorded ${times(all.length)} with this input, and is called once more.`, {
+    const count = all.reduce((sum, { length }) => sum + length, 0);
+    throw notRecorded(`${toolName} was recorded ${times(count)} with this input, and is called once more.`, {
       operatorHint: "Give the replay repeatLast: true to return the last answer again.",
     });
   }
@@ -121,17 +121,6 @@ class ReplayEngine implements Engine {
 
 /** As the runtime gives it to engines. */
 type Asked = ToolContext & { readonly isNested?: boolean; readonly isRewritten?: boolean };
-
-interface NextAnswer extends PlacedAnswer {
-  readonly stateKey: string;
-  readonly given: number;
-}
-
-function nextOf({ stateKey, answers }: AnswerList, state: ToolContext["state"]): readonly NextAnswer[] {
-  const given = Number(state.get(stateKey) ?? 0);
-  const answer = answers[given];
-  return answer === undefined ? [] : [{ ...answer, stateKey, given }];
-}
 
 function byPlace(one: PlacedAnswer, other: PlacedAnswer): number {
   return one.place - other.place;

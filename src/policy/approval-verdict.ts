@@ -98,7 +98,7 @@ function matches(pattern: string, toolName: string): boolean {
 export function answeringRule(rules: readonly ApprovalRule[], question: NewApproval): ApprovalRule | undefined {
   return rules.find((rule) => {
     try {
-      return ruleFits(rule, question);
+      return rule.damage === undefined && ruleFits(rule, question);
     } catch {
       return false; // a pattern of a newer version
     }

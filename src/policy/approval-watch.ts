@@ -1,7 +1,7 @@
 /** Looks for answers that other processes gave, and for previews that they want, while a question of this process is open. */
 import { APPROVAL_STATUSES, type ApprovalEnd, type ApprovalStatus, type ApprovalStore } from "../core/approval-store.ts";
 import type { JsonObject } from "../core/base/json.ts";
-import { describeThrown } from "../core/error.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
 import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../core/store-changes.ts";
@@ -72,10 +72,15 @@ export class ApprovalWatch {
     const { store, ports, open, onEnd } = this.#options;
     const ids = [...open.keys()];
     const now = ports.clock.wallTime();
+    let damage: string | undefined;
     while (ids.length > 0) {
       const query = { now, ids: ids.splice(0, IDS_AT_ONCE), statuses: ENDED, first: "oldest", limit: IDS_AT_ONCE } as const;
-      for (const record of await store.list(query)) onEnd(endOf(record));
+      for (const record of await store.list(query)) {
+        if (record.damage === undefined || record.status !== "allowed") onEnd(endOf(record));
+        else damage ??= record.damage;
+      }
     }
+    if (damage !== undefined) throw new ToolError("corrupt_record", damage);
   }
 
   async #makePreviews(): Promise<void> {

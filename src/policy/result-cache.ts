@@ -154,6 +154,12 @@ export class ResultCache {
     return entry !== undefined && this.#holds(entry) ? entry.answer : undefined;
   }
 
+  /** Drops an answer that is of no use any more; another one that is kept under its key stays. */
+  drop(partition: CachePartition, key: string, answer: CachedAnswer): void {
+    const entry = partition.entries.get(key);
+    if (entry?.answer === answer) this.#drop(entry);
+  }
+
   /** Keeps an answer, in place of an earlier one; false when it is out of date already, too large, or the partition is closed. */
   keep(place: { readonly partition: CachePartition; readonly key: string }, answer: CachedAnswer, terms: CacheTerms): boolean {
     const { partition, key } = place;

@@ -84,7 +84,7 @@ export class StoredApprovals implements ApprovalInbox {
 
   async get(id: string): Promise<ApprovalRecord | undefined> {
     const [record] = await this.#store.list({ now: this.#now, ids: [id], first: "oldest", limit: 1 });
-    return record;
+    return record === undefined ? undefined : whole(record);
   }
 
   async answer(decision: ApprovalDecision): Promise<boolean> {
@@ -93,7 +93,7 @@ export class StoredApprovals implements ApprovalInbox {
     const { digest } = decision;
     if (typeof digest !== "string") throw wrong("The digest of an answer is a string: that of the question.");
     const open = (await this.#asked(decision)).find((record) => record.digest === digest);
-    return open !== undefined && (await this.#end(open, verdict)).length > 0;
+    return open !== undefined && (await this.#end(whole(open), verdict)).length > 0;
   }
 
   async answerMany(many: ManyApprovals): Promise<readonly ApprovalRecord[]> {
@@ -135,10 +135,11 @@ export class StoredApprovals implements ApprovalInbox {
     return this.#store.removeRule(id);
   }
 
-  /** All open questions, of a session or of all. */
+  /** All open questions that can be answered, of a session or of all. */
   async open(sessionId?: string): Promise<readonly ApprovalRecord[]> {
     const open: ApprovalRecord[] = [];
-    for await (const record of this.#each(this.#query({ status: "open", ...omitUndefined({ sessionId }) }))) open.push(record);
+    for await (const record of this.#each(this.#query({ status: "open", ...omitUndefined({ sessionId }) })))
+      if (record.damage === undefined) open.push(record);
     return open;
   }
 
@@ -206,6 +207,12 @@ export class StoredApprovals implements ApprovalInbox {
   get #now(): number {
     return this.#ports.clock.wallTime();
   }
+}
+
+/** @throws ToolError `corrupt_record` */
+function whole(record: ApprovalRecord): ApprovalRecord {
+  if (record.damage === undefined) return record;
+  throw new ToolError("corrupt_record", record.damage, { operatorHint: "It takes no answer: cancel its call, which can be made again." });
 }
 
 function isStatus(status: unknown): status is ApprovalStatus {

@@ -15,7 +15,8 @@ import {
   type NewApproval,
 } from "../core/approval-store.ts";
 import { ToolError } from "../core/error.ts";
-import type { ApprovalTable } from "./tables.ts";
+import { readableText } from "./stored-text.ts";
+import type { ApprovalRuleTable, ApprovalTable } from "./tables.ts";
 
 const time = numberOf(-8.64e15, 8.64e15);
 const QUESTION = shape({
@@ -66,14 +67,50 @@ export function readApproval(row: ApprovalTable, now: number, askedIn: string | 
   return { ...question, position: row.position, status, ...omitUndefined({ scope, ruleId, answeredBy: by, answeredAt, askedIn }) };
 }
 
+/** As `readApproval`, except that a row that cannot be read is a record with its damage, so that the others can be listed. */
+export function readListed(row: ApprovalTable, now: number, askedIn: string | undefined): ApprovalRecord {
+  return orDamage(
+    () => readApproval(row, now, askedIn),
+    (damage) => ({ ...bareRecord(row), ...omitUndefined({ askedIn }), damage }),
+  );
+}
+
+/** What the columns say. */
+function bareRecord({ id, position, session, call_id, tool, digest, status }: ApprovalTable): ApprovalRecord {
+  return {
+    id: readableText(id),
+    position,
+    status: APPROVAL_STATUSES.find((one) => one === status) ?? "withdrawn",
+    sessionId: readableText(session),
+    callId: readableText(call_id),
+    toolName: readableText(tool),
+    digest,
+    ...{ turnId: "", description: "", input: {}, definition: "", reason: "", simulated: false, askedAt: 0 },
+  };
+}
+
+function orDamage<T>(readRow: () => T, damaged: (reason: string) => T): T {
+  try {
+    return readRow();
+  } catch (thrown: unknown) {
+    const { code, message } = ToolError.fromUnknown(thrown);
+    if (code !== "corrupt_record") throw thrown;
+    return damaged(message);
+  }
+}
+
 /** The part of an end that is kept as the answer. */
 export function answerText({ at, scope, ruleId, by }: ApprovalEnd): string {
   return JSON.stringify({ at, scope, ruleId, by });
 }
 
-/** @throws ToolError `corrupt_record` */
-export function readRule({ id, rule }: { readonly id: string; readonly rule: string }): ApprovalRule {
-  return read(rule, RULE, `The approval rule ${id}`) as unknown as ApprovalRule; // its shape was just checked
+/** A row that cannot be read is a rule with its damage, so that the others hold. */
+export function readRule({ id, rule, session, expires_at, created_at }: ApprovalRuleTable): ApprovalRule {
+  const facts = { sessionId: session === null ? undefined : readableText(session), expiresAt: expires_at ?? undefined };
+  return orDamage<ApprovalRule>(
+    () => read(rule, RULE, `The approval rule ${id}`) as unknown as ApprovalRule, // its shape was just checked
+    (damage) => ({ id: readableText(id), pattern: "", scope: "rule", createdAt: created_at, ...omitUndefined(facts), damage }),
+  );
 }
 
 /** @throws ToolError `corrupt_record` */
@@ -94,5 +131,5 @@ function read(text: string, check: ShapeCheck, where: string): JsonObject {
 }
 
 function damaged(where: string, what: string, cause?: unknown): ToolError {
-  return new ToolError("corrupt_record", `${where} is damaged in the store: ${what}.`, { cause });
+  return new ToolError("corrupt_record", `${where} is damaged in the store: ${what.replace(/\.$/u, "")}.`, { cause });
 }

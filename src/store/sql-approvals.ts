@@ -12,7 +12,7 @@ import type {
 import type { JsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { Gathered } from "./gathered.ts";
-import { answerText, keptQuestion, readApproval, readPreview, readRule } from "./approval-rows.ts";
+import { answerText, keptQuestion, readApproval, readListed, readPreview, readRule } from "./approval-rows.ts";
 import { lockCounter } from "./counters.ts";
 import { databaseTimeIn, valueOf } from "./database-time.ts";
 import type { Owner } from "./owner.ts";
@@ -46,9 +46,8 @@ export class SqlApprovals implements ApprovalStore {
   async put(question: NewApproval): Promise<ApprovalRecord> {
     const row = await this.#write((tables) => this.#put(tables, question));
     this.#owner.confirm();
-    const [record] = await this.#read([row], await this.#now());
-    if (record === undefined) throw new ToolError("store_failed", `The approval ${question.id} was not kept.`);
-    return record;
+    const living = await this.#living([row]);
+    return readApproval(row, await this.#now(), row.status === "open" ? living.get(row.owner) : undefined);
   }
 
   async #put(tables: Transaction<Tables>, question: NewApproval): Promise<ApprovalTable> {
@@ -142,7 +141,7 @@ export class SqlApprovals implements ApprovalStore {
   async rules({ now, sessionId }: { readonly now: number; readonly sessionId?: string }): Promise<readonly ApprovalRule[]> {
     let rows = this.#connection.tables
       .selectFrom("haft_approval_rule")
-      .select(["id", "rule"])
+      .selectAll()
       .where((row) => row.or([row("expires_at", "is", null), row("expires_at", ">", now)]))
       .orderBy("created_at")
       .orderBy("id");
@@ -268,7 +267,7 @@ export class SqlApprovals implements ApprovalStore {
 
   async #read(rows: readonly ApprovalTable[], now: number): Promise<readonly ApprovalRecord[]> {
     const living = await this.#living(rows.filter(({ status }) => status === "open"));
-    return rows.map((row) => readApproval(row, now, row.status === "open" ? living.get(row.owner) : undefined));
+    return rows.map((row) => readListed(row, now, row.status === "open" ? living.get(row.owner) : undefined));
   }
 
   async #living(rows: readonly Pick<AskedBy, "owner">[]): Promise<ReadonlyMap<string, string | undefined>> {

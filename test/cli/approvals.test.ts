@@ -1,3 +1,4 @@
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
@@ -39,7 +40,7 @@ async function waiting(...years: readonly number[]) {
   const results = session.execute(years.map((year) => ({ name: "remove", input: { year } })));
   await all.promise;
   const command = (...args: readonly string[]) => haft(["approvals", ...args, "--store", path], { folder: folderWith({}) });
-  return { runtime, session, results, asked, command };
+  return { runtime, session, results, asked, command, path };
 }
 
 describe("haft approvals", { timeout: PATIENCE_MS }, () => {
@@ -104,5 +105,26 @@ describe("haft approvals", { timeout: PATIENCE_MS }, () => {
     const { exitCode, stderr } = await haft(["approvals", ...args, "--store", path], { folder: folderWith({}) });
     expect(exitCode).not.toBe(0);
     expect(stderr).toContain(message);
+  });
+
+  test("one damaged row is named, and the others are listed and answered", async () => {
+    const { asked, command, runtime, path } = await waiting(2019, 2020, 2021);
+    const damaged = asked[1] ?? "";
+    const database = new DatabaseSync(path);
+    database.prepare("update haft_approval set question = substr(question, 1, 40) where id = ?").run(JSON.stringify(damaged));
+    const rule = await runtime.approvals.addRule({ pattern: "other::*" });
+    const kept = await runtime.approvals.addRule({ pattern: "third::*" });
+    database.prepare("update haft_approval_rule set rule = '{}' where id = ?").run(JSON.stringify(rule.id));
+    database.close();
+    const listed = await command("list");
+    expect([listed.exitCode, listed.stderr]).toEqual([0, ""]);
+    for (const id of asked) expect(listed.stdout).toContain(`${id}  open`);
+    expect(listed.stdout).toMatch(new RegExp(`${damaged}.*\\n +damaged: The approval .*${damaged}.* is damaged in the store`, "u"));
+    const rules = await command("rules");
+    expect(rules.stdout).toContain(`${rule.id}  damaged: `);
+    expect(rules.stdout).toContain(`${kept.id}  third::*`);
+    expect(await command("allow", damaged)).toMatchObject({ exitCode: 3, stderr: expect.stringContaining("is damaged in the store") });
+    expect((await command("allow", "--tools", "*")).exitCode).toBe(0);
+    await expect.poll(async () => (await runtime.approvals.list({ status: "open" })).map(({ id }) => id)).toEqual([damaged]);
   });
 });

@@ -41,6 +41,8 @@ export const approvalRules: Command = {
 function print({ options, out }: CommandContext, rules: readonly ApprovalRule[]): void {
   for (const rule of rules) {
     if (options.json) out.write(`${safeJson(rule)}\n`);
+    else if (rule.damage !== undefined)
+      out.print(`${out.paint("bold", safeText(rule.id))}  ${out.paint("red", safeText(`damaged: ${rule.damage}`))}`);
     else out.print(`${out.paint("bold", safeText(rule.id))}  ${safeText(rule.pattern)}  ${out.paint("dim", factsOf(rule))}`);
   }
   if (rules.length === 0 && !options.json && out.isTerminal) out.print(out.paint("dim", "no rules"));

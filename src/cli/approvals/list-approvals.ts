@@ -55,12 +55,13 @@ function print({ options, out }: CommandContext, found: readonly ApprovalRecord[
     return;
   }
   for (const approval of approvals) {
-    const { id, status, askedAt, sessionId } = approval;
+    const { id, status, askedAt, sessionId, damage } = approval;
     const start = `${safeText(id)}  ${padColumns(status, 9)}  `;
     const width = Math.max(LEAST_WIDTH, out.width - columnsOf(start));
-    const facts = oneLine(`${timeText(askedAt)}  session ${sessionId}`, width);
+    const facts = oneLine(damage === undefined ? `${timeText(askedAt)}  session ${sessionId}` : `session ${sessionId}`, width);
     out.print(`${out.paint("bold", safeText(id))}  ${out.paint(STATUS_STYLES[status], padColumns(status, 9))}  ${out.paint("dim", facts)}`);
-    out.print(`    ${callText(approval, Math.max(LEAST_WIDTH, out.width - 4))}`);
+    const below = Math.max(LEAST_WIDTH, out.width - 4);
+    out.print(`    ${damage === undefined ? callText(approval, below) : out.paint("red", oneLine(`damaged: ${damage}`, below))}`);
   }
   if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the first ${limit}; --limit shows more`));
   if (found.length === 0 && out.isTerminal) out.print(out.paint("dim", "no approvals"));

@@ -38,6 +38,10 @@ export function ApprovalPanel({
       <InlineFailure error={deciding.error} />
       {approval === undefined ? (
         <Notice title="This call does not wait any more.">It was answered, withdrawn, or its time is over.</Notice>
+      ) : approval.damage !== undefined ? (
+        <Notice title="This call cannot be decided.">
+          <Inert text={approval.damage} maxLength={1_000} />
+        </Notice>
       ) : (
         <Question approval={approval} others={others} deciding={deciding} frame={frame} />
       )}

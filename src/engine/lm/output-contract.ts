@@ -135,13 +135,15 @@ function formatName(toolName: string): string {
   return toolName.replace(/[^A-Za-z0-9_-]/gu, "_").slice(0, 64) || "result";
 }
 
-/** A value without texts, lists and objects that are empty, and without nulls; undefined where nothing is left of it. */
+/**
+ * A value without keys whose values are empty strings, arrays, objects or null; undefined where nothing is left of it. Items of arrays stay in their
+ * places, which mean something: the cells of a row, the answers to a batch.
+ */
 export function withoutEmpty(value: JsonValue): JsonValue | undefined {
   if (value === "" || value === null) return undefined;
   if (typeof value !== "object") return value;
   if (isJsonArray(value)) {
-    const items = value.map(withoutEmpty).filter((item) => item !== undefined);
-    return items.length === 0 ? undefined : items;
+    return value.length === 0 ? undefined : value.map((item) => withoutEmpty(item) ?? item);
   }
   const entries = Object.entries(value).flatMap(([key, item]) => {
     const left = withoutEmpty(item);

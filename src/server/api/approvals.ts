@@ -58,7 +58,7 @@ export const approvalHandlers: Handlers<ApprovalId> = {
   async decideApprovals({ runtime, principal, body: { decisions } }) {
     for (const decision of decisions) checkReach(principal, decision);
     const decided = decisions.map(async ({ callId, ...decision }) => {
-      const found = await searchApproval(callId, { runtime, principal });
+      const found = await wholeApproval(callId, { runtime, principal });
       return {
         callId,
         decided: found !== undefined && (await runtime.approvals.answer(decisionOf(principal, { ...decision, id: found.id }))),
@@ -108,6 +108,18 @@ async function searchApproval(name: string, { runtime, principal: { sessionId } 
   const { approvals } = runtime;
   const found = (await approvals.get(name)) ?? (await approvals.list({ callId: name, first: "newest", limit: 1 }))[0];
   return found === undefined || (sessionId ?? found.sessionId) !== found.sessionId ? undefined : found;
+}
+
+/** As `searchApproval`; undefined for one that is damaged as well: the other decisions of its request count. */
+async function wholeApproval(name: string, place: Place): Promise<ApprovalRecord | undefined> {
+  try {
+    const found = await searchApproval(name, place);
+    return found?.damage === undefined ? found : undefined;
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown, "store_failed");
+    if (error.code !== "corrupt_record") throw error;
+    return undefined;
+  }
 }
 
 /** @throws ToolError `not_found` */

@@ -38,6 +38,8 @@ export class Gate {
 export interface ApiServer {
   readonly listener: ServerListener;
   readonly url: string;
+  /** The file of its store. */
+  readonly path: string;
   readonly gate: Gate;
   readonly added: string[];
   readonly runtime: ReturnType<typeof createRuntime>;
@@ -72,7 +74,8 @@ export async function startApi({
   const added: string[] = [];
   const triggers = createTriggers();
   triggers.channels.open("news", { kind: "broadcast" });
-  const kept = store === "sqlite" ? sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal", ...storeOptions }) : undefined;
+  const path = join(folder, "haft.db");
+  const kept = store === "sqlite" ? sqliteStore({ path, synchronous: "normal", ...storeOptions }) : undefined;
   const runtime = createRuntime({
     ...(kept === undefined ? {} : { store: kept, artifacts: kept.artifacts }),
     approval: { approve: () => new Promise(() => {}) },
@@ -109,7 +112,7 @@ export async function startApi({
       json: isJson && !text.includes("\n") ? JSON.parse(text) : undefined,
     };
   };
-  return { listener, url: listener.url, gate, added, runtime, server, ask };
+  return { listener, url: listener.url, path, gate, added, runtime, server, ask };
 }
 
 function notesTools(added: string[], gate: Gate): ReturnType<typeof defineTool>[] {

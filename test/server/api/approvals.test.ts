@@ -1,4 +1,5 @@
 /** Approvals over HTTP: questions by either id, many at once, and the rules that answer later ones. */
+import { DatabaseSync } from "node:sqlite";
 import { createClient, type HaftClient } from "haft/client";
 import { Keys, staticToken } from "haft/server";
 import { expect, test, vi } from "vitest";
@@ -176,4 +177,30 @@ test("issue 19.4 E05 the key of a session reads and decides questions of its ses
   const { approvals } = await page.call("decideMatchingApprovals", { body: { answer: "deny", upTo: 9 } });
   expect(approvals.map(({ id }) => id)).toEqual([own.id]);
   expect((await client.call("listApprovals")).approvals.map(({ id }) => id)).toEqual([foreign.id]);
+});
+
+test("one damaged question is named in the list, takes no answer, and keeps no other from its own", async () => {
+  const { api, client, ask } = await openDesk();
+  const asked = await ask(3);
+  const [one, damaged, last] = asked;
+  if (one === undefined || damaged === undefined || last === undefined) throw new Error("Nothing was asked.");
+  const database = new DatabaseSync(api.path);
+  database.prepare("update haft_approval set question = '{' where id = ?").run(JSON.stringify(damaged.id));
+  database.close();
+  const { approvals } = await client.call("listApprovals");
+  expect(approvals.map(({ id, damage }) => [id, damage === undefined])).toEqual([
+    [one.id, true],
+    [damaged.id, false],
+    [last.id, true],
+  ]);
+  expect(approvals[1]).toMatchObject({ sessionId: "desk", callId: damaged.callId, damage: expect.stringContaining(damaged.id) });
+  const allow = { answer: "allow" } as const;
+  for (const callId of [damaged.id, damaged.callId])
+    await expect(client.call("decideApproval", { params: { callId }, body: { ...allow, digest: damaged.digest } })).rejects.toMatchObject({
+      problem: { code: "corrupt_record" },
+    });
+  const decisions = [one, damaged].map(({ callId, digest }) => ({ ...allow, callId, digest }));
+  expect((await client.call("decideApprovals", { body: { decisions } })).decisions.map(({ decided }) => decided)).toEqual([true, false]);
+  const many = await client.call("decideMatchingApprovals", { body: { ...allow, tool: "*", upTo: last.position } });
+  expect(many.approvals.map(({ id }) => id)).toEqual([last.id]);
 });
