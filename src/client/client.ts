@@ -1,4 +1,5 @@
 /** A client of a Haft server, for browsers and Node: typed by the server's table of routes, without dependencies. @packageDocumentation */
+import { readRetryAfter } from "../core/retry-after.ts";
 import { API, type AnswerOf, type BodyOf, type OperationId, type ParamsOf, type QueryInput } from "../server/api.ts";
 import type { Route } from "../server/api/route.ts";
 import { ApiError, errorOf, parseAnswer, pathPart } from "./api-error.ts";
@@ -227,6 +228,5 @@ function isWorthRepeating(response: Response, mayRepeat: boolean): boolean {
 }
 
 function retryAfterMs({ headers }: Response): number {
-  const seconds = Number(headers.get("retry-after") ?? 0);
-  return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds * 1_000, MAX_DELAY_MS) : 0;
+  return Math.min(readRetryAfter((name) => headers.get(name)) ?? 0, MAX_DELAY_MS);
 }

@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { Clock } from "../core/ports.ts";
 import { excerpt } from "../engine/rest/answer-text.ts";
-import { readRetryAfter } from "../engine/rest/retry-after.ts";
+import { readRetryAfter } from "../core/retry-after.ts";
 import { readWireJson } from "../wire/framing/wire-json.ts";
 import { NO_CREDIT, TOO_LONG, providerError } from "../wire/provider-error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -179,14 +179,7 @@ function wordsOf(error: JsonValue): readonly (string | number)[] {
 
 /** The wait that is named by the first of `retry-after-ms`, `retry-after` and Google's `RetryInfo`. */
 function retryAfter(headers: Headers, body: JsonValue | undefined, clock: Clock): number | undefined {
-  const ms = headers.get("retry-after-ms")?.trim() ?? "";
-  if (/^\d{1,8}(?:\.\d{1,9})?$/u.test(ms)) return Number(ms);
-  const known = new Map<string, readonly string[]>();
-  for (const name of ["retry-after", "date"]) {
-    const value = headers.get(name);
-    if (value !== null) known.set(name, [value]);
-  }
-  return readRetryAfter(known, clock) ?? retryInfo(body);
+  return readRetryAfter((name) => headers.get(name), clock.wallTime()) ?? retryInfo(body);
 }
 
 /** @see https://cloud.google.com/apis/design/errors — `google.rpc.RetryInfo`: seconds with an `s` behind them */

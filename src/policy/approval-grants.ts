@@ -33,6 +33,12 @@ export class ApprovalGrants {
     this.#of(sessionId).always.set(toolName, definition);
   }
 
+  /** Ends what `allowAlways` began with the same definition. */
+  endAlways(sessionId: string, toolName: string, definition?: string): void {
+    const always = this.#sessions.get(sessionId)?.always;
+    if (always?.get(toolName) === definition) always?.delete(toolName);
+  }
+
   forget(sessionId: string): void {
     this.#sessions.delete(sessionId);
   }

@@ -148,7 +148,8 @@ export class ApprovalGate implements Approvals {
     return this.#open.get(id)?.request.preview?.() ?? this.#inbox.preview(id, options);
   }
 
-  rules(): Promise<readonly ApprovalRule[]> {
+  async rules(): Promise<readonly ApprovalRule[]> {
+    await this.whenSettled();
     return this.#inbox.rules();
   }
 
@@ -165,7 +166,10 @@ export class ApprovalGate implements Approvals {
   }
 
   allowAlways(sessionId: string, toolName: string, definition?: string): void {
-    this.#grants.allowAlways(sessionId, toolName, definition);
+    this.#grants.allowAlways(sessionId, toolName, definition); // until the rule is kept, which can be listed and revoked
+    const rule = { id: this.#ports.ids.next("rule"), pattern: toolName, sessionId, scope: "tool", createdAt: this.#ports.clock.wallTime() } as const;
+    const kept = this.#store.addRule({ ...rule, ...omitUndefined({ definition }) });
+    this.#write(this.#reported(kept.then(() => this.#grants.endAlways(sessionId, toolName, definition))));
   }
 
   askMore(sessionId: string, rule: SessionRule): void {
@@ -343,7 +347,7 @@ export class ApprovalGate implements Approvals {
     try {
       await work;
     } catch (thrown: unknown) {
-      this.#ports.log.warn(`The end of an approval could not be kept: ${describeThrown(thrown)}`);
+      this.#ports.log.warn(`An approval could not be kept: ${describeThrown(thrown)}`);
     }
   }
 }

@@ -65,7 +65,10 @@ function replacePart(part: ContentPart, by: FileReplacement): ContentPart {
   const data = readDataUri(part.uri);
   if (data?.base64 === undefined) return part;
   const replaced = by.part({ mediaType: part.mediaType ?? data.mediaType, base64: data.base64, name: part.name });
-  return replaced.type !== "file" ? replaced : { ...replaced, ...omitUndefined({ text: part.text, description: part.description }) };
+  if (replaced.type !== "file") return replaced;
+  const whole = { ...replaced, ...omitUndefined({ text: part.text, description: part.description }) };
+  if (hadBytes(replaced)) LIFTED.add(whole);
+  return whole;
 }
 
 function inText(text: string, by: FileReplacement, isShown = true): string {
@@ -80,6 +83,13 @@ function textPart(text: string): ContentPart {
 const MIN_NATIVE_CHARS = 96;
 const NATIVE_MARK = "artifact-data:";
 const IN_NATIVE = /artifact-data:([0-9a-f]{64})/gu;
+
+const LIFTED = new WeakSet<ContentPart>();
+
+/** Whether the part came in place of bytes, in this process: then its address is that of bytes which the answer had itself. */
+export function hadBytes(part: ContentPart): boolean {
+  return LIFTED.has(part);
+}
 
 /** By address: each file is one of `artifacts`, to be kept before what holds its address. */
 export class ArtifactAddresses implements FileReplacement {
@@ -107,7 +117,9 @@ export class ArtifactAddresses implements FileReplacement {
     const artifact = artifactOf(mediaType, bytes);
     const { id, mediaType: kept } = artifact;
     if (!this.#artifacts.has(id)) this.#artifacts.set(id, artifact);
-    return { type: "file", uri: artifactUri(id), mediaType: kept, bytes: bytes.length, ...(name === undefined ? {} : { name }) };
+    const part = { type: "file", uri: artifactUri(id), mediaType: kept, bytes: bytes.length, ...(name === undefined ? {} : { name }) } as const;
+    LIFTED.add(part);
+    return part;
   }
 
   inNative(text: string): string {

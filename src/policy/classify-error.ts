@@ -1,6 +1,7 @@
 /** Reads what a handler threw: what kind of failure it is, and whether trying again may help. */
 import { MAX_MESSAGE_LENGTH, ToolError, describeThrown, isToolError, type ToolErrorOptions } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
+import { readRetryAfter } from "../core/retry-after.ts";
 import { words } from "../core/base/wording.ts";
 
 interface Finding {
@@ -111,23 +112,8 @@ export function isServerFailure(error: ToolError): boolean {
   return false;
 }
 
-/**
- * Reads Retry-After as seconds, or as a date when the response says what time it is there.
- *
- * @see https://www.rfc-editor.org/rfc/rfc9110#name-retry-after
- */
 function retryAfter(headers: unknown): number | undefined {
-  const milliseconds = readHeader(headers, "retry-after-ms");
-  if (milliseconds !== undefined && isDecimal(milliseconds)) return Number(milliseconds);
-  const value = readHeader(headers, "retry-after");
-  if (value === undefined) return undefined;
-  if (isDecimal(value)) return Number(value) * 1000;
-  const waitMs = Date.parse(value) - Date.parse(readHeader(headers, "date") ?? "");
-  return waitMs > 0 ? waitMs : undefined;
-}
-
-function isDecimal(text: string): boolean {
-  return /^\d{1,12}(\.\d{1,12})?$/.test(text);
+  return readRetryAfter((name) => readHeader(headers, name));
 }
 
 /** The header by its lower-case name, of a `Headers` object or of a plain one in the usual spellings. */

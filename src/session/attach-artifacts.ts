@@ -25,12 +25,20 @@ export async function attachArtifacts(messages: readonly ModelMessage[], artifac
   return attached;
 }
 
-/** The parts of one answer with the files that `attachArtifacts` would put into its message; the same array where there are none. */
-export async function attachContent(content: readonly ContentPart[], artifacts: ArtifactStore): Promise<readonly ContentPart[]> {
-  const ids = new Set(content.flatMap((part) => shownId(part) ?? []));
+/**
+ * The parts of one answer with the files that `attachArtifacts` would put into its message; the same array where there are none.
+ *
+ * @param isMeant the parts whose files are given. @default all
+ */
+export async function attachContent(
+  content: readonly ContentPart[],
+  artifacts: ArtifactStore,
+  isMeant: (part: ContentPart) => boolean = () => true,
+): Promise<readonly ContentPart[]> {
+  const ids = new Set(content.flatMap((part) => (isMeant(part) ? (shownId(part) ?? []) : [])));
   if (ids.size === 0) return content;
   const found = await findAll(ids, artifacts);
-  return content.flatMap((part) => withFile(part, found));
+  return content.flatMap((part) => (isMeant(part) ? withFile(part, found) : [part]));
 }
 
 async function attach(message: ModelMessage, store: ArtifactStore): Promise<ModelMessage> {

@@ -28,7 +28,7 @@ export interface MigrateOptions {
  * @throws ToolError `corrupt_record` for tables of a newer version, or of something else; `store_failed` where they may not be changed
  */
 export async function migrate(connection: SqlConnection, { upTo = CURRENT_VERSION, onDone }: MigrateOptions = {}): Promise<void> {
-  if ((await quickVersion(connection.tables)) === upTo) return;
+  if ((await quickVersion(connection.tables)) === upTo) return requireSameSteps(connection, connection.tables);
   for (;;) {
     const steps = await connection.tables.transaction().execute((transaction) => runNext(transaction, connection, upTo));
     if (onDone !== undefined) steps.forEach(onDone);
@@ -44,7 +44,7 @@ export async function runNext(
 ): Promise<readonly MigrationStep[]> {
   await connection.lockTables(transaction);
   const version = await formatVersion(connection, transaction); // another process may have been quicker
-  if (version > 0 && version < upTo) await requireSameSteps(connection, transaction);
+  if (version > 0) await requireSameSteps(connection, transaction);
   const steps = stepsBetween(version, version === 0 ? upTo : Math.min(version + 1, upTo));
   if (version === 0) await createMigrationTable(transaction);
   for (const step of steps) {
@@ -59,7 +59,7 @@ export async function pendingSteps(
   connection: SqlConnection,
 ): Promise<{ readonly version: number; readonly pending: readonly MigrationStep[] }> {
   const version = await formatVersion(connection, connection.tables);
-  if (version > 0 && version < CURRENT_VERSION) await requireSameSteps(connection, connection.tables);
+  if (version > 0) await requireSameSteps(connection, connection.tables);
   return { version, pending: stepsBetween(version, CURRENT_VERSION) };
 }
 
@@ -79,7 +79,7 @@ export async function requireReadable(connection: SqlConnection): Promise<void> 
 /** Refuses tables that are not up to date, where they may not be changed. @throws ToolError `corrupt_record` */
 export async function requireCurrent(connection: SqlConnection): Promise<void> {
   const { tables, place } = connection;
-  if ((await quickVersion(tables)) === CURRENT_VERSION) return;
+  if ((await quickVersion(tables)) === CURRENT_VERSION) return requireSameSteps(connection, tables);
   const version = await formatVersion(connection, tables);
   if (version === CURRENT_VERSION) return;
   const what = version === 0 ? "has no tables yet" : `has format version ${version}; this Haft works with ${CURRENT_VERSION}`;

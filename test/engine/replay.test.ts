@@ -214,6 +214,19 @@ describe("equal calls", () => {
     expect(ask(engine, "town::get", { city: "Oslo", at: 2 })).toEqual(new ToolOutput({ output: 2 }));
   });
 
+  test("of which a hook made thousands of inputs take no longer each, also once they are all given", () => {
+    const count = 8_000;
+    const recorded = Array.from({ length: count }, (_, at) => call("town::get", { city: "Oslo" }, { ran: { city: "Oslo", at }, output: at }));
+    const engine = replayEngine(recorded.flat(), { repeatLast: true });
+    const state = session();
+    const begun = performance.now();
+    expect(ask(engine, "town::get", { city: "Oslo", at: 70 }, state)).toEqual(new ToolOutput({ output: 70 }));
+    const outputs = Array.from({ length: count + 500 }, () => ask(engine, "town::get", { city: "Oslo" }, state));
+    const order = Array.from({ length: count }, (_, at) => at).filter((at) => at !== 70);
+    expect(outputs).toEqual([...order, ...Array.from({ length: 501 }, () => count - 1)].map((output) => new ToolOutput({ output })));
+    expect(performance.now() - begun).toBeLessThan(3_000);
+  });
+
   test("of two tools are counted apart", () => {
     const engine = replayEngine([...call("a::b", {}, { output: 1 }), ...call("a::c", {}, { output: 2 })]);
     const state = session();

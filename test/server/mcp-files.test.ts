@@ -36,3 +36,36 @@ test.each(ERAS.flatMap((era) => [true, false].map((promises) => ({ era, promises
     expect(await echoed(era, ["execute", "read"], promises)).toContain(SECRET.data);
   },
 );
+
+const IMAGE = artifactOf(
+  "image/png",
+  Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64"),
+);
+const PDF = artifactOf("application/pdf", Buffer.from("%PDF-1.4\nof another principal\n%%EOF\n"));
+
+test.each(ERAS.flatMap((era) => [IMAGE, PDF].map((file) => ({ era, file }))))(
+  "a client that may not read files is shown an image or a PDF that the tool made, and none by its address ($era, $file.mediaType)",
+  async ({ era, file }) => {
+    const { artifacts } = memoryStore();
+    await artifacts.put({ artifact: file, at: 0 });
+    const { mediaType, data } = file;
+    const part = (uri: string) => new ToolOutput({ content: [{ type: "file", uri, mediaType }] });
+    const draw = defineTool({
+      name: "draw",
+      description: "Draws.",
+      inputSchema: { type: "object", properties: {} },
+      effects: pure,
+      execute: () => part(`data:${mediaType};base64,${data}`),
+    });
+    const echo = defineTool({ name: "echo", description: "Echoes.", inputSchema: TEXT, effects: pure, execute: ({ text }) => part(text) });
+    const { runtime } = await openRuntime({ tools: [draw, echo], artifacts });
+    const answered = async (scopes: readonly Scope[], name: string): Promise<string> => {
+      const authenticator = { authenticate: async () => ({ id: "key:one", name: "one", scopes: new Set(scopes) }) };
+      const client = await overHttp((await listening(runtime, { authenticator })).url, { era });
+      return JSON.stringify(await client.callTool({ name, arguments: name === "echo" ? { text: artifactUri(file.id) } : {} }));
+    };
+    expect(await answered(["execute"], "echo")).not.toContain(data);
+    expect(await answered(["execute", "read"], "echo")).toContain(data);
+    expect(await answered(["execute"], "draw")).toContain(data);
+  },
+);

@@ -6,6 +6,7 @@ import type {
   StreamableHTTPClientTransportOptions,
 } from "@modelcontextprotocol/client";
 import type { Clock, Log } from "../../core/ports.ts";
+import { readRetryAfter } from "../../core/retry-after.ts";
 import { guardedFetch } from "../../net/guarded-fetch.ts";
 import { httpClient } from "../../net/http-client.ts";
 import type { HttpHeader } from "../../net/http-request.ts";
@@ -201,7 +202,6 @@ interface Received {
   problem: string | undefined;
 }
 
-const MAX_RETRY_AFTER_S = 86_400;
 
 /** @throws ToolError, by rejecting: `rate_limited` for 429, `invalid_output` for an answer to another request; and what `fetch` throws */
 function watchedFetch(fetch: FetchLike, received: Received, kind: HttpWire["kind"]): FetchLike {
@@ -241,7 +241,6 @@ function watched(
 
 async function rateLimited(response: Response): Promise<ToolError> {
   await response.body?.cancel();
-  const text = response.headers.get("retry-after") ?? "";
-  const retryAfterMs = /^\d+$/u.test(text) ? Math.min(Number(text), MAX_RETRY_AFTER_S) * 1000 : undefined;
+  const retryAfterMs = readRetryAfter((name) => response.headers.get(name));
   return new ServerFault("rate_limited", "it asked to slow down (HTTP 429)", retryAfterMs === undefined ? {} : { retryAfterMs });
 }

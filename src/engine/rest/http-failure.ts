@@ -2,11 +2,11 @@
 import type { ErrorCode, Outcome } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
+import { readRetryAfter } from "../../core/retry-after.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
 import { http } from "../../net/node-http.ts";
 import { decodeText, excerpt } from "./answer-text.ts";
 import { isTextType, parseMediaType } from "./media-type.ts";
-import { readRetryAfter } from "./retry-after.ts";
 
 const MAX_READ_BYTES = 64 * 1024;
 const MAX_MESSAGE = 200;
@@ -50,7 +50,7 @@ export async function httpFailure(response: HttpResponse, sent: string, clock: C
   const text = await readText(response);
   const said = text === "" ? (http.STATUS_CODES[status] ?? "no more was said") : excerpt(text, MAX_MESSAGE);
   const auth = status === 401 || status === 403 ? ` (It was sent ${sent}.)` : "";
-  const retryAfterMs = readRetryAfter(headers, clock);
+  const retryAfterMs = readRetryAfter((name) => headers.get(name)?.[0], clock.wallTime());
   const { code, retryable, outcome } = meaningOf(status);
   return new ToolError(code, `HTTP ${status}: ${said}${auth}`, {
     retryable,

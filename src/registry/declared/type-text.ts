@@ -85,11 +85,25 @@ class TypeWriter {
       const literals = members.map(literalText);
       if (!literals.includes(undefined)) return either(literals);
     }
-    const chosen = unions.map((union) => either(union.map((part) => this.#type(part, depth + 1)))).filter((text) => !VAGUE.has(text));
+    const chosen = unions.map((union) => this.#union(union, depth + 1)).filter((text) => !VAGUE.has(text));
     if (shape.properties.size === 0 && chosen.length > 0) return both(chosen);
     if (types === undefined && shape.properties.size === 0) return "unknown";
     const own = types === undefined ? this.#object(shape, depth) : either(types.map((type) => this.#named(type, shape, depth)));
     return both([own, ...chosen]);
+  }
+
+  /** Members that only demand something are written beside others; of a union that has no others nothing would be learned. */
+  #union(union: readonly JsonValue[], depth: number): string {
+    const texts = union.map((part) => this.#type(part, depth));
+    if (texts.every((text) => VAGUE.has(text))) return "unknown";
+    return either(texts.map((text, index) => (VAGUE.has(text) ? this.#demanded(union[index], text) : text)));
+  }
+
+  #demanded(schema: JsonValue | undefined, text: string): string {
+    const required = [...(this.#shapes.shapeOf(schema)?.required ?? [])];
+    const fields = required.map((key) => `${keyText(key)}: unknown`).join("; ");
+    this.#charsLeft -= fields.length;
+    return required.length === 0 || this.#isFull ? text : `{ ${fields} }`;
   }
 
   #named(type: string, shape: SchemaShape, depth: number): string {

@@ -7,6 +7,7 @@ import { fileData } from "../../core/data-uri.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { hadBytes } from "../../policy/artifact-parts.ts";
 import { changeTexts } from "../../policy/data-urls.ts";
 import { attachContent } from "../../session/attach-artifacts.ts";
 import type { CallClient } from "./call-client.ts";
@@ -45,7 +46,7 @@ interface FileOptions {
   readonly artifacts: Runtime["artifacts"];
   /** The tool's schema promises its output. */
   readonly promised: boolean;
-  /** Else the client is given the files that a model would be shown. */
+  /** Else the client is given the files that a model would be shown, of those that the tool has answered with itself. */
   readonly readsAll: boolean;
 }
 
@@ -54,7 +55,7 @@ async function withFiles(result: ToolResult, { artifacts, promised, readsAll }: 
   const { content, output } = result;
   if (artifacts === undefined || result.status !== "ok") return result;
   try {
-    const attached = content === undefined ? undefined : await attachContent(content, artifacts);
+    const attached = content === undefined ? undefined : await attachContent(content, artifacts, readsAll ? undefined : hadBytes);
     const shown = attached !== undefined && readsAll ? await withBytes(attached, artifacts) : attached;
     const whole = promised && readsAll && output !== undefined ? await withDataUrls(output, artifacts) : output;
     return { ...result, ...omitUndefined({ content: shown, output: whole }) };

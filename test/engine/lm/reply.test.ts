@@ -90,7 +90,7 @@ describe("F0.43 with an output schema", () => {
         properties: { a: { type: "object" }, b: list, c: { type: "string" }, n: { type: "number" }, d: { type: "boolean" } },
       },
       { a: { x: "", y: [{}, null, [[""]]], z: { w: 1, v: [] } }, b: [], c: "", n: 0, d: false },
-      { a: { z: { w: 1 } }, n: 0, d: false },
+      { a: { y: [{}, null, [[""]]], z: { w: 1 } }, n: 0, d: false },
     ],
     [
       "empty values stay where it requires them",
@@ -103,7 +103,13 @@ describe("F0.43 with an output schema", () => {
       "lists in lists stay lists",
       { type: "object", properties: { rows: { type: "array", items: list } } },
       { rows: [["a"], ["b", ""]] },
-      { rows: [["a"], ["b"]] },
+      { rows: [["a"], ["b", ""]] },
+    ],
+    [
+      "items of lists stay in their places",
+      { type: "object", properties: { cells: { type: "array" }, found: { type: "array", items: { type: "object" } } } },
+      { cells: ["a", "", null, "d"], found: [{ id: 1, note: "" }, {}, { id: 3 }] },
+      { cells: ["a", "", null, "d"], found: [{ id: 1 }, {}, { id: 3 }] },
     ],
     [
       "the object under result counts where that is not declared",
@@ -194,7 +200,7 @@ describe("F0.42 without an output schema", () => {
 describe("F0.42 an output that is not an object", () => {
   const texts = { type: "array", items: { $ref: "#/$defs/name" }, $defs: { name: { type: "string" } } };
   test.each([
-    ["a list", texts, '{"result":["a","","b"]}', ["a", "b"]],
+    ["a list", texts, '{"result":["a","","b"]}', ["a", "", "b"]],
     ["an empty list", texts, '{"result":[]}', []],
     ["a text", { type: "string" }, '{"result":"sunny"}', "sunny"],
     ["an empty text", { type: "string" }, '{"result":""}', ""],
