@@ -236,8 +236,14 @@ class SentGroups {
     if (only !== undefined && more.length === 0) return only.lists;
     const groups = [...this.#groups];
     return {
-      outer: new MergedList(`${this.#stateKey}:outer`, groups.map(({ lists }) => lists.outer)),
-      nested: new MergedList(`${this.#stateKey}:nested`, groups.map(({ lists }) => lists.nested)),
+      outer: new MergedList(
+        `${this.#stateKey}:outer`,
+        groups.map(({ lists }) => lists.outer),
+      ),
+      nested: new MergedList(
+        `${this.#stateKey}:nested`,
+        groups.map(({ lists }) => lists.nested),
+      ),
     };
   }
 }

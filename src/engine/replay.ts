@@ -17,14 +17,7 @@ import type { ToolResult } from "../core/result.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { differences, leavesOf } from "./compare-input.ts";
-import {
-  ToolAnswers,
-  outerFirst,
-  recordedCalls,
-  type AnswerLists,
-  type PlacedAnswer,
-  type RecordedCall,
-} from "./recorded-calls.ts";
+import { ToolAnswers, outerFirst, recordedCalls, type AnswerLists, type PlacedAnswer, type RecordedCall } from "./recorded-calls.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Mutable } from "../core/base/mutable.ts";
 
@@ -102,7 +95,12 @@ class ReplayEngine implements Engine {
       return next.result;
     }
     const all = found.flatMap(({ outer, nested }) => [outer.answers, nested.answers]);
-    const last = this.#repeatLast ? all.flatMap((answers) => answers.at(-1) ?? []).toSorted(byPlace).at(-1) : undefined;
+    const last = this.#repeatLast
+      ? all
+          .flatMap((answers) => answers.at(-1) ?? [])
+          .toSorted(byPlace)
+          .at(-1)
+      : undefined;
     if (last !== undefined) return last.result;
     const count = all.reduce((sum, { length }) => sum + length, 0);
     throw notRecorded(`${toolName} was recorded ${times(count)} with this input, and is called once more.`, {

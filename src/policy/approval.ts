@@ -167,7 +167,13 @@ export class ApprovalGate implements Approvals {
 
   allowAlways(sessionId: string, toolName: string, definition?: string): void {
     this.#grants.allowAlways(sessionId, toolName, definition); // until the rule is kept, which can be listed and revoked
-    const rule = { id: this.#ports.ids.next("rule"), pattern: toolName, sessionId, scope: "tool", createdAt: this.#ports.clock.wallTime() } as const;
+    const rule = {
+      id: this.#ports.ids.next("rule"),
+      pattern: toolName,
+      sessionId,
+      scope: "tool",
+      createdAt: this.#ports.clock.wallTime(),
+    } as const;
     const kept = this.#store.addRule({ ...rule, ...omitUndefined({ definition }) });
     this.#write(this.#reported(kept.then(() => this.#grants.endAlways(sessionId, toolName, definition))));
   }

@@ -117,7 +117,13 @@ export class ArtifactAddresses implements FileReplacement {
     const artifact = artifactOf(mediaType, bytes);
     const { id, mediaType: kept } = artifact;
     if (!this.#artifacts.has(id)) this.#artifacts.set(id, artifact);
-    const part = { type: "file", uri: artifactUri(id), mediaType: kept, bytes: bytes.length, ...(name === undefined ? {} : { name }) } as const;
+    const part = {
+      type: "file",
+      uri: artifactUri(id),
+      mediaType: kept,
+      bytes: bytes.length,
+      ...(name === undefined ? {} : { name }),
+    } as const;
     LIFTED.add(part);
     return part;
   }

@@ -124,12 +124,32 @@ test("F1.50 a yes holds for exactly what was shown, and once", async () => {
 
 test("F1.50 always holds for the tool in this session", async () => {
   removed.length = 0;
-  const { loop } = testLoop({
+  const { loop, session } = testLoop({
     tools: [remove],
-    script: [{ calls: [call("remove", { path: "/a" })] }, { calls: [call("remove", { path: "/b" })] }, { text: "Done." }],
+    script: [
+      { calls: [call("remove", { path: "/a" })] },
+      { calls: [call("remove", { path: "/b" })] },
+      { text: "Done." },
+      { calls: [call("remove", { path: "/c" })] },
+    ],
   });
   await loop.run("go");
   expect((await loop.resume({ decisions: { [digest("/a")]: "allow-always" } })).text).toBe("Done.");
+  expect(removed).toEqual(["/a", "/b"]);
+  const [rule, ...more] = await session.approvals.rules();
+  expect([rule, more]).toEqual([
+    {
+      id: expect.any(String),
+      pattern: "default::remove",
+      sessionId: session.id,
+      scope: "tool",
+      definition: expect.any(String),
+      createdAt: expect.any(Number),
+    },
+    [],
+  ]);
+  expect(await session.approvals.revokeRule(rule?.id ?? "")).toBe(true);
+  expect((await loop.run("again")).reason).toBe("approval");
   expect(removed).toEqual(["/a", "/b"]);
 });
 

@@ -216,7 +216,9 @@ describe("equal calls", () => {
 
   test("of which a hook made thousands of inputs take no longer each, also once they are all given", () => {
     const count = 8_000;
-    const recorded = Array.from({ length: count }, (_, at) => call("town::get", { city: "Oslo" }, { ran: { city: "Oslo", at }, output: at }));
+    const recorded = Array.from({ length: count }, (_, at) =>
+      call("town::get", { city: "Oslo" }, { ran: { city: "Oslo", at }, output: at }),
+    );
     const engine = replayEngine(recorded.flat(), { repeatLast: true });
     const state = session();
     const begun = performance.now();

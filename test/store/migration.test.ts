@@ -127,6 +127,23 @@ test("I13 a file whose steps were others, as between two releases, is left as it
   await store.close();
 });
 
+test("I13 a file of the current version whose steps were others is refused as well, and can be read", async () => {
+  const path = temporaryFile();
+  const made = localStore(path).store;
+  await made.create("trip", { at: 1, durability: "sync" }).close();
+  await made.close();
+  const file = new DatabaseSync(path);
+  file.exec("update haft_migration set name = 'other' where version = (select max(version) from haft_migration)");
+  file.close();
+  await expect(localStore(path).store.open()).rejects.toMatchObject({
+    code: "corrupt_record",
+    message: expect.stringContaining("was made by other steps: its version "),
+  });
+  const { store } = localStore(path, { readOnly: true });
+  expect((await store.read("trip")).events).toEqual([]);
+  await store.close();
+});
+
 test("an event that a newer version wrote is said to be that, and not only damaged", async () => {
   const { store } = localStore(temporaryFile());
   const log = store.create("a", { at: 1, durability: "sync" });

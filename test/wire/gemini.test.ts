@@ -56,7 +56,10 @@ describe("replies that are none", () => {
       { code: "too_large" },
     ],
     [{ error: "odd" }, { code: "model_failed", message: "Gemini reports an error: odd" }],
-    [{ candidates: "odd" }, { code: "model_failed", message: "The answer of Gemini is not a reply: it has no candidates." }],
+    [
+      { candidates: "odd" },
+      { code: "model_failed", retryable: true, message: "The answer of Gemini is not a reply: it has no candidates." },
+    ],
     [[], { code: "model_failed" }],
     [null, { code: "model_failed" }],
   ])("%j", (body, error) => {

@@ -202,7 +202,6 @@ interface Received {
   problem: string | undefined;
 }
 
-
 /** @throws ToolError, by rejecting: `rate_limited` for 429, `invalid_output` for an answer to another request; and what `fetch` throws */
 function watchedFetch(fetch: FetchLike, received: Received, kind: HttpWire["kind"]): FetchLike {
   return async (url, init) => {

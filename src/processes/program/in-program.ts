@@ -16,19 +16,32 @@ const ThePromise = Promise, TheError = Error, TheTypeError = TypeError, TheProxy
 const PLACE = /program\\.js:(\\d+):(\\d+)/;
 const pending = create(null);
 
+const keysOf = Object.keys;
+const shownBefore = new WeakMap();
+const getShown = bind(WeakMap.prototype.get), setShown = bind(WeakMap.prototype.set);
+
+// Each time the same object for an error, so that an error which refers to itself is a circular reference and not endless.
+function fieldsOf(error, first) {
+  let fields = getShown(shownBefore, error);
+  if (fields === undefined) setShown(shownBefore, error, fields = create(null));
+  const keys = keysOf(fields);
+  for (let index = 0; index < keys.length; index++) delete fields[keys[index]];
+  return assign(fields, first, error);
+}
+
 class ToolError extends TheError {
   constructor(fields) {
     super(fields.message);
     assign(this, fields);
   }
   toJSON() {
-    return { message: this.message, ...this };
+    return fieldsOf(this, { message: this.message });
   }
 }
 defineProperty(ToolError.prototype, "name", { value: "ToolError", configurable: true, writable: true });
 
 defineProperty(TheError.prototype, "toJSON", {
-  value: function () { return { name: this.name, message: this.message, ...this }; },
+  value: function () { return fieldsOf(this, { name: this.name, message: this.message }); },
   configurable: true, writable: true,
 });
 

@@ -227,10 +227,9 @@ async function findCall(
   { callId, sessionId }: { readonly callId: string; readonly sessionId: string | undefined },
 ): Promise<FoundCall | undefined> {
   const open = sessionId === undefined ? runtime.sessions.list() : [runtime.sessions.get(sessionId)];
-  for (const session of open) {
-    const found = session === undefined ? undefined : inEvents(session.log, { callId, session });
-    if (found !== undefined) return found;
-  }
+  const found = open.flatMap((session) => (session === undefined ? [] : (inEvents(session.log, { callId, session }) ?? [])));
+  const [only] = found;
+  if (only !== undefined) return found.length === 1 ? only : ownOf(found, callId);
   if (sessionId === undefined || store === undefined) return undefined;
   const events: SessionEvent[] = [];
   try {
@@ -240,6 +239,20 @@ async function findCall(
     if (error.code !== "not_found") throw error;
   }
   return inEvents(events, { callId, session: runtime.sessions.get(sessionId) });
+}
+
+/**
+ * A branch has the calls of its parent in its log as well: that of the session which made the call counts.
+ *
+ * @throws ToolError `ambiguous` where several sessions made a call of this id, or only copies of it are open
+ */
+function ownOf(found: readonly FoundCall[], callId: string): FoundCall {
+  const [only, ...more] = found.filter(({ session, start }) => session?.id === start.sessionId);
+  if (only !== undefined && more.length === 0) return only;
+  const ids = found.flatMap(({ session }) => (session === undefined ? [] : [JSON.stringify(session.id)]));
+  throw new ToolError("ambiguous", `${found.length} open sessions have a call ${JSON.stringify(callId.slice(0, 200))}.`, {
+    hint: `Name the session with ?sessionId=: ${ids.slice(0, 10).join(", ")}${ids.length > 10 ? ", …" : ""}.`,
+  });
 }
 
 function inEvents(

@@ -171,7 +171,9 @@ export const COMPONENTS = {
       answeredBy: text("The author of the answer."),
       answeredAt: time("When it was answered, withdrawn or expired."),
       covers: array(record("A call that a yes covers as well: toolName and input.")),
-      damage: text("Set when what the store has of it is damaged: it takes no answer, and what is not in the columns of the store is empty."),
+      damage: text(
+        "Set when what the store has of it is damaged: it takes no answer, and what is not in the columns of the store is empty.",
+      ),
     },
     ["id", "position", "status", "callId", "sessionId", "toolName", "description", "input", "digest", "reason", "simulated", "askedAt"],
   ),

@@ -68,8 +68,7 @@ export class GeminiReader implements StreamDecoder {
   /** Takes the array of chunks too that a stream without `alt=sse` is. */
   whole(body: JsonValue): ModelReply {
     for (const chunk of isJsonArray(body) ? body : [body]) this.push(chunk);
-    if (!this.#said)
-      throw new ToolError("model_failed", "The answer of Gemini is not a reply: it has no candidates.", { retryable: true }); // as a stream that says nothing
+    if (!this.#said) throw new ToolError("model_failed", "The answer of Gemini is not a reply: it has no candidates.", { retryable: true }); // as a stream that says nothing
     this.end();
     return this.#reply.end();
   }

@@ -90,6 +90,18 @@ describe("F4.40 a program", () => {
     ],
     ["a syntax error in its first line", "foo bar", "invalid_input", "The program has a syntax error in line 1, column 5: expecting ';'."],
     ["an exception", "\n  nope()", "execution_failed", "The program ended in line 2, column 3 with ReferenceError: 'nope' is not defined"],
+    [
+      "an error that refers to itself, in an object",
+      "const e = new Error('mine'); e.self = e; throw { e }",
+      "execution_failed",
+      "The program ended by throwing [object]",
+    ],
+    [
+      "an error that refers to itself, as the answer",
+      "const e = new Error('mine'); e.self = e; return e",
+      "execution_failed",
+      "The program ended with TypeError: circular reference",
+    ],
     ["what is no error", "throw { no: 1 }", "execution_failed", 'The program ended by throwing {"no":1}'],
     [
       "what is not JSON",

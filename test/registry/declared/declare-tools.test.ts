@@ -53,6 +53,9 @@ test.each([
   [{ ...one("kind"), oneOf: [one("a"), one("b")] }, "{ kind: string } & ({ a: string } | { b: string })"],
   [{ allOf: [one("a"), { anyOf: [one("b"), one("c")] }] }, "{ a: string } & ({ b: string } | { c: string })"],
   [{ ...one("a"), anyOf: [{ required: ["a"] }, { required: ["b"] }] }, "{ a: string }"],
+  [{ anyOf: [one("a"), { required: ["b", "c-d"] }] }, '{ a: string } | { b: unknown; "c-d": unknown }'],
+  [{ ...one("k"), oneOf: [one("a"), { type: "object", required: ["b"] }] }, "{ k: string } & ({ a: string } | { b: unknown })"],
+  [{ ...one("k"), anyOf: [one("a"), true] }, "{ k: string }"],
   [{ type: "object", patternProperties: { "^x": { type: "number" } }, additionalProperties: false }, "{ [key: string]: number }"],
   [{ type: "array", prefixItems: [{ type: "string" }], items: { type: "number" } }, "[string, ...number[]]"],
 ])("issue 18 the type of a schema has all that fits it: %j", (schema, text) => {

@@ -221,27 +221,40 @@ test("the keys of a snapshot of another session are not known again, also where 
   await runtime.close();
 });
 
-test.each(["sqlite", "none"] as const)("the stream of all sessions has no event that a snapshot brought, only what happens then: %s", async (store) => {
-  const { api } = await keyedApi(store);
-  const feed = api.runtime.events();
-  await feed.begin();
-  const past = Array.from({ length: 600 }, () => ({ type: "message-add", sessionId: "x", at: AT, message: { role: "user", content: "old" } }));
-  await api.ask("POST", "/v1/sessions", { body: { id: "made", from: snapshot("x", past) } });
-  await api.ask("POST", "/v1/sessions/made/fork", { body: { id: "branch", at: 3 } });
-  const list = { calls: [{ name: "notes::list" }] };
-  for (const id of ["branch", "made"]) await api.ask("POST", `/v1/sessions/${id}/execute`, { body: list });
-  const types: string[] = [];
-  while (types.at(-1) !== "made call-end")
-    for (const item of await feed.read())
-      if ("event" in item && item.position !== undefined) types.push(`${item.sessionId} ${item.event.type}`);
-  feed.close();
-  const starts = store === "none" ? [] : ["made session-start", "branch session-start"];
-  expect(types).toEqual([...starts, "branch call-start", "branch call-end", "made call-start", "made call-end"]);
-});
+test.each(["sqlite", "none"] as const)(
+  "the stream of all sessions has no event that a snapshot brought, only what happens then: %s",
+  async (store) => {
+    const { api } = await keyedApi(store);
+    const feed = api.runtime.events();
+    await feed.begin();
+    const past = Array.from({ length: 600 }, () => ({
+      type: "message-add",
+      sessionId: "x",
+      at: AT,
+      message: { role: "user", content: "old" },
+    }));
+    await api.ask("POST", "/v1/sessions", { body: { id: "made", from: snapshot("x", past) } });
+    await api.ask("POST", "/v1/sessions/made/fork", { body: { id: "branch", at: 3 } });
+    const list = { calls: [{ name: "notes::list" }] };
+    for (const id of ["branch", "made"]) await api.ask("POST", `/v1/sessions/${id}/execute`, { body: list });
+    const types: string[] = [];
+    while (types.at(-1) !== "made call-end")
+      for (const item of await feed.read())
+        if ("event" in item && item.position !== undefined) types.push(`${item.sessionId} ${item.event.type}`);
+    feed.close();
+    const starts = store === "none" ? [] : ["made session-start", "branch session-start"];
+    expect(types).toEqual([...starts, "branch call-start", "branch call-end", "made call-start", "made call-end"]);
+  },
+);
 
 test("a reader that begins in the middle of what a snapshot brought gets what happened since", async () => {
   const { api } = await keyedApi();
-  const past = Array.from({ length: 600 }, () => ({ type: "message-add", sessionId: "x", at: AT, message: { role: "user", content: "old" } }));
+  const past = Array.from({ length: 600 }, () => ({
+    type: "message-add",
+    sessionId: "x",
+    at: AT,
+    message: { role: "user", content: "old" },
+  }));
   await api.ask("POST", "/v1/sessions", { body: { id: "made", from: snapshot("x", past) } });
   const entries = (await api.runtime.store?.feed.read({ after: "0", limit: 300 }))?.entries ?? [];
   await api.ask("POST", "/v1/sessions/made/execute", { body: { calls: [{ name: "notes::list" }] } });
@@ -251,23 +264,40 @@ test("a reader that begins in the middle of what a snapshot brought gets what ha
   expect(read).toEqual(["call-start", "call-end"]);
 });
 
-test.each([1, 2, 4])("the audit has the calls of an early branch of a session from a snapshot also where it was exported and imported: %i", async (at) => {
+test.each([1, 2, 4])(
+  "the audit has the calls of an early branch of a session from a snapshot also where it was exported and imported: %i",
+  async (at) => {
+    const api = await startApi();
+    const forged = { type: "session-start", sessionId: "branch", at: AT, parent: { sessionId: "made", length: 1 } };
+    const past = Array.from({ length: 20 }, (_, index) => endedCall("made", `c${index}`)).flat();
+    await api.ask("POST", "/v1/sessions", { body: { id: "made", from: snapshot("made", [forged, ...past]) } });
+    await api.ask("POST", "/v1/sessions/made/fork", { body: { id: "branch", at } });
+    await api.ask("POST", "/v1/sessions/branch/execute", { body: { calls: [add] } });
+    await api.ask("POST", "/v1/sessions/branch/fork", { body: { id: "twig" } });
+    const { json } = await api.ask("POST", "/v1/sessions/twig/execute", { body: { calls: [{ ...add, input: { text: "twig" } }] } });
+    const { status, text } = await api.ask("GET", "/v1/sessions/twig/recording");
+    expect([status, text]).toEqual([200, expect.anything()]);
+    const other = await startApi();
+    const headers = { "content-type": "application/jsonl" };
+    const imported = await other.ask("POST", "/v1/recordings", { raw: text, headers });
+    expect(imported.json).toMatchObject({ sessionId: "twig" });
+    const { store } = other.runtime;
+    const entries = store === undefined ? [] : await readAudit(store, { tool: "notes::add" }, () => {});
+    expect(entries.map((entry) => ("sessionId" in entry ? entry.sessionId : ""))).toEqual(["twig", "branch"]);
+    expect(entries[0]).toMatchObject({ callId: json.results[0].callId });
+  },
+);
+
+test("a call whose id several open sessions have is answered for the session that made it, or asks which one is meant", async () => {
   const api = await startApi();
-  const forged = { type: "session-start", sessionId: "branch", at: AT, parent: { sessionId: "made", length: 1 } };
-  const past = Array.from({ length: 20 }, (_, index) => endedCall("made", `c${index}`)).flat();
-  await api.ask("POST", "/v1/sessions", { body: { id: "made", from: snapshot("made", [forged, ...past]) } });
-  await api.ask("POST", "/v1/sessions/made/fork", { body: { id: "branch", at } });
-  await api.ask("POST", "/v1/sessions/branch/execute", { body: { calls: [add] } });
-  await api.ask("POST", "/v1/sessions/branch/fork", { body: { id: "twig" } });
-  const { json } = await api.ask("POST", "/v1/sessions/twig/execute", { body: { calls: [{ ...add, input: { text: "twig" } }] } });
-  const { status, text } = await api.ask("GET", "/v1/sessions/twig/recording");
-  expect([status, text]).toEqual([200, expect.anything()]);
-  const other = await startApi();
-  const headers = { "content-type": "application/jsonl" };
-  const imported = await other.ask("POST", "/v1/recordings", { raw: text, headers });
-  expect(imported.json).toMatchObject({ sessionId: "twig" });
-  const { store } = other.runtime;
-  const entries = store === undefined ? [] : await readAudit(store, { tool: "notes::add" }, () => {});
-  expect(entries.map((entry) => ("sessionId" in entry ? entry.sessionId : ""))).toEqual(["twig", "branch"]);
-  expect(entries[0]).toMatchObject({ callId: json.results[0].callId });
+  await api.ask("POST", "/v1/sessions", { body: { id: "one", from: snapshot("x", endedCall("x", "c1")) } });
+  await api.ask("POST", "/v1/sessions", { body: { id: "two", from: snapshot("y", endedCall("y", "c1")) } });
+  for (const path of ["/v1/calls/c1", "/v1/calls/c1/output"]) {
+    const { status, json } = await api.ask("GET", path);
+    expect([status, json.code, json.hint]).toEqual([409, "ambiguous", expect.stringMatching(/\?sessionId=: "\w+", "\w+"/u)]);
+    expect((await api.ask("GET", `${path}?sessionId=two`)).status).toBe(200);
+  }
+  const { json } = await api.ask("POST", "/v1/sessions/desk/execute", { body: { calls: [add] } });
+  await api.ask("POST", "/v1/sessions/desk/fork", { body: { id: "branch" } });
+  expect((await api.ask("GET", `/v1/calls/${json.results[0].callId}`)).json.sessionId).toBe("desk");
 });
