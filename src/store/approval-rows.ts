@@ -85,7 +85,13 @@ function bareRecord({ id, position, session, call_id, tool, digest, status }: Ap
     callId: readableText(call_id),
     toolName: readableText(tool),
     digest,
-    ...{ turnId: "", description: "", input: {}, definition: "", reason: "", simulated: false, askedAt: 0 },
+    turnId: "",
+    description: "",
+    input: {},
+    definition: "",
+    reason: "",
+    simulated: false,
+    askedAt: 0,
   };
 }
 

@@ -187,7 +187,7 @@ export class Peers {
     } catch (error: unknown) {
       if (signal.aborted || !(error instanceof AggregateError)) throw error;
       const problem: unknown = error.errors.find((one) => !isNotFound(one));
-      if (problem !== undefined) throw problem;
+      if (problem !== undefined) throw problem instanceof Error ? problem : ToolError.fromUnknown(problem);
       throw notHere(params.uri, error.errors.at(-1));
     }
   }
