@@ -46,10 +46,9 @@ import { ServerAccess } from "./auth/server-access.ts";
 import { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import { EventHub } from "./events/event-hub.ts";
 import { FleetMember, type ServerProcess } from "./fleet-member.ts";
-import { distrustOf, type Trusted } from "./http/guard.ts";
+import { distrustOf, withoutOrigin, type Trusted } from "./http/guard.ts";
 import { HttpError } from "./http/http-error.ts";
 import { listenOn } from "./http/listen.ts";
-import type { RequestHead } from "./http/request-head.ts";
 import { securityHeaders } from "./http/security-headers.ts";
 import { HttpGateway } from "./mcp/http.ts";
 import { LOCAL_NAMES, isLocalAddress, type McpHttpOptions } from "./mcp/http-options.ts";
@@ -348,10 +347,6 @@ class RuntimeServer implements HaftServer {
       access: auth instanceof ServerAccess ? auth : accessBy(auth, { clock, log }),
     };
   }
-}
-
-function withoutOrigin({ method, url, headers }: Request): RequestHead {
-  return { method, url, headers: { get: (name) => (name === "origin" ? null : headers.get(name)) } };
 }
 
 /** Addresses to listen at: who connects to one reaches itself. */

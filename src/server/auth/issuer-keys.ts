@@ -19,7 +19,7 @@ export interface IssuerKeysOptions {
 /** Keys are fetched again when they are this old, and at most so often for tokens that name unknown keys. */
 const MAX_AGE_MS = 600_000;
 const COOLDOWN_MS = 30_000;
-/** An issuer whose keys were never had is asked so often, however many tokens come meanwhile. */
+/** An issuer that has not answered is asked again so often, however many tokens come meanwhile. */
 const FAILED_MS = 1_000;
 const TIMEOUT_MS = 5_000;
 const MAX_CHARS = 1_048_576;
@@ -54,42 +54,56 @@ export class IssuerKeys {
     this.#options = options;
   }
 
-  /** Finds the key of a token by its header, as `jwtVerify` asks for it. Rejects with what jose says; with `NoIssuerKeys` while the keys were never had. */
+  /**
+   * Finds the key of a token by its header, as `jwtVerify` asks for it. Rejects with what jose says; with `NoIssuerKeys` where the key is
+   * not known and the issuer could not be asked for it.
+   */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const { clock, jose } = this.#options;
     const kept = this.#fetched;
-    if (kept === undefined) {
-      if (this.#failed !== undefined && clock.now() - this.#failed.at < FAILED_MS) throw this.#failed.failure;
-      return (await this.#fetch()).find(header, token);
-    }
-    if (clock.now() - kept.at >= MAX_AGE_MS) return (await this.#renewed(kept)).find(header, token);
+    if (kept === undefined) return (await this.#fetch()).find(header, token);
     try {
-      return await kept.find(header, token);
+      const fresh = clock.now() - kept.at < MAX_AGE_MS ? kept : await this.#renewed(kept);
+      return await fresh.find(header, token);
     } catch (thrown: unknown) {
-      // Anybody can send a token with an unknown key: the issuer is not to be asked for each of them.
-      if (!(thrown instanceof jose.errors.JWKSNoMatchingKey) || clock.now() - this.#lookedAt < COOLDOWN_MS) throw thrown;
-      return (await this.#renewed(kept)).find(header, token);
+      if (!(thrown instanceof jose.errors.JWKSNoMatchingKey)) throw thrown;
+      return (await this.#lookedAfter(kept, thrown)).find(header, token);
     }
   };
 
   /** An issuer that does not answer now has still said which its keys were. */
-  async #renewed(kept: Fetched): Promise<Fetched> {
-    if (this.#options.clock.now() - this.#lookedAt < COOLDOWN_MS) return kept;
-    return this.#fetch().catch(() => kept);
+  #renewed(kept: Fetched): Promise<Fetched> {
+    return this.#mayLook() ? this.#fetch().catch(() => kept) : Promise.resolve(kept);
+  }
+
+  /**
+   * The keys after those in which the key of a token was not found. Anybody can send a token with an unknown key: the issuer is not to be asked for each
+   * of them, but tokens that come while it is asked wait for its answer. @throws the given error, by rejecting
+   */
+  async #lookedAfter(kept: Fetched, unknown: InstanceType<Jose["errors"]["JWKSNoMatchingKey"]>): Promise<Fetched> {
+    if (this.#fetched !== undefined && this.#fetched !== kept) return this.#fetched;
+    if (this.#fetching === undefined && this.#failed === undefined && !this.#mayLook()) throw unknown;
+    return await this.#fetch();
+  }
+
+  #mayLook(): boolean {
+    return this.#options.clock.now() - this.#lookedAt >= COOLDOWN_MS;
   }
 
   /** Several tokens wait for one answer. */
-  #fetch(): Promise<Fetched> {
+  async #fetch(): Promise<Fetched> {
+    const { clock, issuer } = this.#options;
+    if (this.#failed !== undefined && clock.now() - this.#failed.at < FAILED_MS) throw this.#failed.failure;
     this.#fetching ??= this.#ask()
       .catch((thrown: unknown) => {
-        const failure = new NoIssuerKeys(this.#options.issuer, thrown);
-        this.#failed = { at: this.#options.clock.now(), failure };
+        const failure = new NoIssuerKeys(issuer, thrown);
+        this.#failed = { at: clock.now(), failure };
         throw failure;
       })
       .finally(() => {
         this.#fetching = undefined;
       });
-    return this.#fetching;
+    return await this.#fetching;
   }
 
   async #ask(): Promise<Fetched> {
@@ -97,6 +111,7 @@ export class IssuerKeys {
     this.#lookedAt = clock.now();
     const keys = await this.#read(jwksUrl ?? (await this.#discover()));
     if (!Array.isArray(keys["keys"])) throw unavailable(this.#options.issuer, "its key set has no array keys");
+    this.#failed = undefined;
     // jose checks each key that it uses
     this.#fetched = { at: clock.now(), find: jose.createLocalJWKSet(keys as unknown as JSONWebKeySet) };
     return this.#fetched;

@@ -8,10 +8,11 @@ import type { Clock, Log } from "../../core/ports.ts";
 import type { RequestHead } from "../http/request-head.ts";
 import { bearerToken } from "./credentials.ts";
 import { IssuerKeys, NoIssuerKeys, requireSafe } from "./issuer-keys.ts";
-import { SCOPES, byHeadAlone, type Authenticator, type Principal, type Scope } from "./principal.ts";
+import { givenNames, meaningOf, type IssuerScopes } from "./issuer-scopes.ts";
+import { SCOPES, byHeadAlone, type Authenticator, type Principal } from "./principal.ts";
 
 /** An issuer of tokens, and the tokens of it that count. */
-export interface IssuerTokensOptions {
+export interface IssuerTokensOptions extends IssuerScopes {
   /** As it is in `iss` of its tokens, to the letter. */
   readonly issuer: string;
   /** The `aud` that a token must have, or one of them: the address of this server. Tokens for others are not let in. */
@@ -20,10 +21,6 @@ export interface IssuerTokensOptions {
   readonly algorithms?: readonly string[];
   /** Where its keys are. @default what the metadata of the issuer says */
   readonly jwksUrl?: string;
-  /** The claim that has the scopes: a string with spaces between, or an array. @default "scope" */
-  readonly scopeClaim?: string;
-  /** The scopes here that each scope of the issuer allows. @default the scopes of this server by their own names */
-  readonly scopes?: Readonly<Record<string, readonly Scope[]>>;
   /** The `typ` that a token must have, such as `at+jwt`. @default `at+jwt` or `JWT` */
   readonly tokenType?: string;
   /** How far the clocks may be apart, in seconds. @default 30 */
@@ -60,7 +57,7 @@ type Jose = typeof import("jose");
  * found before the first request.
  *
  * A token counts when its signature is right by a published key and an allowed algorithm, it is meant for this audience, it has begun and
- * not expired, and says whom it is for (`sub`). While the keys of the issuer were never had, its tokens are neither let in nor refused: the authenticator
+ * not expired, and says whom it is for (`sub`). While the key of a token is not known and the issuer cannot be asked for it, the token is neither let in nor refused: the authenticator
  * rejects with `unavailable`.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-4 and https://modelcontextprotocol.io/specification/draft/basic/authorization
@@ -142,12 +139,10 @@ class IssuerTokens implements Authenticator {
   #principalOf(payload: JWTPayload): Principal | undefined {
     const claims = copyJson(payload).value;
     if (!isJsonObject(claims) || typeof claims["sub"] !== "string" || claims["sub"] === "") return undefined;
-    const { issuer, scopes: meanings, scopeClaim = "scope" } = this.#options;
+    const { issuer, scopes: meanings } = this.#options;
     const id = `token:${issuer}#${claims["sub"]}`;
     if (id.length > MAX_ID_LENGTH) return undefined;
-    const named = Object.hasOwn(claims, scopeClaim) ? claims[scopeClaim] : undefined;
-    const given = typeof named === "string" ? named.split(" ") : Array.isArray(named) ? named : [];
-    const allowed = given.flatMap((scope) => scopesOf(scope, meanings));
+    const allowed = givenNames(claims, this.#options).flatMap((scope) => meaningOf(scope, meanings));
     const name = [claims["name"], claims["client_id"], claims["sub"]].find((text) => typeof text === "string" && text !== "");
     const scopes = new Set(SCOPES.filter((scope) => allowed.includes(scope)));
     const { clockToleranceSeconds = DEFAULT_TOLERANCE_SECONDS } = this.#options;
@@ -185,12 +180,6 @@ async function verifyWithAny(
 /** As long as an id in an event may be. */
 const MAX_ID_LENGTH = 1_024;
 const LOG_EVERY_MS = 60_000;
-
-function scopesOf(given: unknown, meanings: IssuerTokensOptions["scopes"]): readonly Scope[] {
-  if (typeof given !== "string") return [];
-  if (meanings !== undefined) return Object.hasOwn(meanings, given) ? (meanings[given] ?? []) : [];
-  return SCOPES.filter((scope) => scope === given);
-}
 
 function checkOptions(options: IssuerTokensOptions): void {
   checkKnownKeys(options, OPTIONS, "issuerTokens()");

@@ -11,11 +11,12 @@ import { guardedFetch } from "../../net/guarded-fetch.ts";
 import type { Visibility } from "../../policy/visibility.ts";
 import { challenge, metadataUrl, resourceMetadata } from "./challenge.ts";
 import { CredentialWatch } from "./credential-watch.ts";
+import { nameFor, offeredNames, widenedNames } from "./issuer-scopes.ts";
 import { issuerTokens, type IssuerTokensOptions } from "./issuer-tokens.ts";
 import { Keys, type DelegatedSessionKey, type IssuedKey } from "./keys.ts";
 import { addressOf } from "../http/client-address.ts";
 import type { HeadRequest, RequestHead } from "../http/request-head.ts";
-import { SCOPES, firstOf, hasScope, looksAtHeadAlone, senderOf, type Authenticator, type Principal, type Scope } from "./principal.ts";
+import { firstOf, hasScope, looksAtHeadAlone, senderOf, type Authenticator, type Principal, type Scope } from "./principal.ts";
 import { RefusalLog, type Refusal } from "./refusal-log.ts";
 
 /** An issuer of tokens, and the private addresses where its keys may be. */
@@ -65,7 +66,7 @@ export async function openServerAccess(
   const { access, issuers = [], others = [], resource } = options;
   const tokens: Authenticator[] = [];
   for (const { allowPrivate = [], ...issuer } of issuers) {
-    const audience = issuer.audience ?? resource;
+    const audience = issuer.audience ?? (resource === undefined ? undefined : audiencesOf(resource));
     if (audience === undefined || resource === undefined)
       throw new ToolError(
         "invalid_argument",
@@ -146,7 +147,7 @@ export class ServerAccess implements Authenticator {
   ): Promise<Admission> {
     const principal = await this.sender(request);
     if (principal !== undefined && (scope === undefined || hasScope(principal, scope))) return { principal };
-    const denial = principal === undefined || scope === undefined ? this.#unknown(request) : this.#lacking(principal, scope);
+    const denial = principal === undefined || scope === undefined ? this.#unknown(request, scope) : this.#lacking(principal, scope);
     this.noteRefusal({ request, status: denial.status, reason: denial.reason, principal: principal?.id, from });
     return { denial };
   }
@@ -190,9 +191,7 @@ export class ServerAccess implements Authenticator {
     const { resource, issuers = [] } = this.#options;
     if (this.#metadataUrl === undefined || resource === undefined || request.method !== "GET") return undefined;
     if (new URL(request.url).pathname !== this.#metadataUrl.pathname) return undefined;
-    const scopes = new Set<string>(
-      issuers.flatMap((issuer): readonly string[] => (issuer.scopes === undefined ? SCOPES : Object.keys(issuer.scopes))),
-    );
+    const scopes = new Set(issuers.flatMap(offeredNames));
     const document = resourceMetadata({ resource, issuers: issuers.map(({ issuer }) => issuer), scopes: [...scopes] });
     return Response.json(document, { headers: { "cache-control": "max-age=3600", "access-control-allow-origin": "*" } });
   }
@@ -207,14 +206,18 @@ export class ServerAccess implements Authenticator {
     await this.#refusals?.settled();
   }
 
-  #unknown({ headers }: RequestHead): Denial {
+  #unknown({ headers }: RequestHead, scope: Scope | undefined): Denial {
     const isGiven = headers.get("authorization") !== null;
     const resourceUrl = this.#metadataUrl?.href;
     return {
       status: 401,
       reason: isGiven ? "The credentials are not valid: unknown, expired or revoked." : "The request has no credentials.",
       hint: "Send Authorization: Bearer with a key or token of this server.",
-      challenge: challenge({ resourceMetadata: resourceUrl, error: isGiven ? "invalid_token" : undefined }),
+      challenge: challenge({
+        resourceMetadata: resourceUrl,
+        error: isGiven ? "invalid_token" : undefined,
+        scope: scope === undefined ? undefined : this.#commonName(scope),
+      }),
     };
   }
 
@@ -227,16 +230,28 @@ export class ServerAccess implements Authenticator {
       challenge: challenge({
         resourceMetadata: this.#metadataUrl?.href,
         error: "insufficient_scope",
-        scope: this.#scopeName(principal, scope),
+        scope: this.#scopeNames(principal, scope),
       }),
       principal,
     };
   }
 
-  /** As the issuer of a token calls it, where it calls it otherwise. */
-  #scopeName({ id }: Principal, scope: Scope): string {
-    const issuer = this.#options.issuers?.find((one) => id.startsWith(`token:${one.issuer}#`));
-    const [name = scope] = Object.entries(issuer?.scopes ?? {}).find(([, meant]) => meant.includes(scope)) ?? [];
-    return name;
+  /** The scope that a request without a token is to ask an issuer for. Undefined where the issuers have different names for it. */
+  #commonName(scope: Scope): string | undefined {
+    const names = new Set(this.#options.issuers?.map((issuer) => nameFor(scope, issuer)));
+    return names.size === 1 ? [...names][0] : undefined;
   }
+
+  /** By the names that the issuer of its token has for them. */
+  #scopeNames({ id, claims }: Principal, scope: Scope): string | undefined {
+    const issuer = this.#options.issuers?.find((one) => id.startsWith(`token:${one.issuer}#`));
+    return issuer === undefined ? scope : widenedNames(scope, issuer, claims)?.join(" ");
+  }
+}
+
+/** The ways in which clients write the address of a server: those that read it as a URL put a slash behind a host. */
+function audiencesOf(resource: string): readonly string[] {
+  if (!URL.canParse(resource)) return [resource];
+  const { href, origin } = new URL(resource);
+  return [...new Set([resource, href, ...(href === `${origin}/` ? [origin] : [])])];
 }

@@ -32,6 +32,11 @@ export function distrustOf(request: RequestHead, trusted: Trusted): string | und
   return undefined;
 }
 
+/** The same request as of no page: for an answer that pages of every origin may read. */
+export function withoutOrigin({ method, url, headers }: RequestHead): RequestHead {
+  return { method, url, headers: { get: (name) => (name === "origin" ? null : headers.get(name)) } };
+}
+
 /** The answer to a request that is not a JSON message; undefined for one that may be. */
 export function refuseForm({ method, headers }: RequestHead): Response | undefined {
   if (method === "GET" || method === "DELETE") return undefined;

@@ -8,7 +8,7 @@ import { http } from "../../net/node-http.ts";
 import { endEarly } from "./end-early.ts";
 import { HttpError } from "./http-error.ts";
 import { GONE, NodeReply, NodeRequest, type DirectHandler } from "./direct.ts";
-import { requestOf, settleTarget } from "./node-request.ts";
+import { requestOf, repeatedHeader, settleTarget } from "./node-request.ts";
 import { problemAnswer, problemOf } from "./problem.ts";
 import { plainHeaders } from "./security-headers.ts";
 import { writeResponse } from "./write-response.ts";
@@ -108,8 +108,10 @@ interface Answerers {
 
 async function answer({ handler, direct, clock }: Answerers, exchange: HttpExchange): Promise<void> {
   const { incoming, outgoing } = exchange;
-  if (!settleTarget(incoming))
-    throw new HttpError(400, "invalid_argument", "The request names several hosts.", { hint: "Send one Host header." });
+  settleTarget(incoming);
+  const repeated = repeatedHeader(incoming);
+  if (repeated !== undefined)
+    throw new HttpError(400, "invalid_argument", `The request has several ${repeated} headers.`, { hint: `Send one ${repeated} header.` });
   const { headers } = incoming;
   if (headers["content-length"] === undefined && headers["transfer-encoding"] !== undefined)
     return await pass({ handler, clock }, exchange);

@@ -8,22 +8,29 @@ import { keepAddress } from "./client-address.ts";
 /**
  * Puts the target of a request where its readers look for it: an absolute one is a path, and a host in place of that of the header.
  *
- * @returns false for a request with several hosts, which could be taken for one of another server
  * @see https://www.rfc-editor.org/rfc/rfc9112#section-3.2
  */
-export function settleTarget(incoming: IncomingMessage): boolean {
-  const { url = "/", headers, rawHeaders } = incoming;
-  if (!url.startsWith("/")) {
-    const absolute = /^https?:\/\/([^/?#]*)(.*)$/iu.exec(url);
-    if (absolute !== null) headers.host = absolute[1];
-    incoming.url = absolute === null ? "/" : (absolute[2] ?? "").replace(/^(?!\/)/u, "/");
-  }
+export function settleTarget(incoming: IncomingMessage): void {
+  const { url = "/", headers } = incoming;
+  if (url.startsWith("/")) return;
+  const absolute = /^https?:\/\/([^/?#]*)(.*)$/iu.exec(url);
+  if (absolute !== null) headers.host = absolute[1];
+  incoming.url = absolute === null ? "/" : (absolute[2] ?? "").replace(/^(?!\/)/u, "/");
+}
+
+/**
+ * The header that a request has several times, although it says where the request goes or who sends it: Node reads the first, and a proxy in front may
+ * have looked at another one. Undefined where there is none.
+ */
+export function repeatedHeader({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): "Host" | "Authorization" | undefined {
   let hosts = 0;
+  let authorizations = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index];
     if (name?.length === "host".length && name.toLowerCase() === "host") hosts++;
+    else if (name?.length === "authorization".length && name.toLowerCase() === "authorization") authorizations++;
   }
-  return hosts <= 1;
+  return hosts > 1 ? "Host" : authorizations > 1 ? "Authorization" : undefined;
 }
 
 /** The target of a request is a path: the server's own name is not asked for. */

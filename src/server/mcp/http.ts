@@ -22,6 +22,7 @@ import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR } from "../../engine/mcp/
 import { loadServer } from "./sdk.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import { hasScope, senderOf, type Principal } from "../auth/principal.ts";
+import { ServerAccess } from "../auth/server-access.ts";
 import { watchedStream } from "../auth/watched-stream.ts";
 import { LOCAL_CALLER, type Caller } from "./serving.ts";
 import { listenedTo, withListened } from "./listened.ts";
@@ -219,6 +220,11 @@ export class HttpGateway {
     if (authenticator === undefined) return LOCAL_CALLER;
     let principal: Principal | undefined;
     try {
+      if (authenticator instanceof ServerAccess) {
+        const { denial, principal: admitted } = await authenticator.admitHead(request, { scope: "execute" });
+        if (denial === undefined) return { id: admitted.id, principal: admitted };
+        return refusal(denial.status, denial.reason, { "www-authenticate": denial.challenge });
+      }
       principal = await senderOf(authenticator, request);
     } catch (thrown: unknown) {
       const { code, message, retryAfterMs = 1_000 } = ToolError.fromUnknown(thrown);

@@ -3,7 +3,8 @@ import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { looksAtHeadAlone } from "../auth/principal.ts";
-import { distrustOf, refusal } from "../http/guard.ts";
+import { ServerAccess } from "../auth/server-access.ts";
+import { distrustOf, refusal, withoutOrigin } from "../http/guard.ts";
 import { listenOn } from "../http/listen.ts";
 import { HttpGateway } from "./http.ts";
 import { HTTP_OPTIONS, isLocalAddress, type McpHttpOptions } from "./http-options.ts";
@@ -52,6 +53,8 @@ export async function listen(runtime: Runtime, options: McpListenOptions): Promi
   const { log, clock } = settingsOf(options);
   const answer = async (request: Request): Promise<Response> => {
     const { pathname } = new URL(request.url);
+    const metadata = authenticator instanceof ServerAccess ? authenticator.metadataResponse(request) : undefined;
+    if (metadata !== undefined && distrustOf(withoutOrigin(request), gateway.settings) === undefined) return metadata;
     if (pathname === HEALTH_PATH && request.method === "GET" && path !== HEALTH_PATH) return gateway.health();
     const page = distrustOf(request, gateway.settings) === undefined ? await options.logins?.response(request) : undefined;
     if (page !== undefined) return page;

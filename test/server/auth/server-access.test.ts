@@ -59,7 +59,9 @@ test("issue 19.5 RFC 9728: the metadata of a resource name its issuer, at the ad
   const issuers = [{ issuer: issuer.url, allowPrivate: [issuer.host], scopes }];
   const access = await openServerAccess({ resource: RESOURCE, issuers }, systemPorts);
   const url = "https://tools.example/.well-known/oauth-protected-resource/mcp";
-  expect((await denialOf(access, requestWith(undefined)))?.challenge).toBe(`Bearer realm="haft", resource_metadata="${url}"`);
+  expect((await denialOf(access, requestWith(undefined)))?.challenge).toBe(
+    `Bearer realm="haft", scope="tools.use", resource_metadata="${url}"`,
+  );
   const answer = access.metadataResponse(new Request(url));
   expect(await answer?.json()).toEqual({
     resource: RESOURCE,
@@ -73,7 +75,7 @@ test("issue 19.5 RFC 9728: the metadata of a resource name its issuer, at the ad
   const token = await issuer.token({ claims: { aud: RESOURCE, scope: "tools.read" } });
   expect(await denialOf(access, requestWith(token), "read")).toBeUndefined();
   expect((await denialOf(access, requestWith(token)))?.challenge).toContain(
-    `error="insufficient_scope", scope="tools.use", resource_metadata="${url}"`,
+    `error="insufficient_scope", scope="tools.read tools.use", resource_metadata="${url}"`,
   );
   await expect(openServerAccess({ issuers }, systemPorts)).rejects.toMatchObject({ code: "invalid_argument" });
 });

@@ -1,0 +1,62 @@
+/** The scopes of this server, and the names that an issuer has for them. */
+import type { JsonObject } from "../../core/base/json.ts";
+import { SCOPES, type Scope } from "./principal.ts";
+
+export interface IssuerScopes {
+  /** The claim that has the scopes: a string with spaces between, or an array. @default "scope" */
+  readonly scopeClaim?: string;
+  /** The scopes here that each scope of the issuer allows. @default the scopes of this server by their own names */
+  readonly scopes?: Readonly<Record<string, readonly Scope[]>>;
+}
+
+/** A name that a client can ask for: one of a claim of roles may have spaces. @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
+const SCOPE_TOKEN = /^[\u0021\u0023-\u005b\u005d-\u007e]+$/u;
+/** Scopes that a client of tools works without: whoever has them decides for others. */
+const REVIEWED: readonly Scope[] = ["approve", "admin"];
+
+/** The names in the claims of a token. */
+export function givenNames(claims: JsonObject, { scopeClaim = "scope" }: IssuerScopes): readonly string[] {
+  const claim = Object.hasOwn(claims, scopeClaim) ? claims[scopeClaim] : undefined;
+  const given: readonly unknown[] = typeof claim === "string" ? claim.split(" ") : Array.isArray(claim) ? claim : [];
+  return given.filter((name) => typeof name === "string");
+}
+
+/** The scopes here that one scope of the issuer allows. */
+export function meaningOf(name: string, scopes: IssuerScopes["scopes"]): readonly Scope[] {
+  if (scopes !== undefined) return Object.hasOwn(scopes, name) ? (scopes[name] ?? []) : [];
+  return SCOPES.filter((scope) => scope === name);
+}
+
+/** The name of the scope that allows this with the fewest other rights. Undefined where the issuer has none. */
+export function nameFor(wanted: Scope, issuer: IssuerScopes): string | undefined {
+  const names = namesOf(issuer).map((name) => ({ name, meaning: meaningOf(name, issuer.scopes) }));
+  const fitting = names.filter(({ meaning }) => meaning.includes(wanted) || meaning.includes("admin"));
+  const [least] = fitting.toSorted((one, other) => rights(one.meaning) - rights(other.meaning));
+  return least?.name;
+}
+
+/** The names that a client asks for so that its next token allows this as well as what the one with these claims allows. Undefined as with `nameFor`. */
+export function widenedNames(wanted: Scope, issuer: IssuerScopes, claims: JsonObject = {}): readonly string[] | undefined {
+  const name = nameFor(wanted, issuer);
+  if (name === undefined) return undefined;
+  const given = givenNames(claims, issuer);
+  return [...namesOf(issuer).filter((known) => known !== name && given.includes(known)), name];
+}
+
+/**
+ * The names for `scopes_supported`, all of which clients ask for that are asked for none in particular: those that allow neither decisions nor
+ * administration. Every name of an issuer that has no others.
+ */
+export function offeredNames(issuer: IssuerScopes): readonly string[] {
+  const names = namesOf(issuer);
+  const plain = names.filter((name) => !meaningOf(name, issuer.scopes).some((scope) => REVIEWED.includes(scope)));
+  return plain.length > 0 ? plain : names;
+}
+
+function namesOf({ scopes }: IssuerScopes): readonly string[] {
+  return scopes === undefined ? SCOPES : Object.keys(scopes).filter((name) => SCOPE_TOKEN.test(name));
+}
+
+function rights(meaning: readonly Scope[]): number {
+  return meaning.includes("admin") ? SCOPES.length + 1 : meaning.length;
+}
