@@ -21,7 +21,8 @@ import { listTools, type ToolList } from "./mcp/tools.ts";
 import { redactError, redactor, type Redact } from "../core/base/redact.ts";
 
 export { UserLogins } from "./mcp/login/user-logins.ts";
-export type { UserLogin, UserLoginsOptions } from "./mcp/login/user-logins.ts";
+export type { UserLogin } from "./mcp/login/login-tokens.ts";
+export type { UserLoginsOptions } from "./mcp/login/user-logins.ts";
 export { mcpPeerOf } from "./mcp/peer.ts";
 export type {
   McpPeer,

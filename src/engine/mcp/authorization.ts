@@ -11,18 +11,14 @@ export function oauthProvider(auth: McpAuth | undefined, sdk: ClientModule): OAu
   switch (auth?.type) {
     case "client-credentials": {
       const { clientId, clientSecret, scope, issuer } = auth;
-      return new sdk.ClientCredentialsProvider({
-        clientId,
-        clientSecret,
-        ...scoped(scope),
-        ...(issuer === undefined ? {} : { expectedIssuer: issuer }),
-      });
+      const expected = issuer === undefined ? {} : { expectedIssuer: issuer };
+      return scoped(new sdk.ClientCredentialsProvider({ clientId, clientSecret, ...expected }), scope);
     }
     case "private-key-jwt": {
       const { clientId, algorithm, scope, issuer } = auth;
       const privateKey = typeof auth.privateKey === "string" ? auth.privateKey : { ...auth.privateKey };
       const expected = issuer === undefined ? {} : { expectedIssuer: issuer };
-      return new sdk.PrivateKeyJwtProvider({ clientId, privateKey, algorithm, ...scoped(scope), ...expected });
+      return scoped(new sdk.PrivateKeyJwtProvider({ clientId, privateKey, algorithm, ...expected }), scope);
     }
     case "oauth":
       return guardedProvider(auth.provider);
@@ -31,8 +27,14 @@ export function oauthProvider(auth: McpAuth | undefined, sdk: ClientModule): OAu
   }
 }
 
-function scoped(scope: string | undefined): { readonly scope?: string } {
-  return scope === undefined ? {} : { scope };
+type OwnProvider = Pick<Required<OAuthClientProvider>, "prepareTokenRequest">;
+
+/** The same provider, which asks for the scope of the configuration, and not for all that a server offers. */
+function scoped<Own extends OAuthClientProvider & OwnProvider>(provider: Own, scope: string | undefined): Own {
+  if (scope === undefined) return provider;
+  const prepare = provider.prepareTokenRequest.bind(provider);
+  provider.prepareTokenRequest = () => prepare(scope);
+  return provider;
 }
 
 /** The same provider, which is never given an address that is not a web page: what it does with one is not known here. */

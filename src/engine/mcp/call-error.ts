@@ -120,6 +120,12 @@ export function credentialProblem(
   server: McpOptions,
   error: unknown,
 ): { readonly reason: string; readonly operatorHint: string } | undefined {
+  const scope = lackingScope(error);
+  if (scope !== undefined)
+    return {
+      reason: `it wants the scope ${scope} (HTTP 403)`,
+      operatorHint: "Use credentials that have the scope, and name it in `scope` of `auth` where that is set.",
+    };
   const status = statusOf(error) ?? (isNamed(error, "UnauthorizedError") ? 401 : undefined);
   if (status !== 401 && status !== 403) return undefined;
   const { headers = {}, auth, url = "" } = server.url === undefined ? {} : server;
@@ -146,6 +152,19 @@ export function credentialProblem(
     operatorHint: "Check the token or password in `auth` or `headers` of this server; it may have expired.",
   };
 }
+
+/** The scopes, with spaces between, that a server wants in addition to those of the token; undefined where it refused the request for another reason. */
+export function lackingScope(error: unknown): string | undefined {
+  for (const each of causesOf(error)) {
+    if (!isNamed(each, "InsufficientScopeError")) continue;
+    const scope: unknown = Reflect.get(Object(each), "requiredScope");
+    if (typeof scope === "string" && SCOPES.test(scope)) return scope;
+  }
+  return undefined;
+}
+
+/** @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
+const SCOPES = /^[\u0020\u0021\u0023-\u005b\u005d-\u007e]{1,1000}$/u;
 
 /** The status of an HTTP answer that was not an answer, wherever it hides. */
 export function statusOf(error: unknown): number | undefined {

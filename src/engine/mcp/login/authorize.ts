@@ -32,7 +32,7 @@ export interface Authorization {
 export async function authorize(provider: UserProvider, options: Authorization): Promise<LoginRequest | undefined> {
   const { server, challenge: { resourceMetadataUrl, scope } = {}, signal, forceReauthorization = false } = options;
   const renewal = watchTokenRequests(fetchUntil(server.fetch, signal), "refresh_token");
-  const challenge = omitUndefined({ resourceMetadataUrl, scope });
+  const challenge = omitUndefined({ resourceMetadataUrl, scope: provider.clientMetadata.scope ?? scope });
   try {
     const way = await server.sdk.auth(provider, { serverUrl: server.url, fetchFn: renewal.fetch, forceReauthorization, ...challenge });
     if (way === "AUTHORIZED") return undefined;

@@ -1,5 +1,7 @@
 /** The pages that a person sees while they log in: whom the login is for, and how it ended. */
 
+import { ToolError } from "../../../core/error.ts";
+
 /** No script, no frame, nothing loaded. A form may lead on to the authorization server, so `form-action` is not limited. */
 const HEADERS = {
   "content-type": "text/html; charset=utf-8",
@@ -32,6 +34,25 @@ export function questionPage({ server, user, host, action }: LoginQuestion): Res
 
 export function endPage(status: number, title: string, text: string): Response {
   return page(status, title, `<p>${escaped(text)}</p>`);
+}
+
+export function unknownLogin(): Response {
+  return endPage(400, "Login not known", "This login has ended, took too long, or was never begun. Begin it again.");
+}
+
+const MAX_REASON = 200;
+
+/** An answer of an authorization server without a code. @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
+export function refusedLogin(params: URLSearchParams): ToolError {
+  const said = ["error", "error_description"].flatMap(
+    (name) =>
+      params
+        .get(name)
+        ?.replaceAll(/[^\u0020-\u007e]/gu, " ")
+        .slice(0, MAX_REASON) ?? [],
+  );
+  const reason = said.length === 0 ? "" : `: ${said.join(": ")}`;
+  return new ToolError("permission_denied", `the authorization server sent no code${reason}`);
 }
 
 function page(status: number, title: string, body: string): Response {

@@ -6,8 +6,9 @@ import { ToolError, describeThrown } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 import { systemCode } from "../../../core/base/system-code.ts";
-import type { Log } from "../../../core/ports.ts";
+import type { Clock, Log } from "../../../core/ports.ts";
 import { replaceFile } from "../../../documents/replace-file.ts";
+import { withLockFile } from "./login-lock.ts";
 
 /** A user of one server; the gateway itself, as a client of its authorization server, has the user "". */
 export interface LoginKey {
@@ -25,11 +26,14 @@ export interface LoginStore {
   delete(key: LoginKey): Promise<void>;
   /** The users that have something kept for a server, "" left out. */
   users(server: string): Promise<readonly string[]>;
+  /** Runs `work` while no other process that shares the store runs work for the key. @throws the reason of the signal, by rejecting */
+  alone<T>(key: LoginKey, options: { readonly clock: Clock; readonly signal: AbortSignal }, work: () => Promise<T>): Promise<T>;
 }
 
 export function memoryLogins(): LoginStore {
   const kept = new Map<string, { readonly key: LoginKey; readonly value: JsonObject }>();
   return {
+    alone: (_key, _options, work) => work(), // no other process has it
     get: (key) => Promise.resolve(kept.get(nameOf(key))?.value),
     set: (key, value) => Promise.resolve(void kept.set(nameOf(key), { key, value })),
     delete: (key) => Promise.resolve(void kept.delete(nameOf(key))),
@@ -68,13 +72,12 @@ export function loginFiles(folder: string, log: Log): LoginStore {
   };
   return {
     get: async (key) => (await read(pathOf(key)))?.value,
+    async alone(key, options, work) {
+      await makeFolder(folder);
+      return await withLockFile(join(folder, `${nameOf(key)}.lock`), options, work);
+    },
     async set(key, value) {
-      try {
-        await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
-        await chmod(folder, FOLDER_MODE);
-      } catch (thrown: unknown) {
-        throw new ToolError("store_failed", `Cannot make the folder of logins ${folder}: ${describeThrown(thrown)}.`, { cause: thrown });
-      }
+      await makeFolder(folder);
       await replaceFile(pathOf(key), JSON.stringify({ format: FORMAT, version: 1, ...key, value }), { mode: FILE_MODE });
     },
     delete: (key) => rm(pathOf(key), { force: true }),
@@ -84,6 +87,15 @@ export function loginFiles(folder: string, log: Log): LoginStore {
       return entries.flatMap((entry) => (entry?.key.server === server && entry.key.user !== "" ? [entry.key.user] : []));
     },
   };
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+    await chmod(folder, FOLDER_MODE);
+  } catch (thrown: unknown) {
+    throw new ToolError("store_failed", `Cannot make the folder of logins ${folder}: ${describeThrown(thrown)}.`, { cause: thrown });
+  }
 }
 
 const FORMAT = "haft-login";

@@ -8,22 +8,57 @@ export interface Tokens {
   readonly refresh_token?: string;
   /** In milliseconds since 1970. */
   readonly expiresAt?: number;
+  /** The authorization server that gave them. */
+  readonly issuer?: string;
+  /** The scopes that the user gave, with spaces between. */
+  readonly scope?: string;
   /** That of the client that got them. */
   readonly redirectUrl?: string;
+  /** The scopes that it was registered for, where there are several clients. */
+  readonly clientScope?: string;
 }
 
 /** Undefined where the entry has none. */
 export function tokensIn(kept: JsonObject | undefined): Tokens | undefined {
   const tokens = kept?.["tokens"];
   if (!isJsonObject(tokens) || typeof tokens["access_token"] !== "string") return undefined;
-  const { access_token, refresh_token } = tokens;
-  const { expiresAt, redirectUrl } = kept ?? {};
+  const { access_token, refresh_token, issuer, scope } = tokens;
+  const { expiresAt, redirectUrl, clientScope } = kept ?? {};
   return {
     access_token,
     ...(typeof refresh_token === "string" ? { refresh_token } : {}),
+    ...(typeof issuer === "string" ? { issuer } : {}),
+    ...(typeof scope === "string" ? { scope } : {}),
     ...(typeof expiresAt === "number" ? { expiresAt } : {}),
     ...(typeof redirectUrl === "string" ? { redirectUrl } : {}),
+    ...(typeof clientScope === "string" ? { clientScope } : {}),
   };
+}
+
+/** Whether a user is logged in to a server. */
+export interface UserLogin {
+  /** The toolset. */
+  readonly server: string;
+  readonly loggedIn: boolean;
+  /** When the token ends, in milliseconds since 1970; left out where it is renewed by itself, or its end is not known. */
+  readonly endsAt?: number;
+}
+
+/** @param tokens undefined for a user who has none */
+export function loginOf(server: string, tokens: Tokens | undefined, wallTime: number): UserLogin {
+  const { refresh_token: refresh, expiresAt: endsAt } = tokens ?? { expiresAt: 0 };
+  const isOver = refresh === undefined && endsAt !== undefined && endsAt <= wallTime;
+  return { server, loggedIn: !isOver, ...(isOver || refresh !== undefined || endsAt === undefined ? {} : { endsAt }) };
+}
+
+/**
+ * The scopes to ask a user for who lacks some: those and the ones that they gave before, which a new token would lack otherwise. Undefined where the token
+ * has them all, so that another one would be refused as well.
+ */
+export function widenedScope({ scope = "" }: Tokens, lacking: string): string | undefined {
+  const given = new Set(scope.split(" ").filter((name) => name !== ""));
+  const wanted = lacking.split(" ").filter((name) => name !== "" && !given.has(name));
+  return wanted.length === 0 ? undefined : [...given, ...wanted].join(" ");
 }
 
 /** Takes the tokens out of a text. */

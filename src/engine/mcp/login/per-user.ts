@@ -10,14 +10,15 @@ import { guardedFetch } from "../../../net/guarded-fetch.ts";
 import { httpClient } from "../../../net/http-client.ts";
 import { within } from "../../../processes/pause.ts";
 import { principalIdOf } from "../../../core/principal-id.ts";
-import { isNamed } from "../call-error.ts";
+import { isNamed, lackingScope } from "../call-error.ts";
 import { loadClient } from "../connect.ts";
 import { clientOptions } from "../http-wire.ts";
 import { serverUrl, type McpTokenExchangeAuth, type McpUrlOptions, type McpUserLoginAuth } from "../options.ts";
 import { LOCAL_USER } from "./login-store.ts";
 import { LOGIN_TOOL } from "./login-tool.ts";
 import { ExchangedTokens } from "./token-exchange.ts";
-import type { LoginServer } from "./user-logins.ts";
+import type { PendingLogin } from "./pending-logins.ts";
+import type { LoginServer, UserLogins } from "./user-logins.ts";
 
 /** So many users have a connection at a time; that which was used longest ago is closed first. */
 const MAX_CONNECTIONS = 500;
@@ -35,6 +36,12 @@ interface Connection {
   readonly opening: Promise<Open>;
   readonly redact: () => Promise<Redact>;
   calls: number;
+}
+
+/** A call whose user is asked to log in. */
+interface Asking {
+  readonly logins: UserLogins;
+  readonly context: ToolContext;
 }
 
 export class PerUserEngine implements Engine {
@@ -128,25 +135,35 @@ export class PerUserEngine implements Engine {
         return await work(engine);
       } catch (thrown: unknown) {
         const error = redactError(ToolError.fromUnknown(thrown, "unavailable"), await connection.redact());
-        if (attempt > 1 || !this.#wantsLogin(thrown)) throw error;
-        await this.#login(user, context);
+        if (attempt > 1 || !(await this.#loggedInFor(thrown, { user, context }))) throw error;
       } finally {
         connection.calls--;
       }
     }
   }
 
-  /** The refusal was the first answer, so that nothing has happened. */
-  #wantsLogin(thrown: unknown): boolean {
-    if (this.#auth.type !== "user-login" || !(thrown instanceof ToolError) || thrown.outcome !== "not_started") return false;
-    return [...causesOf(thrown)].some((each) => isNamed(each, "UnauthorizedError"));
+  /**
+   * Has the user log in where the refusal of a call wants it, and was the first answer, so that nothing has happened. Resolves to whether the call may be made
+   * again. @throws ToolError `permission_denied` with the address of the login, by rejecting
+   */
+  async #loggedInFor(thrown: unknown, { user, context }: { readonly user: string; readonly context: ToolContext }): Promise<boolean> {
+    const auth = this.#auth;
+    if (auth.type !== "user-login" || !(thrown instanceof ToolError) || thrown.outcome !== "not_started") return false;
+    const server = this.#context?.toolset ?? "";
+    const scope = lackingScope(thrown);
+    if (scope !== undefined) {
+      const pending = await auth.logins.widened({ server, user }, scope);
+      if (pending === undefined) return false;
+      await this.#ended(pending, { logins: auth.logins, context, wants: `wants you to allow it the scope ${scope}` });
+      return true;
+    }
+    if (![...causesOf(thrown)].some((each) => isNamed(each, "UnauthorizedError"))) return false;
+    await this.#login(user, { logins: auth.logins, context });
+    return true;
   }
 
-  async #login(user: string, context: ToolContext): Promise<void> {
-    const auth = this.#auth;
+  async #login(user: string, { logins, context }: Asking): Promise<void> {
     const server = this.#context?.toolset ?? "";
-    if (auth.type !== "user-login") return;
-    const { logins } = auth;
     if (!logins.takesLogins)
       throw new ToolError("permission_denied", `The server ${server} wants its user to log in first.`, {
         outcome: "not_started",
@@ -155,9 +172,17 @@ export class PerUserEngine implements Engine {
         operatorHint: `The user ${JSON.stringify(user)} has no valid token for ${server}: log in with haft mcp login ${server}`,
       });
     const pending = await logins.needed({ server, user });
-    if (pending === undefined) return; // they have just logged in
+    if (pending !== undefined) await this.#ended(pending, { logins, context }); // else they have just logged in
+  }
+
+  /** @param wants the text that the user is asked with */
+  async #ended(
+    pending: PendingLogin,
+    { logins, context, wants = "wants you to log in" }: Asking & { readonly wants?: string },
+  ): Promise<void> {
+    const { server, user } = pending;
     const address = logins.addressOf(pending);
-    const answer = await context.ask({ message: `The server ${server} wants you to log in.`, url: address });
+    const answer = await context.ask({ message: `The server ${server} ${wants}.`, url: address });
     if (answer.action === "accept") {
       const { clock } = this.#openContext();
       const hasEnded = await within({ clock, limitMs: LOGIN_WAIT_MS, outer: context.signal }, (signal) =>
@@ -168,7 +193,8 @@ export class PerUserEngine implements Engine {
       );
       if (hasEnded) return;
     }
-    throw new ToolError("permission_denied", `The server ${server} wants its user to log in first, at ${address}`, {
+    const first = wants.replace("wants you", "wants its user");
+    throw new ToolError("permission_denied", `The server ${server} ${first} first, at ${address}`, {
       outcome: "not_started",
       retryable: false,
       hint: "Ask the user to open the address in a browser and to log in there, then call again.",

@@ -2,6 +2,7 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { ToolError } from "../../../core/error.ts";
 import { clientCredentials } from "../../../net/basic-credentials.ts";
+import type { Tokens } from "./login-tokens.ts";
 import type { UserProvider } from "./user-provider.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
@@ -11,14 +12,16 @@ export interface Revocation {
   readonly sdk: ClientModule;
   readonly fetch: FetchLike;
   readonly provider: UserProvider;
-  readonly tokens: { readonly access_token: string; readonly refresh_token?: string };
+  readonly tokens: Tokens;
 }
 
-/** Does nothing where the server offers no revocation. @throws what fails, by rejecting */
+/** Does nothing where the server offers no revocation. @throws what fails, and where another authorization server has taken the place of the one that gave the tokens, by rejecting */
 export async function revokeToken({ url, sdk, fetch, provider, tokens }: Revocation): Promise<void> {
   const { authorizationServerMetadata: metadata } = await sdk.discoverOAuthServerInfo(url, { fetchFn: fetch });
   const endpoint: unknown = metadata === undefined ? undefined : Reflect.get(metadata, "revocation_endpoint");
   const client = metadata === undefined ? undefined : await provider.clientInformation({ issuer: metadata.issuer });
+  if (tokens.issuer !== undefined && metadata !== undefined && metadata.issuer !== tokens.issuer)
+    throw new ToolError("permission_denied", `it is of ${tokens.issuer}, and the server names ${metadata.issuer} now`);
   if (typeof endpoint !== "string" || client === undefined) return;
   sdk.assertSecureTokenEndpoint(endpoint);
   // A refresh token takes the tokens that came of it along.
@@ -26,8 +29,11 @@ export async function revokeToken({ url, sdk, fetch, provider, tokens }: Revocat
   const body = new URLSearchParams({ token: refresh ?? access, token_type_hint: refresh === undefined ? "access_token" : "refresh_token" });
   const headers = new Headers({ "content-type": "application/x-www-form-urlencoded" });
   const { client_id: id, client_secret: secret } = client;
-  if (secret === undefined) body.set("client_id", id);
-  else headers.set("authorization", `Basic ${clientCredentials(id, secret)}`);
+  const methods: unknown = Reflect.get(metadata ?? {}, "revocation_endpoint_auth_methods_supported");
+  const isPosted = Array.isArray(methods) && !methods.includes("client_secret_basic") && methods.includes("client_secret_post");
+  if (secret === undefined || isPosted) body.set("client_id", id);
+  if (secret !== undefined && isPosted) body.set("client_secret", secret);
+  else if (secret !== undefined) headers.set("authorization", `Basic ${clientCredentials(id, secret)}`);
   const response = await fetch(endpoint, { method: "POST", headers, body, redirect: "error" });
   await response.body?.cancel();
   if (!response.ok) throw new ToolError("network_error", `it answered with HTTP ${response.status}`);

@@ -117,13 +117,13 @@ class ExchangeProvider implements OAuthClientProvider {
   }
 
   async prepareTokenRequest(scope?: string): Promise<URLSearchParams> {
-    const { subjectToken, subjectTokenType = ACCESS_TOKEN } = this.#exchange;
+    const { subjectToken, subjectTokenType = ACCESS_TOKEN, scope: wanted = scope } = this.#exchange;
     this.subject = await subjectToken(this.#user);
     return new URLSearchParams({
       grant_type: GRANT,
       subject_token: this.subject,
       subject_token_type: subjectTokenType,
-      ...(scope === undefined || scope === "" ? {} : { scope }),
+      ...(wanted === undefined || wanted === "" ? {} : { scope: wanted }),
     });
   }
 

@@ -10,9 +10,9 @@ import { systemPorts } from "../../../core/system-ports.ts";
 import { isSameSecret, newSecret } from "../../../net/secret.ts";
 import { authorize, notBegun, type Challenge } from "./authorize.ts";
 import { LoginFlows, fetchUntil } from "./login-flows.ts";
-import { endPage, questionPage } from "./login-pages.ts";
+import { endPage, questionPage, refusedLogin, unknownLogin } from "./login-pages.ts";
 import { loginFiles, memoryLogins, type LoginKey, type LoginStore } from "./login-store.ts";
-import { redactTokens, tokensIn, type Tokens } from "./login-tokens.ts";
+import { loginOf, redactTokens, tokensIn, widenedScope, type Tokens, type UserLogin } from "./login-tokens.ts";
 import { PendingLogins, cookieIn, cookieOf, nameOf, type PendingLogin } from "./pending-logins.ts";
 import { revokeToken } from "./revoke-token.ts";
 import { UserProvider, type LoginClient, type LoginRequest, type UserProviderOptions } from "./user-provider.ts";
@@ -36,15 +36,6 @@ export interface UserLoginsOptions {
   readonly ports?: { readonly clock?: Clock; readonly log?: Log };
 }
 
-/** Whether a user is logged in to a server. */
-export interface UserLogin {
-  /** The toolset. */
-  readonly server: string;
-  readonly loggedIn: boolean;
-  /** When the token ends, in milliseconds since 1970; left out where it is renewed by itself, or its end is not known. */
-  readonly endsAt?: number;
-}
-
 /** An MCP server whose users log in. */
 export interface LoginServer {
   readonly url: URL;
@@ -60,6 +51,8 @@ interface Refusal {
   /** The token that was sent; undefined where there was none. */
   readonly token: string | undefined;
   readonly challenge: Challenge;
+  /** Whether the token is good, and has too few scopes. @default false */
+  readonly isNarrow?: boolean;
 }
 
 const LOGIN_PATH = "/upstreams/login";
@@ -135,11 +128,7 @@ export class UserLogins {
   /** The servers that users log in to, and whether this one is. */
   async list(user: string): Promise<readonly UserLogin[]> {
     return await Promise.all(
-      Array.from(this.#servers.keys(), async (server) => {
-        const { refresh_token: refresh, expiresAt: endsAt } = (await this.#tokens({ server, user })) ?? { expiresAt: 0 };
-        const isOver = refresh === undefined && endsAt !== undefined && endsAt <= this.#clock.wallTime();
-        return { server, loggedIn: !isOver, ...(isOver || refresh !== undefined || endsAt === undefined ? {} : { endsAt }) };
-      }),
+      Array.from(this.#servers.keys(), async (server) => loginOf(server, await this.#tokens({ server, user }), this.#clock.wallTime())),
     );
   }
 
@@ -168,13 +157,13 @@ export class UserLogins {
     const key = { server, user };
     const { url, sdk, fetch } = this.#serverOf(server);
     this.#pending.forget(key);
-    const tokens = await this.#flows.run(server, async () => {
+    const tokens = await this.#alone(key, async () => {
       const kept = await this.#tokens(key);
       if (kept !== undefined) await this.#store.delete(this.#stored(key));
       return kept;
     });
     if (tokens === undefined) return false;
-    const provider = this.#provider(key, { state: newSecret(), redirectUrl: tokens.redirectUrl ?? this.#callbackUrl() ?? "" });
+    const provider = this.#provider(key, { redirectUrl: tokens.redirectUrl ?? this.#callbackUrl() ?? "", clientScope: tokens.clientScope });
     await this.#flows
       .limited((signal) => revokeToken({ url, sdk, fetch: fetchUntil(fetch, signal), provider, tokens }))
       .catch((thrown: unknown) =>
@@ -224,6 +213,20 @@ export class UserLogins {
     return this.pending(key) ?? (await this.#begun(key, this.#serverOf(key.server), { token: undefined, challenge: {} }));
   }
 
+  /**
+   * @internal The login of a user whose token lacks a scope, which is kept until it ends. Undefined where none would help: the scopes are configured, or the token
+   * has this one.
+   */
+  async widened(key: LoginKey, lacking: string): Promise<PendingLogin | undefined> {
+    const server = this.#serverOf(key.server);
+    const tokens = await this.#tokens(key);
+    const wanted = tokens === undefined || server.client.scope !== undefined ? undefined : widenedScope(tokens, lacking);
+    if (tokens === undefined || wanted === undefined || !this.takesLogins) return undefined;
+    return (
+      this.pending(key) ?? (await this.#begun(key, server, { token: tokens.access_token, challenge: { scope: wanted }, isNarrow: true }))
+    );
+  }
+
   /** @internal */
   addressOf({ id }: PendingLogin): string {
     return `${this.#origin ?? ""}${LOGIN_PATH}?id=${id}`;
@@ -271,24 +274,27 @@ export class UserLogins {
       const tokens = await this.#tokens(key);
       if (refusal !== undefined && tokens !== undefined && tokens.access_token !== refusal.token) return undefined;
       const own = this.#callbackUrl();
+      const isNarrow = refusal?.isNarrow ?? false;
       // They are renewed by the client that got them: it may be that of another process, such as a command at a terminal.
-      const redirectUrl = tokens?.redirectUrl ?? own;
+      const redirectUrl = isNarrow ? own : (tokens?.redirectUrl ?? own);
       if (redirectUrl === undefined) return undefined;
       const options = { server, challenge: refusal?.challenge, signal };
-      let request = await authorize(this.#provider(key, { state: newSecret(), redirectUrl }), options);
+      const clientScope = isNarrow ? refusal?.challenge.scope : tokens?.clientScope;
+      let request = await authorize(this.#provider(key, { redirectUrl, clientScope }), { ...options, forceReauthorization: isNarrow });
       if (request === undefined) {
         this.#renewedAt.set(nameOf(key), this.#clock.now());
         return undefined;
       }
-      if (refusal !== undefined && (await this.#tokens(key))?.access_token === refusal.token) await this.#store.delete(this.#stored(key));
+      if (refusal !== undefined && !isNarrow && (await this.#tokens(key))?.access_token === refusal.token)
+        await this.#store.delete(this.#stored(key));
       if (own === undefined) return undefined;
       if (redirectUrl !== own) {
-        const provider = this.#provider(key, { state: newSecret(), redirectUrl: own });
+        const provider = this.#provider(key, { redirectUrl: own });
         request = await authorize(provider, { ...options, forceReauthorization: true });
       }
       return this.pending(key) ?? (request && this.#pending.hold(key, request));
     };
-    return await this.#flows.run(key.server, flow).catch((thrown: unknown) => {
+    return await this.#alone(key, flow).catch((thrown: unknown) => {
       throw notBegun(key.server, thrown);
     });
   }
@@ -344,23 +350,30 @@ export class UserLogins {
   async #exchange({ server, user, request }: PendingLogin, params: URLSearchParams): Promise<void> {
     const { url, sdk, fetch } = this.#serverOf(server);
     const code = params.get("code");
-    if (code === null) throw new ToolError("permission_denied", "the authorization server sent no code");
-    const provider = this.#provider({ server, user }, { state: request.state, redirectUrl: this.#callbackUrl() ?? "" }, request);
+    if (code === null) throw refusedLogin(params);
+    const { clientScope } = request;
+    const provider = this.#provider({ server, user }, { redirectUrl: this.#callbackUrl() ?? "", clientScope }, request);
     const iss = params.get("iss");
     const answer = { authorizationCode: code, ...(iss === null ? {} : { iss }) };
-    await this.#flows.run(server, (signal) => sdk.auth(provider, { serverUrl: url, fetchFn: fetchUntil(fetch, signal), ...answer }));
+    await this.#alone({ server, user }, (signal) => sdk.auth(provider, { serverUrl: url, fetchFn: fetchUntil(fetch, signal), ...answer }));
     this.#renewedAt.delete(nameOf({ server, user }));
   }
 
-  #provider(key: LoginKey, { state, redirectUrl }: { state: string; redirectUrl: string }, begun?: LoginRequest): UserProvider {
+  /** Runs a flow when no other one of the server runs here, and none of the user in another process. */
+  #alone<T>(key: LoginKey, flow: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const clock = this.#clock;
+    return this.#flows.run(key.server, (signal) => this.#store.alone(this.#stored(key), { clock, signal }, () => flow(signal)));
+  }
+
+  #provider(key: LoginKey, of: Pick<UserProviderOptions, "redirectUrl" | "clientScope">, begun?: LoginRequest): UserProvider {
     const options: UserProviderOptions = {
+      ...of,
       key: this.#stored(key),
       store: this.#store,
       client: this.#serverOf(key.server).client,
-      redirectUrl,
       now: () => this.#clock.wallTime(),
     };
-    return new UserProvider(options, begun === undefined ? { state } : { state, begun });
+    return new UserProvider(options, begun === undefined ? { state: newSecret() } : { state: begun.state, begun });
   }
 
   /** Where the authorization server sends people back to; undefined where there are no pages. */
@@ -382,8 +395,4 @@ export class UserLogins {
     if (server !== undefined) return server;
     throw new ToolError("not_found", `There is no server ${JSON.stringify(name)} that users log in to.`);
   }
-}
-
-function unknownLogin(): Response {
-  return endPage(400, "Login not known", "This login has ended, took too long, or was never begun. Begin it again.");
 }

@@ -5,6 +5,7 @@ import type {
   StoredOAuthClientInformation,
   StoredOAuthTokens,
 } from "@modelcontextprotocol/client";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { isWebAddress } from "../web-address.ts";
@@ -26,6 +27,11 @@ export interface UserProviderOptions {
   readonly client: LoginClient;
   /** Where the authorization server sends people back to. */
   readonly redirectUrl: string;
+  /**
+   * The scopes of a client that was registered for users who gave more than the first ones: authorization servers let a client have those of its
+   * registration alone. @default those of the first registration
+   */
+  readonly clientScope?: string | undefined;
   readonly now: () => number;
 }
 
@@ -35,6 +41,8 @@ export interface LoginRequest {
   readonly verifier: string;
   readonly authorizationUrl: URL;
   readonly discovery: OAuthDiscoveryState | undefined;
+  /** That of the provider which began it. */
+  readonly clientScope: string | undefined;
 }
 
 /**
@@ -99,20 +107,34 @@ export class UserProvider implements OAuthClientProvider {
   }
 
   async saveTokens(tokens: StoredOAuthTokens): Promise<void> {
-    const { key, store, now } = this.#options;
+    const { key, store, now, clientScope } = this.#options;
     const before = await this.tokens();
     // A refresh may leave the refresh token as it was, and says nothing of it then.
     const refresh = tokens.refresh_token ?? before?.refresh_token;
-    const all = { ...tokens, ...(refresh === undefined ? {} : { refresh_token: refresh }) };
+    // An answer without a scope has the scope that was asked for.
+    const scope = tokens.scope ?? this.request?.authorizationUrl.searchParams.get("scope") ?? before?.scope;
+    const all = { ...tokens, ...omitUndefined({ refresh_token: refresh, scope }) };
     const { expires_in: seconds } = tokens;
     const expiry = seconds === undefined ? {} : { expiresAt: now() + seconds * 1_000 };
-    await store.set(key, { tokens: asJson(all), savedAt: now(), redirectUrl: this.redirectUrl, ...expiry });
+    await store.set(key, {
+      tokens: asJson(all),
+      savedAt: now(),
+      redirectUrl: this.redirectUrl,
+      ...omitUndefined({ clientScope }),
+      ...expiry,
+    });
   }
 
   redirectToAuthorization(authorizationUrl: URL): void {
     if (!isWebAddress(String(authorizationUrl)))
       throw new ToolError("permission_denied", "The authorization server named an address to log in at that is not an http or https page.");
-    this.request = { state: this.#state, verifier: this.#verifier, authorizationUrl, discovery: this.#discovery };
+    this.request = {
+      state: this.#state,
+      verifier: this.#verifier,
+      authorizationUrl,
+      discovery: this.#discovery,
+      clientScope: this.#options.clientScope,
+    };
   }
 
   saveCodeVerifier(verifier: string): void {
@@ -142,7 +164,9 @@ export class UserProvider implements OAuthClientProvider {
 
   /** A client is registered for the address of one gateway. */
   #clientKey(issuer: string): LoginKey {
-    return { server: `${this.#options.key.server}\0${issuer}\0${this.redirectUrl}`, user: "" };
+    const { key, clientScope } = this.#options;
+    const parts = [key.server, issuer, this.redirectUrl, ...(clientScope === undefined ? [] : [clientScope])];
+    return { server: parts.join("\0"), user: "" };
   }
 }
 

@@ -12,13 +12,16 @@ import { Provider, errors, type Configuration } from "oidc-provider";
 import { onTestFinished } from "vitest";
 import { isJsonObject } from "../../../../src/core/base/json.ts";
 
+const SCOPES = ["tickets", "tickets:write", "tickets:admin"] as const;
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 export interface AuthorizationServer {
   readonly issuer: string;
   /** The account of an access token that is valid now, and whom it is for. */
-  accountOf(token: string): Promise<{ readonly account: string; readonly audience: string } | undefined>;
+  accountOf(
+    token: string,
+  ): Promise<{ readonly account: string; readonly audience: string; readonly scopes: readonly string[] } | undefined>;
   /** Every token that it gave. */
   readonly given: readonly string[];
   /** The bodies that its token endpoint was sent. */
@@ -56,11 +59,15 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
   const given: string[] = [];
   const asked: URLSearchParams[] = [];
   const audience = {
-    getResourceServerInfo: (_context: unknown, resource: string) => ({ scope: "tickets", audience: resource, accessTokenTTL: lifeSeconds }),
+    getResourceServerInfo: (_context: unknown, resource: string) => ({
+      scope: SCOPES.join(" "),
+      audience: resource,
+      accessTokenTTL: lifeSeconds,
+    }),
   };
   const configuration: Configuration = {
     clients: clients as NonNullable<Configuration["clients"]>,
-    scopes: ["tickets"],
+    scopes: [...SCOPES],
     cookies: { keys: ["only for tests"] },
     findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
@@ -120,8 +127,8 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
       const grant =
         (grantId === undefined ? undefined : await provider.Grant.find(grantId)) ??
         new provider.Grant({ accountId: session?.accountId ?? account, clientId: String(params["client_id"]) });
-      grant.addOIDCScope("openid offline_access tickets");
-      grant.addResourceScope(String(params["resource"]), "tickets");
+      grant.addOIDCScope(`openid offline_access ${SCOPES.join(" ")}`);
+      grant.addResourceScope(String(params["resource"]), SCOPES.join(" "));
       await provider.interactionFinished(
         request,
         response,
@@ -137,7 +144,8 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
     async accountOf(value) {
       const token = (await provider.AccessToken.find(value)) ?? (await provider.ClientCredentials.find(value));
       if (token === undefined || token.isExpired) return undefined;
-      return { account: "accountId" in token ? token.accountId : "a program", audience: String(token.aud) };
+      const scopes = [...token.scopes];
+      return { account: "accountId" in token ? token.accountId : "a program", audience: String(token.aud), scopes };
     },
     async end(account, kinds) {
       for (const value of given) {
@@ -166,8 +174,18 @@ export interface TicketServer {
   readonly calls: readonly { readonly account: string; readonly token: string }[];
 }
 
+export interface TicketServerOptions {
+  /** The authorization server that it names, read with each request. @default the one that it trusts */
+  readonly names?: string;
+  /** Its `scopes_supported`. */
+  readonly offers?: readonly string[];
+  /** The scope without which it refuses calls with 403, and whether it refuses those with it as well. */
+  readonly needed?: { readonly scope: string; readonly refuses?: boolean };
+}
+
 /** Its tool says who calls. */
-export async function ticketServer(authority: AuthorizationServer, { names = authority.issuer } = {}): Promise<TicketServer> {
+export async function ticketServer(authority: AuthorizationServer, options: TicketServerOptions = {}): Promise<TicketServer> {
+  const { offers = ["tickets"], needed } = options;
   const http = createServer();
   const origin = await listening(http);
   const url = `${origin}/mcp`;
@@ -185,18 +203,21 @@ export async function ticketServer(authority: AuthorizationServer, { names = aut
     return server;
   });
   const metadataUrl = `${origin}/.well-known/oauth-protected-resource/mcp`;
+  let isCall = false;
   const verifier = {
     async verifyAccessToken(token: string) {
       const found = await authority.accountOf(token);
       if (found === undefined || found.audience !== url)
         throw new OAuthError(OAuthErrorCode.InvalidToken, `the token ${token} is not valid`);
-      return { token, clientId: "any", scopes: ["tickets"], expiresAt: Date.now() / 1_000 + 60, extra: { account: found.account } };
+      if (isCall && needed !== undefined && (needed.refuses === true || !found.scopes.includes(needed.scope)))
+        throw new OAuthError(OAuthErrorCode.InsufficientScope, `the scope ${needed.scope} is needed`);
+      return { token, clientId: "any", scopes: [...found.scopes], expiresAt: Date.now() / 1_000 + 60, extra: { account: found.account } };
     },
   };
   http.on("request", (incoming, outgoing) => {
     void (async () => {
       if (incoming.url?.startsWith("/.well-known/oauth-protected-resource") === true) {
-        const metadata = { resource: url, authorization_servers: [names], scopes_supported: ["tickets"] };
+        const metadata = { resource: url, authorization_servers: [options.names ?? authority.issuer], scopes_supported: offers };
         return void outgoing.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(metadata));
       }
       const chunks: Buffer[] = [];
@@ -206,10 +227,12 @@ export async function ticketServer(authority: AuthorizationServer, { names = aut
       const request = new Request(url, { method: incoming.method ?? "GET", headers, ...body });
       let response: Response;
       try {
+        isCall = chunks.some((chunk) => chunk.includes("tools/call"));
         const authInfo = await verifyBearerToken(headers.get("authorization"), { verifier, resourceMetadataUrl: metadataUrl });
         response = await handler.fetch(request, { authInfo });
       } catch (error: unknown) {
-        response = bearerAuthChallengeResponse(error, { resourceMetadataUrl: metadataUrl });
+        const requiredScopes = needed === undefined ? {} : { requiredScopes: [needed.scope] };
+        response = bearerAuthChallengeResponse(error, { resourceMetadataUrl: metadataUrl, ...requiredScopes });
       }
       outgoing.writeHead(response.status, Object.fromEntries(response.headers)).end(Buffer.from(await response.arrayBuffer()));
     })();

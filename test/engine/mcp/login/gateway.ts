@@ -14,6 +14,7 @@ import {
   type AuthorizationServer,
   type AuthorizationServerOptions,
   type TicketServer,
+  type TicketServerOptions,
 } from "./authorization-server.ts";
 import { Browser } from "./browser.ts";
 
@@ -43,11 +44,18 @@ interface Setup {
   readonly logins?: Partial<UserLoginsOptions>;
   readonly runtime?: Partial<RuntimeOptions>;
   readonly names?: string;
+  readonly tickets?: TicketServerOptions;
+  /** @default one that is free */
+  readonly port?: number;
+  /** Addresses besides that of the authorization server. */
+  readonly allowPrivate?: readonly string[];
+  /** Called with its issuer before anything asks for it. */
+  readonly onAuthority?: (issuer: string) => void;
   /** The limits of the logins are so many times shorter. */
   readonly haste?: number;
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
@@ -58,8 +66,9 @@ async function freePort(): Promise<number> {
 
 export async function gateway(setup: Setup = {}): Promise<Gateway> {
   const authority = await authorizationServer(setup.authority);
-  const tickets = await ticketServer(authority, setup.names === undefined ? {} : { names: setup.names });
-  const port = await freePort();
+  setup.onAuthority?.(authority.issuer);
+  const tickets = await ticketServer(authority, setup.names === undefined ? setup.tickets : { ...setup.tickets, names: setup.names });
+  const { port = await freePort() } = setup;
   const log = new MemoryLog();
   let passed = 0;
   const { clock: real } = systemPorts;
@@ -70,7 +79,7 @@ export async function gateway(setup: Setup = {}): Promise<Gateway> {
   };
   const logins = new UserLogins({ origin: `http://127.0.0.1:${port}`, ports: { log, clock }, ...setup.logins });
   const auth = { type: "user-login", logins, ...setup.auth } as const;
-  const allowPrivate = [new URL(setup.names ?? authority.issuer).host];
+  const allowPrivate = [new URL(setup.names ?? authority.issuer).host, ...(setup.allowPrivate ?? [])];
   const runtime = createRuntime({
     toolsets: [mcpToolset("tickets", { url: tickets.url, auth, allowPrivate })],
     ports: { log },

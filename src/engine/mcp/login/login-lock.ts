@@ -1,0 +1,55 @@
+/** A file that one process at a time has, so that two do not use up the same refresh token. */
+import { open, readFile, rm, stat } from "node:fs/promises";
+import { systemCode } from "../../../core/base/system-code.ts";
+import type { Clock } from "../../../core/ports.ts";
+import { newSecret } from "../../../net/secret.ts";
+import { pause } from "../../../processes/pause.ts";
+
+/** Longer than any flow may take: the process that has an older file has ended without removing it. */
+const STALE_MS = 60_000;
+const LOOK_MS = 50;
+
+/** Runs `work` while this process has the file. @throws the reason of the signal where another process has it for too long; what the system says. By rejecting */
+export async function withLockFile<T>(
+  path: string,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+  work: () => Promise<T>,
+): Promise<T> {
+  const owner = newSecret();
+  while (!(await created(path, owner))) {
+    signal.throwIfAborted();
+    await removeStale(path, clock);
+    await pause(clock, LOOK_MS, signal);
+  }
+  try {
+    return await work();
+  } finally {
+    if ((await readFile(path, "utf8").catch(() => "")) === owner) await rm(path, { force: true });
+  }
+}
+
+async function created(path: string, owner: string): Promise<boolean> {
+  try {
+    const file = await open(path, "wx", 0o600);
+    try {
+      await file.writeFile(owner);
+    } finally {
+      await file.close();
+    }
+    return true;
+  } catch (thrown: unknown) {
+    if (systemCode(thrown) === "EEXIST") return false;
+    throw thrown;
+  }
+}
+
+/** The one process that makes a second file for this very lock removes it. */
+async function removeStale(path: string, clock: Clock): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined || clock.wallTime() - found.mtimeMs < STALE_MS) return;
+  const claim = `${path}.${found.ino}-${Math.trunc(found.mtimeMs)}`;
+  if (!(await created(claim, ""))) return;
+  const { ino, mtimeMs } = (await stat(path).catch(() => undefined)) ?? {};
+  if (ino === found.ino && mtimeMs === found.mtimeMs) await rm(path, { force: true });
+  await rm(claim, { force: true });
+}
