@@ -11,7 +11,7 @@ export interface IssuerScopes {
 
 /** A name that a client can ask for: one of a claim of roles may have spaces. @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
 const SCOPE_TOKEN = /^[\u0021\u0023-\u005b\u005d-\u007e]+$/u;
-/** Scopes that a client of tools works without: whoever has them decides for others. */
+/** Scopes that a client of tools does not need: they allow decisions for other callers. */
 const REVIEWED: readonly Scope[] = ["approve", "admin"];
 
 /** The names in the claims of a token. */
