@@ -6,6 +6,9 @@ export function processName({ name, host, pid }: StoredProcess): string {
   return name ?? `process ${pid} on host ${host}`;
 }
 
+/** A toolset that the command line adds to a process that runs agents; the others have it not. */
+const OF_AGENTS = "toolsets.jobs";
+
 /** One line for each thing in which living processes differ. Empty where they are equal; those that told nothing are left out. */
 export function fleetDifferences(processes: readonly StoredProcess[]): readonly string[] {
   const living = processes.filter(({ alive }) => alive);
@@ -22,7 +25,7 @@ export function fleetDifferences(processes: readonly StoredProcess[]): readonly 
     const lacking = telling.filter((one) => !having.includes(one));
     const digests = having.map((one) => [one.definitions?.[part] ?? "", processName(one)] as const);
     if (new Set(digests.map(([digest]) => digest)).size > 1) lines.push(`${part} differs: ${groups(digests).join(" from ")}.`);
-    if (lacking.length > 0) lines.push(`${part} is missing in ${lacking.map(processName).join(", ")}.`);
+    if (lacking.length > 0 && part !== OF_AGENTS) lines.push(`${part} is missing in ${lacking.map(processName).join(", ")}.`);
   }
   return lines;
 }

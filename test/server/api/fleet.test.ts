@@ -7,6 +7,7 @@ import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { createTriggers } from "haft/triggers";
 import { expect, onTestFinished, test } from "vitest";
+import { jobsToolset } from "../../../src/toolsets/jobs.ts";
 import { Gate } from "./api-server.ts";
 
 const TOKEN = "a-token-for-the-tests";
@@ -120,6 +121,14 @@ test("issue 21.2 a server that is closed is reached no more, though its program 
     ["one", true, undefined],
     ["two", true, two.url],
   ]);
+});
+
+test("a process that runs agents, whose toolset of jobs the others lack, is not said to differ from them", async () => {
+  const folder = await newFolder();
+  const one = await startNode(folder, { name: "one" });
+  const two = await startNode(folder, { name: "two", toolsets: [jobsToolset()] });
+  expect(two.warnings).toEqual([]);
+  expect((await one.ask("GET", "/v1/fleet")).json.differences).toEqual([]);
 });
 
 test("issue 21 bad input: two processes with different definitions are told apart at the start, and whenever they are listed", async () => {
