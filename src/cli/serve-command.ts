@@ -108,6 +108,7 @@ async function serveAll(context: CommandContext, { open, chosen, address, token 
       const server = createServer(open.runtime, {
         ...serverOptions(context, open),
         agents: served.agents,
+        expectedAgents: agentNames(context),
         auth,
         logins: open.logins,
         ports: quietPorts(context),

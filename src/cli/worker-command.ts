@@ -142,6 +142,7 @@ async function serverOf(
     version: packageVersion(),
     mcp: false,
     agents: served.agents,
+    expectedAgents: agentNames(context),
     triggers: open.triggers,
     limits: { ...open.config.config.serve?.limits, sessionIdleMs: IDLE_MS },
     ...(allowedHost.length === 0 ? {} : { allowedHosts: [...allowedHost, "localhost", "127.0.0.1", "[::1]"] }),

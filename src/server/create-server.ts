@@ -67,6 +67,8 @@ export interface ServerOptions {
   readonly corsOrigins?: readonly string[];
   /** Agents by name. The program starts and stops them; those of a map may come and go. */
   readonly agents?: Readonly<Record<string, Agent>> | ReadonlyMap<string, Agent>;
+  /** Names of agents that run in this process or in another one of the store: one that runs in none is awaited (503), and is not unknown (404). @default none */
+  readonly expectedAgents?: readonly string[];
   /** The triggers and channels that the agents share. */
   readonly triggers?: Triggers;
   readonly limits?: ServerLimits;
@@ -134,6 +136,7 @@ const OPTIONS: OptionNames<ServerOptions> = {
   allowedOrigins: true,
   corsOrigins: true,
   agents: true,
+  expectedAgents: true,
   triggers: true,
   limits: true,
   mcp: true,
@@ -324,7 +327,7 @@ class RuntimeServer implements HaftServer {
     const { store } = runtime;
     const settings = serverSettings(this.#options.limits);
     const { clock = systemPorts.clock, ids = systemPorts.ids, log = systemPorts.log } = this.#options.ports ?? {};
-    const { auth, agents = {}, logins } = this.#options;
+    const { auth, agents = {}, expectedAgents = [], logins } = this.#options;
     return {
       logins,
       runtime,
@@ -339,6 +342,7 @@ class RuntimeServer implements HaftServer {
       passedOn: new WorkUnderWay(),
       events: new EventHub(runtime, { clock }),
       agents: agents instanceof Map ? agents : new Map(Object.entries(agents)),
+      expectedAgents: new Set(expectedAgents),
       triggers: this.#options.triggers,
       limits: new Limits(settings, clock),
       metrics: new Metrics(),

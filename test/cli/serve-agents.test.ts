@@ -1,6 +1,6 @@
 /** `haft serve --agent`: an agent of the command line, reached over HTTP. */
 import { writeFileSync } from "node:fs";
-import { createClient } from "haft/client";
+import { createClient, type ApiError } from "haft/client";
 import { expect, onTestFinished, test } from "vitest";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { CANARY, chatProject } from "./chat-project.ts";
@@ -39,26 +39,27 @@ test.skipIf(!inCI)(
   },
 );
 
+const SWIMMING = '[store]\npath = "haft.db"\n[toolsets.pool]\ntype = "module"\npath = "./pool.mjs"\n';
+const POOL = `export const swim = {
+  name: "swim", description: "Swims.", inputSchema: { type: "object" }, effects: { reads: ["water"] }, timeoutMs: 0,
+  execute: () => (process.stderr.write("it swims\\n"), new Promise((resolve) => setTimeout(resolve, 600_000))),
+};`;
+
+/** The log of a process that was killed while the agent's tool ran. */
+async function leaveSwimming(path: string): Promise<void> {
+  const call = { name: "pool::swim", input: {} };
+  const start = { type: "call-start", callId: "call_1", sessionId: "clerk", turnId: "turn_1", at: 1, call } as const;
+  const store = sqliteStore({ path });
+  store.create("clerk", { at: 1, durability: "sync" }).append([{ type: "session-start", sessionId: "clerk", at: 1 }, start]);
+  await store.close();
+}
+
 test.skipIf(!inCI)(
   `a server that starts stops at once on SIGTERM while the session of its agent waits for a call that it repeats ${IN_CI}`,
   { timeout: PATIENCE_MS },
   async () => {
-    const project = await chatProject({
-      script: [],
-      toml: '[store]\npath = "haft.db"\n[toolsets.pool]\ntype = "module"\npath = "./pool.mjs"\n',
-      files: {
-        "pool.mjs": `export const swim = {
-          name: "swim", description: "Swims.", inputSchema: { type: "object" }, effects: { reads: ["water"] }, timeoutMs: 0,
-          execute: () => (process.stderr.write("it swims\\n"), new Promise((resolve) => setTimeout(resolve, 600_000))),
-        };`,
-      },
-    });
-    // The log of a process that was killed
-    const call = { name: "pool::swim", input: {} };
-    const start = { type: "call-start", callId: "call_1", sessionId: "clerk", turnId: "turn_1", at: 1, call } as const;
-    const store = sqliteStore({ path: project.path("haft.db") });
-    store.create("clerk", { at: 1, durability: "sync" }).append([{ type: "session-start", sessionId: "clerk", at: 1 }, start]);
-    await store.close();
+    const project = await chatProject({ script: [], toml: SWIMMING, files: { "pool.mjs": POOL } });
+    await leaveSwimming(project.path("haft.db"));
     const served = await haft(["serve", "--port", "0", "--agent", "clerk"], {
       folder: project.folder,
       environment: ENVIRONMENT,
@@ -71,6 +72,30 @@ test.skipIf(!inCI)(
     onTestFinished(() => after.close());
     expect((await after.read("clerk")).events.map(({ type }) => type)).not.toContain("call-end");
     expect((await after.list())[0]).not.toHaveProperty("openedBy");
+  },
+);
+
+test.skipIf(!inCI)(
+  `a message to an agent whose session is still resumed is answered 503, to be sent again ${IN_CI}`,
+  { timeout: PATIENCE_MS },
+  async () => {
+    const project = await chatProject({ script: [], toml: SWIMMING, files: { "pool.mjs": POOL } });
+    await leaveSwimming(project.path("haft.db"));
+    let answered: number | undefined;
+    const { exitCode } = await haft(["serve", "--port", "0", "--agent", "clerk"], {
+      folder: project.folder,
+      environment: ENVIRONMENT,
+      onOutput({ stderr }, control) {
+        const [, url] = /serving at (\S+)/u.exec(stderr) ?? [];
+        if (url === undefined || answered !== undefined) return;
+        answered = 0;
+        void createClient({ url, token: TOKEN, maxAttempts: 1 })
+          .call("sendToAgent", { params: { agentName: "clerk" }, body: { content: "Are you there?" } })
+          .catch(({ status }: ApiError) => (answered = status))
+          .finally(() => control.signal("SIGTERM"));
+      },
+    });
+    expect({ exitCode, answered }).toEqual({ exitCode: 0, answered: 503 });
   },
 );
 

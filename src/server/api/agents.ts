@@ -33,21 +33,21 @@ export const agentHandlers: Handlers<AgentId> = {
       .map(([name, agent]) => shownAgent(name, agent)),
   }),
 
-  getAgent({ principal, params: { agentName } }, { agents }) {
-    return shownAgent(agentName, agentOf(agents, agentName, principal.sessionId));
+  getAgent({ principal, params: { agentName } }, services) {
+    return shownAgent(agentName, agentOf(services, agentName, principal.sessionId));
   },
 
-  async sendToAgent({ principal, params: { agentName }, body: { content, sender = principal.name } }, { agents }) {
-    await agentOf(agents, agentName, principal.sessionId).send(content, { sender, principal: principal.id });
+  async sendToAgent({ principal, params: { agentName }, body: { content, sender = principal.name } }, services) {
+    await agentOf(services, agentName, principal.sessionId).send(content, { sender, principal: principal.id });
     return { sent: true };
   },
 
-  cancelAgent({ principal, params: { agentName } }, { agents }) {
-    return { cancelled: agentOf(agents, agentName, principal.sessionId).cancel(`The run was cancelled by ${principal.name}.`) };
+  cancelAgent({ principal, params: { agentName } }, services) {
+    return { cancelled: agentOf(services, agentName, principal.sessionId).cancel(`The run was cancelled by ${principal.name}.`) };
   },
 
   listAgentEvents(request, services) {
-    const { session } = agentOf(services.agents, request.params.agentName, request.principal.sessionId);
+    const { session } = agentOf(services, request.params.agentName, request.principal.sessionId);
     return eventsOf(session.id, request, services);
   },
 
@@ -97,14 +97,29 @@ function shownAgent(name: string, agent: Agent): AnswerOf<"getAgent"> {
   return { name, state: agent.state, sessionId: agent.session.id, waiting: agent.pending().length };
 }
 
-/** @throws ToolError `not_found`, also for an agent that a session key may not see */
-function agentOf(agents: ReadonlyMap<string, Agent>, name: string, own: string | undefined): Agent {
+/** @throws ToolError `not_found`, also for an agent that a session key may not see; `unavailable` for one that is to run, and does not yet */
+function agentOf({ agents, expectedAgents }: ApiServices, name: string, own: string | undefined): Agent {
   const agent = agents.get(name);
   if (agent !== undefined && (own ?? agent.session.id) === agent.session.id) return agent;
+  if (agent === undefined && expectedAgents.has(name) && (own ?? name) === name) throw notRunning(name);
   const [near] = own === undefined ? nearNames(name, agents.keys()) : [];
   throw new ToolError("not_found", `There is no agent ${JSON.stringify(name)}.`, {
     hint: near === undefined ? "GET /v1/agents lists them." : `Did you mean ${JSON.stringify(near)}?`,
   });
+}
+
+/** Its process has ended, or it resumes its session. */
+function notRunning(name: string): ToolError {
+  return new ToolError(
+    "unavailable",
+    `The agent ${JSON.stringify(name)} does not run at the moment; it is started, or continued by another process.`,
+    {
+      retryable: true,
+      outcome: "not_started",
+      retryAfterMs: 1_000,
+      hint: "Send the request again.",
+    },
+  );
 }
 
 function channelsOf(services: ApiServices): Channels {

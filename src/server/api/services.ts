@@ -29,6 +29,8 @@ export interface ApiServices {
   readonly passedOn: WorkUnderWay;
   readonly events: EventHub;
   readonly agents: ReadonlyMap<string, Agent>;
+  /** Agents that run here or in another process, or will soon. */
+  readonly expectedAgents: ReadonlySet<string>;
   readonly triggers: Triggers | undefined;
   /** Of users to the MCP servers behind this one; undefined where there are none. */
   readonly logins: UpstreamLogins | undefined;
