@@ -9,6 +9,7 @@ import type { ApiServices, Handlers } from "./services.ts";
 import { checkSeen, refuseSessionKey } from "./session-pool.ts";
 import { eventsOf } from "./sessions.ts";
 import { noContent } from "./answers.ts";
+import { sendToReaders } from "./send-to-readers.ts";
 
 type AgentId =
   | "listAgents"
@@ -64,9 +65,12 @@ export const agentHandlers: Handlers<AgentId> = {
     return { messages: channelsOf(services).get(channelName).history };
   },
 
-  sendToChannel({ principal, params: { channelName }, body: { content, sender = principal.name, metadata = {} } }, services) {
+  sendToChannel({ principal, params: { channelName }, body, request }, services) {
     refuseSessionKey(principal);
-    return channelsOf(services).get(channelName).send(content, { sender, senderId: principal.id, metadata, whenFull: "refuse" });
+    const { content, sender = principal.name, metadata = {} } = body;
+    const channel = channelsOf(services).get(channelName);
+    const sendHere = () => channel.send(content, { sender, senderId: principal.id, metadata, whenFull: "refuse" });
+    return sendToReaders(channel, { request, body: { ...body }, sendHere }, services);
   },
 
   listTriggers({ principal, params: { sessionId } }, services) {

@@ -84,10 +84,7 @@ export async function answerElsewhere(
 ): Promise<Response | undefined> {
   const { store } = services;
   if (store === undefined || wasForwarded(request)) return undefined;
-  const others = (await store.processes()).filter(({ alive, own }) => alive && !own);
-  const asked = others.flatMap(({ id, address }) =>
-    address === undefined ? [] : [send(request, { ...options, process: { id, address } }, services)],
-  );
+  const asked = (await reachedProcesses(store)).map((process) => send(request, { ...options, process }, services));
   const found = asked.map(async (sent) => {
     const answer = await sent;
     if (answer.ok && (fits === undefined || (await fits(answer.clone())))) return answer;
@@ -99,8 +96,14 @@ export async function answerElsewhere(
   return undefined;
 }
 
+/** The other processes of the store that live and announced an address. */
+export async function reachedProcesses(store: Store): Promise<readonly Reached[]> {
+  const others = (await store.processes()).filter(({ alive, own }) => alive && !own);
+  return others.flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }]));
+}
+
 /** It was passed on by another process, and is passed on no further. */
-function wasForwarded({ headers }: SentRequest): boolean {
+export function wasForwarded({ headers }: SentRequest): boolean {
   return headers.get(FORWARDED) !== null;
 }
 
@@ -119,7 +122,7 @@ async function processWithPlace(place: string, store: Store): Promise<Reached> {
 }
 
 /** A process that announced an address. */
-interface Reached {
+export interface Reached {
   /** Undefined where the store does not say. */
   readonly id: string | undefined;
   readonly address: string;
@@ -133,12 +136,14 @@ export interface SendOptions {
   readonly body?: JsonValue | undefined;
   /** How long to wait for an answer. @default as long as the client does */
   readonly timeoutMs?: number;
+  /** Whether the request goes without its `Idempotency-Key`: this process has the record of it. @default false */
+  readonly withoutKey?: boolean;
 }
 
 /** Sends a request to another process as it is, and waits for the head of its answer while that process lives. @throws ToolError `unavailable`. By rejecting */
-async function send(
+export async function send(
   sent: SentRequest,
-  { process, what, body: read, timeoutMs }: SendOptions,
+  { process, what, body: read, timeoutMs, withoutKey = false }: SendOptions,
   services: Pick<ApiServices, "store" | "clock">,
 ): Promise<Response> {
   const request = sent.whole();
@@ -148,6 +153,7 @@ async function send(
   target.search = search;
   const headers = withoutConnection(request.headers);
   headers.delete("origin"); // this server has judged it by its own address
+  if (withoutKey) headers.delete("idempotency-key");
   headers.set("accept-encoding", "identity");
   headers.set(FORWARDED, "1");
   const { method } = request;
