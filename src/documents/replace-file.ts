@@ -1,5 +1,5 @@
 /** Writes a file so that a reader, or a crash, sees the old text or the new one and nothing between. */
-import { open, realpath, rename, rm, type FileHandle } from "node:fs/promises";
+import { open, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { syncFile } from "../core/base/sync-file.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
@@ -31,11 +31,8 @@ export async function replaceFile(path: string, text: string, { mode = 0o644 }: 
 }
 
 async function keepMode(file: FileHandle, target: string): Promise<void> {
-  const before = await open(target, "r").catch(() => undefined);
+  const before = await stat(target).catch(() => undefined); // opening a pipe would wait for a writer
   if (before === undefined) return;
-  try {
-    await file.chmod((await before.stat()).mode & 0o777);
-  } finally {
-    await before.close();
-  }
+  if (!before.isFile() && !before.isDirectory()) throw new Error("it is not a regular file but a pipe, socket or device");
+  await file.chmod(before.mode & 0o777);
 }

@@ -15,6 +15,7 @@ export interface FolderArtifactsOptions {
 
 const NAME = /^[0-9a-f]{64}$/u;
 const MAX_TYPE_LENGTH = 200;
+const MAX_TYPE_BYTES = 4_096;
 
 /**
  * Keeps each artifact as two files: its bytes under its id, and its media type in `<id>.type`. Several processes may share the folder.
@@ -52,7 +53,7 @@ class FolderArtifacts implements ArtifactStore {
     const path = this.#pathOf(id);
     if (path === undefined || (await sizeOf(path)) === undefined) return undefined;
     return this.#orFailed("be read", async () => {
-      const [bytes, type] = await Promise.all([readFile(path), readFile(`${path}.type`, "utf8").catch(() => "")]);
+      const [bytes, type] = await Promise.all([readFile(path), typeIn(`${path}.type`)]);
       const mediaType = type.trim().slice(0, MAX_TYPE_LENGTH);
       return checkedArtifact(
         { id, mediaType: mediaType === "" ? "application/octet-stream" : mediaType, data: bytes.toString("base64") },
@@ -99,12 +100,15 @@ async function writeWhole(path: string, content: string | Uint8Array): Promise<v
   await rename(written, path);
 }
 
+/** Undefined for what is no regular file: a pipe or device would be read without end. */
 async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).size;
-  } catch {
-    return undefined;
-  }
+  const info = await stat(path).catch(() => undefined);
+  return info?.isFile() === true ? info.size : undefined;
+}
+
+async function typeIn(path: string): Promise<string> {
+  const size = await sizeOf(path);
+  return size === undefined || size > MAX_TYPE_BYTES ? "" : await readFile(path, "utf8").catch(() => "");
 }
 
 /** Later than any time for one that another process has removed meanwhile. */

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -48,6 +49,18 @@ describe("issue 16.4 a card describes the data", () => {
     expect(dataset.checks).toEqual(checks);
     expect((await made({ out, plan })).dataset).toEqual(dataset);
   });
+
+  test.skipIf(spawnSync("mkfifo", ["--version"]).error !== undefined)(
+    "J06 a pipe (needs mkfifo) that has its name is refused without waiting for its writer",
+    async () => {
+      const out = newFile();
+      spawnSync("mkfifo", [cardFileOf(out)]);
+      await expect(checkCardFile(out)).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: `Cannot read the dataset card ${cardFileOf(out)}: it is not a regular file but a pipe, socket or device.`,
+      });
+    },
+  );
 
   test("its head is YAML that names the files, its tables have a row for each count", async () => {
     const out = newFile();

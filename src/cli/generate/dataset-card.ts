@@ -1,18 +1,19 @@
 /** The description of generated data that is written next to it, as dataset pages of Hugging Face have it: a head of YAML, then Markdown. */
-import { readFile } from "node:fs/promises";
 import { basename, join, parse } from "node:path";
 import { plural } from "../../core/base/wording.ts";
-import { ToolError, describeThrown } from "../../core/error.ts";
+import { ToolError } from "../../core/error.ts";
 import { CHECK_WORDS, type ConversationChecks } from "../../generate/conversations/check-conversation.ts";
 import type { ConversationPlan } from "../../generate/conversations/conversation-plan.ts";
 import type { GenerationSummary } from "../../generate/conversations/generation-summary.ts";
 import type { TrajectoryFormat } from "../../generate/conversations/trajectory-formats.ts";
+import { readTextFile } from "../../documents/read-text-file.ts";
 import { writeFileWhole } from "../write-file.ts";
 import { systemCode } from "../../core/base/system-code.ts";
 
 /** By this line a card is known as one of ours, which may be replaced. */
 const MARK = "# Written by haft generate, and again whenever it continues. Copy it under another name to change it.";
 const MAX_TOOLS = 50;
+const MAX_CARD_BYTES = 1024 * 1024;
 
 export interface CardPlace {
   /** The file of the conversations. */
@@ -30,17 +31,17 @@ export function cardFileOf(out: string): string {
 /** @throws ToolError `invalid_argument` where a file of something else, or the card of another file, has the name of the card */
 export async function checkCardFile(out: string): Promise<void> {
   const path = cardFileOf(out);
-  const text = await readFile(path, "utf8").catch((thrown: unknown) => {
-    if (systemCode(thrown) === "ENOENT") return undefined;
-    throw new ToolError("invalid_argument", `Cannot write ${path}: ${describeThrown(thrown)}`, { cause: thrown });
+  const hint = "Move it away, or take another name for --out.";
+  const card = readTextFile({ path, what: "dataset card", code: "invalid_argument", maxBytes: MAX_CARD_BYTES, hint });
+  const text = await card.catch((thrown: unknown) => {
+    if (thrown instanceof ToolError && systemCode(thrown.cause) === "ENOENT") return undefined;
+    throw thrown;
   });
   if (text === undefined) return;
   const isOurs = text.split("\n", 2)[1] === MARK;
   if (isOurs && text.includes(`\n${pathLine(basename(out))}\n`)) return;
   const fault = isOurs ? `describes another file than ${basename(out)}` : "is no card of haft generate";
-  throw new ToolError("invalid_argument", `${path} is there already, and ${fault}.`, {
-    hint: "Move it away, or take another name for --out.",
-  });
+  throw new ToolError("invalid_argument", `${path} is there already, and ${fault}.`, { hint });
 }
 
 function pathLine(name: string): string {

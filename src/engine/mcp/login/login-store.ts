@@ -1,12 +1,13 @@
 /** Keeps what users got when they logged in to servers: in memory, or in files that only this user of the machine can read. */
 import { hash } from "node:crypto";
-import { chmod, mkdir, readFile, readdir, rm } from "node:fs/promises";
+import { chmod, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 import { systemCode } from "../../../core/base/system-code.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
+import { readTextFile } from "../../../documents/read-text-file.ts";
 import { replaceFile } from "../../../documents/replace-file.ts";
 import { withLockFile } from "./login-lock.ts";
 
@@ -45,6 +46,8 @@ export function memoryLogins(): LoginStore {
 /** Only this user may read tokens. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
+const MAX_BYTES = 4 * 1024 * 1024;
+const REMOVE = "Remove the file; its user logs in again.";
 
 /**
  * One file for each login. Every method rejects with `store_failed` for what cannot be read or written; `users` leaves out a file that
@@ -55,10 +58,10 @@ export function loginFiles(folder: string, log: Log): LoginStore {
   const pathOf = (key: LoginKey): string => join(folder, `${nameOf(key)}.json`);
   const read = async (path: string): Promise<{ readonly key: LoginKey; readonly value: JsonObject } | undefined> => {
     try {
-      return entryIn(await readFile(path, "utf8"), path);
+      return entryIn(await readTextFile({ path, what: "login", code: "store_failed", maxBytes: MAX_BYTES, hint: REMOVE }), path);
     } catch (thrown: unknown) {
-      if (systemCode(thrown) === "ENOENT") return undefined;
-      throw ToolError.fromUnknown(thrown, "store_failed");
+      if (thrown instanceof ToolError && systemCode(thrown.cause) === "ENOENT") return undefined;
+      throw thrown;
     }
   };
   const readOrSkip: typeof read = async (path) => {
@@ -111,7 +114,7 @@ function entryIn(text: string, path: string): { readonly key: LoginKey; readonly
   if (format === FORMAT && typeof server === "string" && typeof user === "string" && isJsonObject(value))
     return { key: { server, user }, value };
   throw new ToolError("store_failed", `${path} is not a login that was kept here.`, {
-    operatorHint: "Remove the file; its user logs in again.",
+    operatorHint: REMOVE,
   });
 }
 
