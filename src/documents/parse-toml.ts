@@ -2,7 +2,7 @@
 import { TomlError, parse } from "smol-toml";
 import type { ParsedFile } from "./key-positions.ts";
 import { syntaxError } from "./problems.ts";
-import { ImpossibleDate, tomlPositions } from "./toml-positions.ts";
+import { RefusedToml, tomlPositions } from "./toml-positions.ts";
 
 /** Deeper than anything people write, and no danger to the stack. */
 const MAX_DEPTH = 32;
@@ -13,7 +13,7 @@ export function parseToml(text: string, file: string): ParsedFile {
     const value = parse(text, { maxDepth: MAX_DEPTH });
     return { value, positions: tomlPositions(text, decodeKey) };
   } catch (error: unknown) {
-    if (error instanceof ImpossibleDate) throw syntaxError(file, error.position, `not valid TOML: ${error.message}.`, error);
+    if (error instanceof RefusedToml) throw syntaxError(file, error.position, `not valid TOML: ${error.message}.`, error);
     if (!(error instanceof TomlError)) throw error;
     const problem =
       error.message

@@ -45,26 +45,62 @@ function* tokensOf(
   parser: Parser,
   { file, limits: { maxTokens, maxDepth } }: { readonly file: string; readonly limits: YamlLimits },
 ): Generator<CST.Token, void> {
+  const nesting = new Nesting();
   let count = 0;
-  let flow = 0;
-  let inLine = 0;
   let offset = 0;
-  let before = "";
   for (const token of new Lexer().lex(text)) {
     if (++count > maxTokens) throw syntaxError(file, START, `more than ${maxTokens} YAML tokens are too many.`);
-    if (token === "\n" || token === "\r\n") inLine = 0;
-    else if (before !== SCALAR) {
-      if (token === "[" || token === "{") flow++;
-      else if (token === "]" || token === "}") flow--;
-      else if (token === "-" || token === "?") inLine++;
-    }
-    if (flow > maxDepth || inLine > maxDepth)
+    if (nesting.after(token) > maxDepth)
       throw syntaxError(file, new LineIndex(text).positionAt(offset), `nested deeper than ${maxDepth} levels.`);
     if (!SIGNS.has(token)) offset += token.length;
-    before = token;
     yield* parser.next(token);
   }
   yield* parser.end();
+}
+
+/** Counts from the tokens alone how deep the parser has to nest: by brackets, by dashes in one line, and by indentation. */
+class Nesting {
+  #flow = 0;
+  #inLine = 0;
+  /** Of the lines that the present one is nested in, and its own. */
+  readonly #indents: number[] = [];
+  /** Undefined behind the first text of a line. */
+  #indent: number | undefined = 0;
+  #before = "";
+
+  /** How deep it is with one more token, at least. */
+  after(token: string): number {
+    const isScalar = this.#before === SCALAR;
+    this.#before = token;
+    if (token === "\n" || token === "\r\n") this.#beginLine();
+    else if (!SIGNS.has(token)) this.#take(token, isScalar);
+    return Math.max(this.#flow, this.#inLine, this.#indents.length - 1);
+  }
+
+  #beginLine(): void {
+    this.#inLine = 0;
+    this.#indent = 0;
+  }
+
+  #take(token: string, isScalar: boolean): void {
+    if (this.#indent !== undefined) this.#takeFirst(token, this.#indent);
+    if (isScalar) {
+      if (token.endsWith("\n")) this.#beginLine(); // a block of text ends with its line
+    } else if (token === "[" || token === "{") this.#flow++;
+    else if (token === "]" || token === "}") this.#flow--;
+    else if (token === "-" || token === "?") this.#inLine++;
+  }
+
+  #takeFirst(token: string, indent: number): void {
+    if (/^ +$/u.test(token)) {
+      this.#indent = token.length;
+      return;
+    }
+    this.#indent = undefined;
+    if (this.#flow > 0 || token.startsWith("#")) return;
+    while ((this.#indents.at(-1) ?? -1) >= indent) this.#indents.pop();
+    this.#indents.push(indent);
+  }
 }
 
 /** The lexer's sign that the next token is text. */

@@ -8,20 +8,22 @@ import { KeyPositions, LineIndex, type KeyPath, type Position } from "./key-posi
 
 /** No key of ours lies deeper; what does is named by its nearest parent. */
 const MAX_PATH = 8;
+/** Each part of a dotted key is a table in another: a value that is nested too deeply would exhaust the stack of its readers. */
+const MAX_PARTS = 32;
 
-/** @throws ImpossibleDate @param decodeKey gives the text of a quoted key with escapes, such as `"a\u0020b"` */
+/** @throws RefusedToml @param decodeKey gives the text of a quoted key with escapes, such as `"a\u0020b"` */
 export function tomlPositions(text: string, decodeKey: (quoted: string) => string): KeyPositions {
   const scanner = new TomlScanner(text, decodeKey);
   scanner.scan();
   return scanner.positions;
 }
 
-/** A date that no calendar has, which the parser takes for a day of the next month. */
-export class ImpossibleDate extends Error {
+/** A date that no calendar has, which the parser takes for a day of the next month, or a key that the parser nests without a limit. */
+export class RefusedToml extends Error {
   readonly position: Position;
 
-  constructor(date: string, position: Position) {
-    super(`there is no ${date}`);
+  constructor(problem: string, position: Position) {
+    super(problem);
     this.position = position;
   }
 }
@@ -102,9 +104,11 @@ class TomlScanner {
   }
 
   #keyParts(): readonly string[] {
+    const start = this.#at;
     const parts: string[] = [];
     for (;;) {
       parts.push(this.#keyPart());
+      if (parts.length > MAX_PARTS) throw new RefusedToml(`a key has more than ${MAX_PARTS} parts`, this.#lines.positionAt(start));
       this.#skipSpace();
       if (this.#peek() !== ".") return parts;
       this.#at++;
@@ -137,7 +141,7 @@ class TomlScanner {
     this.#to(BARE_VALUE);
     const date = DATE.exec(this.#text.slice(start, this.#at))?.[0];
     if (date === undefined || isInCalendar(date)) return;
-    throw new ImpossibleDate(date, this.#lines.positionAt(start));
+    throw new RefusedToml(`there is no ${date}`, this.#lines.positionAt(start));
   }
 
   #array(path: KeyPath): void {

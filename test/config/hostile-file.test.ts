@@ -137,6 +137,26 @@ describe("YAML", () => {
 
     expect(problem).toBe(`haft.yaml:1:${column}: nested deeper than 32 levels.`);
   });
+
+  test.each([
+    ["objects", (indent: string) => `${indent}a:\n`],
+    ["arrays", (indent: string) => `${indent}-\n`],
+    ["objects in arrays", (indent: string) => `${indent}- a:\n${indent}\n`],
+  ])("J04 %s that are nested by more and more spaces are refused where they nest too deep", async (_what, line) => {
+    const text = Array.from({ length: 900 }, (_, depth) => line(" ".repeat(depth))).join("");
+
+    expect(await problemsOf("haft.yaml", text)).toEqual([
+      expect.stringMatching(/^haft\.yaml:\d{2}:\d{2}: nested deeper than 32 levels\.$/u),
+    ]);
+  });
+
+  test("lines of one text, of one array in brackets and of comments may begin with more and more spaces", async () => {
+    const stairs = (text: string): string => Array.from({ length: 36 }, (_, depth) => `${" ".repeat(depth + 8)}${text}\n`).join("");
+    const yaml = `permission:\n  allow: [\n${stairs("'*::a',")}    ]\n  deny:\n    - |\n${stairs("b::b")}    - "*::c"\n${stairs("# e")}`;
+    const { config } = await load("haft.yaml", yaml);
+
+    expect([config.permission.allow?.length, config.permission.deny?.length]).toEqual([36, 2]);
+  });
 });
 
 describe("TOML", () => {
@@ -148,6 +168,14 @@ describe("TOML", () => {
     ["a long list", `a = [${"1,".repeat(400_000)}]`],
   ])(`J04 %s are refused soon ${IN_CI}`, async (_what, text) => {
     expect((await problemsOf("haft.toml", text))[0]).toMatch(/^haft\.toml:1:\d+: /u);
+  });
+
+  test.each([
+    ["a key", `a${".a".repeat(32)} = 1`, "1:1"],
+    ["a table", `b = 1\n[a${" . 'a'".repeat(32)}]`, "2:2"],
+    ["a key in a table", `b = { a${'."a"'.repeat(32)} = 1 }`, "1:7"],
+  ])("J04 %s of more than 32 parts is refused at its place", async (_what, text, place) => {
+    expect(await problemsOf("haft.toml", text)).toEqual([`haft.toml:${place}: not valid TOML: a key has more than 32 parts.`]);
   });
 
   const many = inCI ? 10_000 : 2_000;
