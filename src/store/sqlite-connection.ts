@@ -1,10 +1,11 @@
 /** `node:sqlite` as Kysely and the store need it. Loaded in the store's thread only. */
 import { chmodSync, closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { CompiledQuery, Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
 import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement, Transaction, TransactionSettings } from "kysely";
+import { systemCode } from "../core/base/system-code.ts";
 import { ToolError } from "../core/error.ts";
 import { LEASE_MS } from "./store-options.ts";
 import type { ImmediateSql, RunStatement, SqlConnection } from "./sql-connection.ts";
@@ -351,10 +352,31 @@ class PreparedStatements implements SqliteDatabase {
 function kyselyStatement(statement: StatementSync): SqliteStatement {
   return {
     reader: statement.columns().length > 0,
-    all: (parameters) => statement.all(...sqliteValues(parameters)),
+    all: (parameters) => allRows(statement, sqliteValues(parameters)),
     run: (parameters) => statement.run(...sqliteValues(parameters)),
     iterate: (parameters) => statement.iterate(...sqliteValues(parameters)),
   };
+}
+
+/** An integer that a number cannot keep is rounded, so that one row that was edited by hand does not make all others unreadable. */
+function allRows(statement: StatementSync, parameters: readonly SQLInputValue[]): Row[] {
+  try {
+    return statement.all(...parameters);
+  } catch (error: unknown) {
+    if (systemCode(error) !== "ERR_OUT_OF_RANGE" || !/^select\b/iu.test(statement.sourceSQL)) throw error; // a write is not done twice
+  }
+  statement.setReadBigInts(true);
+  try {
+    return statement.all(...parameters).map(withNumbers);
+  } finally {
+    statement.setReadBigInts(false);
+  }
+}
+
+type Row = Record<string, SQLOutputValue>;
+
+function withNumbers(row: Row): Row {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, typeof value === "bigint" ? Number(value) : value]));
 }
 
 function sqliteValues(parameters: readonly unknown[]): readonly SQLInputValue[] {
