@@ -170,4 +170,18 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     await run(["trust"]);
     expect(await run(["list", "math"])).toMatchObject({ exitCode: 0 });
   });
+
+  test("J08 a list of trusted files of a newer version trusts nothing, and is not written over", async () => {
+    const { folder, run } = strangers();
+    await run(["trust"]);
+    const list = join(folder, "state/haft/trusted.json");
+    const newer = readFileSync(list, "utf8").replace('"version": 1', '"version": 2');
+    writeFileSync(list, newer);
+    expect(await run(["list", "math"])).toMatchObject({ exitCode: 6 });
+    expect(await run(["trust"])).toMatchObject({
+      exitCode: 7,
+      stderr: expect.stringContaining("trusted.json is of version 2; this version of Haft reads 1."),
+    });
+    expect(readFileSync(list, "utf8")).toBe(newer);
+  });
 });

@@ -10,6 +10,8 @@ import { readTextFile } from "../../documents/read-text-file.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+const FORMAT = "haft-trust";
+const VERSION = 1;
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /** The file that remembers them: `$XDG_STATE_HOME/haft/trusted.json`, else `~/.local/state/haft/trusted.json`. */
@@ -26,16 +28,26 @@ export async function trustOf(environment: Environment, path: string, digest: st
 
 /** Trusts the file as it is now; an earlier word about it no longer holds. @throws ToolError `store_failed` */
 export async function trustFile(environment: Environment, path: string, digest: string): Promise<void> {
-  const files = await readFiles(environment).catch(() => ({})); // damaged: begun again, and everything else is asked again
+  const files = await keptFiles(environment);
   await writeFiles(environment, { ...files, [path]: digest });
 }
 
 /** Takes it back; false when it was not trusted. @throws ToolError `store_failed` */
 export async function distrustFile(environment: Environment, path: string): Promise<boolean> {
-  const files = await readFiles(environment).catch(() => ({}));
+  const files = await keptFiles(environment);
   if (!Object.hasOwn(files, path)) return false;
   await writeFiles(environment, Object.fromEntries(Object.entries(files).filter(([other]) => other !== path)));
   return true;
+}
+
+/** A list that is damaged is begun again, and everything else is asked again. @throws ToolError `store_failed` for one of a newer version */
+async function keptFiles(environment: Environment): Promise<JsonObject> {
+  try {
+    return await readFiles(environment);
+  } catch (thrown: unknown) {
+    if (ToolError.fromUnknown(thrown).code === "store_failed") throw thrown;
+    return {};
+  }
 }
 
 async function readFiles(environment: Environment): Promise<JsonObject> {
@@ -48,15 +60,20 @@ async function readFiles(environment: Environment): Promise<JsonObject> {
     hint: "It is a file that haft trust writes.",
   });
   const value = parseJson(text);
-  if (isJsonObject(value) && isJsonObject(value["files"])) return value["files"];
-  throw new ToolError("invalid_config", `${path} is not an array of trusted files.`);
+  const { format, version, files } = isJsonObject(value) ? value : ({} as JsonObject); // nothing to read
+  if (format !== FORMAT || typeof version !== "number" || !isJsonObject(files))
+    throw new ToolError("invalid_config", `${path} is not a list of trusted files.`);
+  if (version === VERSION) return files;
+  throw new ToolError("store_failed", `${path} is of version ${version}; this version of Haft reads ${VERSION}.`, {
+    hint: "Use the version of Haft that wrote it, or remove the file: then every configuration is asked about again.",
+  });
 }
 
 async function writeFiles(environment: Environment, files: JsonObject): Promise<void> {
   const path = trustedFilesPath(environment);
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await replaceFile(path, `${JSON.stringify({ format: "haft-trust", version: 1, files }, undefined, 2)}\n`, { mode: 0o600 });
+    await replaceFile(path, `${JSON.stringify({ format: FORMAT, version: VERSION, files }, undefined, 2)}\n`, { mode: 0o600 });
   } catch (thrown: unknown) {
     throw new ToolError("store_failed", `It cannot be remembered in ${path}: ${describeThrown(thrown)}.`, {
       hint: "Set XDG_STATE_HOME to a folder that can be written, or name the configuration: --config.",
