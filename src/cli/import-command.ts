@@ -4,7 +4,7 @@ import { stringify } from "smol-toml";
 import { loadConfig } from "../config/load-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { RegistryEntry } from "../config/registry-config.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
 import { jsonPath } from "../core/base/json.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import type { CommandBody, CommandContext } from "./command.ts";
@@ -92,13 +92,16 @@ function orNothing(value: unknown): unknown {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0 ? undefined : value;
 }
 
-async function writeOut({ out, options, signal }: CommandContext, toolsets: Readonly<Record<string, object>>): Promise<void> {
+async function writeOut(
+  { args: [file = ""], out, options, signal }: CommandContext,
+  toolsets: Readonly<Record<string, object>>,
+): Promise<void> {
   if (options.out === undefined || options.out === "-") {
-    out.write(options.json ? `${safeJson({ toolsets })}\n` : tomlOf(toolsets));
+    out.write(options.json ? `${safeJson({ toolsets })}\n` : tomlOf(toolsets, file));
     return;
   }
   const isJson = extname(options.out).toLowerCase() === ".json";
-  const text = isJson ? `${JSON.stringify({ toolsets }, undefined, 2)}\n` : tomlOf(toolsets);
+  const text = isJson ? `${JSON.stringify({ toolsets }, undefined, 2)}\n` : tomlOf(toolsets, file);
   await writeFileWhole(options.out, pieces(text), {
     force: options.overwrite,
     forceOption: "--overwrite",
@@ -109,8 +112,16 @@ async function writeOut({ out, options, signal }: CommandContext, toolsets: Read
   else out.print(`${safeText(options.out)}: written`);
 }
 
-function tomlOf(toolsets: Readonly<Record<string, object>>): string {
-  return `${stringify({ toolsets }).trimEnd()}\n`;
+/** @throws ToolError `invalid_config` for a text that TOML cannot hold, such as half of a surrogate pair */
+function tomlOf(toolsets: Readonly<Record<string, object>>, file: string): string {
+  try {
+    return `${stringify({ toolsets }).trimEnd()}\n`;
+  } catch (thrown: unknown) {
+    throw new ToolError("invalid_config", `The servers of ${safeText(file)} cannot be written as TOML: ${describeThrown(thrown)}.`, {
+      operatorHint: "Correct the text, or write JSON: --out haft.json.",
+      cause: thrown,
+    });
+  }
 }
 
 async function* pieces(text: string): AsyncGenerator<string> {

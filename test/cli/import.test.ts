@@ -97,6 +97,16 @@ Key = "\${NAME}"
     });
   });
 
+  test("with a text that TOML cannot hold is an error that says so", async () => {
+    const folder = folderWith({ ".mcp.json": '{"mcpServers": {"a": {"command": "node", "env": {"B\\ud800": "c"}}}}' });
+    expect(await haft(["import", ".mcp.json"], { folder })).toEqual({
+      exitCode: 3,
+      stdout: "",
+      stderr:
+        "haft: invalid_config: The servers of .mcp.json cannot be written as TOML: key contains illegal lone surrogates.\n  Correct the text, or write JSON: --out haft.json.\n",
+    });
+  });
+
   test("is not written over itself", async () => {
     const text = '{"mcpServers": {"a": {"command": "node"}}, "other": 1}';
     const folder = folderWith({ "mcp.json": text });

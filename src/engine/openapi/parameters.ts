@@ -80,8 +80,15 @@ function identify(
   const where = ownText(found.value, "in");
   const isKnown = where !== undefined && (isPlace(where) || (document.version === "2.0" && (where === "formData" || where === "body")));
   if (name !== undefined && name !== "" && name.length <= 1_000 && isKnown) return { ...found, name, in: where };
-  document.warnings.add(place, `a parameter needs a name and a place; one with the name ${quote(name)} in ${quote(where)} is left out.`);
+  document.warnings.add(
+    place,
+    `a parameter needs a name and a place; one with ${named("name", name)} and ${named("in", where)} is left out.`,
+  );
   return undefined;
+}
+
+function named(key: string, text: string | undefined): string {
+  return text === undefined ? `no text as ${key}` : `the ${key} ${quote(text)}`;
 }
 
 function isPlace(where: string): where is Place {

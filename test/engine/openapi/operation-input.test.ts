@@ -129,8 +129,8 @@ test("F0.20 headers, cookies, content parameters and styles are kept for the req
     { name: "f", in: "query", key: "f", required: false, style: "form", explode: false },
   ]);
   expect(warnings).toEqual([
-    '#/paths/~1x~1{p}/get/parameters/7: a parameter needs a name and a place; one with the name "g" in "body" is left out.',
-    '#/paths/~1x~1{p}/get/parameters/8: a parameter needs a name and a place; one with the name undefined in "query" is left out.',
+    '#/paths/~1x~1{p}/get/parameters/7: a parameter needs a name and a place; one with the name "g" and the in "body" is left out.',
+    '#/paths/~1x~1{p}/get/parameters/8: a parameter needs a name and a place; one with no text as name and the in "query" is left out.',
     '#/paths/~1x~1{p}/get/parameters/6: the style "odd" is none of form, spaceDelimited, pipeDelimited, deepObject; form is used.',
   ]);
 });
