@@ -62,7 +62,7 @@ async function readFiles(environment: Environment): Promise<JsonObject> {
   const value = parseJson(text);
   const { format, version, files } = isJsonObject(value) ? value : ({} as JsonObject); // nothing to read
   if (format !== FORMAT || typeof version !== "number" || !isJsonObject(files))
-    throw new ToolError("invalid_config", `${path} is not a list of trusted files.`);
+    throw new ToolError("invalid_config", `${path} is not a file that haft trust wrote.`);
   if (version === VERSION) return files;
   throw new ToolError("store_failed", `${path} is of version ${version}; this version of Haft reads ${VERSION}.`, {
     hint: "Use the version of Haft that wrote it, or remove the file: then every configuration is asked about again.",
