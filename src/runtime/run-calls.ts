@@ -12,7 +12,7 @@ import { callerPrincipal, isInLayer, layerOf, layers } from "../call/caller-laye
 import { runCall } from "../call/pipeline.ts";
 import { type ExecuteOptions, wrongOptions } from "../call/execute-options.ts";
 import type { FallbackChains } from "../call/fallback-chains.ts";
-import { safeAlert, safeProgressListener } from "./safe-listener.ts";
+import { safeAlert, safeProgressListener } from "./listeners.ts";
 import type { ToolExecutionError } from "../call/tool-execution-error.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 import { CallAsRead, isBatch } from "../call/read-call.ts";

@@ -15,7 +15,7 @@ import type { Registry } from "../registry/registry.ts";
 import type { CallParts } from "../call/call-run.ts";
 import { isBatch } from "../call/read-call.ts";
 import { jobOf } from "../call/run-in-background.ts";
-import { safeJobListener } from "./safe-listener.ts";
+import { safeJobListener } from "./listeners.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import type { Round, RoundOptions } from "./round.ts";
 import type { ForkOptions } from "../session/fork-options.ts";

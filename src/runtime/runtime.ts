@@ -31,16 +31,16 @@ import { addHookCommands } from "../registry/hook-commands.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { ExecuteWithinOptions } from "../call/execute-within.ts";
 import { FallbackChains } from "../call/fallback-chains.ts";
-import { Listeners } from "./listeners.ts";
+import { Listeners, safeLog } from "./listeners.ts";
 import { ResourceLocks } from "../policy/resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
-import { safeLog } from "./safe-listener.ts";
 import { JobTable } from "../call/job-table.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import { watchJobs } from "./job-watch.ts";
 import { simulateCall } from "./preview-call.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 import type { ResumeOptions } from "./resume-session.ts";
+import { findOutput } from "./recorded-events.ts";
 import { RuntimeSession } from "./runtime-session.ts";
 import type { SimulateOptions, Simulation } from "./session-options.ts";
 import { Jobs } from "../call/jobs.ts";
@@ -123,7 +123,7 @@ export class Runtime {
     });
     this.registry.removeToolset(OWN_NAMESPACE); // of a runtime that could not be made
     this.registry.addToolset(
-      readResultToolset(this.#parts.largeResults, (sessionId, callId) => this.#sessions.findOutput(sessionId, callId)),
+      readResultToolset(this.#parts.largeResults, (sessionId, callId) => findOutput(this.#sessions.open, { sessionId, callId })),
     );
     this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
@@ -213,7 +213,7 @@ export class Runtime {
    */
   events(options: EventsOptions = {}): EventFeed {
     const parts = { store: this.#options.store, ports: this.#ports, subscribe: (listener: EventListener) => this.subscribe(listener) };
-    return (this.#feeds ??= new EventFeeds(this.#sessions, parts)).feed(options);
+    return (this.#feeds ??= new EventFeeds(this.#sessions.open, parts)).feed(options);
   }
 
   /**

@@ -17,14 +17,11 @@ import type { CallRunner } from "./run-calls.ts";
 import { addMessage, recordReceived } from "./add-message.ts";
 import { commitBranch } from "./commit-branch.ts";
 import { SessionFold } from "./fold-events.ts";
-import { readEvents, take } from "../session/read-events.ts";
-import { byEngine, byToolset, type ToolsetEngines } from "./engines-by-toolset.ts";
-import { findOutput } from "./find-output.ts";
 import { discardBranch, forgetBranch } from "./forget-branch.ts";
 import { headAt } from "./head-at.ts";
-import { OpenSessions } from "./open-sessions.ts";
+import { OpenSessions, type Resuming } from "./open-sessions.ts";
+import { ownEvents, recordedEvents } from "./recorded-events.ts";
 import { checkResumeOptions, claimLog, resumeSession, type ResumeOptions } from "./resume-session.ts";
-import type { TakeUpOptions } from "./resuming.ts";
 import { RuntimeSession, type RuntimeSessionOptions, type SessionHost, type SessionTurn } from "./runtime-session.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import { checkForkOptions, type ForkOptions } from "../session/fork-options.ts";
@@ -34,8 +31,17 @@ import { branchName, sideEffects, simulationParts } from "./simulation-parts.ts"
 import { SimulationMode } from "../session/simulation-mode.ts";
 import { foldLog, recordStart, surroundingsOf, type SessionStart } from "./session-start.ts";
 import { cancelRequestsIn } from "./stored-jobs.ts";
-import { closedSession, noteTakenOver, storeFor } from "./session-errors.ts";
-import { copiedEvents, makeSnapshot, readSnapshot, type ReadSnapshot, type SessionSnapshot } from "./snapshot.ts";
+import { closedSession, storeFor } from "./session-errors.ts";
+import {
+  byEngine,
+  byToolset,
+  copiedEvents,
+  makeSnapshot,
+  readSnapshot,
+  type ReadSnapshot,
+  type SessionSnapshot,
+  type ToolsetEngines,
+} from "./snapshot.ts";
 import { submitCalls } from "./submit-calls.ts";
 import { whenStored } from "./when-stored.ts";
 
@@ -53,6 +59,13 @@ interface Beginning extends Surroundings, Pick<RuntimeSessionOptions, "seedName"
   readonly read?: ReadSnapshot | undefined;
   readonly parentCall?: CallPlace | undefined;
 }
+
+/** How a session is resumed, by a program or by the call that it belongs to. */
+interface TakeUpOptions extends ResumeOptions {
+  readonly parentCall?: CallPlace | undefined;
+  readonly resuming: Resuming;
+}
+
 type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 
 export class Sessions implements SessionHost {
@@ -195,7 +208,7 @@ export class Sessions implements SessionHost {
   ): Promise<readonly ToolResult[]> {
     return submitCalls(session, calls, options, {
       runner: this.#options.runner,
-      events: (one, from) => this.#ownEvents(one, from),
+      events: ownEvents,
     });
   }
 
@@ -210,7 +223,7 @@ export class Sessions implements SessionHost {
     checkForkOptions(options, session.simulation !== undefined);
     if (session.ready !== undefined) await session.ready;
     if (length === session.length && !session.turns.busy) return this.branch(session, options);
-    const head = await headAt(session, this.events(session), { length, countsCalls: this.#parts.faults.mayHit(this.#parts.registry) });
+    const head = await headAt(session, recordedEvents(session), { length, countsCalls: this.#parts.faults.mayHit(this.#parts.registry) });
     if (session.broken !== undefined) throw session.broken;
     return this.#branchFrom(session, head, options);
   }
@@ -228,7 +241,7 @@ export class Sessions implements SessionHost {
 
   async commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
     await commitBranch(branch, parent, {
-      eventsFrom: (from) => this.#ownEvents(branch, from),
+      eventsFrom: (from) => ownEvents(branch, from),
       takeOutputs: () => {
         if ((this.open.holderOf(branch.id) ?? branch) === branch) this.#parts.largeResults.adopt(branch.id, parent.id); // else another session has taken its id since
       },
@@ -250,7 +263,7 @@ export class Sessions implements SessionHost {
       const { clock } = this.#parts.ports;
       const engines = (await session.engagedEngines?.snapshot(clock)) ?? new Map<Engine, JsonValue>();
       const events: SessionEvent[] = [];
-      for await (const event of this.#ownEvents(session, 0)) if (events.push(event) >= length) break;
+      for await (const event of ownEvents(session, 0)) if (events.push(event) >= length) break;
       return makeSnapshot({
         sessionId: session.id,
         at: clock.wallTime(),
@@ -261,39 +274,8 @@ export class Sessions implements SessionHost {
     });
   }
 
-  async *events(session: RuntimeSession, from: number = 0): AsyncGenerator<SessionEvent> {
-    const { eventLog } = session;
-    if (eventLog === undefined || session.broken !== undefined) {
-      const { parent, firstKept } = session;
-      // Events that a simulation shares with its session and that are not in memory any more are in that session's store.
-      if (eventLog === undefined && from < firstKept && parent instanceof RuntimeSession)
-        yield* take(this.events(parent, from), firstKept - from);
-      yield* session.log.slice(Math.max(0, from - firstKept));
-      return;
-    }
-    yield* readEvents(eventLog, from);
-  }
-
-  /**
-   * The same, waiting until the store has them at their places: what is read there before may be what another process wrote that has taken
-   * the session over.
-   *
-   * @throws ToolError why they are lost: to another process, or where memory has not all of them
-   */
-  async *#ownEvents(session: RuntimeSession, from: number): AsyncGenerator<SessionEvent> {
-    await session.eventLog?.whenDurable()?.catch(() => {}); // what cannot be written now is in memory
-    const { broken, firstKept } = session;
-    if (broken !== undefined && (firstKept > from || broken.code === "conflict")) throw broken;
-    let position = from;
-    for await (const event of this.events(session, from)) {
-      if (position++ >= session.length) throw noteTakenOver(session);
-      yield event;
-    }
-  }
-
-  /** The whole answer of a call whose result was cut, from the store; undefined when it has none. */
-  findOutput(sessionId: string, callId: string): ReturnType<typeof findOutput> {
-    return findOutput(this.open, { sessionId, callId }, (session) => this.events(session));
+  events(session: RuntimeSession): AsyncGenerator<SessionEvent> {
+    return recordedEvents(session);
   }
 
   recordReceived(session: RuntimeSession, make: MakeEvent): Promise<boolean> {

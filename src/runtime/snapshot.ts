@@ -1,5 +1,6 @@
 /** A session as one JSON value: what was recorded of it, its state, and what its engines remember. */
 import { ToolError } from "../core/error.ts";
+import type { Engine } from "../core/engine.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { diffJson } from "../core/base/json-patch.ts";
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
@@ -103,6 +104,36 @@ export function copiedEvents(
   const at = { sessionId: id, at: clock.wallTime() };
   const reason = "It had no result when the snapshot was taken.";
   return [...events, ...fold.open.toReversed().flatMap((call) => endOpenCall(call, outcomeUnknown(call.call.name, reason), at))];
+}
+
+/** The engines of a runtime, whose state has the names of their toolsets in a snapshot. */
+export interface ToolsetEngines {
+  /** The engine that answers for a toolset; undefined for a name that is none. */
+  readonly engineOf: (toolset: string) => Engine | undefined;
+  /** Names of all toolsets, in order. */
+  readonly toolsets: () => readonly string[];
+}
+
+export function byEngine(snapshots: ReadonlyMap<string, JsonValue>, { engineOf }: ToolsetEngines): ReadonlyMap<Engine, JsonValue> {
+  const engines = new Map<Engine, JsonValue>();
+  for (const [toolset, snapshot] of snapshots) {
+    const engine = engineOf(toolset);
+    if (engine !== undefined) engines.set(engine, snapshot);
+  }
+  return engines;
+}
+
+/** An engine that several toolsets share is named by the first of them. */
+export function byToolset(
+  snapshots: ReadonlyMap<Engine, JsonValue>,
+  { engineOf, toolsets }: ToolsetEngines,
+): ReadonlyMap<string, JsonValue> {
+  const named = new Map<string, JsonValue>();
+  for (const [engine, snapshot] of snapshots) {
+    const name = toolsets().find((toolset) => engineOf(toolset) === engine);
+    if (name !== undefined) named.set(name, snapshot);
+  }
+  return named;
 }
 
 /** The first toolset, or value of one, that is not the same. Compared value by value: each may be as deep as a comparison looks. */

@@ -6,7 +6,6 @@ import type { Ports } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
 import { checkSessionId } from "../../session/session-id.ts";
 import type { OpenSessions } from "../open-sessions.ts";
-import type { Sessions } from "../sessions.ts";
 import { EventFeed } from "./event-feed.ts";
 import { eventFilter, type EventFilter } from "./event-filter.ts";
 import type { EventTail } from "./event-tail.ts";
@@ -51,10 +50,9 @@ export class EventFeeds {
   #unsubscribe: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(sessions: Sessions, parts: EventFeedsParts) {
-    const { open } = sessions;
+  constructor(open: OpenSessions, parts: EventFeedsParts) {
     this.#parts = { ...parts, open };
-    this.#source = new LogSource({ open, store: parts.store, eventsOf: (session, from) => sessions.events(session, from) });
+    this.#source = new LogSource({ open, store: parts.store });
     open.whenRemoved = (session) => void this.#sessions.get(session.id)?.closed(session);
     const { store, ports } = parts;
     if (store === undefined) return;

@@ -4,14 +4,13 @@ import type { SessionEvent } from "../../core/event.ts";
 import type { Store } from "../../core/store.ts";
 import { take } from "../../session/read-events.ts";
 import type { OpenSessions } from "../open-sessions.ts";
+import { recordedEvents } from "../recorded-events.ts";
 import type { RuntimeSession } from "../runtime-session.ts";
 import type { FeedItem } from "./feed-item.ts";
 
 export interface LogSourceParts {
   readonly open: OpenSessions;
   readonly store: Store | undefined;
-  /** Every event of a session from a position on, which counts from 0. */
-  readonly eventsOf: (session: RuntimeSession, from: number) => AsyncIterable<SessionEvent>;
 }
 
 /** Some events of a log, from the position after the one that was asked for. */
@@ -83,7 +82,7 @@ export class LogSource {
     const inMemory = isAlike ? session.logSince(after, upTo) : undefined;
     if (inMemory !== undefined) return { events: inMemory, isEnd };
     const events: SessionEvent[] = [];
-    for await (const event of take(this.#parts.eventsOf(session, after), upTo - after)) events.push(withoutOutput(event));
+    for await (const event of take(recordedEvents(session, after), upTo - after)) events.push(withoutOutput(event));
     return { events, isEnd };
   }
 }
