@@ -2,8 +2,7 @@
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { ModelRequest } from "../core/model.ts";
 import { onAbort, waitFor, type Interruptible } from "../policy/deadline.ts";
-import { artifactsOf } from "../runtime/artifacts-of.ts";
-import type { RuntimeSession } from "../runtime/runtime-session.ts";
+import { artifactsOf, type RuntimeSession } from "../runtime/runtime-session.ts";
 import { attachArtifacts, withoutArtifacts } from "../session/attach-artifacts.ts";
 
 /** Longest time that reading the files of one request may take: the store is the program's, and its silence ends no loop. */

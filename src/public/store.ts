@@ -53,6 +53,6 @@ export type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, Webho
 export { StoredApprovals, type StoredApprovalsOptions } from "../policy/stored-approvals.ts";
 export type { FeedEntry, FeedPage, ReadFeedOptions, StoreFeed } from "../core/store-feed.ts";
 export { attachArtifacts } from "../session/attach-artifacts.ts";
-export { artifactsOf } from "../runtime/artifacts-of.ts";
+export { artifactsOf } from "../runtime/runtime-session.ts";
 export { folderArtifacts, type FolderArtifactsOptions } from "../store/folder-artifacts.ts";
 export { memoryStore } from "../store/memory-store.ts";

@@ -3,11 +3,11 @@ import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Approvals } from "../core/approvals.ts";
+import type { ArtifactStore } from "../core/artifact.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
-import type { SentBy } from "../core/sent-by.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Tracing } from "../core/tracing.ts";
 import type { WholeResult } from "../policy/large-result-store.ts";
@@ -17,14 +17,12 @@ import { isBatch } from "../call/read-call.ts";
 import { jobOf } from "../call/run-in-background.ts";
 import { safeJobListener } from "./listeners.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
+import { ReceivingSession, type ReceivingSessionOptions } from "./receiving-session.ts";
 import type { Round, RoundOptions } from "./round.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
-import { Inbox, isInboxEvent, type InboxEntry, type MakeEvent, type StoredTrigger } from "../session/inbox.ts";
-import { addingTrigger, pausing, receiving, removingTrigger, type NewTrigger, type ReceiveOptions } from "../session/inbox-events.ts";
-import { Readiness } from "../session/readiness.ts";
 import { historyOf } from "../session/session-log.ts";
 import { shortId } from "../session/session-id.ts";
-import { Session, type SessionHead, type SessionOptions } from "../session/session.ts";
+import type { SessionHead } from "../session/session.ts";
 import { closedSession, noBranch, noJobs } from "./session-errors.ts";
 import { SIMULATE_OPTIONS, type SimulateOptions, type Simulation, type SubmitOptions } from "./session-options.ts";
 import { stateDiff, type SessionDiff } from "../session/session-diff.ts";
@@ -47,16 +45,13 @@ export interface SessionHost {
   discard(branch: RuntimeSession): Promise<void>;
   snapshot(session: RuntimeSession): Promise<SessionSnapshot>;
   events(session: RuntimeSession): AsyncGenerator<SessionEvent>;
-  addMessage(session: RuntimeSession, message: SessionMessage, options: SentBy): Promise<void>;
-  recordReceived(session: RuntimeSession, make: MakeEvent): Promise<boolean>;
   close(session: RuntimeSession): Promise<void>;
 }
 
-export interface RuntimeSessionOptions extends SessionOptions {
+export interface RuntimeSessionOptions extends ReceivingSessionOptions {
   readonly parts: CallParts;
   readonly parent?: RuntimeSession;
   readonly submissions?: ReadonlyMap<string, Submitted>;
-  readonly inbox?: Inbox;
 }
 
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
@@ -82,8 +77,14 @@ export function partsOf(session: RuntimeSession): CallParts {
   return readParts(session);
 }
 
+/** Where the files of a session's answers and messages are kept: `createRuntime({ artifacts })`. Undefined where they are part of its log, or left out. */
+export function artifactsOf(session: RuntimeSession): ArtifactStore | undefined {
+  const { artifacts } = partsOf(session);
+  return artifacts === false ? undefined : artifacts;
+}
+
 /** A conversation: each `execute` is one turn, and its turns run one after the other. */
-export class RuntimeSession extends Session {
+export class RuntimeSession extends ReceivingSession {
   static {
     readParts = (session) => session.#parts;
   }
@@ -96,8 +97,6 @@ export class RuntimeSession extends Session {
   /** As the branch was when it began. */
   readonly #base: SessionHead | undefined;
   #submissions: Submissions | undefined;
-  #inbox: Inbox | undefined;
-  #readiness: Readiness | undefined;
   #closing: Promise<void> | undefined;
   #branches = 0;
   #closed: AbortController | undefined;
@@ -108,7 +107,6 @@ export class RuntimeSession extends Session {
     this.#parent = options.parent;
     this.#base = options.head;
     this.#parts = options.parts;
-    this.#inbox = options.inbox;
     if (options.submissions !== undefined) this.#submissions = new Submissions(options.submissions);
   }
 
@@ -258,54 +256,6 @@ export class RuntimeSession extends Session {
     return this.#host.events(this);
   }
 
-  /** Adds what a person or a program said. Resolves when it is durable. @throws ToolError `invalid_argument` for what is not a message. By rejecting */
-  async addMessage(message: SessionMessage, options: SentBy = {}): Promise<void> {
-    return this.#host.addMessage(this, message, options);
-  }
-
-  /**
-   * Receives a message for an agent's next request. Resolves when it is durable; a tick that was taken before changes nothing.
-   * @throws ToolError `invalid_argument` for what is not a message, and once the session is closed; `not_found` for a trigger that was removed; `store_failed`. By rejecting
-   */
-  async receive(message: SessionMessage, options: ReceiveOptions = {}): Promise<void> {
-    await this.#host.recordReceived(this, receiving(message, options));
-  }
-
-  /** The triggers that it keeps, in the order they were added. Those of the session it is a branch of stay with that one. */
-  get triggers(): readonly StoredTrigger[] {
-    return this.#inbox?.triggers ?? [];
-  }
-
-  /** One of them. */
-  trigger(id: string): StoredTrigger | undefined {
-    return this.#inbox?.trigger(id);
-  }
-
-  /** Keeps a trigger, which an agent of this session runs. Resolves when it is durable. @throws ToolError `duplicate`, `invalid_argument`, and as `receive`. By rejecting */
-  async addTrigger(trigger: NewTrigger): Promise<void> {
-    await this.#host.recordReceived(this, addingTrigger(trigger));
-  }
-
-  /** Pauses a trigger, of which no message is received then, or resumes it. Resolves when that is durable, to whether something changed. */
-  setTriggerPaused(id: string, paused: boolean): Promise<boolean> {
-    return this.#host.recordReceived(this, pausing(id, paused));
-  }
-
-  /** Removes a trigger for good: no message of it is received from now on. Resolves when that is durable, to whether there was one. */
-  removeTrigger(id: string): Promise<boolean> {
-    return this.#host.recordReceived(this, removingTrigger(id));
-  }
-
-  /** @internal */
-  get received(): Inbox {
-    return (this.#inbox ??= new Inbox());
-  }
-
-  /** The received messages that the conversation does not have yet, in the order they came. To use one, add its message. */
-  get inbox(): readonly InboxEntry[] {
-    return this.#inbox?.entries ?? [];
-  }
-
   /** Calls the listener when a background job of this session asks something or has ended. The returned function ends that. */
   onJob(listener: (job: JobStatus) => void): () => void {
     return this.#parts.jobs.listen(this.id, safeJobListener(listener, this.ports.log));
@@ -373,7 +323,6 @@ export class RuntimeSession extends Session {
     const { length } = this;
     super.recordAll(events);
     const first = events[0]?.sessionId === this.id ? events[0] : undefined;
-    for (const event of events) if (isInboxEvent(event) && event.sessionId === this.id) this.received.notice(event);
     // A key belongs to its session from the moment that its batch is recorded, whatever becomes of the store.
     if (first?.type === "batch-start" || first?.type === "batch-rollback") this.submissions.notice(first, length);
   }
@@ -381,16 +330,6 @@ export class RuntimeSession extends Session {
   /** The batches that may be submitted again. @internal */
   get submissions(): Submissions {
     return (this.#submissions ??= new Submissions());
-  }
-
-  /** Resolves when its log can be written to, and rejects when it cannot; undefined when there is nothing to wait for. */
-  get ready(): Promise<void> | undefined {
-    return this.#readiness?.whenReady;
-  }
-
-  /** Holds its calls back until this resolves; when it rejects, so do they. @internal */
-  waitFor(begin: () => Promise<void>): void {
-    (this.#readiness ??= new Readiness()).waitFor(begin);
   }
 
   /** A name for the next simulation of this session, used once and not taken from the ids of others. @internal */

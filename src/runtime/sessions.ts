@@ -4,9 +4,6 @@ import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import type { BranchPoint, CallPlace, SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
-import type { MakeEvent } from "../session/inbox.ts";
-import type { SentBy } from "../core/sent-by.ts";
-import type { SessionMessage } from "../core/message.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventLog, Store } from "../core/store.ts";
@@ -14,7 +11,6 @@ import { NO_CALLS } from "../policy/fault-tally.ts";
 import type { AdmittedCall, CallParts } from "../call/call-run.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import type { CallRunner } from "./run-calls.ts";
-import { addMessage, recordReceived } from "./add-message.ts";
 import { commitBranch } from "./commit-branch.ts";
 import { SessionFold } from "./fold-events.ts";
 import { discardBranch, forgetBranch } from "./forget-branch.ts";
@@ -276,14 +272,6 @@ export class Sessions implements SessionHost {
 
   events(session: RuntimeSession): AsyncGenerator<SessionEvent> {
     return recordedEvents(session);
-  }
-
-  recordReceived(session: RuntimeSession, make: MakeEvent): Promise<boolean> {
-    return recordReceived(session, make);
-  }
-
-  addMessage(session: RuntimeSession, message: SessionMessage, options: SentBy): Promise<void> {
-    return addMessage(session, message, options);
   }
 
   async close(session: RuntimeSession): Promise<void> {

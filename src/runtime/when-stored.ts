@@ -1,7 +1,7 @@
 /** Waits until what a session recorded cannot be lost. */
 import { ToolError, hintsOf } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { RuntimeSession } from "./runtime-session.ts";
+import type { Session } from "../session/session.ts";
 
 type Results = ToolResult | readonly ToolResult[];
 
@@ -11,7 +11,7 @@ type Results = ToolResult | readonly ToolResult[];
  * @param results of the calls that were recorded. @default something was done
  * @throws ToolError why it is not. What was done stays done, and may be written later: only where no call was begun is the outcome `not_started`. By rejecting
  */
-export async function whenStored(session: RuntimeSession, results?: Results): Promise<void> {
+export async function whenStored(session: Session, results?: Results): Promise<void> {
   const { eventLog } = session;
   try {
     if (eventLog?.options.durability !== "async") await eventLog?.whenDurable();
@@ -25,22 +25,14 @@ export async function whenStored(session: RuntimeSession, results?: Results): Pr
 }
 
 /** Holds an answer back until what was recorded is durable. @param refused called with one that the store did not take */
-export function storedAnswer<T extends Results>(
-  session: RuntimeSession,
-  answer: T | Promise<T>,
-  refused?: (answer: T) => void,
-): Promise<T> {
+export function storedAnswer<T extends Results>(session: Session, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
   const { eventLog } = session;
   if (eventLog === undefined || eventLog.options.durability === "async") return Promise.resolve(answer);
   return answerWhenStored(session, answer, refused);
 }
 
 /** An error that the caller was to get anyway goes before that of the store. */
-async function answerWhenStored<T extends Results>(
-  session: RuntimeSession,
-  answer: T | Promise<T>,
-  refused?: (answer: T) => void,
-): Promise<T> {
+async function answerWhenStored<T extends Results>(session: Session, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
   let result: T;
   try {
     result = await answer;
