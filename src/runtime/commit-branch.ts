@@ -3,7 +3,6 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { JobTable } from "../call/job-table.ts";
-import { isDropped } from "./forget-branch.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 
 interface CommitParts {
@@ -26,7 +25,7 @@ export async function commitBranch(
   { eventsFrom, takeOutputs }: CommitParts,
 ): Promise<void> {
   if (branch.committed) throw committedBefore(branch);
-  if (isDropped(branch)) throw droppedBefore(branch);
+  if (branch.dropped) throw droppedBefore(branch);
   const parts = partsOf(parent);
   checkNoJobs(parts.jobs, branch);
   if (branch.turns.isInside || parent.turns.isInside) throw stillRuns(branch);
@@ -97,7 +96,7 @@ function stillRuns(branch: RuntimeSession): ToolError {
 
 function whyNot(branch: RuntimeSession, parent: RuntimeSession): ToolError | undefined {
   if (branch.committed) return committedBefore(branch);
-  if (isDropped(branch)) return droppedBefore(branch); // while this waited
+  if (branch.dropped) return droppedBefore(branch); // while this waited
   const cannot = `The branch ${JSON.stringify(branch.id)} cannot be committed: `;
   if (parent.closed) return new ToolError("conflict", `${cannot}its session ${JSON.stringify(parent.id)} is closed.`);
   if (parent.broken !== undefined) return parent.broken;

@@ -2,7 +2,6 @@
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import type { EventLog, Store } from "../core/store.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { isReal, type AnswerSource } from "../core/answer-source.ts";
@@ -61,15 +60,6 @@ const OPTIONS: OptionNames<ResumeOptions> = {
   workingFolder: true,
   environment: true,
 };
-
-/** Takes the log of a session. Undefined when there is none and it may begin. @throws ToolError as `Store.claim`. By rejecting */
-export function claimLog(store: Store, id: string, { takeOver, create }: ResumeOptions): Promise<EventLog | undefined> {
-  return store.claim(id, omitUndefined({ takeOver })).catch((thrown: unknown) => {
-    const error = ToolError.fromUnknown(thrown, "store_failed");
-    if (error.code === "not_found" && create === true) return undefined;
-    throw error;
-  });
-}
 
 /** @throws ToolError `invalid_argument` for an option that is none */
 export function checkResumeOptions(options: ResumeOptions): void {

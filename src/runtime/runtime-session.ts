@@ -94,6 +94,8 @@ export class RuntimeSession extends ReceivingSession {
   readonly #parts: CallParts;
   /** Whether the changes of this branch have become part of the session it came from. @internal */
   committed = false;
+  /** Whether this branch is discarded, or being discarded. @internal */
+  dropped = false;
   /** As the branch was when it began. */
   readonly #base: SessionHead | undefined;
   #submissions: Submissions | undefined;

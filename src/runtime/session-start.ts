@@ -7,8 +7,6 @@ import { isJsonObject } from "../core/base/json.ts";
 import { typeInWords } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import { readEventPages, type ReadableLog } from "../session/read-events.ts";
-import type { SessionFold } from "./fold-events.ts";
 
 /** Where the handlers of a session work. Not recorded: a resume says it again. Branches, and sessions that its calls begin, have the same. */
 export interface SessionPlace {
@@ -63,29 +61,6 @@ export interface StartedFrom {
   readonly parent?: BranchPoint;
   readonly copied?: number | undefined;
   readonly parentCall?: CallPlace | undefined;
-}
-
-/**
- * Reads the log of a session that is taken up. What a call takes up is what it began itself: a client may begin a session of any id, with a
- * past of its own making.
- *
- * @throws ToolError `duplicate` where something else has begun it; `corrupt_record`, and as the store. By rejecting
- */
-export async function foldLog(log: ReadableLog, fold: SessionFold, parentCall: CallPlace | undefined): Promise<void> {
-  for await (const events of readEventPages(log))
-    for (const event of events) {
-      if (fold.head.length === 0 && parentCall !== undefined) checkBegunBy(parentCall, event, log.sessionId);
-      fold.apply(event);
-    }
-}
-
-/** @throws ToolError `duplicate` */
-function checkBegunBy({ sessionId, callId }: CallPlace, first: SessionEvent, id: string): void {
-  const begunBy = first.type === "session-start" ? first.parentCall : undefined;
-  if (begunBy?.sessionId === sessionId && begunBy.callId === callId) return;
-  throw new ToolError("duplicate", `The session ${JSON.stringify(id)} is there already, and this call has not begun it.`, {
-    operatorHint: "Find out who has begun it, then delete it.",
-  });
 }
 
 /** Records the first event of a session: in its log, or, of one that no store has and a call has begun, for listeners. */

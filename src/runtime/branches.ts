@@ -1,0 +1,177 @@
+/** The branches of sessions: how they begin, at the end of their session or earlier, and how they end. */
+import { ToolError, describeThrown } from "../core/error.ts";
+import type { ErrorCode } from "../core/error-codes.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { Store } from "../core/store.ts";
+import type { CallParts } from "../call/call-run.ts";
+import { checkForkOptions, type ForkOptions } from "../session/fork-options.ts";
+import { take } from "../session/read-events.ts";
+import type { Session, SessionHead } from "../session/session.ts";
+import { SimulationMode } from "../session/simulation-mode.ts";
+import { commitBranch } from "./commit-branch.ts";
+import { SessionFold } from "./fold-events.ts";
+import type { NewSessions, SessionsOptions } from "./new-sessions.ts";
+import { ownEvents, recordedEvents } from "./recorded-events.ts";
+import type { RuntimeSession, RuntimeSessionOptions } from "./runtime-session.ts";
+import { closedSession } from "./session-errors.ts";
+import { recordStart } from "./session-start.ts";
+import { branchName, sideEffects, simulationParts } from "./simulation-parts.ts";
+import { whenStored } from "./when-stored.ts";
+
+type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
+
+export class Branches {
+  readonly #options: SessionsOptions;
+  readonly #parts: CallParts;
+  readonly #newSessions: NewSessions;
+
+  constructor(options: SessionsOptions, newSessions: NewSessions) {
+    this.#options = options;
+    this.#parts = options.parts;
+    this.#newSessions = newSessions;
+  }
+
+  /** Begins a branch of the session as it is now. @throws ToolError as `RuntimeSession.fork` */
+  branch(session: RuntimeSession, options: ForkOptions): RuntimeSession {
+    checkForkOptions(options, session.simulation !== undefined);
+    if (session.broken !== undefined) throw session.broken;
+    return this.#branchFrom(session, session.head, options);
+  }
+
+  /** Begins one of the session as it was after its first events. @throws ToolError as `RuntimeSession.forkAt`. By rejecting */
+  async branchAt(session: RuntimeSession, length: number, options: ForkOptions): Promise<RuntimeSession> {
+    if (session.closed) throw closedSession(session);
+    checkForkOptions(options, session.simulation !== undefined);
+    if (session.ready !== undefined) await session.ready;
+    if (length === session.length && !session.turns.busy) return this.branch(session, options);
+    const head = await headAt(session, recordedEvents(session), { length, countsCalls: this.#parts.faults.mayHit(this.#parts.registry) });
+    if (session.broken !== undefined) throw session.broken;
+    return this.#branchFrom(session, head, options);
+  }
+
+  /** Makes what a branch did part of its session, and forgets the branch. @throws ToolError as `RuntimeSession.commit`. By rejecting */
+  async commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
+    await commitBranch(branch, parent, {
+      eventsFrom: (from) => ownEvents(branch, from),
+      takeOutputs: () => {
+        if ((this.#newSessions.open.holderOf(branch.id) ?? branch) === branch) this.#parts.largeResults.adopt(branch.id, parent.id); // else another session has taken its id since
+      },
+    });
+    await whenStored(parent);
+    await forgetBranch(branch, this.#options.store, ["conflict", "resource_busy"]); // it is committed, whether or not another process has it open
+  }
+
+  /** Ends a branch and forgets what the store has of it; one that others are branches of stays there. */
+  discard(branch: RuntimeSession): Promise<void> {
+    return discardBranch(branch, this.#options.store, this.#parts.running);
+  }
+
+  #branchFrom(session: RuntimeSession, head: SessionHead, options: ForkOptions): RuntimeSession {
+    const simulated = session.simulation !== undefined || options.simulated === true;
+    // The events of a simulation are nowhere but here: none of them may be forgotten.
+    const log = head.log.branch(head.length, simulated || session.eventLog === undefined ? undefined : this.#newSessions.keep);
+    const base: BranchBase = { head: { ...head, log }, parent: session };
+    const branch = simulated ? this.#simulation(session, options, base) : this.#liveBranch(session, options, base);
+    session.engagedEngines?.fork(branch.engines);
+    this.#parts.largeResults.share(session.id, branch.id);
+    return branch;
+  }
+
+  #liveBranch(session: RuntimeSession, options: ForkOptions, base: BranchBase): RuntimeSession {
+    const id = this.#newSessions.newId(options.id);
+    const parent = { sessionId: session.id, length: base.head.length };
+    const branch = this.#newSessions.begin({
+      id,
+      ...base,
+      ...(session.eventLog === undefined ? {} : this.#newSessions.newLog(id, parent)),
+    });
+    recordStart(branch, { parent }, this.#parts);
+    this.#newSessions.makeReady(branch, session.eventLog);
+    return branch;
+  }
+
+  #simulation(session: RuntimeSession, options: ForkOptions, base: BranchBase): RuntimeSession {
+    const id =
+      options.id === undefined ? this.#newSessions.open.unusedId(() => session.nextSimulationId()) : this.#newSessions.newId(options.id);
+    const allows = options.allowSideEffects === undefined ? undefined : sideEffects(options.allowSideEffects);
+    const simulation = session.simulation?.branch(allows) ?? new SimulationMode(allows);
+    return this.#newSessions.begin({
+      id,
+      ...base,
+      simulation,
+      parts: simulationParts(this.#parts, branchName(session, id, options), simulation),
+    });
+  }
+}
+
+interface HeadAtOptions {
+  readonly length: number;
+  /** Whether calls are counted, as faults need it. */
+  readonly countsCalls: boolean;
+}
+
+/** A session as it was after its first events. @throws ToolError `invalid_argument`, `not_forkable`, `conflict` where no branch can begin there. By rejecting */
+async function headAt(session: Session, events: AsyncIterable<SessionEvent>, { length, countsCalls }: HeadAtOptions): Promise<SessionHead> {
+  checkBranchPoint(session, length);
+  const fold = new SessionFold(undefined, session.id, countsCalls);
+  for await (const event of take(events, length)) fold.apply(event);
+  if (fold.openInTurn !== undefined || fold.openRounds.length > 0) throw turnUnderWay(session, length);
+  return fold.head;
+}
+
+/** @throws ToolError `invalid_argument`, `not_forkable` */
+function checkBranchPoint({ id, length: whole, engagedEngines, eventLog }: Session, length: number): void {
+  const least = eventLog === undefined ? 0 : 1; // what a store keeps begins with its own start
+  if (!Number.isInteger(length) || length < least || length > whole)
+    throw new ToolError("invalid_argument", `The session ${JSON.stringify(id)} has ${whole} events: no branch can begin after ${length}.`, {
+      hint: `Name a number from ${least} to ${whole}.`,
+    });
+  const remote = length === whole ? undefined : engagedEngines?.remote;
+  if (remote === undefined) return;
+  throw new ToolError("not_forkable", `The engine "${remote}" keeps what it remembers of the session elsewhere, and cannot go back.`, {
+    hint: "Fork the session as it is now.",
+  });
+}
+
+function turnUnderWay({ id }: Session, length: number): ToolError {
+  return new ToolError("conflict", `A turn of the session ${JSON.stringify(id)} was under way after ${length} events.`, {
+    hint: "Fork before its first call, or after its end.",
+  });
+}
+
+/** Closes a branch and removes it from the store, which keeps it when it refuses with one of these codes. */
+async function forgetBranch(branch: RuntimeSession, store: Store | undefined, keptFor: readonly ErrorCode[]): Promise<void> {
+  await branch.close();
+  if (branch.eventLog === undefined) return;
+  try {
+    await store?.remove(branch.id);
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown, "store_failed");
+    if (!keptFor.includes(error.code)) throw error;
+  }
+}
+
+/**
+ * Ends a branch that is not wanted any more: calls that run in it, or wait for a person there, are cancelled. Where one of them asks for this,
+ * none is, and the branch is removed when they have ended.
+ */
+async function discardBranch(
+  branch: RuntimeSession,
+  store: Store | undefined,
+  running: Pick<CallParts["running"], "cancelAll">,
+): Promise<void> {
+  branch.dropped = true; // a commit that waits for its calls is refused
+  branch.markClosed(); // before, so that no call begins behind those that are cancelled
+  const forgotten = branch.turns.isInside ? branch.turns.whenIdle().then(forget) : undefined;
+  if (forgotten === undefined) {
+    running.cancelAll("the branch was dropped", ({ turn }) => turn.session === branch);
+    return await forget();
+  }
+  forgotten.catch((thrown: unknown) =>
+    branch.ports.log.warn(`The branch ${JSON.stringify(branch.id)} could not be removed: ${describeThrown(thrown)}`),
+  );
+
+  function forget(): Promise<void> {
+    return forgetBranch(branch, store, ["conflict"]);
+  }
+}

@@ -1,0 +1,118 @@
+/** Resumes sessions that a store has: takes their logs, reads them, and continues what had not ended. */
+import { ToolError } from "../core/error.ts";
+import type { CallPlace, SessionEvent } from "../core/event.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
+import type { EventLog, Store } from "../core/store.ts";
+import type { CallParts } from "../call/call-run.ts";
+import { readEventPages, type ReadableLog } from "../session/read-events.ts";
+import { SessionFold } from "./fold-events.ts";
+import type { Beginning, NewSessions, SessionsOptions } from "./new-sessions.ts";
+import type { Resuming } from "./open-sessions.ts";
+import { resumeSession, type ResumeOptions } from "./resume-session.ts";
+import type { RuntimeSession } from "./runtime-session.ts";
+import { storeFor } from "./session-errors.ts";
+import { surroundingsOf } from "./session-start.ts";
+import { cancelRequestsIn } from "./stored-jobs.ts";
+
+/** How a session is resumed, by a program or by the call that it belongs to. */
+interface TakeUpOptions extends ResumeOptions {
+  readonly parentCall?: CallPlace | undefined;
+  readonly resuming: Resuming;
+}
+
+export class ResumedSessions {
+  readonly #options: SessionsOptions;
+  readonly #parts: CallParts;
+  readonly #newSessions: NewSessions;
+
+  constructor(options: SessionsOptions, newSessions: NewSessions) {
+    this.#options = options;
+    this.#parts = options.parts;
+    this.#newSessions = newSessions;
+  }
+
+  /** The session must not be open here, nor in any other process. @throws ToolError as `Runtime.resume`. By rejecting */
+  async resume(id: string, options: Omit<TakeUpOptions, "resuming">, late?: () => ToolError | undefined): Promise<RuntimeSession> {
+    const resuming = this.#newSessions.open.reserve(id, { outerId: options.parentCall?.sessionId, late });
+    try {
+      const session = await this.#takeUp(id, storeFor(id, this.#options.store), { ...options, resuming });
+      if (resuming.reason === undefined) return session;
+      await session.close().catch(() => {}); // the call that would has not been given it
+      this.#parts.jobs.forget(id);
+      throw resuming.reason;
+    } finally {
+      resuming.end();
+    }
+  }
+
+  async #takeUp(id: string, store: Store, options: TakeUpOptions): Promise<RuntimeSession> {
+    const { parentCall, resuming } = options;
+    await store.open();
+    const eventLog = await claimLog(store, id, options);
+    const around = surroundingsOf(options, "resume()");
+    if (eventLog === undefined) {
+      resuming.check();
+      return (await this.#start(id, { ...around, parentCall })) ?? this.#takeUp(id, store, { ...options, create: false });
+    }
+    let session: RuntimeSession | undefined;
+    try {
+      const fold = new SessionFold(this.#newSessions.keep, id, this.#parts.faults.mayHit(this.#parts.registry));
+      await foldLog(eventLog, fold, parentCall);
+      session = this.#newSessions.begin({ id, parentCall, ...around, eventLog, ...fold.start });
+      resuming.check();
+      const callOptions = this.#options.runner.callOptions({});
+      await resumeSession(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
+      await this.#parts.approvals.resumed(id);
+      return session;
+    } catch (thrown: unknown) {
+      session?.noteLoss(ToolError.fromUnknown(thrown, "store_failed")); // its jobs are not cancelled: whatever resumes it next has them, as after a crash
+      await (session ?? eventLog).close().catch(() => {}); // the first error is reported
+      if (session !== undefined) this.#parts.jobs.forget(id);
+      throw thrown;
+    }
+  }
+
+  /** A new session that the store has taken in; undefined when another process began it in the meantime. */
+  async #start(id: string, beginning: Beginning): Promise<RuntimeSession | undefined> {
+    const session = this.#newSessions.createAs(id, beginning);
+    try {
+      return (await session.ready?.then(() => session)) ?? session;
+    } catch (thrown: unknown) {
+      await session.close().catch(() => {}); // the first error is reported
+      if (ToolError.fromUnknown(thrown, "store_failed").code === "duplicate") return undefined;
+      throw thrown;
+    }
+  }
+}
+
+/** Takes the log of a session. Undefined when there is none and it may begin. @throws ToolError as `Store.claim`. By rejecting */
+function claimLog(store: Store, id: string, { takeOver, create }: ResumeOptions): Promise<EventLog | undefined> {
+  return store.claim(id, omitUndefined({ takeOver })).catch((thrown: unknown) => {
+    const error = ToolError.fromUnknown(thrown, "store_failed");
+    if (error.code === "not_found" && create === true) return undefined;
+    throw error;
+  });
+}
+
+/**
+ * Reads the log of a session that is taken up. What a call takes up is what it began itself: a client may begin a session of any id, with a
+ * past of its own making.
+ *
+ * @throws ToolError `duplicate` where something else has begun it; `corrupt_record`, and as the store. By rejecting
+ */
+async function foldLog(log: ReadableLog, fold: SessionFold, parentCall: CallPlace | undefined): Promise<void> {
+  for await (const events of readEventPages(log))
+    for (const event of events) {
+      if (fold.head.length === 0 && parentCall !== undefined) checkBegunBy(parentCall, event, log.sessionId);
+      fold.apply(event);
+    }
+}
+
+/** @throws ToolError `duplicate` */
+function checkBegunBy({ sessionId, callId }: CallPlace, first: SessionEvent, id: string): void {
+  const begunBy = first.type === "session-start" ? first.parentCall : undefined;
+  if (begunBy?.sessionId === sessionId && begunBy.callId === callId) return;
+  throw new ToolError("duplicate", `The session ${JSON.stringify(id)} is there already, and this call has not begun it.`, {
+    operatorHint: "Find out who has begun it, then delete it.",
+  });
+}
