@@ -3,64 +3,16 @@ import { isOfSettings } from "../policy/approval-rules.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { applyPatch, diffJson } from "../core/base/json-patch.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import { PersistentMap } from "../core/base/persistent-map.ts";
-import type { AnswerSource } from "../core/answer-source.ts";
 import { shareJson } from "../core/base/share-json.ts";
-import type { EarlierJob } from "../call/job.ts";
 import { NO_CALLS, countCall, type CallSample, type CallTally } from "../policy/fault-tally.ts";
 import { Inbox, isInboxEvent } from "../session/inbox.ts";
 import { SessionLog } from "../session/session-log.ts";
 import { stateKey, type SessionHead, type StateMap } from "../session/session.ts";
+import { openCall, type OpenCall } from "./open-call.ts";
 import { noticeSubmission, type Submitted } from "./submissions.ts";
 import type { StateChange } from "../session/turn.ts";
-
-/** The call as it may have been dispatched. */
-interface Intent {
-  readonly idempotencyKey: string;
-  /** The tool and the input as hooks left them. */
-  readonly call: { readonly name: string; readonly input: JsonObject };
-}
-
-/** A call that had begun and not ended. */
-export interface OpenCall {
-  readonly callId: string;
-  readonly turnId: string;
-  /** The nearest call around it that has not ended; once none is left, the one that it was made in. */
-  parentCallId: string | undefined;
-  readonly call: ToolCall;
-  /** The model's message that it belongs to did not end, or was voided. */
-  wasNeverWhole: boolean;
-  /** Set where it may have been dispatched. */
-  intent: Intent | undefined;
-  readonly answerFrom: readonly AnswerSource[] | undefined;
-  /** Its input was to be made by its caller. */
-  readonly isRewritten: boolean;
-  /** Whether its caller sent it to the background; undefined = its tool decides that. */
-  readonly background: boolean | undefined;
-  /** The principal that it was made for. */
-  readonly principal: string | undefined;
-  /** The rules over the tools that it may use. */
-  readonly allow: (SessionEvent & { readonly type: "call-start" })["allow"];
-  /** The name of the call for a seed, where calls are counted. */
-  readonly sample: CallSample | undefined;
-  /** A model made it, in a message. */
-  readonly isOfModel: boolean;
-  /** Set when it continued in the background. */
-  job: EarlierJob | undefined;
-  /** The name under which its engine continues its work elsewhere. */
-  remoteId: string | undefined;
-  /** Its batch is strict. */
-  readonly isStrict: boolean;
-  /** It was put to an approver, or answered by a rule: its batch had been found sound. */
-  wasCleared: boolean;
-  /** The reason of a session's own rule for which it is, or was, put to an approver who has not allowed it: that rule is gone, as the loop that had made it. */
-  askedFor: string | undefined;
-  /** The digest of the call that an answer allowed. */
-  allowed: string | undefined;
-  /** The handler of a composite tool made calls in it: it was allowed to run before. Those that it makes are asked about as ever. */
-  hasMadeCalls: boolean;
-}
 
 /** A call that counts only when messages of a model have ended well: its own, or that of the call it was made in. */
 interface UnsettledCall {
@@ -227,32 +179,11 @@ export class SessionFold {
   }
 
   #start(event: SessionEvent & { readonly type: "call-start" }): void {
-    const { callId, turnId, call, parentCallId, ofComposite, inRound, strict, answerFrom, rewritten, background, principal, allow, asks } =
-      event;
-    const isInRound = inRound === true;
+    const { callId, turnId, call, parentCallId, ofComposite } = event;
+    const isInRound = event.inRound === true;
     const isUnsettled = isInRound || (parentCallId !== undefined && this.#unsettled.has(parentCallId));
-    const opened: OpenCall = {
-      callId,
-      turnId,
-      parentCallId,
-      call,
-      wasNeverWhole: isUnsettled || (parentCallId !== undefined && this.#log.wasTakenBack(parentCallId)),
-      intent: undefined,
-      answerFrom,
-      isRewritten: rewritten === true,
-      background,
-      principal,
-      allow,
-      sample: this.#count(call),
-      isOfModel: isInRound,
-      job: undefined,
-      remoteId: undefined,
-      isStrict: strict === true,
-      wasCleared: false,
-      askedFor: asks,
-      allowed: undefined,
-      hasMadeCalls: false,
-    };
+    const wasNeverWhole = isUnsettled || (parentCallId !== undefined && this.#log.wasTakenBack(parentCallId));
+    const opened = openCall(event, { wasNeverWhole, sample: this.#count(call) });
     const outer = parentCallId === undefined ? undefined : this.#open.get(parentCallId);
     if (outer !== undefined && ofComposite === true) outer.hasMadeCalls = true;
     this.#open.set(callId, opened);

@@ -9,8 +9,8 @@ import { readRecording, type RecordingSource } from "../core/recording/recording
 import type { RecordingHeader } from "../core/recording/format.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
-import { endOpenCall } from "./end-open-call.ts";
-import { SessionFold, type OpenCall } from "./fold-events.ts";
+import { SessionFold } from "./fold-events.ts";
+import { endOpenCall, type OpenCall } from "./open-call.ts";
 import { storedEvents } from "../session/read-events.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { stateKey } from "../session/session.ts";

@@ -1,7 +1,7 @@
 /** The background jobs that a crash left behind, and the calls made in them: which are not run again, and which are run before their job. */
 import { ToolError } from "../core/error.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
-import type { OpenCall } from "./fold-events.ts";
+import type { OpenCall } from "./open-call.ts";
 import { addTo } from "../core/base/add-to.ts";
 
 /** A job that was running so many times when its process ended is not run again: it may well be what ends them. */

@@ -2,10 +2,11 @@
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import { isJsonObject } from "../core/base/json.ts";
 import { isReal, type AnswerSource } from "../core/answer-source.ts";
 import { resumeCalls } from "../call/batch.ts";
+import { runsOnce } from "../call/turn-rules.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { principalIdOf } from "../core/principal-id.ts";
 import { takeBackgroundFlag } from "../call/background-flag.ts";
@@ -16,8 +17,9 @@ import { visibilityOf, type Visibility, type VisibilityRules } from "../policy/v
 import { CallFaults } from "../call/faults.ts";
 import type { Answerer } from "../call/route.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
-import { enterAgain } from "./enter-again.ts";
-import type { OpenCall, OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
+import { CUT_OFF, whyNotRun } from "./why-not-run.ts";
+import type { OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
+import type { OpenCall } from "./open-call.ts";
 import { callsInJobs, endsOfJobs } from "./resume-jobs.ts";
 import { surroundingsOf, type SessionStart } from "./session-start.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
@@ -177,6 +179,30 @@ class TakingUp {
   }
 }
 
+/**
+ * The once-per-turn rule after a crash: notes the uses of such tools in the turn of a call without a result, and in all that was made in it. Calls that were not started,
+ * or were taken back, do not count. A tool that ends the turn needs nothing here: calls after it were skipped as they came.
+ */
+function enterAgain(session: RuntimeSession, turn: Turn, callId: string): void {
+  const { log } = session.head;
+  const events = session.log;
+  const roots = outermostTurns(events);
+  const root = roots.get(callId);
+  for (const event of events) {
+    if (event.type !== "call-end" || roots.get(event.callId) !== root || log.wasTakenBack(event.callId)) continue;
+    const { name, error } = event.result;
+    const tool = error?.outcome === "not_started" ? undefined : session.registry.get(name)?.tool;
+    if (tool !== undefined && runsOnce(tool)) turn.useOnce(name);
+  }
+}
+
+/** By the id of a call, the turn of the outermost call that it was made in. */
+function outermostTurns(events: readonly SessionEvent[]): ReadonlyMap<string, string> {
+  const turns = new Map<string, string>();
+  for (const event of events) if (event.type === "call-start") turns.set(event.callId, turns.get(event.parentCallId ?? "") ?? event.turnId);
+  return turns;
+}
+
 /** A message of a model that a crash cut off was never said. */
 function voidRound(session: RuntimeSession, { turnId, callIds }: OpenRound): void {
   session.recordAndTell({
@@ -191,8 +217,6 @@ function voidRound(session: RuntimeSession, { turnId, callIds }: OpenRound): voi
     voided: CUT_OFF,
   });
 }
-
-const CUT_OFF = "the process ended before the model's message was whole";
 
 /** Where a turn began, or its round: its calls see again what they saw the first time. */
 function startOf(session: RuntimeSession, turnId: string): number {
@@ -256,24 +280,6 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
   return run;
 }
 
-/** Why a call that did not end is not run, or not run again, were it known that it has not run; undefined where it is. */
-function whyNotRun(
-  session: RuntimeSession,
-  open: OpenCall,
-  known: { readonly answerers: readonly Answerer[] | ToolError | undefined; readonly wasReal: boolean; readonly runsAgain: boolean },
-): ToolError | undefined {
-  if (open.wasNeverWhole) return neverWhole(session, open, known.wasReal); // its result is not shown
-  if (!known.runsAgain) return neverRun(open);
-  if (known.answerers instanceof ToolError) return known.answerers;
-  if (open.isStrict && !wasDispatched(open)) return neverRun(open);
-  return open.isRewritten && open.intent === undefined ? neverMade(open) : undefined;
-}
-
-/** Whether its batch is known to have been found sound: a call of a strict batch is run only then. */
-function wasDispatched({ intent, job, remoteId, wasCleared, hasMadeCalls }: OpenCall): boolean {
-  return intent !== undefined || job !== undefined || remoteId !== undefined || wasCleared || hasMadeCalls;
-}
-
 /** The sources that were to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */
 function answerersOf(session: RuntimeSession, { name }: ToolCall, answerFrom: readonly AnswerSource[]): readonly Answerer[] | ToolError {
   try {
@@ -289,44 +295,4 @@ function answerersOf(session: RuntimeSession, { name }: ToolCall, answerFrom: re
       },
     );
   }
-}
-
-function neverMade({ call }: OpenCall): ToolError {
-  return new ToolError("cancelled", `${call.name} was not run: the process ended before its input was made of what it was called with.`, {
-    outcome: "not_started",
-    hint: "Call it again with the values in the place of its references.",
-  });
-}
-
-/**
- * The end of a call whose message is not whole in the store. A call that must not be repeated is started once its intent is durable, and the
- * end of its message before that; a read starts before the message ends, a write that may be repeated before its end is durable.
- */
-function neverWhole(session: RuntimeSession, { call }: OpenCall, wasReal: boolean): ToolError {
-  const input = isJsonObject(call.input) ? call.input : {};
-  const parts = partsOf(session);
-  const plans = parts.registry.overloads(call.name).map((tool) => parts.planOf(tool));
-  const effects = plans.map((plan) => plan.effectsOf(input));
-  if (!wasReal || (effects.length > 0 && effects.every(({ repeatable }) => !repeatable)))
-    return new ToolError("cancelled", `${call.name} was not run: ${CUT_OFF}.`, { outcome: "not_started" });
-  const mayWrite = effects.some(({ writes }) => writes.length > 0) || plans.some(({ tool }) => tool.composite === true);
-  if (effects.length > 0 && !mayWrite)
-    return new ToolError("cancelled", `${call.name}, which only reads, was cut off: ${CUT_OFF}.`, { outcome: "unknown" });
-  const mayBeRepeated = effects.length > 0 && effects.every(({ repeatable }) => repeatable);
-  return new ToolError(
-    "outcome_unknown",
-    `${call.name} may have been run: the process ended before the end of the model's message was stored.`,
-    {
-      hint: mayBeRepeated
-        ? "Call it again if it is still needed: its tool says that it may be repeated."
-        : "Check before calling it again.",
-    },
-  );
-}
-
-function neverRun({ call }: OpenCall): ToolError {
-  return new ToolError("cancelled", `${call.name} was interrupted by the end of its process and was not run again.`, {
-    outcome: "unknown",
-    hint: "Call it again: it was never started, or may be repeated.",
-  });
 }

@@ -7,8 +7,8 @@ import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../core
 import { readEvent } from "../core/recording/read-event.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
 import type { Clock } from "../core/ports.ts";
-import { endOpenCall } from "./end-open-call.ts";
 import { SessionFold } from "./fold-events.ts";
+import { endOpenCall } from "./open-call.ts";
 import { splitStateKey, type SessionHead, type StateMap } from "../session/session.ts";
 import type { Submitted } from "./submissions.ts";
 

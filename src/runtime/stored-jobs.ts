@@ -7,8 +7,8 @@ import type { Clock } from "../core/ports.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { nearNames } from "../core/base/near-names.ts";
 import { readEventPages } from "../session/read-events.ts";
-import { endOpenCall } from "./end-open-call.ts";
-import { SessionFold, type OpenCall } from "./fold-events.ts";
+import { SessionFold } from "./fold-events.ts";
+import { endOpenCall, type OpenCall } from "./open-call.ts";
 import { cancelledJob } from "./resume-jobs.ts";
 
 /** The jobs of a store, as `Runtime.jobs` lists and cancels them. */

@@ -1,0 +1,67 @@
+/** Why calls that a crash interrupted are not run, or not run again. */
+import { ToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { Answerer } from "../call/route.ts";
+import type { OpenCall } from "./open-call.ts";
+import { partsOf, type RuntimeSession } from "./runtime-session.ts";
+
+/** The reason that is given for a model's message which the end of a process cut off. */
+export const CUT_OFF = "the process ended before the model's message was whole";
+
+/** Why a call that did not end is not run, or not run again, were it known that it has not run; undefined where it is. */
+export function whyNotRun(
+  session: RuntimeSession,
+  open: OpenCall,
+  known: { readonly answerers: readonly Answerer[] | ToolError | undefined; readonly wasReal: boolean; readonly runsAgain: boolean },
+): ToolError | undefined {
+  if (open.wasNeverWhole) return neverWhole(session, open, known.wasReal); // its result is not shown
+  if (!known.runsAgain) return neverRun(open);
+  if (known.answerers instanceof ToolError) return known.answerers;
+  if (open.isStrict && !wasDispatched(open)) return neverRun(open);
+  return open.isRewritten && open.intent === undefined ? neverMade(open) : undefined;
+}
+
+/** Whether its batch is known to have been found sound: a call of a strict batch is run only then. */
+function wasDispatched({ intent, job, remoteId, wasCleared, hasMadeCalls }: OpenCall): boolean {
+  return intent !== undefined || job !== undefined || remoteId !== undefined || wasCleared || hasMadeCalls;
+}
+
+function neverMade({ call }: OpenCall): ToolError {
+  return new ToolError("cancelled", `${call.name} was not run: the process ended before its input was made of what it was called with.`, {
+    outcome: "not_started",
+    hint: "Call it again with the values in the place of its references.",
+  });
+}
+
+/**
+ * The end of a call whose message is not whole in the store. A call that must not be repeated is started once its intent is durable, and the
+ * end of its message before that; a read starts before the message ends, a write that may be repeated before its end is durable.
+ */
+function neverWhole(session: RuntimeSession, { call }: OpenCall, wasReal: boolean): ToolError {
+  const input = isJsonObject(call.input) ? call.input : {};
+  const parts = partsOf(session);
+  const plans = parts.registry.overloads(call.name).map((tool) => parts.planOf(tool));
+  const effects = plans.map((plan) => plan.effectsOf(input));
+  if (!wasReal || (effects.length > 0 && effects.every(({ repeatable }) => !repeatable)))
+    return new ToolError("cancelled", `${call.name} was not run: ${CUT_OFF}.`, { outcome: "not_started" });
+  const mayWrite = effects.some(({ writes }) => writes.length > 0) || plans.some(({ tool }) => tool.composite === true);
+  if (effects.length > 0 && !mayWrite)
+    return new ToolError("cancelled", `${call.name}, which only reads, was cut off: ${CUT_OFF}.`, { outcome: "unknown" });
+  const mayBeRepeated = effects.length > 0 && effects.every(({ repeatable }) => repeatable);
+  return new ToolError(
+    "outcome_unknown",
+    `${call.name} may have been run: the process ended before the end of the model's message was stored.`,
+    {
+      hint: mayBeRepeated
+        ? "Call it again if it is still needed: its tool says that it may be repeated."
+        : "Check before calling it again.",
+    },
+  );
+}
+
+function neverRun({ call }: OpenCall): ToolError {
+  return new ToolError("cancelled", `${call.name} was interrupted by the end of its process and was not run again.`, {
+    outcome: "unknown",
+    hint: "Call it again: it was never started, or may be repeated.",
+  });
+}
