@@ -3,10 +3,12 @@ import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonLimits } from "../core/base/json.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readItems, runBatch, type Submission } from "../call/batch.ts";
-import type { CallParts } from "../call/call-run.ts";
+import type { AdmittedCall, CallParts } from "../call/call-run.ts";
+import type { ExecuteWithinOptions } from "../call/execute-within.ts";
 import type { CallOptions } from "../call/call-options.ts";
 import { callerPrincipal, isInLayer, layerOf, layers } from "../call/caller-layer.ts";
 import { runCall } from "../call/pipeline.ts";
@@ -18,7 +20,7 @@ import type { RuntimeOptions } from "./runtime-options.ts";
 import { CallAsRead, isBatch } from "../call/read-call.ts";
 import { Session } from "../session/session.ts";
 import { closedSession } from "./session-errors.ts";
-import { partsOf, type RuntimeSession, type SessionTurn } from "./runtime-session.ts";
+import { partsOf, RuntimeSession, type SessionTurn } from "./runtime-session.ts";
 import { isInsideSimulation, simulations, type RunningTurn, type TurnCall } from "../session/turn-queue.ts";
 import { HeldTurn } from "./session-turn.ts";
 import { Turn, callerIn } from "../session/turn.ts";
@@ -91,6 +93,19 @@ export class CallRunner {
     } catch (thrown: unknown) {
       return Promise.reject(thrown instanceof Error ? thrown : ToolError.fromUnknown(thrown));
     }
+  }
+
+  /** Runs the calls that a handler makes: in the session of its own call, where that has one. */
+  runWithin(
+    { parts, turn, options }: AdmittedCall,
+    calls: ToolCall | readonly ToolCall[],
+    nested: ExecuteWithinOptions,
+  ): Promise<ToolResult | readonly ToolResult[]> {
+    const { data, variation, visibility, principal, ask, onProgress } = options;
+    const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };
+    if (turn.session instanceof RuntimeSession) return turn.session.execute(calls as readonly ToolCall[], all); // also where it is one
+    const { background: _background, ...alone } = all; // without a session every call is waited for
+    return this.runAlone(parts, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
   }
 
   /** Holds the turn of a session for several rounds; see `RuntimeSession.turn`. */

@@ -1,9 +1,7 @@
 /** The options of createRuntime, and their checks. */
 import { checkJobLimits, type JobLimits } from "../call/job-table.ts";
-import { CALL_SETTINGS, checkMs, checkSettings, ownSettings } from "../core/call-settings.ts";
+import { CALL_SETTINGS, checkMs, checkSettings } from "../core/call-settings.ts";
 import { checkNumber, type Bounds } from "../core/base/number-bounds.ts";
-import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { HOOK_PARTS, type Hook } from "../core/hook.ts";
 import { checkRetry, type RetrySettings } from "../policy/retry.ts";
@@ -26,7 +24,7 @@ import type { ToolPins } from "../core/tool-pins.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { ApprovalSettings } from "../policy/approval.ts";
 import { circuitSettings, type CircuitSettings } from "../policy/circuit.ts";
-import { isUnqualified, type PermissionRules } from "../policy/permission.ts";
+import type { PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import { isPlainObject } from "../registry/check-tool-fields.ts";
 import { showValue } from "../schema/schema-problem.ts";
@@ -280,43 +278,6 @@ function checkMethods(value: unknown, name: string, { methods, give }: Needed): 
     throw new ToolError("invalid_argument", `The option "${name}" of createRuntime() has no ${missing}().`, { hint: `Give it ${give}` });
 }
 
-/** One warning for each name without a toolset in the rules that is not a tool of the toolset `default`: the rule would do nothing. */
-export function unknownBareNames({ permission, approval }: RuntimeOptions, registry: Registry): readonly string[] {
-  const rules = {
-    "permission.allow": permission?.allow,
-    "permission.deny": permission?.deny,
-    "approval.always": approval?.always,
-    "approval.never": approval?.never,
-  };
-  return Object.entries(rules).flatMap(([where, names = []]) =>
-    names
-      .filter((name) => isUnqualified(name) && !registry.has(qualifiedName(DEFAULT_NAMESPACE, name)))
-      .map((name) => {
-        const tool = JSON.stringify(name);
-        return `${where} has ${tool}, and the toolset "default" has no tool of that name. Write "toolset::${name}", or "*::${name}" for every toolset.`;
-      }),
-  );
-}
-
-/** One warning for the tools that nothing can answer: without a function, an engine, or something that answers in their place. */
-export function unansweredTools({ tools = [], toolsets = [], standIn, answers }: RuntimeOptions): readonly string[] {
-  if (standIn !== undefined || answers !== undefined) return [];
-  const groups: readonly Toolset[] = [{ name: DEFAULT_NAMESPACE, tools }, ...toolsets];
-  const names = groups.flatMap(({ name, tools: own = [], engine }) =>
-    engine === undefined ? own.filter(isUnanswered).map((tool) => qualifiedName(name, tool.name)) : [],
-  );
-  const runsSome = groups.some(({ tools: own = [], engine }) => engine !== undefined || own.some((tool) => tool.execute !== undefined));
-  if (names.length === 0 || !runsSome) return []; // a runtime of definitions alone runs nothing on purpose
-  const more = names.length > 5 ? ` and ${names.length - 5} more` : "";
-  return [
-    `Nothing runs ${names.slice(0, 5).join(", ")}${more}: give each an execute function, or its toolset an engine. Its calls end with not_executable.`,
-  ];
-}
-
-function isUnanswered({ execute, providerExecuted, enabled, unusable }: Tool): boolean {
-  return execute === undefined && providerExecuted !== true && enabled !== false && unusable === undefined;
-}
-
 function checkRegistry(options: RuntimeOptions): void {
   if (!(options.registry instanceof Registry))
     throw new ToolError("invalid_argument", 'The option "registry" of createRuntime() is no Registry.', {
@@ -348,10 +309,4 @@ function checkHook(hook: Hook): void {
 function checkText(value: unknown, name: string): void {
   if (value === undefined || (typeof value === "string" && value !== "")) return;
   throw new ToolError("invalid_argument", `The option "${name}" of createRuntime() is a string that is not empty.`);
-}
-
-/** A registry of these settings and rules. */
-export function newRegistry(options: RuntimeOptions, log: Pick<Ports["log"], "warn">): Registry {
-  const onWarning = (message: string): void => log.warn(message);
-  return new Registry({ defaults: ownSettings(options), onWarning, ...omitUndefined({ permission: options.permission }) });
 }

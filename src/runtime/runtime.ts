@@ -1,10 +1,7 @@
 /** The whole, wired: toolsets in, calls in, results out. */
-
-import { resolve } from "node:path";
 import type { ToolCall } from "../core/call.ts";
 import { OWN_NAMESPACE } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { EventListener } from "../core/event.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
@@ -14,29 +11,19 @@ import type { ToolResult } from "../core/result.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Tracing } from "../core/tracing.ts";
 import { localEngine } from "../engine/local.ts";
-import { ApprovalGate } from "../policy/approval.ts";
-import { Limit } from "../policy/limit.ts";
-import { ResultCache } from "../policy/result-cache.ts";
-import { LargeResultStore } from "../policy/large-result-store.ts";
-import type { CallCounters, OrphanCount } from "../call/call-counters.ts";
+import type { CallCounters } from "../call/call-counters.ts";
 import { runningCall } from "../call/call-tree.ts";
-import type { AdmittedCall, CallParts, CallRun } from "../call/call-run.ts";
-import { makeHoldParts, type HoldParts } from "./hold-parts.ts";
-import { checkRuntimeOptions, newRegistry, unansweredTools, unknownBareNames, type RuntimeOptions } from "./runtime-options.ts";
-import { Faults } from "../call/faults.ts";
+import type { CallParts } from "../call/call-run.ts";
+import { makeCallParts, makeHoldParts, makeToolPlan, type HoldParts } from "./runtime-parts.ts";
+import { checkRuntimeOptions, type RuntimeOptions } from "./runtime-options.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import { readResultToolset } from "../registry/read-result-tool.ts";
 import { placedParts } from "../registry/placed-toolsets.ts";
 import { addHookCommands } from "../registry/hook-commands.ts";
 import type { Registry } from "../registry/registry.ts";
-import type { ExecuteWithinOptions } from "../call/execute-within.ts";
 import { FallbackChains } from "../call/fallback-chains.ts";
 import { Listeners, safeLog } from "./listeners.ts";
-import { ResourceLocks } from "../policy/resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
-import { JobTable } from "../call/job-table.ts";
-import { RunningCalls } from "../call/running-calls.ts";
-import { watchJobs } from "./job-watch.ts";
 import { simulateCall } from "./preview-call.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 import type { ResumeOptions } from "./resume-session.ts";
@@ -49,12 +36,11 @@ import { Sessions } from "./sessions.ts";
 import type { Store } from "../core/store.ts";
 import { storedJobsOf } from "./stored-jobs.ts";
 import { nothingToCommitTo } from "./session-errors.ts";
-import { takeRegistry, toolsetsOf } from "./taken-registry.ts";
+import { newRegistry, takeRegistry, toolsetsOf, unansweredTools, unknownBareNames } from "./runtime-registry.ts";
 import type { EventFeed } from "./events/event-feed.ts";
 import { EventFeeds, type EventsOptions } from "./events/event-feeds.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import type { ToolPlan } from "../call/tool-plan.ts";
-import { makeToolPlan } from "./make-tool-plan.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { ToolsetLifecycle } from "../registry/lifecycle/toolset-lifecycle.ts";
 import type { OpenReport, RefreshReport } from "../registry/lifecycle/open-report.ts";
@@ -67,7 +53,6 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
   return new Runtime(options);
 }
 
-const DEFAULT_ORPHAN_HOLD_MS = 10_000;
 const DEFAULT_KEEP_EVENTS = 10_000;
 
 export class Runtime {
@@ -339,55 +324,19 @@ export class Runtime {
   }
 
   #makeParts(): CallParts {
-    const options = this.#options;
-    const hooks = [...(options.hooks ?? [])].sort((one, other) => (one.priority ?? 0) - (other.priority ?? 0));
-    return {
+    return makeCallParts(this.#options, {
       ports: this.#ports,
       registry: this.registry,
-      locks: options.locks ?? new ResourceLocks(),
       leases: this.#holds.leases,
-      limit: options.maxConcurrent === undefined ? undefined : new Limit(options.maxConcurrent),
-      approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports, options.store),
-      undecidedHook: undefined,
       chains: this.#chains,
-      toolNamed: (name) => this.registry.get(name)?.tool,
-      beforeHooks: hooks.filter((hook) => hook.beforeCall !== undefined),
-      afterHooks: hooks.filter((hook) => hook.afterCall !== undefined),
-      largeResults: new LargeResultStore({}),
-      artifacts: options.artifacts,
-      cache: new ResultCache(options.cache ?? {}, { clock: this.#ports.clock, log: this.#ports.log, store: options.store }),
-      retry: options.retry ?? {},
-      faults: new Faults(options.faults),
-      inputLimits: options.inputLimits ?? {},
-      orphanHoldMs: options.orphanHoldMs ?? DEFAULT_ORPHAN_HOLD_MS,
-      agentName: options.agentName,
-      workingFolder: options.workingFolder === undefined ? undefined : resolve(options.workingFolder),
-      running: new RunningCalls<CallRun>(),
-      nestedWaits: new Set<CallRun>(),
-      jobs: new JobTable(options.jobs ?? {}, () => this.#ports.clock.now(), watchJobs(this.#options, this.#ports, this.#stops)),
-      orphans: new Map<string, OrphanCount>(),
-      counters: { calls: 0, succeeded: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
-      logsDecisions: options.ports?.log !== undefined,
       listening: this.#listeners.any,
-      tracing: undefined,
+      stops: this.#stops,
       planOf: (registered) => this.#plans.get(registered) ?? this.#makePlan(registered),
-      executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
+      executeWithin: (run, calls, options) => this.#runner.runWithin(run, calls, options),
       beginWithin: (run, allow, late) => this.#sessions.within(run, { allow, late }),
       simulate: (run) => simulateCall(run, this.#sessions),
       emit: (event) => this.#listeners.tell(event),
-    };
-  }
-
-  #executeWithin(
-    { parts, turn, options }: AdmittedCall,
-    calls: ToolCall | readonly ToolCall[],
-    nested: ExecuteWithinOptions,
-  ): Promise<ToolResult | readonly ToolResult[]> {
-    const { data, variation, visibility, principal, ask, onProgress } = options;
-    const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };
-    if (turn.session instanceof RuntimeSession) return turn.session.execute(calls as readonly ToolCall[], all); // also where it is one
-    const { background: _background, ...alone } = all; // without a session every call is waited for
-    return this.#runner.runAlone(parts, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
+    });
   }
 
   #makePlan(registered: RegisteredTool): ToolPlan {
