@@ -180,8 +180,9 @@ class TakingUp {
 }
 
 /**
- * The once-per-turn rule after a crash: notes the uses of such tools in the turn of a call without a result, and in all that was made in it. Calls that were not started,
- * or were taken back, do not count. A tool that ends the turn needs nothing here: calls after it were skipped as they came.
+ * The once-per-turn rule after a crash: notes the uses of such tools in the turn of a call without a result, and in all that was made in it.
+ * Calls that were not started, or were taken back, do not count. A tool that ends the turn needs nothing here: calls after it were skipped as
+ * they came.
  */
 function enterAgain(session: RuntimeSession, turn: Turn, callId: string): void {
   const { log } = session.head;
