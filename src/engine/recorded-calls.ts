@@ -176,7 +176,7 @@ class OpenList implements AnswerList {
   }
 }
 
-/** So many answers that were given are passed over before a session notes where they end. */
+/** The number of given answers that are skipped before a session notes where they end. */
 const NOTED_AFTER = 32;
 
 /** The answers of several lists, which are counted list by list. */

@@ -14,7 +14,7 @@ import { closedSession } from "./session-errors.ts";
 import { whenStored } from "./when-stored.ts";
 
 export interface ReceivingSessionOptions extends SessionOptions {
-  /** What it had received when it was resumed. */
+  /** The parts of it that it had received when it was resumed. */
   readonly inbox?: Inbox;
 }
 

@@ -75,7 +75,7 @@ export function readListed(row: ApprovalTable, now: number, askedIn: string | un
   );
 }
 
-/** What the columns say. */
+/** The facts of an approval that have columns of their own. */
 function bareRecord({ id, position, session, call_id, tool, digest, status }: ApprovalTable): ApprovalRecord {
   return {
     id: readableText(id),

@@ -191,7 +191,7 @@ describe("I01 a log that is damaged", () => {
       "a number is larger than any",
       "update haft_event set at = 9223372036854775807 where session = '\"a\"' and position = 2",
       1,
-      "it cannot be read",
+      "checksum",
     ],
   ])("ends where %s", async (_, change, sound, reason) => {
     const { store } = await damagedStore(change);

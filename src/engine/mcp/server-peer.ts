@@ -134,7 +134,7 @@ export class ServerPeer implements McpPeer {
     this.#pass({ method, params: withoutMeta(params, SUBSCRIPTION) });
   }
 
-  /** What was agreed is kept for the next time that the engine is opened. */
+  /** Subscriptions and the log level are kept for the next time that the engine is opened. */
   close(): void {
     this.#changes?.close();
     this.#changes = undefined;

@@ -10,16 +10,9 @@ import type { Clock } from "../../core/ports.ts";
 import { innerToolError } from "./call-error.ts";
 import { reopenDelayMs } from "./reopen-delay.ts";
 import { pause } from "../../processes/pause.ts";
+import type { ServerStreamEvents } from "./wire.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
-
-export interface ServerStreamEvents {
-  /** Called when the stream was gone for a while and is open again, unless the server replays what it sent meanwhile. */
-  onReopened(): void;
-  /** Called when a server refuses a stream that it had: its session may be over. The stream is tried again once it resolves. */
-  onRefused(): Promise<void>;
-  onProblem(what: string): void;
-}
 
 export interface ServerStreamParts {
   readonly url: URL;

@@ -1,6 +1,13 @@
 /** A connection's knowledge of the way to its server, whichever it is. */
 import type { Transport } from "@modelcontextprotocol/client";
-import type { ServerStreamEvents } from "./server-stream.ts";
+
+export interface ServerStreamEvents {
+  /** Called when the stream was gone for a while and is open again, unless the server replays what it sent meanwhile. */
+  onReopened(): void;
+  /** Called when a server refuses a stream that it had: its session may be over. The stream is tried again once it resolves. */
+  onRefused(): Promise<void>;
+  onProblem(what: string): void;
+}
 
 export interface Wire {
   readonly kind: "stdio" | "http" | "sse";

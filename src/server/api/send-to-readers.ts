@@ -62,7 +62,7 @@ async function sendToAll(message: Broadcast, store: Store, services: ApiServices
   const asked = await Promise.all((await reachedProcesses(store)).map((process) => ask(process, message, services)));
   const [first, ...more] = asked.flatMap(({ answer }) => answer ?? []);
   const failures = asked.flatMap(({ failed }) => failed ?? []);
-  await Promise.all(more.map(({ body }) => body?.cancel()));
+  for (const { body } of more) await body?.cancel();
   if (message.own === undefined && first === undefined && failures[0] !== undefined) throw failures[0];
   for (const error of failures)
     services.log.warn(
