@@ -14,7 +14,7 @@ import { closedSession } from "./session-errors.ts";
 import { whenStored } from "./when-stored.ts";
 
 export interface ReceivingSessionOptions extends SessionOptions {
-  /** The parts of it that it had received when it was resumed. */
+  /** The messages that it had received for later when it was resumed. @default none */
   readonly inbox?: Inbox;
 }
 

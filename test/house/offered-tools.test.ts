@@ -137,7 +137,8 @@ const PAST_THE_RULES: Readonly<Record<string, string>> = {
   "registry/definition-of.ts": "makes the digest of the tool that a person was asked about",
   "registry/registry.ts": "where they are",
   "registry/tool-search.ts": "names the options of a search",
-  "runtime/resume-session.ts": "says whether a call that a crash cut off can have run",
+  "runtime/resume-session.ts": "finds the composites among the calls that a crash cut off",
+  "runtime/why-not-run.ts": "says whether a call that a crash cut off can have run",
   "toolsets/mcp-access/mcp-servers.ts": "finds the servers whose tools are all denied, and keeps them from the model",
   "server/mcp/peers.ts": "finds the servers whose tools are all denied, and keeps their prompts and resources back",
 };
