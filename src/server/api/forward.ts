@@ -1,6 +1,7 @@
 /** Passes requests for sessions that another process of the store has open on to that process. */
 import type { JsonValue } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
+import type { StoredProcess } from "../../core/process-store.ts";
 import type { Store } from "../../core/store.ts";
 import { neverConnected } from "../../net/network-failure.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
@@ -96,10 +97,16 @@ export async function answerElsewhere(
   return undefined;
 }
 
-/** The other processes of the store that live and announced an address. */
+/**
+ * The other processes of the store that live and announced an address, the latest one of each address: one that was killed seems to live for a while, and
+ * its address may be that of the process that replaced it, such as this one.
+ */
 export async function reachedProcesses(store: Store): Promise<readonly Reached[]> {
-  const others = (await store.processes()).filter(({ alive, own }) => alive && !own);
-  return others.flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }]));
+  const living = (await store.processes()).filter(({ alive }) => alive);
+  const byAddress = new Map<string, StoredProcess>();
+  for (const one of living.toSorted((a, b) => Number(a.own) - Number(b.own) || (a.startedAt ?? 0) - (b.startedAt ?? 0)))
+    if (one.address !== undefined) byAddress.set(one.address, one);
+  return [...byAddress].flatMap(([address, { id, own }]) => (own ? [] : [{ id, address }]));
 }
 
 /** It was passed on by another process, and is passed on no further. */

@@ -15,6 +15,8 @@ useSqliteThreads();
 const TOKEN = "a-token-for-the-tests";
 
 interface Node {
+  readonly path: string;
+  readonly url: string;
   readonly channel: Channel;
   readonly client: HaftClient;
   readonly warnings: readonly string[];
@@ -44,7 +46,7 @@ async function startNode(path: string, kind: ChannelKind, address: string | true
     await runtime.close();
   });
   const client = createClient({ url, token: TOKEN, maxAttempts: 1 });
-  return { channel, client, warnings, read: (subscriber) => reader(channel, subscriber) };
+  return { path, url, channel, client, warnings, read: (subscriber) => reader(channel, subscriber) };
 }
 
 async function addressOfNothing(): Promise<string> {
@@ -80,6 +82,17 @@ test("a broadcast reaches the readers in every process of the store once, whiche
   }
   await expect.poll(() => read).toEqual([0, 1].map(() => ["rain 0", "rain 1", "rain 2"]));
   expect(nodes.flatMap(({ warnings }) => warnings)).toEqual([]);
+});
+
+test("a broadcast reaches a reader once where processes that were killed had the addresses of those that replaced them", async () => {
+  const [asked, reading] = await nodesOf("broadcast", 2);
+  if (asked === undefined || reading === undefined) return expect.fail("a node is missing");
+  for (const { url } of [asked, reading]) await startNode(asked.path, "broadcast", url); // each seems to live still, at an address that is another's now
+  const read = [asked.read("clerk"), reading.read("smith")];
+  await tell(asked, "rain");
+  await expect.poll(() => read.map(({ length }) => length)).toEqual([1, 1]);
+  await tell(asked, "snow");
+  await expect.poll(() => read).toEqual([0, 1].map(() => ["rain", "snow"]));
 });
 
 test("a message on a queue goes to one process that reads it, and stays in the server that it was sent to where none does", async () => {
