@@ -113,7 +113,7 @@ class SessionAgent implements Agent {
         hint: "Use createLoop({ recordHistory: false }) for what shall leave nothing.",
       });
     this.#options = options;
-    this.#loop = createLoop({ ...rest, onEvent: (event) => this.#hear(event) });
+    this.#loop = createLoop({ ...rest, onEvent: (event) => this.#onEvent(event) });
     this.session = options.session;
     this.#triggers = triggers?.of(options.session);
   }
@@ -256,7 +256,7 @@ class SessionAgent implements Agent {
     this.session.ports.log.warn(message);
   }
 
-  #hear(event: LoopEvent): unknown {
+  #onEvent(event: LoopEvent): unknown {
     if (event.type === "round-start") this.#isDue = false; // the request that is made now has it all
     return this.#options.onEvent?.(event);
   }

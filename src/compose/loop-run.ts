@@ -339,11 +339,11 @@ export class LoopRun {
       early: options.earlyDispatch ?? true,
       signal,
       refusalOf: (call, index) => this.#checks.refusal(call, index),
-      onReply: (reply) => this.#hear(reply),
+      onReply: (reply) => this.#onReply(reply),
       onVoid: () => this.#budget.spend("rounds", 1),
       tell: (event) => {
         timers.sign();
-        taint?.hear(event);
+        taint?.onEvent(event);
         this.#parts.tell(event);
       },
     };
@@ -359,7 +359,7 @@ export class LoopRun {
   }
 
   /** Counts the usage of a message, known before its last calls start. */
-  #hear({ usage: told, model }: ModelReply): void {
+  #onReply({ usage: told, model }: ModelReply): void {
     const usage = readUsage(told);
     const { cost } = this.#parts.options;
     const { contextTokens } = this.#parts.limits;

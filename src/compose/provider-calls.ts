@@ -1,12 +1,13 @@
 /** The tools that a provider runs itself while it answers, by the names that they have in a registry. */
 import { DEFAULT_NAMESPACE, qualifiedName, splitName } from "../core/call.ts";
-import type { ModelReply, ModelTool } from "../core/model.ts";
+import type { ModelTool } from "../core/model.ts";
 
 type NamedTool = Pick<ModelTool, "name" | "providerExecuted" | "providers">;
 
-/** The tools that the provider ran for a message, each once, by the provider's own names. */
-export function providerToolsIn({ providerCalls }: Partial<Pick<ModelReply, "providerCalls">>): readonly string[] {
-  return [...new Set(providerCalls?.map(({ name }) => name))]; // a model without types may leave them out
+/** The tools that the provider ran for a message, each once, by the provider's own names. A model without types may give anything. */
+export function providerToolsIn({ providerCalls }: { readonly providerCalls?: unknown }): readonly string[] {
+  const calls: readonly unknown[] = Array.isArray(providerCalls) ? providerCalls : [];
+  return [...new Set(calls.flatMap((call) => nameOf(call) ?? []))];
 }
 
 /**
@@ -19,6 +20,10 @@ export function toolsOfProviderCall(name: string, tools: readonly NamedTool[]): 
   const fitting = run.filter((tool) => namesOf(tool).some((known) => isLike(called, known)));
   const names = (fitting.length === 0 ? run : fitting).map((tool) => tool.name);
   return [...new Set([...names, qualifiedName(DEFAULT_NAMESPACE, called)])];
+}
+
+function nameOf(call: unknown): string | undefined {
+  return typeof call === "object" && call !== null && "name" in call && typeof call.name === "string" ? call.name : undefined;
 }
 
 /** Its own name, and those in its declarations. */

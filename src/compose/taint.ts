@@ -67,7 +67,7 @@ export class Taint {
   }
 
   /** Call with every event of the loop: calls behind what the provider has read are asked for while the message is still being said. */
-  hear(event: LoopEvent): void {
+  onEvent(event: LoopEvent): void {
     if (event.type === "provider-call") this.#noteProvider([event.call.name]);
     else if (event.type === "reply-end") this.#noteProvider(providerToolsIn(event.reply));
   }

@@ -1,4 +1,4 @@
-/** Reads how long a service asks to be left alone. */
+/** Reads how long a service asks its clients to wait. */
 
 /** The longest wait that is honoured. */
 const MAX_WAIT_MS = 86_400_000;

@@ -28,9 +28,12 @@ export class ApprovalGrants {
     };
   }
 
-  /** @param definition the fingerprint of the definition that the grant holds for */
-  allowAlways(sessionId: string, toolName: string, definition?: string): void {
-    this.#of(sessionId).always.set(toolName, definition);
+  /** Returns false where this was allowed already. @param definition the fingerprint of the definition that the grant holds for */
+  allowAlways(sessionId: string, toolName: string, definition?: string): boolean {
+    const { always } = this.#of(sessionId);
+    if (always.has(toolName) && always.get(toolName) === definition) return false;
+    always.set(toolName, definition);
+    return true;
   }
 
   /** Ends what `allowAlways` began with the same definition. */

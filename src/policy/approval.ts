@@ -166,7 +166,8 @@ export class ApprovalGate implements Approvals {
   }
 
   allowAlways(sessionId: string, toolName: string, definition?: string): void {
-    this.#grants.allowAlways(sessionId, toolName, definition); // until the rule is kept, which can be listed and revoked
+    // Until the rule is kept, which can be listed and revoked: a second one would still allow the tool then.
+    if (!this.#grants.allowAlways(sessionId, toolName, definition)) return;
     const rule = {
       id: this.#ports.ids.next("rule"),
       pattern: toolName,

@@ -11,6 +11,7 @@ import type { Resuming } from "./open-sessions.ts";
 import { resumeSession, type ResumeOptions } from "./resume-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 import { storeFor } from "./session-errors.ts";
+import { shortId } from "../session/session-id.ts";
 import { surroundingsOf } from "./session-start.ts";
 import { cancelRequestsIn } from "./stored-jobs.ts";
 
@@ -60,6 +61,7 @@ export class ResumedSessions {
       await foldLog(eventLog, fold, parentCall);
       session = this.#newSessions.begin({ id, parentCall, ...around, eventLog, ...fold.start });
       resuming.check();
+      if (options.interrupted === "settle") await this.#settleWithin(id, fold);
       const callOptions = this.#options.runner.callOptions({});
       await resumeSession(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
       await this.#parts.approvals.resumed(id);
@@ -69,6 +71,23 @@ export class ResumedSessions {
       await (session ?? eventLog).close().catch(() => {}); // the first error is reported
       if (session !== undefined) this.#parts.jobs.forget(id);
       throw thrown;
+    }
+  }
+
+  /**
+   * Settles the sessions that interrupted calls have begun, before these calls end: none of them is run again and takes its session up. One
+   * that cannot be settled, or is open here, does not keep its call from being settled.
+   */
+  async #settleWithin(sessionId: string, { open }: SessionFold): Promise<void> {
+    for (const { callId } of open) {
+      const parentCall = { sessionId, callId };
+      try {
+        const inner = await this.resume(shortId(`${sessionId}/${callId}`), { interrupted: "settle", takeOver: true, parentCall });
+        await inner.close();
+      } catch (thrown: unknown) {
+        const { code, message } = ToolError.fromUnknown(thrown, "store_failed");
+        if (code !== "not_found") this.#parts.ports.log.warn(`A session that the call ${callId} has begun was not settled: ${message}`);
+      }
     }
   }
 

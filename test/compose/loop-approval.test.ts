@@ -153,6 +153,22 @@ test("F1.50 always holds for the tool in this session", async () => {
   expect(removed).toEqual(["/a", "/b"]);
 });
 
+test("F1.50 always, decided for several waiting calls of a tool, is one rule: once that is revoked, the tool is asked about again", async () => {
+  removed.length = 0;
+  const script = [
+    { calls: [call("remove", { path: "/a" }), call("remove", { path: "/b" })] },
+    { text: "Done." },
+    { calls: [call("remove", { path: "/c" })] },
+  ];
+  const { loop, session } = testLoop({ tools: [remove], script });
+  await loop.run("go");
+  await loop.resume({ decisions: { [digest("/a")]: "allow-always", [digest("/b")]: "allow-always" } });
+  const rules = await session.approvals.rules();
+  expect([removed, rules.map(({ pattern }) => pattern)]).toEqual([["/a", "/b"], ["default::remove"]]);
+  await session.approvals.revokeRule(rules[0]?.id ?? "");
+  expect((await loop.run("again")).reason).toBe("approval");
+});
+
 test("F1.50 a decision about nothing that waits, and an answer that is none, are refused before anything runs", async () => {
   removed.length = 0;
   const { loop } = testLoop({ tools: [remove], script: [{ calls: [call("remove", { path: "/a" })] }, { text: "Well." }] });
@@ -275,14 +291,14 @@ test("H01 what a delegate has read by a program or a chain, or before it timed o
   const page = createChain([{ tool: "default::fetch", inputMapping: { a: { value: 1 } }, outputKey: "page" }]);
   const chain = page.toTool({ name: "page", description: "Reads." });
   const stuck = tool("stuck", () => new Promise(() => {}));
-  const scripts: readonly ReplyScript[] = [
-    [{ calls: [call("run_program", { code: "return await tools.fetch()" })] }, { text: "Read." }],
-    [{ calls: [call("page")] }, { text: "Read." }],
-    [{ calls: [call("fetch")] }, { text: "I shall send it.", calls: [call("stuck")] }],
+  const scripts: readonly (readonly [timeoutMs: number, ReplyScript])[] = [
+    [0, [{ calls: [call("run_program", { code: "return await tools.fetch()" })] }, { text: "Read." }]],
+    [0, [{ calls: [call("page")] }, { text: "Read." }]],
+    [1_000, [{ calls: [call("fetch")] }, { text: "I shall send it.", calls: [call("stuck")] }]],
   ];
-  for (const script of scripts) {
+  for (const [timeoutMs, script] of scripts) {
     sent.length = 0;
-    const reader = delegateTool({ name: "reader", description: "Reads.", timeoutMs: 1_000, model: scriptedModel(script) });
+    const reader = delegateTool({ name: "reader", description: "Reads.", timeoutMs, model: scriptedModel(script) });
     const runtime = createRuntime({ tools: [fetched, send, reader, chain, stuck], toolsets: [programToolset()] });
     const model = scriptedModel([{ calls: [call("reader", { task: "Go." })] }, { calls: [call("send")] }]);
     const result = await createLoop({ session: runtime.session(), taint, model }).run("go");

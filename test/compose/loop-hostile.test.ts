@@ -73,6 +73,20 @@ test.each([
   expect(session.history).toHaveLength(1);
 });
 
+test.each([
+  ["null", null],
+  ["no array", {}],
+  ["an array of what are no calls", [null, {}, { name: 7 }]],
+])("a message whose end has %s in place of the provider's calls runs its own calls all the same", async (_what, providerCalls) => {
+  for (const taint of [undefined, { sources: ["*::fetch"], sensitive: ["*::send"] }]) {
+    const end = replyEnd({ finish: "calls", calls: [one], providerCalls: providerCalls as never });
+    const model = saidBy((_request, index) => [index === 0 ? end : replyEnd({ text: "Done." })]);
+    const { loop } = testLoop({ script: [], model, tools: [tool("read", () => "seen")], ...(taint === undefined ? {} : { taint }) });
+    const { reason, results } = await loop.run("go");
+    expect([reason, brief(results)]).toEqual(["answered", ["read: seen"]]);
+  }
+});
+
 test("events of an unknown type, and whatever comes behind the end, are nothing", async () => {
   const { loop, ran } = said([
     { type: "hum" },

@@ -134,3 +134,14 @@ test("a server of the official SDK that is started again is connected to again w
   await step(() => expect(heard.length).toBeGreaterThan(0));
   expect((await client.listPrompts()).prompts).toMatchObject([{ name: "far__new" }]);
 });
+
+test("a gateway that is closed ends the subscriptions of its clients at the servers of a runtime that stays open", async () => {
+  const well = await resourceServer("well", { "resources/unsubscribe": () => ({}) });
+  const { runtime } = await openRuntime({ toolsets: [well.toolset] });
+  const gateway = await listenMcp(runtime, { port: 0, graceMs: 0, ports: { log: new MemoryLog() } });
+  const client = await overHttp(gateway.url, { era: "legacy" });
+  await client.subscribeResource({ uri: "well:a" });
+  await vi.waitFor(() => expect(well.asks("resources/subscribe")).toEqual(["well:a"]));
+  await gateway.close();
+  await vi.waitFor(() => expect(well.asks("resources/unsubscribe")).toEqual(["well:a"]));
+});

@@ -59,7 +59,7 @@ export class DelegateReport {
   }
 
   /** Call with every event of its loop. */
-  hear(event: LoopEvent): void {
+  onEvent(event: LoopEvent): void {
     if (event.type === "round-start") this.#rounds++;
     if (event.type === "round-start" || event.type === "reply-void") this.#begin();
     else if (event.type === "text-delta") this.#saying += event.text;

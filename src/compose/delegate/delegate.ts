@@ -161,7 +161,7 @@ async function runIn(
       ...omitUndefined({ variation }),
     },
     onEvent: (event) => {
-      report.hear(event);
+      report.onEvent(event);
       return onEvent?.(event);
     },
   });

@@ -1,5 +1,6 @@
 /** Reaches a server and agrees on a version of the protocol with it, by the official client. */
 import type { Client, ClientCapabilities, Transport } from "@modelcontextprotocol/client";
+import { untilAborted } from "../../core/base/until-aborted.ts";
 import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
 import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
@@ -36,9 +37,11 @@ export interface ServerEvents {
   onRequest(request: AskedRequest, callers: Callers): Promise<JsonObject> | undefined;
 }
 
-/** The messages of a server, and the end of the stream that all of them come by. */
 export interface ConnectionEvents extends ServerEvents {
+  /** Called when the stream that all messages of a server come by has ended. */
   onLost(): void;
+  /** Called when a server that is being connected to wants a login. */
+  onLogin(): void;
 }
 
 /** The SDK's own limit must never be the first to end a request; this is the longest that a timer can wait. */
@@ -109,6 +112,7 @@ async function loggedIn(
     try {
       return await attempt(sdk, wire, options);
     } catch (error: unknown) {
+      if (error instanceof sdk.UnauthorizedError) options.events.onLogin();
       const mayLogIn = wire.authorize !== undefined && login <= MAX_LOGINS && !options.signal.aborted;
       if (!mayLogIn || !(error instanceof sdk.UnauthorizedError)) throw error;
       try {
@@ -153,7 +157,8 @@ async function attempt(sdk: ClientModule, wire: Wire, options: ConnectOptions): 
   signal.addEventListener("abort", stop, { once: true });
   try {
     signal.throwIfAborted();
-    await client.connect(relay satisfies Transport, { timeout: NO_TIMEOUT_MS });
+    // The SDK's connect never settles where an SSE stream is closed before it names an address for messages.
+    await untilAborted(client.connect(relay satisfies Transport, { timeout: NO_TIMEOUT_MS }), signal);
     if (wire.ended !== undefined) throw new Error(wire.ended);
     if (client.getProtocolEra() === "modern") relay.envelope = envelopeOf(sdk, client, options.server);
     return new McpConnection({ client, relay, wire, sdk, callers });

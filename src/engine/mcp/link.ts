@@ -24,6 +24,8 @@ const RESTART_DELAYS_MS = [0, 250, 1_000];
 const DEFAULT_OPEN_TIMEOUT_MS = 10_000;
 /** Restarts are counted from zero when the last start lies this far back, or once the server has answered. */
 const FORGIVEN_MS = 60_000;
+/** A connection that lasted so long is made again at once when its server is lost. */
+const LASTING_MS = 5_000;
 
 export class ServerLink {
   readonly #options: McpOptions;
@@ -37,6 +39,11 @@ export class ServerLink {
   #closing = new AbortController();
   #restarts = 0;
   #startedAt = 0;
+  #connectedAt = 0;
+  /** How many connections in a row did not last. */
+  #shortLived = 0;
+  /** The last start found that a person has to log in. */
+  #wantsLogin = false;
   #stopRecovery: (() => void) | undefined;
 
   constructor(options: McpOptions, redact: Redact, events: LinkEvents) {
@@ -121,21 +128,42 @@ export class ServerLink {
     return await untilAborted(this.#connecting, signal, cancelledMeanwhile);
   }
 
-  /** A server over HTTP that could not be connected to is tried again later: it cannot say by itself that it is back. */
+  /** Connects again to a server that has ended the stream that all of its messages come by. */
+  #lost(): void {
+    const context = this.#context;
+    if (context === undefined || this.#connection?.ended === undefined) return;
+    this.#shortLived = context.clock.now() - this.#connectedAt < LASTING_MS ? this.#shortLived + 1 : 0;
+    if (this.#shortLived === 0) this.recover();
+    else this.#recoverLater(context, reopenDelayMs(this.#shortLived - 1));
+  }
+
+  #recoverLater({ clock }: OpenContext, delayMs: number, failures = 0): void {
+    this.#stopRecovery?.();
+    this.#stopRecovery = clock.timer(() => this.recover(failures), delayMs, { background: true });
+  }
+
+  /**
+   * A server over HTTP that could not be connected to is tried again later: it cannot say by itself that it is back. One that wants a person to log in
+   * is not, as that person would be asked each time: the next call tries it.
+   */
   #sharedStart(context: OpenContext, start: Promise<McpConnection>, failures = 0): Promise<McpConnection> {
     this.#stopRecovery?.();
     const shared = start.finally(() => {
       this.#connecting = undefined;
     });
     shared.catch((error: unknown) => {
-      if (this.#options.url === undefined || this.#context !== context) return;
+      if (this.#options.url === undefined || this.#context !== context || this.#wantsLogin) return;
       context.log.debug(`MCP server "${this.#name}" is not connected to again: ${describeThrown(error)}`);
-      this.#stopRecovery = context.clock.timer(() => this.recover(failures + 1), reopenDelayMs(failures), { background: true });
+      this.#recoverLater(context, reopenDelayMs(failures), failures + 1);
     });
     return shared;
   }
 
   async #start({ clock, log }: OpenContext, signal: AbortSignal, isAgain: boolean): Promise<McpConnection> {
+    this.#wantsLogin = false;
+    const onLogin = (): void => {
+      this.#wantsLogin = true;
+    };
     const connection = await connect({
       server: this.#options,
       name: this.#name,
@@ -143,8 +171,9 @@ export class ServerLink {
       clock,
       log,
       redact: this.#redact,
-      events: { ...this.#events, onLost: () => this.recover() },
+      events: { ...this.#events, onLost: () => this.#lost(), onLogin },
     });
+    this.#connectedAt = clock.now();
     this.#connection = connection;
     this.#events.onConnected(connection, isAgain);
     return connection;

@@ -86,10 +86,12 @@ export class ServerStream {
     signal.addEventListener("abort", close, { once: true });
     const begunAt = clock.now();
     try {
-      await stream.open(this.#lastEventId);
+      const after = this.#lastEventId;
+      await stream.open(after);
       if (!stream.isOpen) return undefined;
+      const isReopened = isAgain || this.#wasOpen; // also when it is kept again after a login
       this.#wasOpen = true;
-      if (isAgain && this.#lastEventId === undefined) this.#events.onReopened();
+      if (isReopened && after === undefined) this.#events.onReopened();
       await stream.ended;
       await pause(clock, MIN_PAUSE_MS, signal, { background: true }); // until what came has been read
     } catch (error: unknown) {
@@ -109,7 +111,10 @@ export class ServerStream {
     this.#events.onProblem(`the stream of its own messages could not be opened: ${describeThrown(error)}`);
     if (error instanceof sdk.UnauthorizedError) return undefined; // a person is not sent to log in for it
     this.#failures++;
-    if (NOT_KNOWN.has(status)) await this.#events.onRefused();
+    if (NOT_KNOWN.has(status)) {
+      this.#lastEventId = undefined; // the event may be what it does not know, or no longer
+      await this.#events.onRefused();
+    }
     if (!this.#wasOpen && status !== undefined && this.#failures >= MAX_FAILURES) return undefined;
     const inner = error instanceof ToolError ? error : innerToolError(error);
     return Math.max(this.#delayMs(), inner?.retryAfterMs ?? 0);

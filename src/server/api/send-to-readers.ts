@@ -102,7 +102,7 @@ function refusal(status: number, { address }: Reached): ToolError {
     return new ToolError("resource_busy", "The channel is full in the process that reads it.", { ...details, outcome: "not_started" });
   return new ToolError("unavailable", `A process that may read the channel answered with status ${status}.`, {
     ...details,
-    outcome: "unknown",
+    outcome: status < 500 ? "not_started" : "unknown",
   });
 }
 

@@ -136,6 +136,7 @@ export class Announcer {
     for (const stop of this.#heard.values()) stop();
     this.#heard.clear();
     this.#audiences.clear();
+    for (const watch of this.#watches) watch.joined?.leave();
     this.#watches.clear();
   }
 

@@ -4,6 +4,7 @@ import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
+import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { request, toolContext } from "../engine-contexts.ts";
 import { openHttp } from "./loopback-mcp.ts";
 
@@ -13,14 +14,23 @@ interface Answer {
   readonly said?: JsonObject;
 }
 
+interface SseServer {
+  readonly url: string;
+  readonly calls: readonly number[];
+  /** The streams that were opened, in order. */
+  readonly streams: readonly ServerResponse[];
+}
+
 /** A server with one tool over SSE; `answer` is given the number of the connection that a call came by. */
-async function sseServer(answer: (connection: number) => Answer): Promise<{ readonly url: string; readonly calls: readonly number[] }> {
+async function sseServer(answer: (connection: number) => Answer, { isBrief = false, isMute = false } = {}): Promise<SseServer> {
   const calls: number[] = [];
   const streams: ServerResponse[] = [];
   const serve = async (asked: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (asked.method === "GET") {
       response.writeHead(200, { "content-type": "text/event-stream" });
-      response.write(`event: endpoint\ndata: /messages?sessionId=${streams.push(response)}\n\n`);
+      const id = streams.push(response);
+      if (isMute && id > 1) response.flushHeaders();
+      else response.write(`event: endpoint\ndata: /messages?sessionId=${id}\n\n`);
       return;
     }
     const connection = Number(new URL(asked.url ?? "", "http://x").searchParams.get("sessionId"));
@@ -39,7 +49,10 @@ async function sseServer(answer: (connection: number) => Answer): Promise<{ read
       const { refusal, said = {} } = answer(connection);
       if (refusal === undefined) say(said);
       else response.writeHead(refusal[0]).end(refusal[1]);
-    } else response.writeHead(202).end();
+    } else {
+      response.writeHead(202).end();
+      if (isBrief && connection > 1 && method === "notifications/initialized") streams[connection - 1]?.end();
+    }
   };
   const server = createServer((asked, response) => void serve(asked, response)).listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
@@ -47,7 +60,7 @@ async function sseServer(answer: (connection: number) => Answer): Promise<{ read
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`, calls };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`, calls, streams };
 }
 
 test.each([
@@ -89,4 +102,28 @@ test.each([
   const { engine } = await openHttp({ url, transport: "sse" });
   expect(JSON.stringify(await engine.call(request("pay"), toolContext()))).toContain("paid");
   expect(calls).toEqual([1, 2]);
+});
+
+test("a server over SSE whose streams end as soon as they are open is connected to again less and less often", async () => {
+  const { url, streams } = await sseServer(() => ({}), { isBrief: true });
+  const clock = new FakeClock();
+  await openHttp({ url, transport: "sse" }, { clock });
+  await clock.advance(60_000);
+  streams[0]?.end(); // it has lasted: the server is connected to again at once
+  for (const [index, delayMs] of [1_000, 2_000, 4_000].entries()) {
+    await expect.poll(() => clock.nextIn).toBe(delayMs);
+    expect(streams).toHaveLength(index + 2);
+    await clock.advance(delayMs);
+  }
+});
+
+test("an engine is closed while it connects again to a server over SSE that says nothing", async () => {
+  const { url, streams } = await sseServer(() => ({}), { isMute: true });
+  const clock = new FakeClock();
+  const { engine } = await openHttp({ url, transport: "sse" }, { clock });
+  await clock.advance(60_000);
+  streams[0]?.end();
+  await expect.poll(() => streams.length).toBe(2);
+  await engine.close?.();
+  expect(clock.pending).toBe(0);
 });

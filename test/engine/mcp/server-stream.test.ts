@@ -21,11 +21,12 @@ interface Streaming {
 }
 
 /** A server that has a session for each `initialize`, and opens a stream as `open` does. */
-async function streamServer({ open = begin } = {}) {
+async function streamServer({ open = begin, refusesIds = false } = {}) {
   const streams: Stream[] = [];
   let session = 0;
   let known = true;
   let refusals = 0;
+  let refusal = 503;
   const knows = (id: unknown): boolean => known && id === `session-${session}`;
   const inSession =
     (answer: NonNullable<Answers[string]>): NonNullable<Answers[string]> =>
@@ -34,7 +35,7 @@ async function streamServer({ open = begin } = {}) {
   const server = await loopbackMcp({
     ...legacy(CAPABILITIES),
     initialize: ({ response }) => {
-      if (refusals-- > 0) return void response.writeHead(503).end();
+      if (refusals-- > 0) return void response.writeHead(refusal).end();
       known = true;
       response.setHeader("mcp-session-id", `session-${++session}`);
       return { protocolVersion: "2025-11-25", capabilities: CAPABILITIES, serverInfo: { name: "loopback", version: "1" } };
@@ -45,15 +46,17 @@ async function streamServer({ open = begin } = {}) {
     GET: ({ response, headers }) => {
       const { "mcp-session-id": id, "last-event-id": lastEventId } = headers;
       streams.push({ response, session: String(id), lastEventId: lastEventId === undefined ? undefined : String(lastEventId) });
-      if (knows(id)) open(response);
+      if (refusesIds && lastEventId !== undefined) response.writeHead(400).end();
+      else if (knows(id)) open(response);
       else response.writeHead(404).end();
       return undefined;
     },
   });
   /** Forgets the session, and refuses to begin another so often. */
-  const forget = (refuse = 0): void => {
+  const forget = (refuse = 0, status = 503): void => {
     known = false;
     refusals = refuse;
+    refusal = status;
   };
   return { server, streams, forget };
 }
@@ -171,6 +174,35 @@ describe("the stream on which a server sends messages by itself (2025-11-25)", (
     await until(clock, () => expect(served.streams.at(-1)?.session).toBe("session-2"));
     expect(asks(served, "initialize")).toHaveLength(8);
     await vi.waitFor(() => expect([...methods(heard)].sort()).toEqual(["prompts/list_changed", "resources/list_changed"]));
+  });
+
+  test("a server that has forgotten the session and wants a login asks a person once, and not each time that it could be tried", async () => {
+    const served = await streamServer();
+    const clock = new FakeClock();
+    let asked = 0;
+    const callback = (): Promise<URLSearchParams> => Promise.reject(new Error(`nobody logged in ${++asked}`));
+    const auth = { type: "oauth", provider: { token: () => Promise.resolve("t") }, callback } as const;
+    await openHttp({ url: served.server.url, protocol: "legacy", auth }, { clock });
+    await vi.waitFor(() => expect(served.streams).toHaveLength(1));
+    served.forget(Infinity, 401);
+    served.streams[0]?.response.end();
+    await until(clock, () => expect(asked).toBe(1));
+    for (let minute = 0; minute < 10; minute++) {
+      await clock.advance(60_000);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect(asked).toBe(1);
+  });
+
+  test("a server that no longer has the last event is asked for a stream from now on, and what may have changed meanwhile is looked at", async () => {
+    const served = await streamServer({ refusesIds: true });
+    const { clock, changes } = await listening(served);
+    await vi.waitFor(() => expect(served.streams).toHaveLength(1));
+    served.streams[0]?.response.end("id: e1\ndata: \n\n");
+    await until(clock, () => expect(served.streams).toHaveLength(3));
+    expect(served.streams.map(({ lastEventId }) => lastEventId)).toEqual([undefined, "e1", undefined]);
+    await vi.waitFor(() => expect(changes()).toBe(1));
+    expect(asks(served, "initialize")).toHaveLength(1);
   });
 
   test.each([405, 404, 400, 501])("a server that answers HTTP %i has no such stream, and is asked once", async (status) => {

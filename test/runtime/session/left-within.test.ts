@@ -6,6 +6,7 @@ import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { handedOver } from "../../../src/runtime/session-errors.ts";
 import { sessionWithin } from "../../../src/runtime/session-within.ts";
+import { storedEvents } from "../../../src/session/read-events.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { gate, tool } from "../bench-runtime.ts";
 
@@ -138,6 +139,38 @@ describe("a session that a job's call has begun, when its own is handed over and
     expect(await ends(await runtime.resume("s"))).toEqual(["seen"]);
     expect(await refused.promise).toMatchObject({ code: "conflict", message: expect.stringContaining("given to another process") });
   });
+});
+
+test("a session that a job's call has begun is settled with the call: its calls have an end, and nobody is asked about them", async () => {
+  const erase = { effects: { writes: ["notes"], destructive: true } };
+  const store = memoryStore();
+  const runtime = createRuntime({
+    store,
+    approval: { approve: "inbox" },
+    tools: [
+      tool("erase", () => "erased", erase),
+      {
+        name: "delegate",
+        description: "Has others work.",
+        inputSchema: { type: "object" },
+        mode: "background",
+        timeoutMs: 0,
+        composite: true,
+        async execute(_input, context) {
+          const session = await sessionWithin(context);
+          return (await session.execute({ name: "erase" })).status;
+        },
+      },
+    ],
+  });
+  onTestFinished(async () => void (await runtime.close()));
+  const { id } = await runtime.session("s").submit({ name: "delegate" });
+  await vi.waitFor(async () => expect(await runtime.approvals.pending()).toHaveLength(1));
+  await runtime.sessions.handOver("s");
+  await runtime.resume("s", { interrupted: "settle" });
+  const types: string[] = [];
+  for await (const { type } of storedEvents(store, `s/${id}`)) types.push(type);
+  expect([await runtime.approvals.pending(), types]).toEqual([[], ["session-start", "call-start", "approval-ask", "call-end"]]);
 });
 
 test("no call begins a session while its own is being left", async () => {

@@ -33,6 +33,9 @@ async function created(path: string, owner: string): Promise<boolean> {
     const file = await open(path, "wx", 0o600);
     try {
       await file.writeFile(owner);
+    } catch (thrown: unknown) {
+      await rm(path, { force: true });
+      throw thrown;
     } finally {
       await file.close();
     }
@@ -43,11 +46,14 @@ async function created(path: string, owner: string): Promise<boolean> {
   }
 }
 
-/** The one process that makes a second file for this very lock removes it. */
+/** Removes a lock whose process has ended: one process at a time, as it makes a second file for this lock. A second file that is as old was left as well. */
 async function removeStale(path: string, clock: Clock): Promise<void> {
+  const isStale = ({ mtimeMs }: { readonly mtimeMs: number }): boolean => clock.wallTime() - mtimeMs >= STALE_MS;
   const found = await stat(path).catch(() => undefined);
-  if (found === undefined || clock.wallTime() - found.mtimeMs < STALE_MS) return;
+  if (found === undefined || !isStale(found)) return;
   const claim = `${path}.${found.ino}-${Math.trunc(found.mtimeMs)}`;
+  const claimed = await stat(claim).catch(() => undefined);
+  if (claimed !== undefined && isStale(claimed)) await rm(claim, { force: true });
   if (!(await created(claim, ""))) return;
   const { ino, mtimeMs } = (await stat(path).catch(() => undefined)) ?? {};
   if (ino === found.ino && mtimeMs === found.mtimeMs) await rm(path, { force: true });

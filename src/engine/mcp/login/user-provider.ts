@@ -109,8 +109,8 @@ export class UserProvider implements OAuthClientProvider {
   async saveTokens(tokens: StoredOAuthTokens): Promise<void> {
     const { key, store, now, clientScope } = this.#options;
     const before = await this.tokens();
-    // A refresh may leave the refresh token as it was, and says nothing of it then.
-    const refresh = tokens.refresh_token ?? before?.refresh_token;
+    // A refresh may leave the refresh token as it was, and says nothing of it then. That of an earlier login may be of another client.
+    const refresh = tokens.refresh_token ?? (this.#isEnding ? undefined : before?.refresh_token);
     // An answer without a scope has the scope that was asked for.
     const scope = tokens.scope ?? this.request?.authorizationUrl.searchParams.get("scope") ?? before?.scope;
     const all = { ...tokens, ...omitUndefined({ refresh_token: refresh, scope }) };
