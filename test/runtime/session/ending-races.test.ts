@@ -63,6 +63,11 @@ interface Asked {
 /** Errors that say that a request was refused, or that its session went on without its caller. */
 const REFUSED = new Set(["invalid_argument", "conflict"]);
 
+/** The log of a session that was removed meanwhile takes nothing more, which its other owners are to know. */
+function isOfRemoved(thrown: unknown): boolean {
+  return thrown instanceof ToolError && thrown.code === "store_failed" && thrown.message.includes("was removed");
+}
+
 /** Nothing here waits for a clock: after so long, it never ends. */
 const MOST_MS = 20_000;
 
@@ -156,6 +161,7 @@ class World {
     const allowed = new Set([...REFUSED, "duplicate", "resource_busy", "not_found"]);
     this.work.push(
       (async () => work())().catch((thrown: unknown) => {
+        if (isOfRemoved(thrown)) return;
         if (!(thrown instanceof ToolError) || !allowed.has(thrown.code)) this.problems.push(`${what}: ${String(thrown)}`);
       }),
     );
@@ -282,7 +288,8 @@ async function play(one: Race): Promise<void> {
       await turns(step.pause);
     }
     await world.end();
-    for (const session of world.runtime.sessions.list()) if (session.parentCall === undefined) await session.close();
+    for (const session of world.runtime.sessions.list())
+      if (session.parentCall === undefined) await session.close().catch((thrown: unknown) => isOfRemoved(thrown) || Promise.reject(thrown));
     await settleAll(world);
     await world.check();
   } finally {
