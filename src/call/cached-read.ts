@@ -190,31 +190,31 @@ function peek(run: AdmittedCall, read: CachedRead): Found | Promise<Found> {
 
 /** Takes an answer of this process, where the files that it names are still kept. */
 function takeWhole(run: AdmittedCall, read: CachedRead, answer: CachedAnswer): Found | Promise<Found> {
-  const { artifacts, cache } = run.parts;
-  if (artifacts === undefined || artifacts === false || filesOf(answer).length === 0) return take(run, answer);
-  return namesKeptFiles(run, answer).then((found) => {
+  const hasFiles = findFiles(run, answer);
+  if (hasFiles === true) return take(run, answer);
+  return hasFiles.then((found) => {
     if (found === true) return take(run, answer);
     if (found instanceof ToolError) return found;
-    cache.drop(read.partition, read.key, answer);
+    run.parts.cache.drop(read.partition, read.key, answer);
     return run.simulated ? undefined : lookUp(run);
   });
 }
 
-/** False where a file is gone, or the store cannot say: the call is made again. */
-async function namesKeptFiles(run: AdmittedCall, answer: CachedAnswer): Promise<boolean | ToolError> {
+/** Whether the files that an answer names are still kept, at once where it names none. False where the store cannot say: the call is made again. */
+function findFiles(run: AdmittedCall, answer: CachedAnswer): true | Promise<boolean | ToolError> {
   const { artifacts } = run.parts;
-  const ids = artifacts === undefined || artifacts === false ? [] : filesOf(answer);
-  if (artifacts === undefined || artifacts === false || ids.length === 0) return true;
-  return (await fromStore(run, hasAll(artifacts, ids))) ?? false;
+  if (artifacts === undefined || artifacts === false) return true;
+  const ids = filesOf(answer);
+  return ids.length === 0 || fromStore(run, hasAll(artifacts, ids)).then((found) => found ?? false);
 }
 
 async function lookInStore(run: AdmittedCall, read: CachedRead, stored: StoredResults): Promise<Found> {
   const found = await fromStore(run, stored.get(read.plan.storedKey(read.key), run.clock.wallTime()));
   if (found instanceof ToolError) return found;
   const answer = found === undefined ? undefined : readBody(run, found);
-  const isWhole = answer !== undefined && (await namesKeptFiles(run, answer));
-  if (isWhole instanceof ToolError) return isWhole;
-  if (answer !== undefined && isWhole) return take(run, answer);
+  const hasFiles = answer !== undefined && (await findFiles(run, answer));
+  if (hasFiles instanceof ToolError) return hasFiles;
+  if (answer !== undefined && hasFiles) return take(run, answer);
   if (run.simulated) return undefined;
   const versions = await fromStore(run, stored.versions(read.reads));
   if (versions instanceof ToolError) return versions;

@@ -52,8 +52,9 @@ export class ApprovalWatch {
     if (this.#options.open.size === 0) return this.#rest();
     this.#looking = true;
     try {
-      await this.#findEnds();
+      const damage = await this.#findEnds();
       await this.#makePreviews();
+      if (damage !== undefined) throw new ToolError("corrupt_record", damage);
       this.#hasFailed = false;
     } catch (thrown: unknown) {
       this.#warn(thrown);
@@ -68,7 +69,8 @@ export class ApprovalWatch {
     this.#follower = NOT_FOLLOWED;
   }
 
-  async #findEnds(): Promise<void> {
+  /** Resolves to the damage of an answer that cannot be read: its question goes on waiting, and the others have theirs. */
+  async #findEnds(): Promise<string | undefined> {
     const { store, ports, open, onEnd } = this.#options;
     const ids = [...open.keys()];
     const now = ports.clock.wallTime();
@@ -80,7 +82,7 @@ export class ApprovalWatch {
         else damage ??= record.damage;
       }
     }
-    if (damage !== undefined) throw new ToolError("corrupt_record", damage);
+    return damage;
   }
 
   async #makePreviews(): Promise<void> {

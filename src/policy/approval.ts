@@ -71,6 +71,8 @@ export class ApprovalGate implements Approvals {
   /** By id, the oldest first. */
   readonly #open = new Map<string, PendingQuestion>();
   readonly #writes = new Set<Promise<unknown>>();
+  /** Settled once the rules of `allowAlways` are kept, or have failed. */
+  #ruleKept: Promise<unknown> = Promise.resolve();
   /** By id, questions that are being left to another process, or to this one in another session. */
   readonly #leaving = new Map<string, Promise<unknown>>();
   #asked = 0;
@@ -149,7 +151,7 @@ export class ApprovalGate implements Approvals {
   }
 
   async rules(): Promise<readonly ApprovalRule[]> {
-    await this.whenSettled();
+    await this.#ruleKept;
     return this.#inbox.rules();
   }
 
@@ -176,7 +178,9 @@ export class ApprovalGate implements Approvals {
       createdAt: this.#ports.clock.wallTime(),
     } as const;
     const kept = this.#store.addRule({ ...rule, ...omitUndefined({ definition }) });
-    this.#write(this.#reported(kept.then(() => this.#grants.endAlways(sessionId, toolName, definition))));
+    const settled = this.#reported(kept.then(() => this.#grants.endAlways(sessionId, toolName, definition)));
+    this.#ruleKept = Promise.all([this.#ruleKept, settled]).then(() => undefined);
+    this.#write(settled);
   }
 
   askMore(sessionId: string, rule: SessionRule): void {
