@@ -5,6 +5,7 @@ import { addToDescription, type ProcessDescription } from "../core/process-store
 import { valueOf } from "./database-time.ts";
 import { readMark } from "./feed-mark.ts";
 import type { SqlConnection } from "./sql-connection.ts";
+import { readableTime } from "./stored-text.ts";
 import type { OwnerTable, Tables } from "./tables.ts";
 
 /** Owners that ended without closing are forgotten after a day. */
@@ -162,11 +163,10 @@ export class Owner {
       .selectAll("haft_owner")
       .select(["haft_process.started_at", "haft_process.about", "haft_process.events_behind"])
       .execute();
-    return rows.map((row) => ({
-      ...row,
-      isAlive: row.id === this.#id || this.#isAlive(row, now),
-      silentMs: Math.max(0, now - row.seen_at),
-    }));
+    return rows.map((row) => {
+      const seen = { ...row, seen_at: readableTime(row.seen_at) };
+      return { ...seen, isAlive: row.id === this.#id || this.#isAlive(seen, now), silentMs: Math.max(0, now - seen.seen_at) };
+    });
   }
 
   /** Other owners whose process runs, however long they were silent: one that is stopped may hold a lock of the database. */

@@ -47,3 +47,8 @@ export function originalTexts(stored: string): readonly string[] {
 export function storedTime(milliseconds: number): number {
   return Math.trunc(Math.min(Math.max(milliseconds, -Number.MAX_SAFE_INTEGER), Number.MAX_SAFE_INTEGER));
 }
+
+/** A time of a row that has no checksum; 0 where SQLite holds something else than a number. */
+export function readableTime(stored: unknown): number {
+  return typeof stored === "number" && Number.isFinite(stored) ? stored : 0;
+}
