@@ -151,7 +151,7 @@ export const ERROR_CODES = {
   invalid_config: { ...SETUP, when: "A configuration file has a wrong key, type or value, or cannot be read." },
   conflict: {
     ...SETUP,
-    when: "The session has moved on since a branch left it, another process has taken it over, or a key was used for other calls.",
+    when: "The session has moved on since a branch left it, another process has taken it over, it was removed, or a key was used for other calls.",
     actor: "programmer",
     http: 409,
     jsonRpc: -32002,

@@ -69,7 +69,7 @@ export class ApprovalWatch {
     this.#follower = NOT_FOLLOWED;
   }
 
-  /** Resolves to the damage of an answer that cannot be read: its question goes on waiting, and the others have theirs. */
+  /** Resolves to the damage of an answer that cannot be read: its question continues to wait, and the others have theirs. */
   async #findEnds(): Promise<string | undefined> {
     const { store, ports, open, onEnd } = this.#options;
     const ids = [...open.keys()];

@@ -75,7 +75,7 @@ export function safeAlert(onAlert: ((error: ToolExecutionError) => unknown) | un
 }
 
 /** The same listener, which never throws; one that throws or rejects is logged. */
-export function safeListener(listener: EventListener, log: Log): EventListener {
+function safeListener(listener: EventListener, log: Log): EventListener {
   return (event) =>
     tellSafely(
       () => listener(event),

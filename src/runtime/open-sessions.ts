@@ -43,7 +43,8 @@ export class OpenSessions {
    */
   async forget(id: string): Promise<boolean> {
     checkSessionId(id);
-    const session = this.get(id);
+    const holder = this.#resuming.has(id) ? undefined : this.#byId.get(id); // one that is being closed is waited for as well
+    const session = holder?.isEphemeral === true ? undefined : holder;
     if (session !== undefined) {
       const branch = this.list().find(({ parent, eventLog }) => parent === session && eventLog !== undefined);
       if (branch !== undefined) throw hasBranch(session, branch); // before calls are cancelled for nothing

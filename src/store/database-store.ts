@@ -210,7 +210,7 @@ export class DatabaseStore implements Store {
     await open?.settle();
     await this.open();
     const wasThere = await this.#database.remove(sessionId);
-    open?.lose(new ToolError("store_failed", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
+    open?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
     return wasThere;
   }
 

@@ -188,7 +188,7 @@ class MemoryStore implements Store {
         },
       );
     }
-    kept.log?.lose(new ToolError("store_failed", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
+    kept.log?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
     if (kept.parent !== undefined) kept.parent.branches--;
     this.#jobs.forget(sessionId);
     this.#approvals.forget(sessionId);

@@ -183,7 +183,7 @@ const alone: readonly StoreCase[] = [
     const log = store.create("a", { at: 1, durability: "sync" });
     log.append([message("a", 1)]);
     equal(await store.remove("a"), true);
-    refusesAtOnce(() => log.append([message("a", 2)]), "store_failed");
+    refusesAtOnce(() => log.append([message("a", 2)]), "conflict");
     await refuses(() => store.read("a"), "not_found");
     equal(await store.remove("a"), false);
     const again = store.create("a", { at: 2, durability: "sync" });

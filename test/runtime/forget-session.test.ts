@@ -73,3 +73,30 @@ test("F1 a session that cannot be removed, as a branch of it is open, keeps its 
   expect(await runtime.sessions.forget("a")).toBe(true);
   await runtime.close();
 });
+
+test("F1 a session that is being closed is removed when its calls have ended, whose callers have their results", async () => {
+  const gone = Promise.withResolvers<string>();
+  const begun = Promise.withResolvers<void>();
+  const pay = defineTool({
+    name: "pay",
+    description: "Pays.",
+    effects: { writes: ["account"] },
+    execute: async (_, { signal }) => {
+      begun.resolve();
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+      return await gone.promise;
+    },
+  });
+  const runtime = createRuntime({ store: memoryStore(), tools: [pay] });
+  const session = runtime.session("a");
+  const running = session.execute({ name: "pay", input: {} });
+  await begun.promise;
+  const closed = session.close();
+  const forgotten = runtime.sessions.forget("a");
+  gone.resolve("paid");
+  expect(await running).toMatchObject({ status: "cancelled" });
+  await closed;
+  expect(await forgotten).toBe(true);
+  await expect(runtime.resume("a")).rejects.toMatchObject({ code: "not_found" });
+  await runtime.close();
+});

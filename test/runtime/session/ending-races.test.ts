@@ -63,11 +63,6 @@ interface Asked {
 /** Errors that say that a request was refused, or that its session went on without its caller. */
 const REFUSED = new Set(["invalid_argument", "conflict"]);
 
-/** The log of a session that was removed meanwhile takes nothing more, which its other owners are to know. */
-function isOfRemoved(thrown: unknown): boolean {
-  return thrown instanceof ToolError && thrown.code === "store_failed" && thrown.message.includes("was removed");
-}
-
 /** Nothing here waits for a clock: after so long, it never ends. */
 const MOST_MS = 20_000;
 
@@ -161,7 +156,6 @@ class World {
     const allowed = new Set([...REFUSED, "duplicate", "resource_busy", "not_found"]);
     this.work.push(
       (async () => work())().catch((thrown: unknown) => {
-        if (isOfRemoved(thrown)) return;
         if (!(thrown instanceof ToolError) || !allowed.has(thrown.code)) this.problems.push(`${what}: ${String(thrown)}`);
       }),
     );
@@ -288,8 +282,7 @@ async function play(one: Race): Promise<void> {
       await turns(step.pause);
     }
     await world.end();
-    for (const session of world.runtime.sessions.list())
-      if (session.parentCall === undefined) await session.close().catch((thrown: unknown) => isOfRemoved(thrown) || Promise.reject(thrown));
+    for (const session of world.runtime.sessions.list()) if (session.parentCall === undefined) await session.close();
     await settleAll(world);
     await world.check();
   } finally {
