@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown, type OutputOptions, type Plugin } from "rolldown";
+import { chunksByEntries } from "./chunks.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** Started as threads of their own, by their files. */
@@ -37,10 +38,14 @@ const SHARED_BY = 8;
 export async function bundle(options: BundleOptions): Promise<void> {
   const { exports, bin } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest; // written by us
   const entries = Object.values(exports).flatMap((entry) => (typeof entry === "object" ? [entry.default] : []));
+  const names = (paths: readonly string[]): readonly string[] => paths.map((path) => /^(?:\.\/)?dist\/(.*)\.js$/u.exec(path)?.[1] ?? path);
   const files = (paths: readonly string[]): Readonly<Record<string, string>> =>
-    Object.fromEntries(paths.map((path) => /^(?:\.\/)?dist\/(.*)\.js$/u.exec(path)?.[1] ?? path).map((name) => [name, `./src/${name}.ts`]));
+    Object.fromEntries(names(paths).map((name) => [name, `./src/${name}.ts`]));
   const { programs = {}, fewFiles = false } = options;
-  if (!fewFiles) return write({ ...files([...entries, ...Object.values(bin), ...WORKERS]), ...programs }, options, {});
+  if (!fewFiles) {
+    const input = { ...files([...entries, ...Object.values(bin), ...WORKERS]), ...programs };
+    return write(input, options, { codeSplitting: chunksByEntries(root, names(entries)) });
+  }
   const shared = { codeSplitting: { groups: [{ name: "shared", minShareCount: SHARED_BY }] } };
   await write(files([...entries, ...Object.values(bin)]), options, shared);
   await write(programs, options, { chunkFileNames: "program-chunks/[name].js" });
@@ -56,6 +61,8 @@ async function write(
     cwd: root,
     input,
     platform: "node",
+    // Entries keep their exports; the file of one that others import may have more, which nobody reads.
+    preserveEntrySignatures: "allow-extension",
     // Nothing is left out: the command line is run for what it does, and not for what it exports.
     treeshake: false,
     external: (id) => /^(?![./]|[A-Za-z]:)/u.test(id) && !inlined.includes(id),

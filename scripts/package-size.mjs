@@ -1,10 +1,14 @@
-/** Checks what an install of the package brings: its size as it is packed, and how many packages it is with those it depends on. */
+/**
+ * Checks what an install of the package brings: its size as it is packed, how many packages it is with those it depends on, and how many files
+ * `import "haft"` reads.
+ */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const MAX_BYTES = 2_000_000;
 const MAX_PACKAGES = 12;
+const MAX_FILES_AT_START = 16;
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const [{ size, files }] = JSON.parse(
@@ -17,14 +21,20 @@ const [{ size, files }] = JSON.parse(
   }),
 );
 const installed = installedPackages();
+const atStart = filesAtStart();
 const problems = [
   ...(size > MAX_BYTES ? [`The package is ${size} bytes in ${files.length} files; at most ${MAX_BYTES} are wanted.`] : []),
   ...(installed.size > MAX_PACKAGES
     ? [`An install is ${installed.size} packages, at most ${MAX_PACKAGES} are wanted: ${[...installed].join(", ")}.`]
     : []),
+  ...(atStart.size > MAX_FILES_AT_START
+    ? [`\`import "haft"\` reads ${atStart.size} files, at most ${MAX_FILES_AT_START} are wanted: see scripts/chunks.ts.`]
+    : []),
 ];
 for (const problem of problems) console.error(problem);
-console.log(`${size} bytes packed in ${files.length} files, ${installed.size} packages installed`);
+console.log(
+  `${size} bytes packed in ${files.length} files, ${installed.size} packages installed, ${atStart.size} files read by \`import "haft"\``,
+);
 process.exitCode = problems.length === 0 ? 0 : 1;
 
 /** The package itself and all that it depends on, as package-lock.json has them; optional peers are not installed with it. */
@@ -38,6 +48,16 @@ function installedPackages() {
     }
   }
   return new Set([...found].map((path) => (path === "" ? packages[""].name : path.slice(path.lastIndexOf("node_modules/") + 13))));
+}
+
+/** The main entry and all of the package's own files that it imports at once. */
+function filesAtStart() {
+  const found = new Set([new URL("../dist/index.js", import.meta.url).href]);
+  for (const file of found) {
+    for (const [, path] of readFileSync(new URL(file), "utf8").matchAll(/^(?:import|export)[^;]*?"(\.[^"]+)";/gmu))
+      found.add(new URL(path, file).href);
+  }
+  return found;
 }
 
 /** Where Node looks for it: beside what asks for it, then further up. */

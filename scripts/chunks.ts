@@ -1,0 +1,40 @@
+/** Decides which modules of the package share a file: see docs/decisions/0275-fewer-files-at-a-start.md. */
+import { join } from "node:path";
+import type { ChunkingContext, OutputOptions } from "rolldown";
+
+/** The entry that nearly every program imports. */
+const MAIN = "index";
+/** Also loaded without the main entry, and then only with their own part of it. The last is how every command starts. */
+const LIGHT = ["client/client", "public/schema", "engine/mcp", "cli/process-run"];
+
+/**
+ * Groups the modules of a bundle of `entries` (named below `src/`, without `.ts`) by the entries that import them: those of the main entry by
+ * which of the light ones do, any other by which of all entries do. A module that is only imported late is in no group.
+ */
+export function chunksByEntries(root: string, entries: readonly string[]): OutputOptions["codeSplitting"] {
+  const names = new Map<string, string>();
+  let keyOf: ((id: string) => string) | undefined;
+  const name = (id: string, context: ChunkingContext): string | null => {
+    keyOf ??= importers(root, entries, context);
+    const key = keyOf(id);
+    if (key === "") return null;
+    const known = names.get(key) ?? `shared-${names.size + 1}`;
+    names.set(key, known);
+    return known;
+  };
+  // A group holds what its own modules import only where the same entries need it: no entry loads another's modules.
+  return { includeDependenciesRecursively: false, groups: [{ name, debugName: "by entries" }] };
+}
+
+function importers(root: string, entries: readonly string[], context: ChunkingContext): (id: string) => string {
+  const closures = new Map([MAIN, ...LIGHT, ...entries].map((entry) => [entry, imported(join(root, `src/${entry}.ts`), context)]));
+  const reached = (id: string, from: readonly string[]): string => from.filter((entry) => closures.get(entry)?.has(id) === true).join();
+  return (id) => (reached(id, [MAIN]) === "" ? reached(id, entries) : reached(id, [MAIN, ...LIGHT]));
+}
+
+/** A module and all that it imports at once, by their paths. */
+function imported(start: string, context: ChunkingContext): ReadonlySet<string> {
+  const seen = new Set([start]);
+  for (const id of seen) for (const next of context.getModuleInfo(id)?.importedIds ?? []) seen.add(next);
+  return seen;
+}
