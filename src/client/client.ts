@@ -59,7 +59,8 @@ export interface HaftClient {
    * A request that changes something is sent once, unless it has an `idempotencyKey`; others are repeated after failures of the
    * network and answers that say that they may be.
    *
-   * @throws ApiError with the server's problem, or why it could not be reached; for one that answers with a stream. By rejecting
+   * @throws ApiError with the server's problem, or why it could not be reached; before anything is sent for an operation that there is
+   * not or that answers with a stream, an unknown part of the input and a missing parameter. By rejecting
    */
   call<Id extends OperationId>(id: Id, ...input: Input<Id>): Promise<ClientAnswer<Id>>;
   /**
@@ -89,7 +90,7 @@ class HttpClient implements HaftClient {
   }
 
   async call<Id extends OperationId>(id: Id, ...[input = {} as RequestInput<Id>]: Input<Id>): Promise<ClientAnswer<Id>> {
-    const route: Route = API[id];
+    const route = routeOf(id, input);
     if (route.answerType === "text/event-stream")
       throw new ApiError(
         `The operation ${JSON.stringify(id)} answers with a stream, which call() does not read. follow() reads that of a session.`,
@@ -213,8 +214,24 @@ function jsonOf({ status, headers }: Response, text: string): unknown {
   throw new ApiError(`The server answered with status ${status}, and with ${type} in place of JSON.`, { status });
 }
 
+/** What a program without types got wrong must not be sent as something else. @throws ApiError */
+function routeOf(id: string, input: object): Route {
+  if (!Object.hasOwn(API, id)) throw new ApiError(`There is no operation ${JSON.stringify(id)}.`, { status: 0 });
+  const unknown = Object.keys(input).find((part) => !Object.hasOwn(PARTS, part));
+  if (unknown !== undefined)
+    throw new ApiError(`The input of ${id} has no ${JSON.stringify(unknown)}. It has ${Object.keys(PARTS).join(", ")}.`, { status: 0 });
+  return API[id as OperationId]; // it has it
+}
+
+const PARTS = { params: 0, query: 0, body: 0, text: 0, idempotencyKey: 0, signal: 0 } satisfies Record<keyof PlainInput, unknown>;
+
+/** @throws ApiError for a parameter of the path that is missing */
 function pathOf({ path }: Route, { params = {}, query = {} }: PlainInput): string {
-  const filled = path.replaceAll(/\{([A-Za-z]+)\}/gu, (_, name: string) => pathPart(String(params[name])));
+  const filled = path.replaceAll(/\{([A-Za-z]+)\}/gu, (_, name: string) => {
+    const value = Object.hasOwn(params, name) ? params[name] : undefined;
+    if (value !== undefined) return pathPart(String(value));
+    throw new ApiError(`The path ${path} needs the parameter "${name}": params: { ${name}: … }.`, { status: 0 });
+  });
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
   const text = search.toString();

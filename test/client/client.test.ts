@@ -54,6 +54,19 @@ test("a token that cannot be had ends a call and a stream at once, with the reas
   expect([asked, urls]).toEqual([2, []]);
 });
 
+test.each<[string, string, object, string]>([
+  ["an operation that there is not", "sendAgentMessage", {}, 'There is no operation "sendAgentMessage".'],
+  ["one of every object", "toString", {}, 'There is no operation "toString".'],
+  ["a part of the input that there is not", "sendToAgent", { path: { agentName: "clerk" } }, 'The input of sendToAgent has no "path".'],
+  ["a parameter that is missing", "sendToAgent", { params: { agent: "clerk" } }, 'needs the parameter "agentName"'],
+  ["a call without its parameters", "getSession", {}, 'needs the parameter "sessionId"'],
+])("%s is refused by name, and nothing is sent", async (_, id, input, message) => {
+  const { client, urls } = clientOf(() => Response.json({}));
+  const untyped: { call: (id: string, input: object) => Promise<unknown> } = client as never; // as a program in JavaScript has it
+  await expect(untyped.call(id, input)).rejects.toMatchObject({ name: "ApiError", message: expect.stringContaining(message) });
+  expect(urls).toEqual([]);
+});
+
 const OF_STREAMS = Object.entries<Route>(API).flatMap(([id, { answerType }]) => (answerType === "text/event-stream" ? [id] : []));
 
 test("an operation that answers with a stream is refused, and nothing is sent", async () => {
