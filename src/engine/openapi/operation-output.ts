@@ -18,24 +18,33 @@ interface Answer {
   readonly mediaTypes: readonly string[];
   /** Of its JSON; undefined where it is not JSON, or it is not described. */
   readonly schema: Target | undefined;
+  /** It describes no body. */
   readonly isEmpty: boolean;
 }
 
 const NULL_PART: SchemaPart = Object.freeze({ schema: Object.freeze({ type: "null" }), references: Object.freeze([]), weight: 1 });
 const MAX_MEDIA_TYPES = 50;
+/** HTTP lets answers of these have no body; those of others may have one that the document does not describe. */
+const NO_BODY = /^20[45]$/u;
 
 /**
  * Reads the answers of success, or `default` where there are none.
  *
  * There is an output schema only where each of them is JSON of a known shape, or empty (null): several shapes are alternatives, the
- * lowest status first. A schema that some right answers break would make those answers `partial`.
+ * lowest status first. Where all of them are 204 or 205, it is null. A schema that some right answers break would make those answers
+ * `partial`.
  */
 export function operationOutput(document: OpenApiDocument, schemas: ToolSchemas, operation: Found, method: string): OperationOutput {
-  const answers = successes(document, operation).map((response) => readAnswer(document, operation, response));
+  const answers = successes(document, operation).map(({ status, response }) => {
+    const answer = readAnswer(document, operation, response);
+    return { ...answer, hasNoBody: answer.isEmpty && NO_BODY.test(status) };
+  });
   const mediaTypes = [...new Set(answers.flatMap((answer) => answer.mediaTypes))].slice(0, MAX_MEDIA_TYPES);
   const accepts = mediaTypes.toSorted((one, other) => Number(isJson(other)) - Number(isJson(one)));
+  const isNothing = answers.length > 0 && answers.every(({ hasNoBody }) => hasNoBody);
   const isKnown =
-    answers.some(({ schema }) => schema !== undefined) && answers.every(({ schema, isEmpty }) => schema !== undefined || isEmpty);
+    isNothing ||
+    (answers.some(({ schema }) => schema !== undefined) && answers.every(({ schema, isEmpty }) => schema !== undefined || isEmpty));
   if (!isKnown || method === "HEAD") return { accepts, outputSchema: undefined };
   const parts = new Map<unknown, SchemaPart>();
   for (const { schema, isEmpty } of answers) {
@@ -60,14 +69,22 @@ function alternatives(parts: readonly SchemaPart[]): SchemaPart {
   };
 }
 
+interface Success {
+  readonly status: string;
+  readonly response: Found;
+}
+
 /** By status, `2XX` after the others. */
-function successes(document: OpenApiDocument, operation: Found): readonly Found[] {
+function successes(document: OpenApiDocument, operation: Found): readonly Success[] {
   const all = document.members(operation, "responses");
   const statuses = all
     .filter(({ key }) => /^2(?:\d\d|XX)$/iu.test(key))
     .toSorted((one, other) => (one.key.toUpperCase() < other.key.toUpperCase() ? -1 : 1));
   const chosen = statuses.length > 0 ? statuses : all.filter(({ key }) => key === "default");
-  return chosen.flatMap(({ value, place }) => document.object(value, place, "a response") ?? []);
+  return chosen.flatMap(({ key, value, place }) => {
+    const response = document.object(value, place, "a response");
+    return response === undefined ? [] : [{ status: key, response }];
+  });
 }
 
 function readAnswer(document: OpenApiDocument, operation: Found, response: Found): Answer {

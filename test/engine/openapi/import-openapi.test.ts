@@ -125,6 +125,7 @@ test("F0.19 a DELETE without id, title or words is named after method and path, 
     name: "delete_pets_by_petId",
     description: "DELETE /pets/{petId}",
     inputSchema: { type: "object", properties: { petId: { type: "string" } }, required: ["petId"], additionalProperties: false },
+    outputSchema: { type: "null" },
     effects: { writes: ["https://pets.example/v1"], idempotent: true, destructive: true, external: true },
     metadata: { http: { method: "DELETE", path: "/pets/{petId}", server: "https://pets.example/v1", tags: [] } },
   });

@@ -19,6 +19,11 @@ describe("issue 16.3 an answer that is one number", () => {
   });
 });
 
+test("a tool that answers nothing is said to be done, and not to have found nothing", async () => {
+  const { answers } = await calculations({ type: "null" });
+  expect(new Set(answers)).toEqual(new Set(["Done."]));
+});
+
 /** The expressions are made here, of numbers and operations alone. */
 function workedOut(expression: string): number {
   const [first = "", ...rest] = expression.split(" ");
@@ -50,7 +55,7 @@ async function calculations(outputSchema: Tool["outputSchema"]) {
     for (const { role, content, calls = [], output } of messages) {
       if (calls.length > 0) expression = calls[0].input.expression;
       else if (role === "assistant") answers.push(content);
-      else if (role === "tool") results.push({ expression, result: typeof output === "object" ? output.result : output });
+      else if (role === "tool") results.push({ expression, result: typeof output === "object" ? output?.result : output });
     }
   };
   await generateConversations({ runtime, plan: { kind: "sampled", count: 60, calls: 1 }, out: { write } });

@@ -45,10 +45,16 @@ function callWords({ tool, input, result }: AnsweredCall, saying: Saying): strin
   const thing = spokenThing(noun, tool);
   if (result.status !== "ok" && result.status !== "partial") return failureWords(result, tool, saying.random);
   const value = outputOf(result);
+  if (value === null && answersNothing(tool)) return doneWords(saying);
   if (isNothing(value)) return nothingWords(thing, saying.random);
   if (!isJsonObject(value) && !isJsonArray(value)) return plainWords(value, { random: saying.random, thing });
   if (isJsonArray(value)) return listWords(value, thing, saying.random);
   return objectWords(value, { ...saying, thing, name: result.name, input });
+}
+
+/** No answer of the tool has anything in it, such as one of the status 204. */
+function answersNothing(tool: Tool | undefined): boolean {
+  return isJsonObject(tool?.outputSchema) && tool.outputSchema["type"] === "null";
 }
 
 /** The noun of a tool; `""` where it is only a long word of the name, such as `getcurrentbyvalue`. */
@@ -277,6 +283,10 @@ function bareWords(output: JsonObject, { thing, random, isFirst }: ObjectSaying)
       ]),
     );
   if (status !== undefined) return `The ${label(status[0])} is ${scalarWords(status[1] as string)}.`; // it is a string
+  return doneWords({ isFirst });
+}
+
+function doneWords({ isFirst }: Pick<Saying, "isFirst">): string {
   return isFirst ? "Done." : "That is done, too.";
 }
 
