@@ -55,7 +55,7 @@ function ProcessTable({ processes, chosen }: { readonly processes: readonly Proc
         <>
           <th scope="col">Process</th>
           <th scope="col">State</th>
-          <th scope="col" className="number">
+          <th scope="col" className="number wide-only">
             Sessions
           </th>
           <th scope="col" className="number wide-only">
@@ -80,7 +80,7 @@ function ProcessTable({ processes, chosen }: { readonly processes: readonly Proc
           <td>
             <ProcessState process={one} />
           </td>
-          <td className="number">{count(one.sessions)}</td>
+          <td className="number wide-only">{count(one.sessions)}</td>
           <td className="number wide-only">{one.eventsBehind === undefined ? "–" : count(one.eventsBehind)}</td>
           <td className="number muted">{span(one.silentMs)} ago</td>
         </tr>
