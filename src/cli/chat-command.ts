@@ -66,7 +66,10 @@ export const chatCommand: CommandBody = {
     const approve = personApprover(context);
     const options = {
       mayLackConfig: context.options.model !== undefined, // nothing else is needed to chat
-      onEvent: (event: Parameters<Chat["notice"]>[0]) => chat?.notice(event),
+      onEvent(event: Parameters<Chat["notice"]>[0]) {
+        if (chat !== undefined) chat.notice(event);
+        else if (!context.options.json && "callId" in event) events.print(event); // of calls that were interrupted
+      },
       approve,
       manual: true,
       onConfig: (config: OpenRuntime["config"]) => void (chosen = chosenModel(context, config)), // wrong names and missing keys start nothing
@@ -121,6 +124,8 @@ interface Place {
 async function converseUntilLeft(context: CommandContext, place: Place, approve: Approver | undefined): Promise<number> {
   try {
     if (approve !== undefined) await place.chat.settle(approve);
+    if (context.ask !== undefined && !context.options.json && place.chat.isUnanswered)
+      place.events.aside("The model has not answered yet: /go lets it continue.");
     return await converse(context, place);
   } finally {
     await place.chat.leave();

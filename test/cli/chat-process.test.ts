@@ -25,6 +25,11 @@ const WITH_SERVER = {
   files: { "server.mjs": SERVER },
 };
 
+/** Of a payment it is not known whether it was made. */
+const BANK = `export const pay = { name: "pay", description: "Pays.", inputSchema: { type: "object" }, effects: { writes: ["bank:all"], external: true }, timeoutMs: 0,
+  execute: () => (process.stderr.write("paying"), new Promise(() => setInterval(() => {}, 1000))) };
+`;
+
 function isRunning(project: ChatProject): boolean {
   const pid = readFileSync(project.path("server.pid"), "utf8");
   try {
@@ -69,6 +74,26 @@ describe.concurrent("as a process", { timeout: PATIENCE_MS }, () => {
       expect(project.server.requests.map(({ refused }) => refused)).toEqual([undefined, undefined]);
     },
   );
+
+  test("a chat that goes on after its process was killed shows how the call of then ended, and how the model continues", async () => {
+    const project = await chatProject({
+      script: [calling("bank__pay"), { text: "Paid?" }],
+      toml: '\n[toolsets.bank]\ntype = "module"\npath = "./bank.mjs"\n',
+      files: { "bank.mjs": BANK },
+    });
+    const command = ["chat", "--session", "s", "--store", project.path("haft.db")];
+    await haft(command, {
+      folder: project.folder,
+      environment,
+      input: "Pay.\n",
+      onOutput: ({ stderr }, control) => stderr.includes("paying") && control.signal("SIGKILL"),
+    });
+    const { stdout } = await project.haft(command, { types: ["/go"], columns: 100 });
+    expect(stdout).toMatch(/continues after \d+ events\n {2}→ #1 {2}bank::pay .*\n {2}✗ #1 {2}bank::pay .* outcome_unknown\n/u);
+    expect(stdout).toMatch(/\n {2}· The model has not answered yet: \/go lets it continue\.\n[^]*\nmodel {3}Paid\?\n/u);
+    const done = await project.haft(command, { types: [], columns: 100 });
+    expect(done.stdout).not.toContain("has not answered");
+  });
 
   test.skipIf(!inCI)(`a reader that has seen enough ends it without a word ${IN_CI}`, async () => {
     const project = await chatProject({ script: [{ text: "word ".repeat(20_000) }] });

@@ -154,6 +154,12 @@ export class Chat {
     return this.#runtime.running.map(({ callId }) => callId).filter((callId) => !jobs.has(callId));
   }
 
+  /** The model has the last word to say: an earlier chat was stopped before it did. */
+  get isUnanswered(): boolean {
+    const last = this.session.messages().at(-1);
+    return !this.isRunning && (last?.role === "user" || (last?.role === "result" && last.result.status !== "pending"));
+  }
+
   /** A run is active, started by a message or by itself. */
   get isRunning(): boolean {
     return this.#agent.state === "running";
