@@ -12,7 +12,7 @@ import { buildArtifacts } from "../config/build-store.ts";
 import { buildRuntimeParts } from "../config/build-runtime-parts.ts";
 import { toolCacheFiles, toolCacheFolder } from "../config/tool-cache-file.ts";
 import { routedOf } from "../config/haft-config.ts";
-import { emptyConfig, findConfig, loadConfig, type LoadedConfig } from "../config/load-config.ts";
+import { emptyConfig, findConfig, loadConfig, loadStoreConfig, type LoadedConfig } from "../config/load-config.ts";
 import { lockPath, readLock } from "../config/lock-file.ts";
 import type { ModelListeners } from "../config/model-listeners.ts";
 import type { DefaultModel } from "../config/toolset/toolset-type.ts";
@@ -180,7 +180,15 @@ async function pinsBeside({ path }: LoadedConfig): Promise<ToolPins | undefined>
 
 /** The configuration that was named, or that of this folder; what should not stay so goes to standard error. */
 export async function readConfig(context: CommandContext): Promise<LoadedConfig> {
-  const config = await loadConfig(configPath(context), { environment: context.environment });
+  return warned(context, await loadConfig(configPath(context), { environment: context.environment }));
+}
+
+/** As `readConfig`, for work on the store alone: variables of toolsets, servers and models need not be set. */
+export async function readStoreConfig(context: CommandContext): Promise<LoadedConfig> {
+  return warned(context, await loadStoreConfig(configPath(context), { environment: context.environment }));
+}
+
+function warned(context: CommandContext, config: LoadedConfig): LoadedConfig {
   for (const warning of config.warnings) warn(context, warning);
   return config;
 }

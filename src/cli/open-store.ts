@@ -12,7 +12,7 @@ import { isPostgresUrl } from "../store/postgres-settings.ts";
 import { postgresStore } from "../store/postgres-store.ts";
 import { sqliteStore } from "../store/sqlite-store.ts";
 import type { CommandContext } from "./command.ts";
-import { readConfig } from "./open-runtime.ts";
+import { readStoreConfig } from "./open-runtime.ts";
 import { requireTrust } from "./trust/require-trust.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
 import { shellWord } from "./shell-word.ts";
@@ -74,7 +74,7 @@ export async function storePlace(context: CommandContext): Promise<StorePlace> {
       hint: "The schema of a configured store is its key schema.",
     });
   if (config === undefined && findConfig(process.cwd()) === undefined) noStore(undefined);
-  const known = await readConfig(context);
+  const known = await readStoreConfig(context);
   if (reachesOut(known)) await requireTrust(context, known);
   const settings = known.config.store ?? noStore(known);
   return fileThere("path" in settings ? { path: resolve(known.folder, settings.path) } : { url: settings.url, schema: settings.schema });
@@ -124,7 +124,7 @@ async function findPlace(context: CommandContext, { readOnly, config }: WithStor
   const named = namedPlace(context, readOnly);
   if (named !== undefined) return named;
   if (config === undefined && context.options.config === undefined && findConfig(process.cwd()) === undefined) noStore(undefined);
-  const known = config ?? (await readConfig(context));
+  const known = config ?? (await readStoreConfig(context));
   if (config === undefined && reachesOut(known)) await requireTrust(context, known);
   return placeOf(context, known, readOnly) ?? noStore(known);
 }

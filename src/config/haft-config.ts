@@ -98,6 +98,8 @@ export interface ReadOptions {
   readonly mayBeOfClient: boolean;
   /** That of the file. */
   readonly folder: string;
+  /** Variables other than those of the store need not be set: see `loadStoreConfig`. @default false */
+  readonly onlyStore?: boolean;
 }
 
 export interface ReadConfig {
@@ -117,7 +119,12 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   const policies = readPolicies(root, options);
   const extensions = root.texts("extensions") ?? [];
   const allowVariables = [...readAllowed(root), ...options.allowVariables];
-  const variables = new Variables({ environment: options.environment, allowed: new Set(allowVariables), problems });
+  const variables = new Variables({
+    environment: options.environment,
+    allowed: new Set(allowVariables),
+    problems,
+    mayBeUnset: options.onlyStore,
+  });
   const extensionTypes = extensions.length === 0 ? options.extensionTypes : undefined;
   const enrichmentTypes = extensions.length === 0 ? options.enrichmentTypes : undefined;
   const context: ToolsetReadContext = { variables, problems, otherWords: false, extensionTypes, enrichmentTypes };

@@ -70,6 +70,20 @@ const NAMES = ["haft.toml", "haft.yaml", "haft.yml", "haft.json"];
  */
 export async function loadConfig(path: string, options: LoadOptions = {}): Promise<LoadedConfig> {
   checkKnownKeys(options, LOAD_OPTIONS, "loadConfig()");
+  return load(path, options, false);
+}
+
+/**
+ * As `loadConfig`, for commands that use the store and nothing else: variables of toolsets, servers and models need not be set, and
+ * their values stay as they are written where they are not.
+ *
+ * @throws ToolError as `loadConfig`
+ */
+export async function loadStoreConfig(path: string, options: LoadOptions): Promise<LoadedConfig> {
+  return load(path, options, true);
+}
+
+async function load(path: string, options: LoadOptions, onlyStore: boolean): Promise<LoadedConfig> {
   const { environment = process.env, extensions = {}, allowVariables = [], foreignKeys = false } = options;
   const table = new ExtensionTable();
   table.add(extensions, "the program");
@@ -90,6 +104,7 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
     foreignKeys,
     mayBeOfClient: isForeignName && path.toLowerCase().endsWith(".json"), // a mistyped limit of ours must not be ignored
     folder,
+    onlyStore,
     extensionTypes: table.sourceNames,
     enrichmentTypes: table.enrichmentNames,
   });

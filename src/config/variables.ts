@@ -59,15 +59,17 @@ function valueOf(name: string, written: string, environment: Environment): Resol
 
 /** The values of the variables that a text refers to, by name: they may be secrets. */
 export function variablesIn(text: string, environment: Environment): Readonly<Record<string, string>> {
-  const names = text.startsWith(PREFIX)
-    ? [text.slice(PREFIX.length)]
-    : Array.from(text.matchAll(/\$\{([A-Za-z_]\w*)\}/gu), ([, name = ""]) => name);
   const values: [name: string, value: string][] = [];
-  for (const name of names) {
+  for (const name of namesIn(text)) {
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
     if (value !== undefined) values.push([name, value]);
   }
   return Object.fromEntries(values);
+}
+
+function namesIn(text: string): readonly string[] {
+  if (text.startsWith(PREFIX)) return [text.slice(PREFIX.length)];
+  return Array.from(text.matchAll(/\$\{([A-Za-z_]\w*)\}/gu), ([, name = ""]) => name);
 }
 
 export interface VariablesOptions {
@@ -75,6 +77,8 @@ export interface VariablesOptions {
   /** Names that are allowed in paths. */
   readonly allowed: ReadonlySet<string>;
   readonly problems: Problems;
+  /** A text with a variable that is not set stays as it is written, and is no problem. @default false */
+  readonly mayBeUnset?: boolean | undefined;
 }
 
 /** A variable whose value leaves this machine. */
@@ -92,17 +96,19 @@ export class Variables {
   /** Those in addresses, headers and the like. */
   readonly sent: SentVariable[] = [];
   readonly #problems: Problems;
+  readonly #mayBeUnset: boolean;
 
-  constructor({ environment, allowed, problems }: VariablesOptions) {
+  constructor({ environment, allowed, problems, mayBeUnset = false }: VariablesOptions) {
     this.environment = environment;
     this.allowed = allowed;
     this.#problems = problems;
+    this.#mayBeUnset = mayBeUnset;
   }
 
   /** A value that may be a secret, and is for a program or folder of this machine. */
   value(text: string, place: KeyPath): string {
     Object.assign(this.secrets, variablesIn(text, this.environment));
-    return this.#report(resolveVariables(text, this.environment), place);
+    return this.#report(resolveVariables(text, this.environment), text, place);
   }
 
   values(texts: Readonly<Record<string, string>>, place: KeyPath): Readonly<Record<string, string>> {
@@ -111,7 +117,7 @@ export class Variables {
 
   /** As `value`, for what is sent to a server. */
   sentValue(text: string, place: KeyPath): string {
-    for (const name of Object.keys(variablesIn(text, this.environment))) this.sent.push({ place, name });
+    for (const name of namesIn(text)) this.sent.push({ place, name });
     return this.value(text, place);
   }
 
@@ -122,7 +128,7 @@ export class Variables {
 
   /** The path of a file. */
   path(text: string, place: KeyPath): string {
-    return this.#report(resolvePathVariables(text, this.environment, this.allowed), place);
+    return this.#report(resolvePathVariables(text, this.environment, this.allowed), text, place);
   }
 
   /** Leaves every text as it is written: the variables of disabled entries are not needed. */
@@ -130,8 +136,9 @@ export class Variables {
     return new UntouchedVariables({ environment: this.environment, allowed: this.allowed, problems: this.#problems });
   }
 
-  #report(resolved: Resolved, place: KeyPath): string {
+  #report(resolved: Resolved, written: string, place: KeyPath): string {
     if ("text" in resolved) return resolved.text;
+    if (this.#mayBeUnset) return written;
     this.#problems.add(place, resolved.problem);
     return "";
   }

@@ -1,4 +1,5 @@
 /** Issue 19.5: `haft audit` tells who called what from the events of the store, and what was refused. */
+import { writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { createRuntime } from "../../src/runtime/runtime.ts";
@@ -111,4 +112,44 @@ test("issue 19.5 a log that was changed is told up to the change, and said to be
   expect(stderr).toContain("not read to its end: session trip");
   expect(stdout).toContain("default::outer");
   expect(stdout).not.toContain("default::fine");
+});
+
+const NEEDS_VARIABLES = `[model]
+name = "openai-compatible/m"
+baseUrl = "http://127.0.0.1:9/v1"
+apiKey = "env:HAFT_UNSET"
+
+[store]
+path = "haft.db"
+
+[[webhooks]]
+url = "https://hooks.example/haft"
+secret = "env:HAFT_UNSET"
+
+[toolsets.crm]
+type = "mcp"
+url = "https://\${HAFT_UNSET}/mcp"
+auth = { type = "bearer", token = "env:HAFT_UNSET" }
+
+[toolsets.books]
+type = "openapi"
+document = "books.json"
+baseUrl = "env:HAFT_UNSET"
+
+[toolsets.notes]
+type = "files"
+root = "\${HAFT_UNSET}"
+`;
+
+test("commands that look at the store alone need no variable of a toolset, server or model", async () => {
+  const project = await auditedProject();
+  writeFileSync(project.path("haft.toml"), NEEDS_VARIABLES);
+  for (const args of [["audit"], ["sessions", "list"], ["sessions", "show", "trip"], ["approvals", "list"], ["keys", "list"], ["store", "check"]])
+    expect([args, (await project.haft(args)).exitCode]).toEqual([args, 0]);
+
+  const refused = await project.haft(["list"]);
+  expect(refused.stderr).toContain("toolsets.crm.auth.token: the environment variable HAFT_UNSET is not set.");
+
+  writeFileSync(project.path("haft.toml"), NEEDS_VARIABLES.replace('"haft.db"', '"${HAFT_UNSET}.db"'));
+  expect((await project.haft(["audit"])).stderr).toContain("store.path: the environment variable HAFT_UNSET is not set.");
 });

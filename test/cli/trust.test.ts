@@ -162,6 +162,14 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     });
   });
 
+  test("J08 E12 a command that looks at a store elsewhere tells which variables would be sent, also those that are not set", async () => {
+    const folder = folderWith({
+      "haft.toml": '[store]\npath = "../elsewhere.db"\n[toolsets.env]\ntype = "mcp"\nurl = "https://example.com/${UNSET_SECRET}"\n',
+    });
+    const { exitCode, stderr } = await haft(["audit"], { folder, environment: { HAFT_TRUST: "" } });
+    expect([exitCode, stderr]).toEqual([6, expect.stringContaining("  toolsets.env.url sends the variable UNSET_SECRET\n")]);
+  });
+
   test.skipIf(!inCI)(`J08 a damaged list of trusted files trusts nobody, and is mended by the next word ${IN_CI}`, async () => {
     const { folder, run } = strangers();
     await run(["trust"]);
