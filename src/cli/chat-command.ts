@@ -21,6 +21,7 @@ import { safeText } from "./terminal-text.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { StringDecoder } from "node:string_decoder";
 import { ToolError } from "../core/error.ts";
+import type { RuntimeEvent } from "../core/event.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
 
 export const chatCommand: CommandBody = {
@@ -66,10 +67,7 @@ export const chatCommand: CommandBody = {
     const approve = personApprover(context);
     const options = {
       mayLackConfig: context.options.model !== undefined, // nothing else is needed to chat
-      onEvent(event: Parameters<Chat["notice"]>[0]) {
-        if (chat !== undefined) chat.notice(event);
-        else if (!context.options.json && "callId" in event) events.print(event); // of calls that were interrupted
-      },
+      onEvent: (event: RuntimeEvent) => (chat === undefined ? showInterrupted(context, events, event) : chat.notice(event)),
       approve,
       manual: true,
       onConfig: (config: OpenRuntime["config"]) => void (chosen = chosenModel(context, config)), // wrong names and missing keys start nothing
@@ -100,6 +98,11 @@ export const chatCommand: CommandBody = {
     });
   },
 };
+
+/** Before there is a chat: how the calls end that an earlier one left. */
+function showInterrupted({ options }: CommandContext, events: EventPrinter, event: RuntimeEvent): void {
+  if (!options.json && "callId" in event) events.print(event);
+}
 
 /** Where the input is not a terminal, Ctrl-C ends the program. */
 function interruptible({ ask, onInterrupt }: CommandContext): Pick<CommandContext, "onInterrupt"> {

@@ -214,7 +214,7 @@ function jsonOf({ status, headers }: Response, text: string): unknown {
   throw new ApiError(`The server answered with status ${status}, and with ${type} in place of JSON.`, { status });
 }
 
-/** What a program without types got wrong must not be sent as something else. @throws ApiError */
+/** The route of an operation. Mistakes of a program without types are refused, as they would be sent as something else. @throws ApiError */
 function routeOf(id: string, input: object): Route {
   if (!Object.hasOwn(API, id)) throw new ApiError(`There is no operation ${JSON.stringify(id)}.`, { status: 0 });
   const unknown = Object.keys(input).find((part) => !Object.hasOwn(PARTS, part));

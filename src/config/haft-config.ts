@@ -119,12 +119,8 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   const policies = readPolicies(root, options);
   const extensions = root.texts("extensions") ?? [];
   const allowVariables = [...readAllowed(root), ...options.allowVariables];
-  const variables = new Variables({
-    environment: options.environment,
-    allowed: new Set(allowVariables),
-    problems,
-    mayBeUnset: options.onlyStore,
-  });
+  const { environment, onlyStore: mayBeUnset } = options;
+  const variables = new Variables({ environment, allowed: new Set(allowVariables), problems, mayBeUnset });
   const extensionTypes = extensions.length === 0 ? options.extensionTypes : undefined;
   const enrichmentTypes = extensions.length === 0 ? options.enrichmentTypes : undefined;
   const context: ToolsetReadContext = { variables, problems, otherWords: false, extensionTypes, enrichmentTypes };

@@ -144,7 +144,14 @@ root = "\${HAFT_UNSET}"
 test("commands that look at the store alone need no variable of a toolset, server or model", async () => {
   const project = await auditedProject();
   writeFileSync(project.path("haft.toml"), NEEDS_VARIABLES);
-  for (const args of [["audit"], ["sessions", "list"], ["sessions", "show", "trip"], ["approvals", "list"], ["keys", "list"], ["store", "check"]])
+  for (const args of [
+    ["audit"],
+    ["sessions", "list"],
+    ["sessions", "show", "trip"],
+    ["approvals", "list"],
+    ["keys", "list"],
+    ["store", "check"],
+  ])
     expect([args, (await project.haft(args)).exitCode]).toEqual([args, 0]);
 
   const refused = await project.haft(["list"]);

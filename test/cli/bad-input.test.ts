@@ -89,7 +89,7 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
       refused(
         3,
         `haft: invalid_config: There is no haft.toml, haft.yaml, haft.yml or haft.json in ${empty}.`,
-        '  Name one with --config, or create haft.toml. The shortest that does something: toolsets.files = { type = "files", root = "." }',
+        '  Name one with --config, or write one with haft init. The shortest that does something: toolsets.files = { type = "files", root = "." }',
       ),
     );
   });
