@@ -12,7 +12,7 @@ const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
   [5, "wrong input"],
   [6, "not allowed, or not available"],
   [7, "timed out, busy, or the network or the disk failed"],
-  [130, "stopped, for example by Ctrl-C"],
+  [130, "stopped, for example by Ctrl-C; 143 by SIGTERM, 129 by SIGHUP"],
 ]);
 
 /** The output of `haft --help`. */

@@ -1,5 +1,6 @@
 /** Runs the command line in this process: connects it to the streams and the signals. */
 import { fstatSync, openSync } from "node:fs";
+import { constants } from "node:os";
 import { Readable } from "node:stream";
 import { ReadStream } from "node:tty";
 import { ERROR_CODES } from "../core/error-codes.ts";
@@ -11,7 +12,12 @@ import { runCli } from "./run-cli.ts";
 import { TerminalPrompt } from "./terminal-prompt.ts";
 import type { Output } from "./terminal-text.ts";
 
+/** The signals that stop a command. */
+type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
+
 const stop = new AbortController();
+/** The first signal that stopped it all. */
+let stoppedBy: StopSignal | undefined;
 let readerIsGone = false;
 let outputIsLost = false;
 let isDone = false;
@@ -30,32 +36,38 @@ function onInterrupt(listener: () => void): () => void {
  * The first signal stops the calls and closes the toolsets; a second one ends the process at once, but for SIGHUP: where a terminal is
  * closed, the system and the shell both send it.
  */
-function onSignal(name: string): void {
-  if (name === "Ctrl-C" && interrupt !== undefined && !stop.signal.aborted) {
+function onSignal(signal: StopSignal): void {
+  if (signal === "SIGINT" && interrupt !== undefined && !stop.signal.aborted) {
     const listener = interrupt;
     interrupt = undefined;
     listener();
     return;
   }
-  if (stop.signal.aborted && name === "SIGHUP") return;
-  if (stop.signal.aborted) endAtOnce();
-  if (name === "Ctrl-C") endServersQuickly(); // a person waits
-  stop.abort(new ToolError("cancelled", `Stopped by ${name}.`));
+  if (stop.signal.aborted && signal === "SIGHUP") return;
+  if (stop.signal.aborted) endAtOnce(signal);
+  if (signal === "SIGINT") endServersQuickly(); // a person waits
+  stoppedBy = signal;
+  stop.abort(new ToolError("cancelled", `Stopped by ${signal === "SIGINT" ? "Ctrl-C" : signal}.`));
+}
+
+/** The exit code that shells give a program which a signal ended: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP. */
+function exitCodeOf(signal: StopSignal): number {
+  return 128 + constants.signals[signal];
 }
 
 /** `process.exit` alone would wait for threads, such as one in which SQLite waits for a lock. Those who listen for the exit are called before. */
-function endAtOnce(): never {
+function endAtOnce(signal: StopSignal): never {
   if (process.platform !== "win32")
     process.on("exit", () => {
-      process.removeAllListeners("SIGINT");
-      process.kill(process.pid, "SIGINT"); // shells call that 130
+      process.removeAllListeners(signal);
+      process.kill(process.pid, signal);
     });
-  process.exit(ERROR_CODES.cancelled.exit);
+  process.exit(exitCodeOf(signal));
 }
 
 process.on("SIGINT", () => {
   if (stderr.isTTY === true && !errorsAreUnread) process.stderr.write("\n"); // the terminal has put "^C" into the line
-  onSignal("Ctrl-C");
+  onSignal("SIGINT");
 });
 process.on("SIGTERM", () => onSignal("SIGTERM"));
 process.on("SIGHUP", () => onSignal("SIGHUP"));
@@ -106,7 +118,7 @@ const prompt = new TerminalPrompt({
   },
   output: process.stderr,
   marksPastes: process.env["TERM"] !== "dumb",
-  onInterrupt: () => onSignal("Ctrl-C"),
+  onInterrupt: () => onSignal("SIGINT"),
 });
 
 /** Standard output for JSON alone: what tools print there goes to standard error. */
@@ -153,6 +165,11 @@ function folderInput(): Readable {
   });
 }
 
+/** A command that was cancelled by a signal ends with the code of that signal. */
+function finalCode(exitCode: number): number {
+  return exitCode === ERROR_CODES.cancelled.exit && stoppedBy !== undefined ? exitCodeOf(stoppedBy) : exitCode;
+}
+
 const exitCode = await runCli(process.argv.slice(2), {
   stdout: stdout.isTTY ? prompt.above(stdout) : stdout,
   stderr: stderr.isTTY === true ? prompt.above(stderr) : stderr,
@@ -166,4 +183,4 @@ diverted?.release();
 await Promise.all([readerIsGone ? undefined : flushed(process.stdout), errorsAreUnread ? undefined : flushed(process.stderr)]);
 // Not left to the event loop: a tool that was cut off may hold it for as long as it likes.
 isDone = true;
-process.exit(outputIsLost ? ERROR_CODES.execution_failed.exit : readerIsGone ? 0 : exitCode);
+process.exit(outputIsLost ? ERROR_CODES.execution_failed.exit : readerIsGone ? 0 : finalCode(exitCode));

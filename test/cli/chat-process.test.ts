@@ -52,7 +52,7 @@ async function stored(project: ChatProject): Promise<unknown> {
 
 describe.concurrent("as a process", { timeout: PATIENCE_MS }, () => {
   test.for(inCI ? (["SIGTERM", "SIGINT"] as const) : (["SIGTERM"] as const))(
-    "%s ends a chat, its server and its store, and exits with 130",
+    "%s ends a chat, its server and its store, and exits with its code",
     async (signal) => {
       const project = await chatProject({ script: [calling("shop__hang"), { text: "Yes?" }], ...WITH_SERVER });
       let sent = false;
@@ -66,7 +66,7 @@ describe.concurrent("as a process", { timeout: PATIENCE_MS }, () => {
           control.signal(signal);
         },
       });
-      expect([exitCode, stderr]).toEqual([130, `haft: cancelled: Stopped by ${signal === "SIGINT" ? "Ctrl-C" : signal}.\n`]);
+      expect([exitCode, stderr]).toEqual([signal === "SIGINT" ? 130 : 143, `haft: cancelled: Stopped by ${signal === "SIGINT" ? "Ctrl-C" : signal}.\n`]);
       await vi.waitFor(() => expect(isRunning(project)).toBe(false));
       expect(await stored(project)).toEqual([{ sessionId: "s", openedBy: undefined }]);
       const again = await project.haft(["chat", "--session", "s", "--store", project.path("haft.db")], { input: "Again." });

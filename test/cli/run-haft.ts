@@ -1,7 +1,7 @@
 /** Runs the real command line in a folder of its own: as a process where that matters, and in CI once for each command of a test file. */
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
@@ -144,8 +144,8 @@ function haftProcess(
   child.stdin.end(input);
   return new Promise((resolve, reject) => {
     child.on("error", reject);
-    // A program that ends itself by SIGINT has for shells the exit code 130.
-    child.on("close", (exitCode, signal) => resolve({ exitCode: signal === "SIGINT" ? 130 : exitCode, ...output }));
+    // As shells have it for a program that ended itself by a signal: 130 for SIGINT.
+    child.on("close", (exitCode, signal) => resolve({ exitCode: signal === null ? exitCode : 128 + constants.signals[signal], ...output }));
   });
 }
 

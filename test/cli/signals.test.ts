@@ -45,7 +45,7 @@ function isZombie(pid: string): boolean {
 
 describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
   test.for(inCI ? (["SIGINT", "SIGTERM"] as const) : (["SIGINT"] as const))(
-    "%s cancels what hangs, closes the toolsets and exits with 130",
+    "%s cancels what hangs, closes the toolsets and exits with its code",
     async (signal) => {
       const folder = folderWith(WITH_SERVER);
       let ranBefore = false;
@@ -65,7 +65,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
         .split("\n")
         .map((line) => JSON.parse(line).status ?? JSON.parse(line).error.code);
       expect({ exitCode: finished.exitCode, statuses, ranBefore, runsAfter: serverIsRunning(folder) }).toEqual({
-        exitCode: 130,
+        exitCode: signal === "SIGINT" ? 130 : 143,
         statuses: ["cancelled", "cancelled", "cancelled"],
         ranBefore: true,
         runsAfter: false,
@@ -118,8 +118,24 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
         }
       },
     });
-    expect({ exitCode, signals, sumUp: stdout.includes("summary") }).toEqual({ exitCode: 130, signals: 2, sumUp: true });
+    expect({ exitCode, signals, sumUp: stdout.includes("summary") }).toEqual({ exitCode: 129, signals: 2, sumUp: true });
     expect(serverIsRunning(folder)).toBe(false);
+  });
+
+  test("a second SIGTERM ends the process at once, and shells see that", async () => {
+    const slow = `${WITH_SERVER["server.mjs"]}\nprocess.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
+    let signals = 0;
+    const { exitCode, stdout } = await haft(["run", "-"], {
+      folder: folderWith({ ...WITH_SERVER, "server.mjs": slow }),
+      input: HANGING,
+      onOutput({ stdout: text, stderr }, control) {
+        if ((signals === 0 && stderr.includes("hanging")) || (signals === 1 && text.includes("both answered"))) {
+          signals++;
+          control.signal("SIGTERM");
+        }
+      },
+    });
+    expect({ exitCode, signals, sumUp: stdout.includes("summary") }).toEqual({ exitCode: 143, signals: 2, sumUp: false });
   });
 
   test("a second Ctrl-C does not wait for a store that another process has locked", async () => {
