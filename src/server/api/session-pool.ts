@@ -125,16 +125,21 @@ export class SessionPool {
     return this.#letGo(session, session.close());
   }
 
-  /** Cancels what runs in a session, closes it and removes it from the store; a request that comes meanwhile waits for that. Resolves to whether there was one. */
+  /**
+   * Cancels what runs in a session, closes it and removes it from the store; a request that comes meanwhile waits for that. One that is being resumed
+   * is given up, as its calls may wait for a person for days. Resolves to whether there was one.
+   */
   async remove(id: string): Promise<boolean> {
     for (;;) {
-      const busy = this.#leaving.get(id) ?? this.#resuming.get(id)?.catch(() => {});
+      const resuming = this.#resuming.get(id);
+      const busy = this.#leaving.get(id) ?? resuming?.catch(() => {});
       if (busy === undefined) break;
+      if (resuming !== undefined) await this.#giveUp(id);
       await busy;
     }
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#leaving.set(id, promise);
-    if (this.#uses.has(id)) this.#removals.set(id, (this.#removals.get(id) ?? 0) + 1);
+    this.#noteRemoval(id);
     try {
       this.#held.delete(id);
       return await this.#options.runtime.sessions.forget(id);
@@ -142,6 +147,16 @@ export class SessionPool {
       this.#leaving.delete(id);
       resolve();
     }
+  }
+
+  async #giveUp(id: string): Promise<void> {
+    this.#noteRemoval(id);
+    await this.#options.runtime.sessions.handOver(id);
+  }
+
+  /** For the requests that use it. */
+  #noteRemoval(id: string): void {
+    if (this.#uses.has(id)) this.#removals.set(id, (this.#removals.get(id) ?? 0) + 1);
   }
 
   /** Ends the session of a request whose answer is kept. With a store it is closed when it is idle, and known for as long as the answer. */

@@ -191,3 +191,38 @@ test("requests that use a session while it is removed, or come meanwhile, are an
   removed.resolve();
   expect(await Promise.all([used, late])).toEqual(["not_found", "not_found"]);
 });
+
+test("a session whose calls are still being repeated after a crash is removed at once, and requests that waited for it do not find it", async () => {
+  const path = temporaryFile();
+  const call = { name: "pool::swim", input: {} };
+  const crashed = sqliteStore({ path });
+  crashed
+    .create("s", { at: 1, durability: "sync" })
+    .append([
+      { type: "session-start", sessionId: "s", at: 1 },
+      { type: "call-start", callId: "call_1", sessionId: "s", turnId: "turn_1", at: 1, call },
+    ]);
+  await crashed.close();
+  const swims = Promise.withResolvers<void>();
+  const swim = {
+    name: "swim",
+    description: "Swims for ever.",
+    inputSchema: { type: "object" },
+    effects: { reads: ["water"] },
+    timeoutMs: 0,
+    execute: () => (swims.resolve(), new Promise<never>(() => {})),
+  } as const;
+  const store = sqliteStore({ path });
+  const runtime = createRuntime({ store, toolsets: [{ name: "pool", description: "A pool.", tools: [swim] }] });
+  const settings = { maxOpenSessions: 10, sessionIdleMs: 60_000, graceMs: 0 };
+  const pool = new SessionPool({ runtime, store, clock: systemPorts.clock, log: systemPorts.log, settings });
+  onTestFinished(async () => {
+    await pool.end();
+    await runtime.close();
+  });
+  const waiting = expect(pool.use("s", () => {})).rejects.toMatchObject({ code: "not_found" });
+  await swims.promise;
+  expect(await pool.remove("s")).toBe(true);
+  await waiting;
+  expect(await store.list()).toEqual([]);
+});
