@@ -59,7 +59,14 @@ export type SessionEvent =
       /** The id of the principal that sent it, where that was authenticated; `sender` is what it calls itself. */
       readonly principal?: string;
     })
-  | (SessionFact & { readonly type: "trigger-add"; readonly id: string; readonly kind: string; readonly settings: JsonObject })
+  | (SessionFact & {
+      readonly type: "trigger-add";
+      readonly id: string;
+      readonly kind: string;
+      readonly settings: JsonObject;
+      /** A program declared it for all of its sessions, as a configuration does: it runs in programs that declare it. */
+      readonly declared?: true;
+    })
   | (SessionFact & { readonly type: "trigger-pause"; readonly id: string })
   | (SessionFact & { readonly type: "trigger-resume"; readonly id: string })
   | (SessionFact & { readonly type: "trigger-remove"; readonly id: string })

@@ -22,12 +22,12 @@ export interface ReceiveOptions {
 }
 
 /** A trigger as it is added. */
-export type NewTrigger = Pick<StoredTrigger, "id" | "kind" | "settings">;
+export type NewTrigger = Pick<StoredTrigger, "id" | "kind" | "settings" | "declared">;
 
 const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { sender: true, triggerId: true, tick: true, principal: true };
 /** A clock that is further ahead than this was wrong: what it said is not waited for. */
 export const MAX_AHEAD_MS = 86_400_000;
-const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings: true };
+const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings: true, declared: true };
 
 /** A message that comes in; no event for a tick that was taken before, and of a trigger that is paused. @throws ToolError `invalid_argument`, and the event's maker `not_found` */
 export function receiving(message: SessionMessage, options: ReceiveOptions): MakeEvent {
@@ -94,10 +94,13 @@ function readNewTrigger(trigger: NewTrigger): NewTrigger {
   checkKnownKeys(trigger, TRIGGER_FIELDS, "addTrigger()");
   const settings = copyJson(trigger.settings).value;
   if (!isJsonObject(settings)) throw new ToolError("invalid_argument", "The settings of a trigger are an object.");
+  if (trigger.declared !== undefined && trigger.declared !== true)
+    throw new ToolError("invalid_argument", '"declared" of a trigger is true, or left out.');
   return Object.freeze({
     id: checkedVisibleName(trigger.id, "The id of a trigger"),
     kind: checkedVisibleName(trigger.kind, "The kind of a trigger"),
     settings,
+    ...(trigger.declared === true ? { declared: true } : {}),
   });
 }
 

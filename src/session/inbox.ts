@@ -20,6 +20,8 @@ export interface StoredTrigger {
   /** Its type, such as `timer`. */
   readonly kind: string;
   readonly settings: JsonObject;
+  /** A program declared it for all of its sessions: it runs in programs that declare it. */
+  readonly declared?: true;
   /** Wall-clock milliseconds since the epoch. */
   readonly addedAt: number;
   /** The time of its latest tick, where its messages have one, or at which it was resumed; wall-clock milliseconds since the epoch. */
@@ -74,8 +76,9 @@ export class Inbox {
         this.#add(event);
         break;
       case "trigger-add": {
-        const { id, kind, settings, at } = event;
-        this.#triggers.set(id, Object.freeze({ id, kind, settings, addedAt: at, sent: 0, waiting: 0 }));
+        const { id, kind, settings, declared, at } = event;
+        const own = { id, kind, settings, ...(declared === true ? { declared } : {}) };
+        this.#triggers.set(id, Object.freeze({ ...own, addedAt: at, sent: 0, waiting: 0 }));
         break;
       }
       case "trigger-pause":

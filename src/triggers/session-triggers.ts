@@ -77,11 +77,14 @@ export class SessionTriggers {
     return stored === undefined ? undefined : this.#statusOf(stored);
   }
 
-  /** When a trigger is due next, in wall-clock milliseconds: of a schedule. Undefined where there is no such time, while it is paused, and where its type cannot tell. */
+  /**
+   * When a trigger is due next, in wall-clock milliseconds: of a schedule. Undefined where there is no such time, while it is paused, where this
+   * program does not declare it any more, and where its type cannot tell.
+   */
   nextAt(id: string): number | undefined {
     const { session, kinds } = this.#options;
     const stored = this.#find(id);
-    return stored === undefined || stored.paused === true
+    return stored === undefined || stored.paused === true || this.#rests(stored)
       ? undefined
       : kinds.get(stored.kind)?.kind.nextAt?.(stored.settings, session.ports.clock.wallTime());
   }
@@ -152,7 +155,10 @@ export class SessionTriggers {
     this.#onFire = onFire;
     if (this.#options.session.closed) return;
     this.#options.session.whenClosed.addEventListener("abort", this.#stopAll, { once: true });
-    for (const { id } of this.#options.session.triggers) this.#goOn(id);
+    for (const stored of this.#options.session.triggers) {
+      if (this.#rests(stored)) this.#options.session.ports.log.warn(notDeclared(stored, this.#options.session.id));
+      this.#goOn(stored.id);
+    }
     for (const definition of this.#options.declared()) void this.#addDeclared(definition);
   }
 
@@ -171,13 +177,13 @@ export class SessionTriggers {
     return adding;
   }
 
-  async #add({ id, kind, settings }: NewTrigger, paused: boolean): Promise<TriggerStatus> {
+  async #add({ id, ...added }: NewTrigger, paused: boolean): Promise<TriggerStatus> {
     const { session, maxTriggers } = this.#options;
     if (this.#find(id) === undefined && session.triggers.length >= maxTriggers)
       throw new ToolError("limit_exceeded", `The session has ${maxTriggers} triggers already.`, {
         hint: "Remove one that is not needed any more.",
       });
-    await Promise.all([session.addTrigger({ id, kind, settings }), paused && session.setTriggerPaused(id, true)]);
+    await Promise.all([session.addTrigger({ id, ...added }), paused && session.setTriggerPaused(id, true)]);
     const stored = this.#find(id);
     if (stored === undefined) throw new ToolError("conflict", `The trigger ${JSON.stringify(id)} was removed while it was being added.`);
     if (this.#onFire !== undefined && stored.paused !== true && !this.#running.has(id)) this.#run(stored, true);
@@ -188,6 +194,7 @@ export class SessionTriggers {
   #goOn(id: string): void {
     const stored = this.#find(id);
     if (stored === undefined || stored.paused === true || this.#onFire === undefined || this.#running.has(id)) return;
+    if (this.#rests(stored)) return;
     this.#run(stored, false);
   }
 
@@ -213,10 +220,15 @@ export class SessionTriggers {
       const before = this.#find(id);
       if (before?.kind === kind && diffJson(before.settings, settings).length === 0) return;
       if (before !== undefined) await this.remove(id);
-      await this.#addNext(checked, before?.paused === true);
+      await this.#addNext({ ...checked, declared: true }, before?.paused === true);
     } catch (thrown: unknown) {
       session.ports.log.warn(`The trigger ${JSON.stringify(definition.name)} could not be added: ${describeThrown(thrown)}`);
     }
+  }
+
+  /** It was declared, and this program does not: another one may, whose version is another. */
+  #rests({ id, declared }: StoredTrigger): boolean {
+    return declared === true && ![...this.#options.declared()].some(({ name }) => name === id);
   }
 
   #find(id: string): StoredTrigger | undefined {
@@ -234,11 +246,19 @@ export class SessionTriggers {
     });
   }
 
-  #statusOf({ id, kind, settings, addedAt, sent, paused }: StoredTrigger): TriggerStatus {
+  #statusOf(stored: StoredTrigger): TriggerStatus {
+    const { id, kind, settings, addedAt, sent, paused } = stored;
     const running = this.#running.get(id);
-    const error = running?.error;
+    const error = this.#rests(stored) ? NOT_DECLARED : running?.error;
     return { id, type: kind, settings, addedAt, sent, running: running !== undefined, ...omitUndefined({ paused, error }) };
   }
+}
+
+const NOT_DECLARED = "It is not in the configuration of this program any more.";
+
+function notDeclared({ id }: StoredTrigger, sessionId: string): string {
+  const [trigger, session] = [JSON.stringify(id), JSON.stringify(sessionId)];
+  return `The trigger ${trigger} of the session ${session} was stopped: it is not in the configuration any more. Remove it from the session, or declare it again.`;
 }
 
 function noSession(): ToolError {

@@ -54,7 +54,8 @@ export class Triggers {
   }
 
   /**
-   * Gives every session a trigger when its triggers start: one that it has already under this name stays, unless its settings are others now.
+   * Gives every session a trigger when its triggers start: one that it has already under this name stays, unless its settings are others now. In a
+   * program that does not declare it, such as one with a later configuration, it stays part of the session and does not run, which is logged.
    *
    * @throws ToolError as `SessionTriggers.add`; `duplicate` for a name that was declared before
    */

@@ -175,7 +175,7 @@ const FIELDS = {
   },
   "message-add": { ...FACT, message, parentCallId: optional(id), principal: optional(id) },
   "inbox-add": { ...FACT, id, message, sender: optional(anyText), triggerId: optional(id), tick: optional(at), principal: optional(id) },
-  "trigger-add": { ...FACT, id, kind: id, settings: jsonObject },
+  "trigger-add": { ...FACT, id, kind: id, settings: jsonObject, declared: optional(truth) },
   "trigger-pause": { ...FACT, id },
   "trigger-resume": { ...FACT, id },
   "trigger-remove": { ...FACT, id },

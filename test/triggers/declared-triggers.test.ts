@@ -1,0 +1,84 @@
+/** Triggers that programs declare, as a configuration does, where the next program declares others. */
+import { expect, test } from "vitest";
+import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
+import type { FakePorts } from "../../src/testing/fake-ports.ts";
+import type { NamedTrigger, SessionTriggers } from "../../src/triggers/session-triggers.ts";
+import { createTriggers } from "../../src/triggers/triggers.ts";
+import { testRuntime } from "../runtime/bench-runtime.ts";
+import { FailingStore } from "../runtime/session/failing-store.ts";
+
+const MINUTE_MS = 60_000;
+
+interface Program {
+  readonly session: RuntimeSession;
+  readonly own: SessionTriggers;
+  readonly ports: FakePorts;
+  readonly store: FailingStore;
+  /** How often each trigger has sent a message, in all programs. */
+  sent(): Readonly<Record<string, number>>;
+  /** What this program has logged. */
+  warnings(): readonly string[];
+}
+
+/** The program that has the session next, with triggers of its own configuration. */
+async function start(declared: readonly NamedTrigger[], before?: Program): Promise<Program> {
+  const store = before?.store.crash() ?? new FailingStore();
+  const { runtime, ports } = testRuntime({ store });
+  await ports.clock.advance(before?.ports.clock.now() ?? 0);
+  const triggers = createTriggers();
+  for (const one of declared) triggers.declare(one);
+  const session = before === undefined ? runtime.session("s") : await runtime.resume("s");
+  const own = triggers.of(session);
+  own.start(() => {
+    for (const { message } of session.inbox) void session.addMessage(message);
+  });
+  await ports.clock.advance(0);
+  const sent = () => Object.fromEntries(own.list().map(({ id, sent: count }) => [id, count]));
+  return { session, own, ports, store, sent, warnings: () => ports.log.lines.map(({ message }) => message) };
+}
+
+const timer = (name: string, more: Partial<NamedTrigger> = {}): NamedTrigger => ({ type: "timer", name, interval: 60, prompt: name, ...more });
+const changes = ({ session }: Program) =>
+  session.log.flatMap((event) => (event.type === "trigger-add" || event.type === "trigger-remove" ? [`${event.type} ${event.id}`] : []));
+const STOPPED = (name: string) =>
+  `The trigger "${name}" of the session "s" was stopped: it is not in the configuration any more. Remove it from the session, or declare it again.`;
+
+test("one that the next program does not declare is stopped, which its log says, and can be removed", async () => {
+  const first = await start([timer("old"), timer("kept")]);
+  await first.ports.clock.advance(2 * MINUTE_MS);
+  expect(first.sent()).toEqual({ old: 2, kept: 2 });
+  const second = await start([timer("kept")], first);
+  await second.ports.clock.advance(2 * MINUTE_MS);
+  expect(second.sent()).toEqual({ old: 2, kept: 4 });
+  expect(second.own.get("old")).toMatchObject({ running: false, error: "It is not in the configuration of this program any more." });
+  expect(second.own.nextAt("old")).toBeUndefined();
+  expect(second.warnings()).toEqual([STOPPED("old")]);
+  expect(await second.own.remove("old")).toBe(true);
+  expect((await start([timer("kept")], second)).warnings()).toEqual([]);
+});
+
+test("one that was renamed runs under its new name alone", async () => {
+  const first = await start([timer("old")]);
+  const second = await start([timer("new")], first);
+  await second.ports.clock.advance(3 * MINUTE_MS);
+  expect([second.sent(), second.warnings()]).toEqual([{ old: 0, new: 3 }, [STOPPED("old")]]);
+});
+
+test("programs with different configurations that have the session in turn change nothing of each other's triggers", async () => {
+  let program = await start([timer("a"), timer("b")]);
+  await program.own.pause("b");
+  for (let turn = 0; turn < 6; turn++) {
+    program = await start(turn % 2 === 0 ? [timer("a"), timer("c")] : [timer("a"), timer("b")], program);
+    await program.ports.clock.advance(MINUTE_MS);
+  }
+  expect(changes(program)).toEqual(["trigger-add a", "trigger-add b", "trigger-add c"]);
+  expect([program.sent(), program.own.get("b")?.paused]).toEqual([{ a: 6, b: 0, c: 3 }, true]);
+});
+
+test("one that a model or a person has added goes on in every program", async () => {
+  const first = await start([]);
+  await first.own.add(timer("added"));
+  const second = await start([timer("other")], first);
+  await second.ports.clock.advance(MINUTE_MS);
+  expect([second.sent(), second.warnings()]).toEqual([{ added: 1, other: 1 }, []]);
+});
