@@ -21,6 +21,7 @@ import type { RegistryEntry } from "../config/registry-config.ts";
 import { isSource } from "../config/toolset-config.ts";
 import type { UserLogins } from "../engine/mcp/login/user-logins.ts";
 import { loginsOf } from "./mcp/server-logins.ts";
+import { createChannels } from "../triggers/channels.ts";
 import { createTriggers, type Triggers } from "../triggers/triggers.ts";
 import { toolPins } from "../trust/tool-pins.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime/runtime.ts";
@@ -91,7 +92,7 @@ export async function withRuntime<T>(
   options.onConfig?.(config);
   const store = options.store?.(config);
   const trusted = await requireTrust(context, config);
-  const triggers = createTriggers();
+  const triggers = createTriggers({ channels: createChannels(omitUndefined({ store })) });
   const logins = loginsOf(context, config, quietPorts(context));
   const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store, trusted, triggers, logins }));
   const said = new Set<string>();

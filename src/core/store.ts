@@ -3,6 +3,7 @@ import type { ToolError } from "./error.ts";
 import type { AccessStore } from "./access-store.ts";
 import type { ApprovalStore } from "./approval-store.ts";
 import type { ArtifactStore } from "./artifact.ts";
+import type { ChannelStore } from "./channel-store.ts";
 import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
 import type { LeaseStore } from "./lease-store.ts";
@@ -70,6 +71,8 @@ export interface Store {
   readonly artifacts: ArtifactStore;
   /** The leases of calls of shared toolsets. */
   readonly leases: LeaseStore;
+  /** Messages on channels. Left out by a store that keeps nothing: channels are in memory then. */
+  readonly channels?: ChannelStore | undefined;
   /** Webhooks that wait to be delivered. */
   readonly webhooks: WebhookStore;
   /**

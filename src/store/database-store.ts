@@ -10,6 +10,7 @@ import { checkProcessDescription, type ProcessDescription, type StoredProcess } 
 import type { SessionQueue } from "../core/session-queue.ts";
 import type { StoreFeed } from "../core/store-feed.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
+import type { ChannelStore } from "../core/channel-store.ts";
 import type { LeaseStore } from "../core/lease-store.ts";
 import type { WebhookStore } from "../core/webhook-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
@@ -55,6 +56,9 @@ const CLOSE_AGAIN_MS = 1_000;
 /** Changes of approvals that another process may wait for. */
 const WAITED_FOR: ReadonlySet<keyof ApprovalStore> = new Set(["end", "leave", "withdrawAbandoned", "requestPreview", "keepPreview"]);
 
+/** Changes of channels that their readers may wait for. */
+const READ_ON: ReadonlySet<keyof ChannelStore> = new Set(["send", "giveBack", "end"]);
+
 export class DatabaseStore implements Store {
   readonly kind: string;
   readonly outlivesProcess: boolean;
@@ -66,6 +70,7 @@ export class DatabaseStore implements Store {
   readonly feed: StoreFeed;
   readonly artifacts: ArtifactStore;
   readonly leases: LeaseStore;
+  readonly channels: ChannelStore;
   readonly webhooks: WebhookStore;
   readonly #options: DatabaseStoreOptions;
   readonly #database: LogDatabase;
@@ -98,7 +103,7 @@ export class DatabaseStore implements Store {
       requireWritable: () => this.#requireWritable(),
     });
     this.feed = this.#storeFeed();
-    const { approvals, webhooks, artifacts, leases } = guardParts({
+    const { approvals, webhooks, artifacts, leases, channels } = guardParts({
       run: (operation) => this.#operate(operation),
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
@@ -107,6 +112,7 @@ export class DatabaseStore implements Store {
     this.webhooks = webhooks;
     this.artifacts = artifacts;
     this.leases = leases;
+    this.channels = channels;
   }
 
   /** Other methods open the file as well; call this to learn early of a file that cannot be used. */
@@ -135,6 +141,8 @@ export class DatabaseStore implements Store {
     const isChanged = answer !== false && answer !== 0;
     if (isChanged && operation.part === "approvals" && WAITED_FOR.has(operation.method))
       this.#options.notifier?.note({ parts: ["approvals"], sessionIds: [] });
+    if (isChanged && operation.part === "channels" && READ_ON.has(operation.method))
+      this.#options.notifier?.note({ parts: ["channels"], sessionIds: [] });
     return answer;
   }
 

@@ -18,8 +18,11 @@ import { spellBranchPoint } from "./log-database.ts";
 import { jobChanges } from "./job-changes.ts";
 import { MemoryArtifacts } from "./memory-artifacts.ts";
 import { MemoryApprovals } from "./memory-approvals.ts";
+import { systemPorts } from "../core/system-ports.ts";
+import { MemoryChannels } from "./memory-channels.ts";
 import { MemoryCache } from "./memory-cache.ts";
 import { MemoryFeed } from "./memory-feed.ts";
+import type { ChannelStore } from "../core/channel-store.ts";
 import type { LeaseStore } from "../core/lease-store.ts";
 import { MemoryLeases } from "./memory-leases.ts";
 import { MemoryProcess } from "./memory-process.ts";
@@ -102,10 +105,20 @@ class MemoryStore implements Store {
   readonly #approvals = new MemoryApprovals((question) => this.#webhooks.keep(approvalAsked(question)));
   readonly #artifacts = new MemoryArtifacts();
   readonly #leases = new MemoryLeases();
+  readonly #channels = new MemoryChannels(systemPorts.clock);
   readonly #process = new MemoryProcess();
   readonly #parts: StoreParts = guardParts({
     run: (operation) =>
-      runOperation({ approvals: this.#approvals, webhooks: this.#webhooks, artifacts: this.#artifacts, leases: this.#leases }, operation),
+      runOperation(
+        {
+          approvals: this.#approvals,
+          webhooks: this.#webhooks,
+          artifacts: this.#artifacts,
+          leases: this.#leases,
+          channels: this.#channels,
+        },
+        operation,
+      ),
     open: () => this.open(),
     requireWritable: () => this.#requireOpen(),
   });
@@ -113,6 +126,7 @@ class MemoryStore implements Store {
   readonly webhooks: WebhookStore = this.#parts.webhooks;
   readonly artifacts: ArtifactStore = this.#parts.artifacts;
   readonly leases: LeaseStore = this.#parts.leases;
+  readonly channels: ChannelStore = this.#parts.channels;
   #isClosed = false;
 
   async open(): Promise<void> {

@@ -12,6 +12,9 @@ export interface Migration {
 /** The step that lets processes describe themselves. */
 export const PROCESSES = "descriptions of processes";
 
+/** The step that keeps messages on channels. */
+export const CHANNELS = "messages on channels";
+
 /** The first makes version 1. A step that was published is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -61,7 +64,28 @@ export const MIGRATIONS: readonly Migration[] = [
     },
   },
   { name: PROCESSES, run: createProcessTable },
+  { name: CHANNELS, run: createChannelTables },
 ];
+
+async function createChannelTables({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_channel")
+    .addColumn("name", "text", (column) => column.primaryKey())
+    .addColumn("last", "bigint", (column) => column.notNull())
+    .execute();
+  await schema
+    .createTable("haft_channel_message")
+    .addColumn("channel", "text", (column) => column.notNull())
+    .addColumn("number", "bigint", (column) => column.notNull())
+    .addColumn("sender", "text", (column) => column.notNull())
+    .addColumn("sender_id", "text", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .addColumn("holder", "text")
+    .addColumn("ended", "integer", (column) => column.notNull())
+    .addPrimaryKeyConstraint("haft_channel_message_key", ["channel", "number"])
+    .execute();
+  await schema.createIndex("haft_channel_message_open").on("haft_channel_message").columns(["channel", "ended", "number"]).execute();
+}
 
 async function createProcessTable({ schema }: Transaction<Tables>): Promise<void> {
   await schema

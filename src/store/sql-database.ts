@@ -27,6 +27,7 @@ import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
 import { listProcesses } from "./sql-processes.ts";
 import { cancelRequests, listJobs, pruneJobs, requestCancel, unattendedSessions } from "./sql-jobs.ts";
 import { SqlArtifacts } from "./sql-artifacts.ts";
+import { SqlChannels } from "./sql-channels.ts";
 import { SqlLeases, removeLeases } from "./sql-leases.ts";
 import { SqlWebhooks } from "./sql-webhooks.ts";
 import { readableText, storedText } from "./stored-text.ts";
@@ -72,6 +73,7 @@ export class SqlDatabase implements LogDatabase {
       webhooks: new SqlWebhooks(connection),
       artifacts: new SqlArtifacts(connection),
       leases: new SqlLeases(connection, this.#owner),
+      channels: new SqlChannels(connection, this.#owner),
     };
     const parts = { owner: this.#owner, reader: this.#reader };
     this.#doubtful = new DoubtfulClaims(this.#owner);

@@ -1,6 +1,7 @@
-/** The approvals, webhooks, artifacts and leases of a database that may live in another thread: each method is one message. */
+/** The approvals, webhooks, artifacts, leases and channels of a database that may live in another thread: each method is one message. */
 import type { ApprovalStore } from "../core/approval-store.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
+import type { ChannelStore } from "../core/channel-store.ts";
 import type { LeaseStore } from "../core/lease-store.ts";
 import type { WebhookStore } from "../core/webhook-store.ts";
 
@@ -10,6 +11,7 @@ export interface StoreParts {
   readonly webhooks: WebhookStore;
   readonly artifacts: ArtifactStore;
   readonly leases: LeaseStore;
+  readonly channels: ChannelStore;
 }
 
 /** A method of a part, and its argument. Plain data. */
@@ -17,7 +19,8 @@ export type StoreOperation =
   | { readonly part: "approvals"; readonly method: keyof ApprovalStore; readonly argument: unknown }
   | { readonly part: "webhooks"; readonly method: keyof WebhookStore; readonly argument: unknown }
   | { readonly part: "artifacts"; readonly method: keyof ArtifactStore; readonly argument: unknown }
-  | { readonly part: "leases"; readonly method: keyof LeaseStore; readonly argument: unknown };
+  | { readonly part: "leases"; readonly method: keyof LeaseStore; readonly argument: unknown }
+  | { readonly part: "channels"; readonly method: keyof ChannelStore; readonly argument: unknown };
 
 export interface OperationGuard {
   /** Runs one where the database is. */
@@ -30,7 +33,7 @@ export interface OperationGuard {
 
 /** Sends every method through the guard. */
 export function guardParts(guard: OperationGuard): StoreParts {
-  return { approvals: guardApprovals(guard), webhooks: guardWebhooks(guard), artifacts: guardArtifacts(guard), leases: guardLeases(guard) };
+  return { approvals: guardApprovals(guard), webhooks: guardWebhooks(guard), artifacts: guardArtifacts(guard), leases: guardLeases(guard), channels: guardChannels(guard) };
 }
 
 function guardApprovals(guard: OperationGuard): ApprovalStore {
@@ -94,18 +97,40 @@ function guardLeases(guard: OperationGuard): LeaseStore {
   return { update: (update) => send("update", update), list: () => send("list") };
 }
 
+function guardChannels(guard: OperationGuard): ChannelStore {
+  const send = async <Method extends keyof ChannelStore>(
+    method: Method,
+    argument: Parameters<ChannelStore[Method]>[0],
+  ): Promise<Awaited<ReturnType<ChannelStore[Method]>>> =>
+    (await sent(guard, { part: "channels", method, argument })) as Awaited<ReturnType<ChannelStore[Method]>>;
+  return {
+    send: (message) => send("send", message),
+    read: (query) => send("read", query),
+    latest: (query) => send("latest", query),
+    last: (channel) => send("last", channel),
+    waiting: (channel) => send("waiting", channel),
+    take: (query) => send("take", query),
+    giveBack: (key) => send("giveBack", key),
+    end: (key) => send("end", key),
+  };
+}
+
 async function sent(guard: OperationGuard, operation: StoreOperation): Promise<unknown> {
   if (!READS.has(operation.method)) guard.requireWritable();
   await guard.open();
   return guard.run(operation);
 }
 
-const READS: ReadonlySet<string> = new Set<keyof ApprovalStore | keyof ArtifactStore>([
+const READS: ReadonlySet<string> = new Set<keyof ApprovalStore | keyof ArtifactStore | keyof ChannelStore>([
   "list",
   "rules",
   "previewRequests",
   "preview",
   "get",
+  "read",
+  "latest",
+  "last",
+  "waiting",
 ]);
 
 /** Runs an operation on the parts themselves. */

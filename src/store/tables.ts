@@ -16,6 +16,8 @@ export interface Tables {
   readonly haft_webhook: WebhookTable;
   readonly haft_delivery: DeliveryTable;
   readonly haft_artifact: ArtifactTable;
+  readonly haft_channel: ChannelTable;
+  readonly haft_channel_message: ChannelMessageTable;
   readonly haft_lease: LeaseTable;
   readonly haft_lease_slot: LeaseSlotTable;
   readonly haft_cache: CacheTable;
@@ -191,6 +193,26 @@ interface ArtifactTable {
   readonly stored_at: number;
   /** As base64. */
   readonly data: string;
+}
+
+/** A channel on which something was sent. */
+interface ChannelTable {
+  readonly name: string;
+  /** The number of its latest message. */
+  readonly last: number;
+}
+
+interface ChannelMessageTable {
+  readonly channel: string;
+  readonly number: number;
+  readonly sender: string;
+  readonly sender_id: string;
+  /** The whole of it as JSON. */
+  readonly body: string;
+  /** Of a queue: the owner that has taken it; null where none has. */
+  readonly holder: string | null;
+  /** 0 or 1: of a queue, it has been received. */
+  readonly ended: number;
 }
 
 /** A request of a lease, once for each slot of its keys: see lease-line.ts. */

@@ -9,6 +9,7 @@ import { cacheCases } from "./store-contract-cache.ts";
 import { feedCases } from "./store-contract-feed.ts";
 import { leaseCases } from "./store-contract-leases.ts";
 import { sharingCases } from "./store-contract-sharing.ts";
+import { channelCases } from "./store-contract-channels.ts";
 import { webhookCases } from "./store-contract-webhooks.ts";
 
 /** The texts that stores of all kinds have been found to change. */
@@ -283,4 +284,5 @@ export const storeContract: readonly StoreCase[] = [
   ...leaseCases,
   ...sharingCases,
   ...webhookCases,
+  ...channelCases,
 ];

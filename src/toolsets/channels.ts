@@ -69,14 +69,16 @@ function listTool(channels: Channels) {
     inputSchema: { type: "object", properties: {}, additionalProperties: false },
     effects: { reads: ["channel"], writes: [], idempotent: true },
     mode: "direct",
-    execute: (_input: object, context: ToolContext) => {
+    execute: async (_input: object, context: ToolContext) => {
       const list = channels.list(context.sessionId);
-      return list.length === 0 ? "There are no channels." : list.map(channelLine).join("\n");
+      return list.length === 0 ? "There are no channels." : (await Promise.all(list.map(channelLine))).join("\n");
     },
   });
 }
 
 /** `tasks queue: Work to be done, 3 messages wait` */
-function channelLine({ name, kind, description, waiting }: Channel): string {
+async function channelLine(channel: Channel): Promise<string> {
+  const { name, kind, description } = channel;
+  const waiting = await channel.countWaiting();
   return `${name} ${kind}${description === "" ? "" : `: ${description}`}${waiting === 0 ? "" : `, ${plural(waiting, "message")} waiting`}`;
 }

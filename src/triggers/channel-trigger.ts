@@ -1,12 +1,11 @@
 /** The trigger `channel`: wakes an agent when something is said on a channel. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
-import type { Channel } from "./channel.ts";
-import type { ChannelMessage } from "./channel-message.ts";
 import type { Channels } from "./channels.ts";
+import type { MessageReader } from "./message-reader.ts";
 import { MAX_PROMPT_CHARS } from "./prompt-limits.ts";
 import { checkTemplate, fillTemplate } from "./prompt-template.ts";
 import { SettingsError } from "./settings-error.ts";
-import type { Subscription } from "./subscription.ts";
 import type { Trigger, TriggerContext } from "./trigger.ts";
 
 /** Settings of a trigger of the type `channel`. */
@@ -52,13 +51,11 @@ export const channelTrigger: Trigger<ChannelTriggerSettings> = {
   },
   start(context) {
     const { settings, channels, sessionId } = context;
-    const { filterSender } = settings;
-    const channel: Channel = channels.get(settings.channel, sessionId);
-    const accepts = ({ sender, senderId }: ChannelMessage): boolean =>
-      filterSender === undefined || sender === filterSender || senderId === filterSender;
-    const subscription = channel.subscribe(sessionId, { accepts });
-    run(context, subscription).catch((thrown: unknown) => context.fail(thrown));
-    return () => subscription.close();
+    const { lastTick, addedAt, isNew } = context;
+    const since = { lastTick, addedAt, isNew };
+    const reader = channels.get(settings.channel, sessionId).reader({ reader: sessionId, from: settings.filterSender, since });
+    run(context, reader).catch((thrown: unknown) => context.fail(thrown));
+    return () => reader.close();
   },
 };
 
@@ -71,7 +68,7 @@ function checkChannel(channels: Channels, name: string, sessionId: string): void
   }
 }
 
-async function run(context: TriggerContext<ChannelTriggerSettings>, subscription: Subscription): Promise<void> {
+async function run(context: TriggerContext<ChannelTriggerSettings>, reader: MessageReader): Promise<void> {
   const { settings, signal } = context;
   while (!signal.aborted) {
     if (context.waiting >= MAX_WAITING) {
@@ -79,9 +76,11 @@ async function run(context: TriggerContext<ChannelTriggerSettings>, subscription
       if (!(await context.sleep(LOOK_AGAIN_MS, { background: true }))) return;
       continue;
     }
-    const message = await subscription.receive({ signal }).catch(() => undefined); // it was stopped
-    if (message === undefined) return;
-    const heard = await context.fire(fillTemplate(settings.prompt ?? DEFAULT_PROMPT, message), { sender: message.sender });
-    if (!heard) subscription.giveBack(message);
+    const read = await reader.next(signal);
+    if (read === undefined) return;
+    const { message, tick, done, giveBack } = read;
+    const options = { sender: message.sender, ...omitUndefined({ tick }) };
+    const heard = await context.fire(fillTemplate(settings.prompt ?? DEFAULT_PROMPT, message), options);
+    await (heard ? done() : giveBack());
   }
 }

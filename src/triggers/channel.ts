@@ -1,4 +1,4 @@
-/** A channel: messages of agents and programs to one another, in memory. */
+/** A channel: messages of agents and programs to one another, in memory, or kept in a store. */
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
@@ -6,6 +6,9 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
 import { tellSafely } from "../policy/tell-safely.ts";
 import type { ChannelMessage } from "./channel-message.ts";
+import type { KeptMessages } from "./kept-messages.ts";
+import { keptSubscription, readOn } from "./kept-subscription.ts";
+import { isFor, type MessageReader, type ReadMessage, type ReaderOptions } from "./message-reader.ts";
 import { Subscription, cancelled } from "./subscription.ts";
 
 /** `queue`: each message goes to one receiver; `broadcast`: to each subscriber but its sender. */
@@ -42,7 +45,12 @@ export interface SubscribeOptions {
   readonly accepts?: (message: ChannelMessage) => boolean;
 }
 
+/** Messages of one channel that may wait. */
+export const DEFAULT_CAPACITY = 1_000;
+
 const SEND_OPTIONS: OptionNames<SendMessageOptions> = { sender: true, senderId: true, metadata: true, signal: true, whenFull: true };
+/** Of an observer, which gets what anybody sends. */
+const NO_SENDER = "";
 /** So many of the latest messages are kept to be looked at. */
 const HISTORY = 200;
 
@@ -72,23 +80,37 @@ export class Channel {
   readonly #history: ChannelMessage[] = [];
   /** Senders that wait for room, the first of them first. */
   readonly #senders: Sender[] = [];
+  readonly #kept: KeptMessages | undefined;
+  /** Readers of what is kept. */
+  #keptReaders = 0;
 
   /** @internal */
-  constructor(name: string, options: ChannelOptions, ports: Ports) {
+  constructor(name: string, options: ChannelOptions, { ports, kept }: { readonly ports: Ports; readonly kept?: KeptMessages | undefined }) {
     this.name = name;
     this.kind = options.kind ?? "queue";
     this.description = options.description ?? "";
-    this.capacity = options.capacity ?? 1_000;
+    this.capacity = options.capacity ?? DEFAULT_CAPACITY;
     this.whenFull = options.whenFull ?? "wait";
     this.#ports = ports;
+    this.#kept = kept;
   }
 
-  /** The latest messages, at most 200, the oldest first. */
+  /** The latest messages, at most 200, the oldest first: of a channel that is kept in a store, those of all processes. @throws ToolError `store_failed` by rejecting */
+  async latest(): Promise<readonly ChannelMessage[]> {
+    return this.#kept === undefined ? this.history : this.#kept.latest();
+  }
+
+  /** As `waiting`; of a queue that is kept in a store, all that wait there. @throws ToolError `store_failed` by rejecting */
+  async countWaiting(): Promise<number> {
+    return this.#kept === undefined || this.kind === "broadcast" ? this.waiting : this.#kept.waiting();
+  }
+
+  /** The latest messages that were sent in this program, at most 200, the oldest first. */
   get history(): readonly ChannelMessage[] {
     return [...this.#history];
   }
 
-  /** How many messages wait to be received: of a broadcast, by the subscriber that has most to read. */
+  /** How many messages wait in this program to be received: of a broadcast, by the subscriber that has most to read. */
   get waiting(): number {
     if (this.kind === "queue") return this.#queue.length;
     let most = 0;
@@ -96,22 +118,24 @@ export class Channel {
     return most;
   }
 
-  /** How many subscriptions there are. */
+  /** How many subscriptions there are in this program. */
   get subscribers(): number {
-    return this.#readers.size;
+    return this.#readers.size + this.#keptReaders;
   }
 
   /**
-   * Sends a message. Resolves to it when the channel has it; while the channel is full it waits for room, or is refused.
+   * Sends a message. Resolves to it when the channel has it: when it is durable, where the channel is kept in a store. While the channel is full it
+   * waits for room, or is refused.
    *
    * @throws ToolError `invalid_argument`; `resource_busy` for a full channel that refuses; `cancelled` when the signal aborts before there is
-   * room: then nothing was sent. By rejecting
+   * room: then nothing was sent; `store_failed`. By rejecting
    */
   async send(content: string, options: SendMessageOptions): Promise<ChannelMessage> {
     const message = this.#newMessage(content, options);
     const { signal, whenFull = this.whenFull } = options;
     if (signal?.aborted === true) throw cancelled(signal);
-    if (this.#senders.length === 0 && this.#hasRoomFor(message)) this.#accept(message);
+    if (this.#kept !== undefined) await this.#keep(this.#kept, { message, whenFull, signal });
+    else if (this.#senders.length === 0 && this.#hasRoomFor(message)) this.#accept(message);
     else if (whenFull === "refuse") throw this.#full();
     else await this.#waitForRoom(message, signal);
     return message;
@@ -126,6 +150,7 @@ export class Channel {
     checkKnownKeys(options, { accepts: true }, "subscribe()");
     checkText(subscriber, "subscriber of a channel");
     const { accepts } = options;
+    if (this.#kept !== undefined) return this.#subscribeToKept(this.#kept, subscriber, accepts);
     const takes = (message: ChannelMessage): boolean =>
       message.senderId !== subscriber && (accepts === undefined || this.#ask(accepts, message));
     const backlog: ChannelMessage[] = [];
@@ -143,7 +168,67 @@ export class Channel {
   observe(listener: (message: ChannelMessage) => void): () => void {
     const own = (message: ChannelMessage): void => listener(message);
     this.#observers.add(own);
-    return () => this.#observers.delete(own);
+    const ended = new AbortController();
+    const onMessage = async ({ message, done }: ReadMessage): Promise<void> => {
+      this.#tell(own, message);
+      await done();
+    };
+    const reader = this.#kept?.broadcastReader({ reader: NO_SENDER });
+    if (reader !== undefined) void readOn({ reader, onMessage, ports: this.#ports, signal: ended.signal });
+    return () => {
+      this.#observers.delete(own);
+      ended.abort();
+    };
+  }
+
+  /** Begins to read as `subscribe`, for one that says when it has received a message. @internal */
+  reader(options: ReaderOptions): MessageReader {
+    if (this.#kept === undefined) return this.#memoryReader(options);
+    this.#keptReaders += 1;
+    const { next } = this.#kept.reader(options);
+    let end = (): void => void (this.#keptReaders -= 1);
+    const close = (): void => {
+      end();
+      end = () => {};
+    };
+    return { next, close };
+  }
+
+  #memoryReader(options: ReaderOptions): MessageReader {
+    const subscription = this.subscribe(options.reader, { accepts: (message) => isFor(options, message) });
+    return {
+      async next(signal) {
+        const message = await subscription.receive({ signal }).catch(() => undefined); // it was stopped
+        if (message === undefined) return undefined;
+        return { message, tick: undefined, done: async () => {}, giveBack: async () => subscription.giveBack(message) };
+      },
+      close: () => subscription.close(),
+    };
+  }
+
+  #subscribeToKept(kept: KeptMessages, subscriber: string, accepts: SubscribeOptions["accepts"]): Subscription {
+    if (this.kind === "queue" && accepts !== undefined)
+      throw new ToolError("invalid_argument", "A queue that is kept in a store gives its subscribers all messages: accepts is not supported.");
+    this.#keptReaders += 1;
+    return keptSubscription({
+      reader: kept.reader({ reader: subscriber }),
+      accepts: (message) => accepts === undefined || this.#ask(accepts, message),
+      ports: this.#ports,
+      onEnd: () => void (this.#keptReaders -= 1),
+    });
+  }
+
+  async #keep(
+    kept: KeptMessages,
+    { message, whenFull, signal }: { readonly message: ChannelMessage; readonly whenFull: "wait" | "refuse"; readonly signal: AbortSignal | undefined },
+  ): Promise<void> {
+    while (!(await kept.send(message))) {
+      if (whenFull === "refuse") throw this.#full();
+      await kept.whenChanged(signal);
+      if (signal?.aborted === true) throw cancelled(signal);
+    }
+    this.#history.push(message);
+    if (this.#history.length > HISTORY) this.#history.shift();
   }
 
   #newMessage(content: string, options: SendMessageOptions): ChannelMessage {

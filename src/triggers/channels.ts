@@ -4,12 +4,19 @@ import { checkedVisibleName } from "../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { Channel, checkWhenFull, type ChannelOptions } from "./channel.ts";
+import type { Store } from "../core/store.ts";
+import { Channel, DEFAULT_CAPACITY, checkWhenFull, type ChannelOptions } from "./channel.ts";
+import { KeptMessages } from "./kept-messages.ts";
 
 /** Options of `createChannels`. */
 export interface ChannelsOptions {
   /** Clock, ids and log, for tests. @default the system's */
   readonly ports?: Partial<Ports>;
+  /**
+   * Keeps the messages of shared channels until their readers have them, for all processes of the store: give it the store of the runtime. A store
+   * without `channels`, such as that in memory, keeps none. @default they live in memory
+   */
+  readonly store?: Pick<Store, "follow" | "channels">;
 }
 
 /** Where a channel is kept. */
@@ -29,19 +36,24 @@ const MAX_NAME_LENGTH = 128;
 
 /** Makes a set of channels; agents and tools that are to talk with one another share it. */
 export function createChannels(options: ChannelsOptions = {}): Channels {
-  checkKnownKeys(options, { ports: true }, "createChannels()");
-  return new Channels({ ...systemPorts, ...options.ports });
+  checkKnownKeys(options, { ports: true, store: true }, "createChannels()");
+  return new Channels({ ...systemPorts, ...options.ports }, options.store);
 }
 
-/** Channels by name, made by `createChannels`. They live in memory: a message is durable once a trigger has put it into an agent's inbox. */
+/**
+ * Channels by name, made by `createChannels`. Without a store they live in memory: a message is durable once a trigger has put it into an agent's
+ * inbox. Those that belong to one agent always do.
+ */
 export class Channels {
   readonly #ports: Ports;
+  readonly #store: ChannelsOptions["store"];
   readonly #shared = new Map<string, Channel>();
   readonly #private = new Map<string, Map<string, Channel>>();
 
   /** @internal */
-  constructor(ports: Ports) {
+  constructor(ports: Ports, store?: ChannelsOptions["store"]) {
     this.#ports = ports;
+    this.#store = store;
   }
 
   /**
@@ -57,7 +69,7 @@ export class Channels {
     const place = this.#placeOf(sessionId);
     const channel = place.get(name);
     if (channel === undefined) {
-      const made = new Channel(name, own, this.#ports);
+      const made = new Channel(name, own, { ports: this.#ports, kept: sessionId === undefined ? this.#keptOf(name, own) : undefined });
       place.set(name, made);
       return made;
     }
@@ -104,6 +116,13 @@ export class Channels {
   /** Forgets the channels that belong to one agent alone. */
   forget(sessionId: string): void {
     this.#private.delete(sessionId);
+  }
+
+  #keptOf(name: string, { kind = "queue", capacity = DEFAULT_CAPACITY }: ChannelOptions): KeptMessages | undefined {
+    const { channels, follow } = this.#store ?? {};
+    if (channels === undefined || follow === undefined) return undefined;
+    const store = { channels, follow: (listener: Parameters<typeof follow>[0]) => follow.call(this.#store, listener) };
+    return new KeptMessages({ store, clock: this.#ports.clock, name, isQueue: kind === "queue", capacity });
   }
 
   #placeOf(sessionId: string | undefined): Map<string, Channel> {

@@ -9,7 +9,6 @@ import type { ApiServices, Handlers } from "./services.ts";
 import { checkSeen, refuseSessionKey } from "./session-pool.ts";
 import { eventsOf } from "./sessions.ts";
 import { noContent } from "./answers.ts";
-import { sendToReaders } from "./send-to-readers.ts";
 
 type AgentId =
   | "listAgents"
@@ -52,25 +51,28 @@ export const agentHandlers: Handlers<AgentId> = {
     return eventsOf(session.id, request, services);
   },
 
-  listChannels({ principal }, services) {
+  async listChannels({ principal }, services) {
     refuseSessionKey(principal);
     const channels = services.triggers?.channels.list() ?? [];
     return {
-      channels: channels.map(({ name, kind, description, waiting, subscribers }) => ({ name, kind, description, waiting, subscribers })),
+      channels: await Promise.all(
+        channels.map(async (channel) => {
+          const { name, kind, description, subscribers } = channel;
+          return { name, kind, description, waiting: await channel.countWaiting(), subscribers };
+        }),
+      ),
     };
   },
 
-  listChannelMessages({ principal, params: { channelName } }, services) {
+  async listChannelMessages({ principal, params: { channelName } }, services) {
     refuseSessionKey(principal);
-    return { messages: channelsOf(services).get(channelName).history };
+    return { messages: await channelsOf(services).get(channelName).latest() };
   },
 
-  sendToChannel({ principal, params: { channelName }, body, request }, services) {
+  sendToChannel({ principal, params: { channelName }, body }, services) {
     refuseSessionKey(principal);
     const { content, sender = principal.name, metadata = {} } = body;
-    const channel = channelsOf(services).get(channelName);
-    const sendHere = () => channel.send(content, { sender, senderId: principal.id, metadata, whenFull: "refuse" });
-    return sendToReaders(channel, { request, body: { ...body }, sendHere }, services);
+    return channelsOf(services).get(channelName).send(content, { sender, senderId: principal.id, metadata, whenFull: "refuse" });
   },
 
   listTriggers({ principal, params: { sessionId } }, services) {

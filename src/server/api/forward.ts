@@ -101,7 +101,7 @@ export async function answerElsewhere(
  * The other processes of the store that live and announced an address, the latest one of each address: one that was killed seems to live for a while, and
  * its address may be that of the process that replaced it, such as this one.
  */
-export async function reachedProcesses(store: Store): Promise<readonly Reached[]> {
+async function reachedProcesses(store: Store): Promise<readonly Reached[]> {
   const living = (await store.processes()).filter(({ alive }) => alive);
   const byAddress = new Map<string, StoredProcess>();
   for (const one of living.toSorted((a, b) => Number(a.own) - Number(b.own) || (a.startedAt ?? 0) - (b.startedAt ?? 0)))
@@ -143,14 +143,12 @@ export interface SendOptions {
   readonly body?: JsonValue | undefined;
   /** How long to wait for an answer. @default as long as the client does */
   readonly timeoutMs?: number;
-  /** Whether the request goes without its `Idempotency-Key`: this process has the record of it. @default false */
-  readonly withoutKey?: boolean;
 }
 
 /** Sends a request to another process as it is, and waits for the head of its answer while that process lives. @throws ToolError `unavailable`. By rejecting */
 export async function send(
   sent: SentRequest,
-  { process, what, body: read, timeoutMs, withoutKey = false }: SendOptions,
+  { process, what, body: read, timeoutMs }: SendOptions,
   services: Pick<ApiServices, "store" | "clock">,
 ): Promise<Response> {
   const request = sent.whole();
@@ -160,7 +158,6 @@ export async function send(
   target.search = search;
   const headers = withoutConnection(request.headers);
   headers.delete("origin"); // this server has judged it by its own address
-  if (withoutKey) headers.delete("idempotency-key");
   headers.set("accept-encoding", "identity");
   headers.set(FORWARDED, "1");
   const { method } = request;

@@ -23,6 +23,8 @@ export const COPIED_TABLES: readonly Pick<TableParts, "name" | "key">[] = [
   { name: "haft_webhook", key: ["endpoint", "type"] },
   { name: "haft_delivery", key: ["endpoint", "message"] },
   { name: "haft_artifact", key: ["id"] },
+  { name: "haft_channel", key: ["name"] },
+  { name: "haft_channel_message", key: ["channel", "number"] },
 ];
 /** The cache begins empty: its keys differ between databases, and its results can be read again. No process has the copy open. */
 export const LEFT_TABLES: readonly string[] = [

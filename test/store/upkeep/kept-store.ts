@@ -137,6 +137,8 @@ export async function fill(store: Store, text: string = "short"): Promise<void> 
   await store.access.addRefusals([{ at: 2, status: 401, reason: "no key", method: "GET", path: "/v1/tools" }]);
   await store.access.beginRequest({ key: "once", fingerprint: "f", at: 3, holder: "one" });
   await store.access.answerRequest({ key: "once", answer: "first \ud800" });
+  const sent = { channel: "news \u0000\ud800", body: "{}", sender: "Ann", senderId: "\ud800" };
+  for (const capacity of [1, 2]) await store.channels?.send({ ...sent, capacity, keep: 10 });
   await store.webhooks.setEndpoints([{ id: "hook", types: ["approval.asked"] }]);
   const question = { id: "q", sessionId: "a", callId: "call_9", turnId: "t", toolName: "files::remove", description: "Removes \u0000" };
   const asked = { input: { path: "\ud800" }, digest: "d", definition: "f", reason: "destructive", simulated: false, askedAt: 4 };

@@ -1,0 +1,73 @@
+/** Readers of a program on a channel that is kept in a store: a message is received when the program is handed it. */
+import { describeThrown } from "../core/error.ts";
+import type { Ports } from "../core/ports.ts";
+import type { ChannelMessage } from "./channel-message.ts";
+import type { MessageReader, ReadMessage } from "./message-reader.ts";
+import { Subscription } from "./subscription.ts";
+
+/** How long after a failure of the store it is read again. */
+const AFTER_FAILURE_MS = 1_000;
+
+export interface KeptSubscriptionOptions {
+  readonly reader: MessageReader;
+  readonly accepts: (message: ChannelMessage) => boolean;
+  readonly ports: Pick<Ports, "clock" | "log">;
+  readonly onEnd: () => void;
+}
+
+/** It has one message ready, which it gives back when it is closed. */
+export function keptSubscription({ reader, accepts, ports, onEnd }: KeptSubscriptionOptions): Subscription {
+  const ended = new AbortController();
+  const ready: ReadMessage[] = [];
+  let room = Promise.withResolvers<void>();
+  const subscription = new Subscription({
+    take() {
+      const first = ready.shift();
+      if (ready.length === 0) room.resolve();
+      first?.done().catch((thrown: unknown) => ports.log.warn(`A message that was received may come again: ${describeThrown(thrown)}`));
+      return first?.message;
+    },
+    giveBack(message) {
+      ready.unshift({ message, tick: undefined, done: async () => {}, giveBack: async () => {} });
+      subscription.deliver();
+    },
+    end() {
+      ended.abort();
+      room.resolve();
+      onEnd();
+      for (const one of ready.splice(0)) one.giveBack().catch(() => {}); // a store that is closed has given it back
+    },
+  });
+  const onMessage = async (read: ReadMessage): Promise<void> => {
+    if (!accepts(read.message)) return read.done();
+    room = Promise.withResolvers();
+    ready.push(read);
+    subscription.deliver();
+    if (ready.length > 0) await room.promise;
+  };
+  void readOn({ reader, onMessage, ports, signal: ended.signal });
+  return subscription;
+}
+
+/** Reads until the signal aborts, after failures of the store as well. Never rejects. */
+export async function readOn(options: {
+  readonly reader: MessageReader;
+  readonly onMessage: (read: ReadMessage) => Promise<void>;
+  readonly ports: Pick<Ports, "clock" | "log">;
+  readonly signal: AbortSignal;
+}): Promise<void> {
+  const { reader, onMessage, ports, signal } = options;
+  let complaint = "";
+  while (!signal.aborted) {
+    try {
+      const read = await reader.next(signal);
+      if (read !== undefined) await onMessage(read);
+      complaint = "";
+    } catch (thrown: unknown) {
+      const why = describeThrown(thrown);
+      if (!signal.aborted && why !== complaint) ports.log.warn(`A channel could not be read: ${why}`);
+      complaint = why;
+      await new Promise<void>((resolve) => void ports.clock.timer(resolve, AFTER_FAILURE_MS, { background: true }));
+    }
+  }
+}
