@@ -27,7 +27,11 @@ export class MemoryChannels implements ChannelStore {
     kept.push({ number, body, sender, senderId, isTaken: false, hasEnded: false });
     const removable = capacity === undefined ? kept : kept.filter(({ hasEnded }) => hasEnded);
     const old = new Set(removable.slice(0, Math.max(0, removable.length - keep)));
-    if (old.size > 0) this.#channels.set(channel, kept.filter((one) => !old.has(one)));
+    if (old.size > 0)
+      this.#channels.set(
+        channel,
+        kept.filter((one) => !old.has(one)),
+      );
     return number;
   }
 

@@ -58,9 +58,16 @@ export class SqlChannels implements ChannelStore {
       if ((await this.#firstFree(tables, query)) === undefined) return undefined; // no other transaction waits for one that finds nothing
       await this.#owner.register(tables);
       const name = storedText(query.channel);
-      await tables.updateTable("haft_channel").set("last", sql<number>`last`).where("name", "=", name).execute(); // one at a time
+      await tables
+        .updateTable("haft_channel")
+        .set("last", sql<number>`last`)
+        .where("name", "=", name)
+        .execute(); // one at a time
       const first = await this.#firstFree(tables, query);
-      if (first !== undefined) await one(tables, { ...query, ...first }).set("holder", this.#owner.id ?? "").execute();
+      if (first !== undefined)
+        await one(tables, { ...query, ...first })
+          .set("holder", this.#owner.id ?? "")
+          .execute();
       return { first };
     });
     if (found !== undefined) this.#owner.confirm();

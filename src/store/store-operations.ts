@@ -33,7 +33,13 @@ export interface OperationGuard {
 
 /** Sends every method through the guard. */
 export function guardParts(guard: OperationGuard): StoreParts {
-  return { approvals: guardApprovals(guard), webhooks: guardWebhooks(guard), artifacts: guardArtifacts(guard), leases: guardLeases(guard), channels: guardChannels(guard) };
+  return {
+    approvals: guardApprovals(guard),
+    webhooks: guardWebhooks(guard),
+    artifacts: guardArtifacts(guard),
+    leases: guardLeases(guard),
+    channels: guardChannels(guard),
+  };
 }
 
 function guardApprovals(guard: OperationGuard): ApprovalStore {

@@ -1,6 +1,7 @@
 /** The part of the store contract about messages on channels. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { ChannelStore, NewChannelEntry } from "../core/channel-store.ts";
+import { systemPorts } from "../core/system-ports.ts";
 import { caseAlone, caseOfTwo, type StoreCase } from "./store-case.ts";
 
 const NAMES = ["news", "a\u0000b", "\ud800"] as const;
@@ -12,20 +13,35 @@ export const channelCases: readonly StoreCase[] = [
       deepEqual([await channels.last(channel), await channels.read({ channel, after: 0, limit: 10 })], [0, []]);
       const numbers: number[] = [];
       for (const body of ["1", "2", "3"]) numbers.push(await channels.send(broadcast({ channel, body })));
-      deepEqual(numbers, numbers.toSorted((a, b) => a - b));
+      deepEqual(
+        numbers,
+        numbers.toSorted((a, b) => a - b),
+      );
       equal(new Set(numbers).size, 3);
-      ok(Math.abs((numbers[0] ?? 0) - Date.now()) < 3_600_000, "a number is about the time");
+      ok(Math.abs((numbers[0] ?? 0) - systemPorts.clock.wallTime()) < 3_600_000, "a number is about the time");
       const read = await channels.read({ channel, after: numbers[0] ?? 0, limit: 10 });
-      deepEqual(read, [1, 2].map((at) => ({ number: numbers[at], body: String(at + 1) })));
-      deepEqual((await channels.read({ channel, after: 0, limit: 1 })).map(({ body }) => body), ["1"]);
-      deepEqual((await channels.latest({ channel, limit: 2 })).map(({ body }) => body), ["2", "3"]);
+      deepEqual(
+        read,
+        [1, 2].map((at) => ({ number: numbers[at], body: String(at + 1) })),
+      );
+      deepEqual(
+        (await channels.read({ channel, after: 0, limit: 1 })).map(({ body }) => body),
+        ["1"],
+      );
+      deepEqual(
+        (await channels.latest({ channel, limit: 2 })).map(({ body }) => body),
+        ["2", "3"],
+      );
       equal(await channels.last(channel), numbers[2]);
     }
   }),
   caseOfOne("messages sent at the same time have numbers of their own, and all are there", async (channels) => {
     const numbers = await Promise.all(Array.from({ length: 40 }, (_, index) => channels.send(broadcast({ body: String(index) }))));
     equal(new Set(numbers).size, 40);
-    deepEqual((await channels.read({ channel: "news", after: 0, limit: 100 })).map(({ number }) => number), numbers.toSorted((a, b) => a - b));
+    deepEqual(
+      (await channels.read({ channel: "news", after: 0, limit: 100 })).map(({ number }) => number),
+      numbers.toSorted((a, b) => a - b),
+    );
   }),
   caseOfOne("a message of a queue is taken once, never by its sender, and by the first that it is for", async (channels) => {
     await channels.send(queued({ body: "1", sender: "Ann", senderId: "a" }));
@@ -50,7 +66,10 @@ export const channelCases: readonly StoreCase[] = [
     equal(await channels.send(queued({ body: "3", capacity: 2 })), 0);
     await channels.end({ channel: "tasks", number: one });
     ok((await channels.send(queued({ body: "3", capacity: 2 }))) > 0);
-    deepEqual((await channels.latest({ channel: "tasks", limit: 10 })).map(({ body }) => body), ["1", "2", "3"]);
+    deepEqual(
+      (await channels.latest({ channel: "tasks", limit: 10 })).map(({ body }) => body),
+      ["1", "2", "3"],
+    );
   }),
   caseOfOne("the latest messages stay, the others go in time, and of a queue none that waits", async (channels) => {
     for (let n = 0; n < 200; n++) await channels.send(broadcast({ body: String(n), keep: 10 }));
@@ -68,7 +87,10 @@ export const channelCases: readonly StoreCase[] = [
     const [here, there] = [one.channels, other.channels];
     if (here === undefined || there === undefined) return;
     await here.send(queued({ body: "1" }));
-    deepEqual((await there.read({ channel: "tasks", after: 0, limit: 10 })).map(({ body }) => body), ["1"]);
+    deepEqual(
+      (await there.read({ channel: "tasks", after: 0, limit: 10 })).map(({ body }) => body),
+      ["1"],
+    );
     equal((await here.take({ channel: "tasks", reader: "r" }))?.body, "1");
     equal(await there.take({ channel: "tasks", reader: "r" }), undefined);
     await one.close();

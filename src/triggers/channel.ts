@@ -208,7 +208,10 @@ export class Channel {
 
   #subscribeToKept(kept: KeptMessages, subscriber: string, accepts: SubscribeOptions["accepts"]): Subscription {
     if (this.kind === "queue" && accepts !== undefined)
-      throw new ToolError("invalid_argument", "A queue that is kept in a store gives its subscribers all messages: accepts is not supported.");
+      throw new ToolError(
+        "invalid_argument",
+        "A queue that is kept in a store gives its subscribers all messages: accepts is not supported.",
+      );
     this.#keptReaders += 1;
     return keptSubscription({
       reader: kept.reader({ reader: subscriber }),
@@ -220,7 +223,11 @@ export class Channel {
 
   async #keep(
     kept: KeptMessages,
-    { message, whenFull, signal }: { readonly message: ChannelMessage; readonly whenFull: "wait" | "refuse"; readonly signal: AbortSignal | undefined },
+    {
+      message,
+      whenFull,
+      signal,
+    }: { readonly message: ChannelMessage; readonly whenFull: "wait" | "refuse"; readonly signal: AbortSignal | undefined },
   ): Promise<void> {
     while (!(await kept.send(message))) {
       if (whenFull === "refuse") throw this.#full();

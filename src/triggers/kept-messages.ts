@@ -162,7 +162,7 @@ export class KeptMessages {
   }
 
   #wake(): void {
-    for (const stop of [...this.#waiting]) stop();
+    for (const stop of this.#waiting) stop(); // none is added meanwhile
   }
 
   #rest(): void {

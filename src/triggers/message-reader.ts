@@ -7,15 +7,15 @@ export interface ReadMessage {
   /** Greater than that of each message before; undefined where a message may come after one that was sent later. */
   readonly tick: number | undefined;
   /** It was received, and comes to no reader again. */
-  done(): Promise<void>;
+  readonly done: () => Promise<void>;
   /** It was not: it is the next again. */
-  giveBack(): Promise<void>;
+  readonly giveBack: () => Promise<void>;
 }
 
 export interface MessageReader {
   /** The next message; waits for one. Undefined once the signal aborts. @throws ToolError of a store that cannot be read. By rejecting */
-  next(signal: AbortSignal): Promise<ReadMessage | undefined>;
-  close(): void;
+  readonly next: (signal: AbortSignal) => Promise<ReadMessage | undefined>;
+  readonly close: () => void;
 }
 
 /** Which messages a reader gets, and from where on. */

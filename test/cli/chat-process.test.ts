@@ -66,7 +66,10 @@ describe.concurrent("as a process", { timeout: PATIENCE_MS }, () => {
           control.signal(signal);
         },
       });
-      expect([exitCode, stderr]).toEqual([signal === "SIGINT" ? 130 : 143, `haft: cancelled: Stopped by ${signal === "SIGINT" ? "Ctrl-C" : signal}.\n`]);
+      expect([exitCode, stderr]).toEqual([
+        signal === "SIGINT" ? 130 : 143,
+        `haft: cancelled: Stopped by ${signal === "SIGINT" ? "Ctrl-C" : signal}.\n`,
+      ]);
       await vi.waitFor(() => expect(isRunning(project)).toBe(false));
       expect(await stored(project)).toEqual([{ sessionId: "s", openedBy: undefined }]);
       const again = await project.haft(["chat", "--session", "s", "--store", project.path("haft.db")], { input: "Again." });

@@ -37,7 +37,13 @@ async function start(declared: readonly NamedTrigger[], before?: Program): Promi
   return { session, own, ports, store, sent, warnings: () => ports.log.lines.map(({ message }) => message) };
 }
 
-const timer = (name: string, more: Partial<NamedTrigger> = {}): NamedTrigger => ({ type: "timer", name, interval: 60, prompt: name, ...more });
+const timer = (name: string, more: Partial<NamedTrigger> = {}): NamedTrigger => ({
+  type: "timer",
+  name,
+  interval: 60,
+  prompt: name,
+  ...more,
+});
 const changes = ({ session }: Program) =>
   session.log.flatMap((event) => (event.type === "trigger-add" || event.type === "trigger-remove" ? [`${event.type} ${event.id}`] : []));
 const STOPPED = (name: string) =>

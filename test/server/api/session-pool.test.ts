@@ -196,12 +196,10 @@ test("a session whose calls are still being repeated after a crash is removed at
   const path = temporaryFile();
   const call = { name: "pool::swim", input: {} };
   const crashed = sqliteStore({ path });
-  crashed
-    .create("s", { at: 1, durability: "sync" })
-    .append([
-      { type: "session-start", sessionId: "s", at: 1 },
-      { type: "call-start", callId: "call_1", sessionId: "s", turnId: "turn_1", at: 1, call },
-    ]);
+  crashed.create("s", { at: 1, durability: "sync" }).append([
+    { type: "session-start", sessionId: "s", at: 1 },
+    { type: "call-start", callId: "call_1", sessionId: "s", turnId: "turn_1", at: 1, call },
+  ]);
   await crashed.close();
   const swims = Promise.withResolvers<void>();
   const swim = {
