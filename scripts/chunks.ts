@@ -1,6 +1,6 @@
 /** Decides which modules of the package share a file: see docs/decisions/0275-fewer-files-at-a-start.md. */
 import { join } from "node:path";
-import type { ChunkingContext, OutputOptions } from "rolldown";
+import type { ChunkingContext, CodeSplittingOptions } from "rolldown";
 
 /** The entry that nearly every program imports. */
 const MAIN = "index";
@@ -11,7 +11,7 @@ const LIGHT = ["client/client", "public/schema", "engine/mcp", "cli/process-run"
  * Groups the modules of a bundle of `entries` (named below `src/`, without `.ts`) by the entries that import them: those of the main entry by
  * which of the light ones do, any other by which of all entries do. A module that is only imported late is in no group.
  */
-export function chunksByEntries(root: string, entries: readonly string[]): OutputOptions["codeSplitting"] {
+export function chunksByEntries(root: string, entries: readonly string[]): CodeSplittingOptions {
   const names = new Map<string, string>();
   let keyOf: ((id: string) => string) | undefined;
   const name = (id: string, context: ChunkingContext): string | null => {
