@@ -47,6 +47,8 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/store/taken-entries.ts":
     "looks for sessions that are offered, and keeps those that are held; the queue's own timers keep the process alive",
   "src/triggers/channel-trigger.ts": "looks whether the inbox of an agent has room again",
+  "src/triggers/kept-messages.ts": "looks for messages of other processes: a channel keeps no process alive, as one in memory does not",
+  "src/triggers/kept-subscription.ts": "reads a channel again after a failure of the store",
   "src/triggers/running-trigger.ts": "starts a trigger again that failed; one that works keeps the process alive itself where it has to",
 };
 
