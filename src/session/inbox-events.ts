@@ -94,8 +94,8 @@ function readNewTrigger(trigger: NewTrigger): NewTrigger {
   checkKnownKeys(trigger, TRIGGER_FIELDS, "addTrigger()");
   const settings = copyJson(trigger.settings).value;
   if (!isJsonObject(settings)) throw new ToolError("invalid_argument", "The settings of a trigger are an object.");
-  if (trigger.declared !== undefined && trigger.declared !== true)
-    throw new ToolError("invalid_argument", '"declared" of a trigger is true, or left out.');
+  const declared: unknown = trigger.declared;
+  if (declared !== undefined && declared !== true) throw new ToolError("invalid_argument", '"declared" of a trigger is true, or left out.');
   return Object.freeze({
     id: checkedVisibleName(trigger.id, "The id of a trigger"),
     kind: checkedVisibleName(trigger.kind, "The kind of a trigger"),
