@@ -56,6 +56,8 @@ export function beginCall(parts: CallParts, turn: Turn, raw: unknown, options: B
   if (madeIn !== undefined || turn.joins !== undefined) noteNested(run);
   if (options.isSubmitted !== true && run.hasObservers) run.record(startOf(run, options.inRound));
   if (madeIn?.takenBack !== undefined) run.takeBack(madeIn.takenBack);
+  const { callsEnded } = turn.session;
+  if (callsEnded !== undefined) run.cancel(callsEnded);
   return run;
 }
 

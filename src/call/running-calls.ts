@@ -1,4 +1,5 @@
 /** The calls that have begun and not ended, the oldest first. */
+import type { Session } from "../session/session.ts";
 
 /** A call, with its neighbours while it runs. */
 export interface RunningCall<Run> {
@@ -84,4 +85,14 @@ export class RunningCalls<Run extends RunningCall<Run>> {
       wait.resolve();
     }
   }
+}
+
+/** Cancels every call of a session, also those of a batch that have not begun yet. */
+export function endCalls<Run extends RunningCall<Run> & { readonly turn: { readonly session: Session } }>(
+  session: Session,
+  running: RunningCalls<Run>,
+  reason: string,
+): void {
+  session.callsEnded ??= reason;
+  running.cancelAll(reason, ({ turn }) => turn.session === session);
 }

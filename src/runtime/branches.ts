@@ -4,6 +4,7 @@ import type { ErrorCode } from "../core/error-codes.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { Store } from "../core/store.ts";
 import type { CallParts } from "../call/call-run.ts";
+import { endCalls } from "../call/running-calls.ts";
 import { checkForkOptions, type ForkOptions } from "../session/fork-options.ts";
 import { take } from "../session/read-events.ts";
 import type { Session, SessionHead } from "../session/session.ts";
@@ -158,13 +159,13 @@ async function forgetBranch(branch: RuntimeSession, store: Store | undefined, ke
 async function discardBranch(
   branch: RuntimeSession,
   store: Store | undefined,
-  running: Pick<CallParts["running"], "cancelAll">,
+  running: CallParts["running"],
 ): Promise<void> {
   branch.dropped = true; // a commit that waits for its calls is refused
   branch.markClosed(); // before, so that no call begins behind those that are cancelled
   const forgotten = branch.turns.isInside ? branch.turns.whenIdle().then(forget) : undefined;
   if (forgotten === undefined) {
-    running.cancelAll("the branch was dropped", ({ turn }) => turn.session === branch);
+    endCalls(branch, running, "the branch was dropped");
     return await forget();
   }
   forgotten.catch((thrown: unknown) =>

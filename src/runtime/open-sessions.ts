@@ -1,5 +1,6 @@
 /** The sessions that a runtime has open, by their ids. */
 import type { CallParts } from "../call/call-run.ts";
+import { endCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
@@ -49,7 +50,7 @@ export class OpenSessions {
       const branch = this.list().find(({ parent, eventLog }) => parent === session && eventLog !== undefined);
       if (branch !== undefined) throw hasBranch(session, branch); // before calls are cancelled for nothing
       session.markClosed(); // before, so that no call begins behind those that are cancelled
-      if (!session.turns.isInside) this.#options.parts.running.cancelAll("the session was removed", ({ turn }) => turn.session === session);
+      if (!session.turns.isInside) endCalls(session, this.#options.parts.running, "the session was removed");
       await session.close();
     }
     const wasStored = (await this.#options.store?.remove(id)) ?? false;
@@ -133,8 +134,8 @@ export class OpenSessions {
     for (const [inner, { outerId }] of this.#resuming) if (outerId === id) left.push(...this.#leave(inner, reason));
     for (const [inner, { parentCall }] of this.#byId)
       if (parentCall?.sessionId === id && !left.includes(inner)) left.push(...this.#leave(inner, reason));
-    if (resuming !== undefined || session?.parentCall !== undefined)
-      this.#options.parts.running.cancelAll("its session was handed over", ({ turn }) => turn.session === session);
+    if (session !== undefined && (resuming !== undefined || session.parentCall !== undefined))
+      endCalls(session, this.#options.parts.running, "its session was handed over");
     return left;
   }
 

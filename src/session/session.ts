@@ -98,6 +98,8 @@ export class Session {
   readonly eventLog: EventLog | undefined;
   /** Its calls so far, where they are counted. @internal */
   tally: CallTally | undefined;
+  /** Why its calls are cancelled, also those of a batch that have not begun; undefined while they may run. @internal */
+  callsEnded: string | undefined;
   /** How many of its events a snapshot brought. @internal */
   broughtLength = 0;
   #heldTally: CallTally | undefined;
