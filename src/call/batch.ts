@@ -298,6 +298,10 @@ function recordRollback(runs: readonly CallRun[]): void {
 export async function resumeCalls(runs: readonly CallRun[]): Promise<readonly ToolResult[]> {
   const [first] = runs;
   if (first === undefined) return [];
-  for (const run of runs) run.parts.running.add(run);
+  const { callsEnded } = first.turn.session;
+  for (const run of runs) {
+    run.parts.running.add(run);
+    if (callsEnded !== undefined) run.cancel(callsEnded);
+  }
   return new Batch(runs, new LoopBreaks(first.clock)).run();
 }

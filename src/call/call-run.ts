@@ -88,13 +88,21 @@ export interface CallParts {
   tracing: Tracing | undefined;
   planOf(registered: RegisteredTool): ToolPlan;
   readonly executeWithin: ExecuteWithin<AdmittedCall>;
-  /** Begins a session that belongs to the call. @param allow narrows what its interrupted calls may still be of @param late why the attempt cannot have it any more */
-  beginWithin(run: AdmittedCall, allow: VisibilityRules | undefined, late: () => ToolError | undefined): Promise<Session>;
+  /** Begins a session that belongs to the call. @param allow narrows what its interrupted calls may still be of */
+  beginWithin(run: AdmittedCall, allow: VisibilityRules | undefined, attempt: BeginningAttempt): Promise<Session>;
   /** Simulates the call. Never rejects. */
   simulate(run: AdmittedCall): Promise<SimulatedCall>;
   /** Set where its calls may not be put to anybody: each that needs approval ends `approval_required`. */
   readonly asksNobody?: true;
   emit(event: RuntimeEvent): void;
+}
+
+/** The attempt of a call that a session is begun for. */
+export interface BeginningAttempt {
+  /** Aborts when the attempt is over, whichever way. */
+  readonly over: AbortSignal;
+  /** Why it cannot have the session any more. */
+  late(): ToolError | undefined;
 }
 
 /** The result of a call, without a promise where nothing has to be waited for. */

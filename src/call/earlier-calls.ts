@@ -27,6 +27,8 @@ export interface ResumedCall {
   allowed: string | undefined;
   /** Makes the changes of state again that it made: it turned out to have happened. */
   repeatChanges(): void;
+  /** Called when it has its result. */
+  ended(): void;
 }
 
 /** The state of a call that began before a crash and is taken up again. */

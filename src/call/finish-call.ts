@@ -238,6 +238,7 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
     if (isWrittenDown) writeDown(run, end);
   } else if (run.job !== undefined) endJob(run, run.job, endOf(run, result));
   if (run.atEnd !== undefined) run.atEnd();
+  run.resumed?.ended();
   return result;
 }
 

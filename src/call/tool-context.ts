@@ -33,8 +33,8 @@ export class AttemptContext implements ToolContext {
   #toolState: ToolState | undefined;
   #history: readonly HistoryEntry[] | undefined;
   #ended: ToolError | "settled" | undefined;
-  /** Ends what is being asked when the attempt does, also when it ends well. */
-  #asking: AbortController | undefined;
+  /** Ends what is being asked, and the resume of a session for it, when the attempt does, also when it ends well. */
+  #over: AbortController | undefined;
   #decoder: InstanceType<typeof TextDecoder> | undefined;
   #execute: CallTools | undefined;
   #environment: Readonly<Record<string, string>> | undefined;
@@ -144,10 +144,11 @@ export class AttemptContext implements ToolContext {
   /** Begins a session that belongs to the call: see `sessionWithin`. */
   async beginSession(allow: VisibilityRules | undefined): Promise<Session> {
     const { options, parts } = this.#run;
+    const over = (this.#over ??= new AbortController()).signal;
     const late = (): ToolError | undefined => (this.isOver ? begunTooLate(this.#run) : undefined);
     const layers = [options.visibility, allow === undefined ? undefined : visibilityOf(allow)];
     const rules = layers.every((layer) => layer === undefined) ? undefined : layers;
-    return await beginDeeper(this.#run, () => parts.beginWithin(this.#run, rules, late));
+    return await beginDeeper(this.#run, () => parts.beginWithin(this.#run, rules, { over, late }));
   }
 
   /** The session that the call belongs to. */
@@ -195,8 +196,8 @@ export class AttemptContext implements ToolContext {
   get ask(): (question: Question, asker?: string) => Promise<QuestionAnswer> {
     return (question, asker) => {
       if (this.#ended !== undefined) return Promise.resolve({ action: "cancel" });
-      this.#asking ??= new AbortController();
-      return askQuestion(question, { run: this.#run, signal: this.#asking.signal, asker });
+      this.#over ??= new AbortController();
+      return askQuestion(question, { run: this.#run, signal: this.#over.signal, asker });
     };
   }
 
@@ -269,15 +270,21 @@ export class AttemptContext implements ToolContext {
   end(reason: ToolError | "settled"): void {
     if (this.#ended !== undefined) return;
     this.#ended = reason;
-    this.#asking?.abort(reason === "settled" ? undefined : reason);
+    this.#over?.abort(reason === "settled" ? undefined : reason);
     if (reason !== "settled") this.#controller?.abort(reason);
   }
 }
 
 function begunTooLate({ toolName }: AdmittedCall): ToolError {
-  return new ToolError("invalid_argument", `${toolName} began a session after its call had ended; that is too late.`, {
-    outcome: "not_started",
-  });
+  return new ToolError(
+    "invalid_argument",
+    `${toolName} was given no session: the attempt that asked for it had ended (it returned, failed, timed out or was cancelled).`,
+    {
+      outcome: "not_started",
+      operatorHint:
+        "In its handler, await sessionWithin() before it returns, and stop once context.signal aborts. Where it needs longer, raise its timeoutMs.",
+    },
+  );
 }
 
 /** The history of the session that a call may see: never a part of its own batch that depends on timing. */

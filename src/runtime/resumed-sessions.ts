@@ -3,12 +3,14 @@ import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { EventLog, Store } from "../core/store.ts";
-import type { CallParts } from "../call/call-run.ts";
+import type { BeginningAttempt, CallParts, CallRun } from "../call/call-run.ts";
+import { endCalls } from "../call/running-calls.ts";
+import { onAbort } from "../policy/deadline.ts";
 import { readEventPages, type ReadableLog } from "../session/read-events.ts";
 import { SessionFold } from "./fold-events.ts";
 import type { Beginning, NewSessions, SessionsOptions } from "./new-sessions.ts";
 import type { Resuming } from "./open-sessions.ts";
-import { resumeSession, type ResumeOptions } from "./resume-session.ts";
+import { resumeSession, type ResumeOptions, type ResumeParts } from "./resume-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 import { storeFor } from "./session-errors.ts";
 import { shortId } from "../session/session-id.ts";
@@ -19,7 +21,12 @@ import { cancelRequestsIn } from "./stored-jobs.ts";
 interface TakeUpOptions extends ResumeOptions {
   readonly parentCall?: CallPlace | undefined;
   readonly resuming: Resuming;
+  /** Aborts when the call's attempt is over: it does not wait for the session any more. */
+  readonly over: AbortSignal | undefined;
 }
+
+/** How the calls of a session are continued. */
+type ContinueOptions = Omit<ResumeParts, "ended"> & Pick<TakeUpOptions, "over">;
 
 export class ResumedSessions {
   readonly #options: SessionsOptions;
@@ -33,10 +40,10 @@ export class ResumedSessions {
   }
 
   /** The session must not be open here, nor in any other process. @throws ToolError as `Runtime.resume`. By rejecting */
-  async resume(id: string, options: Omit<TakeUpOptions, "resuming">, late?: () => ToolError | undefined): Promise<RuntimeSession> {
-    const resuming = this.#newSessions.open.reserve(id, { outerId: options.parentCall?.sessionId, late });
+  async resume(id: string, options: Omit<TakeUpOptions, "resuming" | "over">, attempt?: BeginningAttempt): Promise<RuntimeSession> {
+    const resuming = this.#newSessions.open.reserve(id, { outerId: options.parentCall?.sessionId, late: attempt?.late });
     try {
-      const session = await this.#takeUp(id, storeFor(id, this.#options.store), { ...options, resuming });
+      const session = await this.#takeUp(id, storeFor(id, this.#options.store), { ...options, resuming, over: attempt?.over });
       if (resuming.reason === undefined) return session;
       await session.close().catch(() => {}); // the call that would has not been given it
       this.#parts.jobs.forget(id);
@@ -63,7 +70,7 @@ export class ResumedSessions {
       resuming.check();
       if (options.interrupted === "settle") await this.#settleWithin(id, fold);
       const callOptions = this.#options.runner.callOptions({});
-      await resumeSession(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
+      await this.#continueCalls(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
       await this.#parts.approvals.resumed(id);
       return session;
     } catch (thrown: unknown) {
@@ -74,20 +81,38 @@ export class ResumedSessions {
     }
   }
 
-  /**
-   * Settles the sessions that interrupted calls have begun, before these calls end: none of them is run again and takes its session up. One
-   * that cannot be settled, or is open here, does not keep its call from being settled.
-   */
+  /** Continues its calls. One whose handler is not run here has nothing that takes up the session it has begun: that is settled. */
+  async #continueCalls(session: RuntimeSession, fold: SessionFold, { over, ...options }: ContinueOptions): Promise<void> {
+    const settling: Promise<void>[] = [];
+    const ended = ({ callId, attempts }: CallRun): void => {
+      if (attempts === 0 && session.broken === undefined) settling.push(this.#settleOf(session.id, callId));
+    };
+    const forget =
+      over === undefined
+        ? undefined
+        : onAbort(over, () => endCalls(session, this.#parts.running, "the attempt that its session belongs to has ended"));
+    try {
+      await resumeSession(session, fold, { ...options, ended: options.interrupted === "settle" ? undefined : ended });
+      await Promise.all(settling);
+    } finally {
+      forget?.();
+    }
+  }
+
+  /** Settles the sessions that interrupted calls have begun, before these calls end: none of them is run again and takes its session up. */
   async #settleWithin(sessionId: string, { open }: SessionFold): Promise<void> {
-    for (const { callId } of open) {
-      const parentCall = { sessionId, callId };
-      try {
-        const inner = await this.resume(shortId(`${sessionId}/${callId}`), { interrupted: "settle", takeOver: true, parentCall });
-        await inner.close();
-      } catch (thrown: unknown) {
-        const { code, message } = ToolError.fromUnknown(thrown, "store_failed");
-        if (code !== "not_found") this.#parts.ports.log.warn(`A session that the call ${callId} has begun was not settled: ${message}`);
-      }
+    for (const { callId } of open) await this.#settleOf(sessionId, callId);
+  }
+
+  /** Settles the session that a call has begun, if any. One that cannot be settled, or is open here, does not keep its call from being settled. */
+  async #settleOf(sessionId: string, callId: string): Promise<void> {
+    const parentCall = { sessionId, callId };
+    try {
+      const inner = await this.resume(shortId(`${sessionId}/${callId}`), { interrupted: "settle", takeOver: true, parentCall });
+      await inner.close();
+    } catch (thrown: unknown) {
+      const { code, message } = ToolError.fromUnknown(thrown, "store_failed");
+      if (code !== "not_found") this.#parts.ports.log.warn(`A session that the call ${callId} has begun was not settled: ${message}`);
     }
   }
 

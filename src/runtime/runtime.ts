@@ -333,7 +333,7 @@ export class Runtime {
       stops: this.#stops,
       planOf: (registered) => this.#plans.get(registered) ?? this.#makePlan(registered),
       executeWithin: (run, calls, options) => this.#runner.runWithin(run, calls, options),
-      beginWithin: (run, allow, late) => this.#sessions.within(run, { allow, late }),
+      beginWithin: (run, allow, attempt) => this.#sessions.within(run, { allow, attempt }),
       simulate: (run) => simulateCall(run, this.#sessions),
       emit: (event) => this.#listeners.tell(event),
     });

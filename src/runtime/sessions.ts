@@ -6,7 +6,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { AdmittedCall, CallParts } from "../call/call-run.ts";
+import type { AdmittedCall, BeginningAttempt, CallParts } from "../call/call-run.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
@@ -58,20 +58,20 @@ export class Sessions implements SessionHost {
   /** Begins a session for the handler of a call, or takes it up again after a crash; see `sessionWithin`. */
   async within(
     { callId, turn: { session }, isLogged, options }: AdmittedCall,
-    { allow, late }: { readonly allow: VisibilityRules | undefined; readonly late: () => ToolError | undefined },
+    { allow, attempt }: { readonly allow: VisibilityRules | undefined; readonly attempt: BeginningAttempt },
   ): Promise<RuntimeSession> {
     const { simulation, setup, workingFolder, environment, seedName, eventLog } = session;
     const around = omitUndefined({ setup, workingFolder, environment });
     const again = omitUndefined({ ...around, data: options.data, allow });
     const id = shortId(`${session.id}/${callId}`);
-    await this.open.whenLeft(id, () => (session.isHandedOver ? session.broken : late()));
+    await this.open.whenLeft(id, () => (session.isHandedOver ? session.broken : attempt.late()));
     if (session instanceof RuntimeSession && simulation !== undefined) {
       const parts = simulationParts(this.#parts, id, simulation);
       return this.#newSessions.begin({ id: this.#newSessions.newId(id), head: new SessionFold().head, parent: session, simulation, parts });
     }
     const parentCall = { sessionId: session.id, callId };
     if (isLogged && eventLog !== undefined)
-      return await this.#resumedSessions.resume(id, { create: true, takeOver: true, ...again, parentCall }, late);
+      return await this.#resumedSessions.resume(id, { create: true, takeOver: true, ...again, parentCall }, attempt);
     const begun = this.#newSessions.begin({ id: this.#newSessions.newId(id), seedName, parentCall, ...around });
     recordStart(begun, { parentCall }, this.#parts);
     return begun;

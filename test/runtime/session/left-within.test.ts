@@ -8,6 +8,7 @@ import { handedOver } from "../../../src/runtime/session-errors.ts";
 import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { storedEvents } from "../../../src/session/read-events.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
+import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { gate, tool } from "../bench-runtime.ts";
 
 /** A store in memory whose first claim of a session within another waits. */
@@ -235,5 +236,49 @@ test("a session that was still asked for when its attempt timed out is not given
   const session = runtime.session("s");
   await session.submit({ name: "delegate" });
   expect(await ends(session)).toEqual(["seen"]);
-  expect(await refused.promise).toMatchObject({ message: expect.stringContaining("had ended") });
+  expect(await refused.promise).toMatchObject({ message: expect.stringContaining("had ended (it returned, failed, timed out or was cancelled)") });
+});
+
+test("a resumed session of an attempt that timed out does not hold up the next: its calls are cancelled, and their handlers not waited for", async () => {
+  const clock = new FakeClock();
+  const store = memoryStore();
+  const begun = gate();
+  let waits = 0;
+  const runtime = createRuntime({
+    store,
+    retry: { delayMs: 1 },
+    ports: { clock },
+    tools: [
+      tool("hang", () => new Promise(() => void (waits++ === 0 && begun.open())), { effects: { reads: ["b"] }, timeoutMs: 0 }),
+      {
+        name: "delegate",
+        description: "Has others work.",
+        inputSchema: { type: "object" },
+        mode: "background",
+        timeoutMs: 1_000,
+        effects: { reads: ["a"] },
+        maxAttempts: 2,
+        async execute(_input, context) {
+          const session = await sessionWithin(context);
+          try {
+            if (waits === 0) await session.execute({ name: "hang" });
+            return session.history.map(({ result }) => result?.status);
+          } finally {
+            await session.close();
+          }
+        },
+      },
+    ],
+  });
+  onTestFinished(async () => void (await runtime.close()));
+  await runtime.session("s").submit({ name: "delegate" });
+  await begun.promise;
+  await runtime.sessions.handOver("s");
+  const session = await runtime.resume("s");
+  await vi.waitFor(() => expect(waits).toBe(2));
+  await clock.advance(1_000);
+  await clock.advance(1_000 / 2);
+  await soon();
+  expect(session.history.map(({ result }) => [result?.status, result?.attempts, result?.output])).toEqual([["ok", 2, ["cancelled"]]]);
+  expect(runtime.running).toEqual([]);
 });

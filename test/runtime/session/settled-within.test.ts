@@ -1,0 +1,60 @@
+/** Sessions that a call had begun before a crash, when nothing takes them up again: their calls get results, and nobody is asked about them. */
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { Tool } from "../../../src/core/tool.ts";
+import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
+import { sessionWithin } from "../../../src/runtime/session-within.ts";
+import { storedEvents } from "../../../src/session/read-events.ts";
+import { sqliteStore } from "../../../src/store/sqlite-store.ts";
+import { temporaryFile } from "../../store/temporary-file.ts";
+import { tool } from "../bench-runtime.ts";
+
+const erase = tool("erase", () => "erased", { effects: { writes: ["notes"], destructive: true } });
+
+const delegate: Tool = {
+  name: "delegate",
+  description: "Has others work.",
+  inputSchema: { type: "object" },
+  mode: "background",
+  timeoutMs: 0,
+  composite: true,
+  async execute(_input, context) {
+    const session = await sessionWithin(context);
+    return (await session.execute({ name: "erase" })).status;
+  },
+};
+
+const strict = { type: "object", properties: { whom: { type: "string" } }, required: ["whom"], additionalProperties: false };
+
+interface Fate {
+  /** What the next process has in place of the tool. */
+  readonly tools: readonly Tool[];
+  /** Cancels the job while no process has it. */
+  readonly cancelled?: true;
+  readonly code: string;
+}
+
+test.each<[string, Fate]>([
+  ["the job was cancelled", { tools: [erase, delegate], cancelled: true, code: "cancelled" }],
+  ["its tool is gone", { tools: [erase], code: "not_found" }],
+  ["its tool takes other arguments", { tools: [erase, { ...delegate, inputSchema: strict }], code: "invalid_input" }],
+])("a session of a call that is not run again, as %s, is settled with it", async (_why, { tools, cancelled, code }) => {
+  const path = temporaryFile();
+  const open = (own: readonly Tool[]): Runtime => {
+    const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, tools: own });
+    onTestFinished(async () => void (await runtime.close()));
+    return runtime;
+  };
+  const first = open([erase, delegate]);
+  const { id } = await first.session("s").submit({ name: "delegate" });
+  await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1));
+  await first.sessions.handOver("s");
+  const second = open(tools);
+  if (cancelled === true) await second.store?.jobs.requestCancel({ id, sessionId: "s", reason: "it was cancelled" });
+  const session = await second.resume("s");
+  await vi.waitFor(() => expect(session.jobs).toEqual([]));
+  expect(session.history.map(({ result }) => result?.error?.code)).toEqual([code]);
+  await vi.waitFor(async () => expect(await second.approvals.pending()).toEqual([]));
+  const types: string[] = [];
+  if (second.store !== undefined) for await (const { type } of storedEvents(second.store, `s/${id}`)) types.push(type);
+  expect(types).toEqual(["session-start", "call-start", "approval-ask", "call-end"]);
+});
