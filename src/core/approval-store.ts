@@ -9,7 +9,7 @@ export const APPROVAL_STATUSES: readonly ApprovalStatus[] = Object.freeze(["open
 
 /**
  * How far a yes reaches: this call; calls of this session with this input; calls of this session of this tool; calls of all sessions that a
- * rule names. All but the last hold for the tool as it is defined now.
+ * rule names. All but the last hold for the tool as it is defined now. An answer to a simulation holds in it alone, and is not kept as a rule.
  */
 export type ApprovalScope = "once" | "input" | "tool" | "rule";
 

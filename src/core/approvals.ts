@@ -129,7 +129,8 @@ export interface Approvals extends ApprovalInbox {
   /** Allows one call of a session that has this digest. The returned function takes that back, unless it was used. */
   allowOnce(sessionId: string, digest: string): () => void;
   /**
-   * Allows a tool in a session until the session ends, as the answer `allow-always` does.
+   * Allows a tool in a session until the session ends, as the answer `allow-always` does. It is kept as a rule, unless the session is a
+   * simulation that has asked.
    *
    * @param definition the fingerprint of the tool as it was shown: one that is defined otherwise later is asked about again. @default any
    */

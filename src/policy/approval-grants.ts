@@ -1,11 +1,15 @@
-/** The grants of this process's sessions besides the rules: a tool until the session ends, one call of a digest once. */
-import type { NewApproval } from "../core/approval-store.ts";
+/** The grants of this process's sessions besides the rules: a tool until the session ends, one call of a digest once, and all that a simulation allows. */
+import type { ApprovalScope, NewApproval } from "../core/approval-store.ts";
 
 interface SessionGrants {
   /** Tools that are allowed for good, by name, as they were defined then; undefined = however they are defined. */
   readonly always: Map<string, string | undefined>;
   /** Calls that are allowed once, by digest, and how often. */
   readonly once: Map<string, number>;
+  /** Calls that are allowed for good, by digest. */
+  readonly inputs: Set<string>;
+  /** It is a simulation: what it allows is nowhere but here. */
+  isSimulated: boolean;
 }
 
 export class ApprovalGrants {
@@ -14,7 +18,22 @@ export class ApprovalGrants {
   /** Whether the session has allowed this call; one that was allowed once is used up by it. */
   allow({ sessionId, toolName, definition, digest }: NewApproval): boolean {
     const grants = this.#sessions.get(sessionId);
-    return grants !== undefined && (isAlways(grants, toolName, definition) || takeOnce(grants, digest));
+    return grants !== undefined && (isAlways(grants, toolName, definition) || grants.inputs.has(digest) || takeOnce(grants, digest));
+  }
+
+  /** Notes that the session is a simulation. */
+  noteSimulated(sessionId: string): void {
+    this.#of(sessionId).isSimulated = true;
+  }
+
+  isSimulated(sessionId: string): boolean {
+    return this.#sessions.get(sessionId)?.isSimulated === true;
+  }
+
+  /** Keeps how far the answer to a question of a simulation reaches. */
+  allowReached({ sessionId, toolName, definition, digest }: NewApproval, scope: ApprovalScope | undefined): void {
+    if (scope === "tool") this.allowAlways(sessionId, toolName, definition);
+    if (scope === "input") this.#of(sessionId).inputs.add(digest);
   }
 
   /** The returned function takes it back, unless it was used. */
@@ -48,7 +67,7 @@ export class ApprovalGrants {
 
   #of(sessionId: string): SessionGrants {
     let grants = this.#sessions.get(sessionId);
-    if (grants === undefined) this.#sessions.set(sessionId, (grants = { always: new Map(), once: new Map() }));
+    if (grants === undefined) this.#sessions.set(sessionId, (grants = { always: new Map(), once: new Map(), inputs: new Set(), isSimulated: false }));
     return grants;
   }
 }

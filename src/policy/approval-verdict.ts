@@ -55,9 +55,14 @@ export interface RuleMaker {
 /** The rule that is made of an answer. Undefined where the answer is for one call. @throws ToolError `invalid_argument` */
 export function ruleOfAnswer(question: NewApproval, verdict: ReadVerdict, maker: RuleMaker): ApprovalRule | undefined {
   const { scope, by, rule = {} } = verdict;
-  const { toolName, sessionId, digest, definition } = question;
+  const { toolName, sessionId, digest, definition, simulated } = question;
   if (scope === undefined || scope === "once") return undefined;
   if (scope === "rule") {
+    if (simulated)
+      throw wrong(
+        `A simulation asks about ${toolName}: its answer cannot be a rule for other sessions.`,
+        'Answer with the scope "once", "input" or "tool", which hold until the simulation ends, and add the rule on its own.',
+      );
     const made = newRule({ pattern: toolName, ...omitUndefined({ by }), ...rule }, maker);
     if (matches(made.pattern, toolName)) return made;
     throw wrong(`The pattern ${JSON.stringify(made.pattern)} does not match ${toolName}, which was asked about.`);

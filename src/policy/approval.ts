@@ -112,6 +112,7 @@ export class ApprovalGate implements Approvals {
   async ask(question: ApprovalQuestion): Promise<ToolError | undefined> {
     if (question.signal.aborted) return cancelled(question);
     const asked = this.#newApproval(question);
+    if (asked.simulated) this.#grants.noteSimulated(asked.sessionId);
     if (this.#grants.allow(asked)) return this.#allowedBefore(question, asked);
     try {
       const rule = answeringRule(await this.#store.rules({ now: asked.askedAt, sessionId: asked.sessionId }), asked);
@@ -169,7 +170,7 @@ export class ApprovalGate implements Approvals {
 
   allowAlways(sessionId: string, toolName: string, definition?: string): void {
     // Until the rule is kept, which can be listed and revoked: a second one would still allow the tool then.
-    if (!this.#grants.allowAlways(sessionId, toolName, definition)) return;
+    if (!this.#grants.allowAlways(sessionId, toolName, definition) || this.#grants.isSimulated(sessionId)) return;
     const rule = {
       id: this.#ports.ids.next("rule"),
       pattern: toolName,
@@ -298,14 +299,21 @@ export class ApprovalGate implements Approvals {
   async #follow(pending: PendingQuestion): Promise<void> {
     const kept = await this.#inbox.get(pending.asked.id);
     if (kept === undefined || kept.status === "open") pending.end({ status: "withdrawn" }, cancelled(pending.question));
-    else pending.end(endOf(kept), refusalOf(pending.question, endOf(kept)));
+    else this.#endWith(pending, endOf(kept));
   }
 
   #settleElsewhere(end: ApprovalEnd): void {
     const pending = this.#open.get(end.id);
     if (pending === undefined || pending.asked.digest !== end.digest) return;
     if (end.status === "expired") return void this.#expire(pending); // the store may only have it as overdue yet
-    pending.end(end, refusalOf(pending.question, end));
+    this.#endWith(pending, end);
+  }
+
+  /** Ends it with an answer. One to a simulation reaches further here only: its store has no rule of it. */
+  #endWith(pending: PendingQuestion, end: ApprovalEnd): void {
+    const { asked, isForgotten, question } = pending;
+    if (asked.simulated && !isForgotten) this.#grants.allowReached(asked, end.scope);
+    pending.end(end, refusalOf(question, end));
   }
 
   async #orDenied(pending: PendingQuestion, work: () => Promise<void>): Promise<void> {

@@ -158,7 +158,8 @@ export class StoredApprovals implements ApprovalInbox {
     const rule = ruleOfAnswer(record, verdict, this.#maker());
     const { id, digest } = record;
     const status = scope === undefined ? "denied" : "allowed";
-    const end = { id, digest, status, at: this.#now, ...omitUndefined({ scope, by, rule, ruleId: rule?.id }) } as const;
+    const kept = record.simulated ? undefined : rule; // a simulation leaves no rule: the process that asks keeps how far the answer reaches
+    const end = { id, digest, status, at: this.#now, ...omitUndefined({ scope, by, rule: kept, ruleId: kept?.id }) } as const;
     if (!(await this.#store.end(end))) return [];
     this.#onEnd?.(end);
     return rule === undefined ? [id] : [id, ...(await this.#endOthers(rule, end))];

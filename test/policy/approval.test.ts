@@ -284,3 +284,14 @@ test.each<[ApprovalSettings, string]>([[{ timeoutMs: -1 }, "The approval's timeo
     expect(() => gate(settings)).toThrow(message);
   },
 );
+
+test("F0.34 a tool that a loop allows for good in a simulation is allowed there until it is closed, and no rule says so", async () => {
+  const store = memoryStore();
+  const approvals = new ApprovalGate({}, fakePorts(), store);
+  const asks = async (): Promise<string | undefined> => (await approvals.ask(question({ sessionId: "s~1", simulated: true })))?.code;
+  const first = await asks();
+  approvals.allowAlways("s~1", "files::delete", "d");
+  expect([first, await asks(), await asks(), await approvals.rules()]).toEqual(["approval_required", undefined, undefined, []]);
+  approvals.forget("s~1");
+  expect(await asks()).toBe("approval_required");
+});
