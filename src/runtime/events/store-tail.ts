@@ -1,6 +1,6 @@
 /** The end of all logs of a store, in the order in which their events became durable. Its cursors are marks of the store's feed. */
 import { ToolError } from "../../core/error.ts";
-import { lastCopied } from "../../core/copied-events.ts";
+import { CopiedPart, lastCopied } from "../../core/copied-events.ts";
 import type { SessionEvent, RuntimeEvent } from "../../core/event.ts";
 import type { Log } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
@@ -93,11 +93,29 @@ export class StoreTail extends EventTail {
 
   async #lastBrought(sessionId: string, first: number, events: readonly SessionEvent[] | undefined): Promise<number> {
     if (events === undefined) return 0;
-    const known = first === 1 ? lastCopied(events[0]) : this.#brought.get(sessionId);
-    const last = known ?? lastCopied(await this.#firstOf(sessionId));
+    const known = first === 1 ? undefined : this.#brought.get(sessionId);
+    const last = known ?? (await this.#findBrought(sessionId, first === 1 ? events[0] : await this.#firstOf(sessionId)));
     if (this.#brought.size >= MAX_REMEMBERED) this.#brought.clear();
     this.#brought.set(sessionId, last);
     return last;
+  }
+
+  /** A log whose first event is of another session is that of a branch, which was imported, and may have begun before the end of what a snapshot brought. */
+  async #findBrought(sessionId: string, start: SessionEvent | undefined): Promise<number> {
+    const last = lastCopied(start);
+    if (last === 0 || start?.sessionId === sessionId) return last;
+    const brought = new CopiedPart();
+    let position = 0;
+    let isFound = false;
+    while (!isFound) {
+      const { events } = await this.#source.read(sessionId, position, { limit: PAGE });
+      for (const event of events) {
+        brought.notice(event, ++position);
+        isFound ||= position > last && event.sessionId === sessionId; // behind its own start there is none of an earlier session
+      }
+      if (events.length === 0) break;
+    }
+    return brought.last(sessionId);
   }
 
   /** Undefined for a branch, whose own events come behind all that its session began with, and for what cannot be read. */

@@ -265,7 +265,7 @@ test("a reader that begins in the middle of what a snapshot brought gets what ha
 });
 
 test.each([1, 2, 4])(
-  "the audit has the calls of an early branch of a session from a snapshot also where it was exported and imported: %i",
+  "the audit and the stream of all sessions have the calls of an early branch of a session from a snapshot also where it was exported and imported: %i",
   async (at) => {
     const api = await startApi();
     const forged = { type: "session-start", sessionId: "branch", at: AT, parent: { sessionId: "made", length: 1 } };
@@ -278,6 +278,8 @@ test.each([1, 2, 4])(
     const { status, text } = await api.ask("GET", "/v1/sessions/twig/recording");
     expect([status, text]).toEqual([200, expect.anything()]);
     const other = await startApi();
+    const feed = other.runtime.events();
+    await feed.begin();
     const headers = { "content-type": "application/jsonl" };
     const imported = await other.ask("POST", "/v1/recordings", { raw: text, headers });
     expect(imported.json).toMatchObject({ sessionId: "twig" });
@@ -285,6 +287,11 @@ test.each([1, 2, 4])(
     const entries = store === undefined ? [] : await readAudit(store, { tool: "notes::add" }, () => {});
     expect(entries.map((entry) => ("sessionId" in entry ? entry.sessionId : ""))).toEqual(["twig", "branch"]);
     expect(entries[0]).toMatchObject({ callId: json.results[0].callId });
+    const streamed: string[] = [];
+    while (!streamed.includes(json.results[0].callId))
+      for (const item of await feed.read()) if ("event" in item && item.event.type === "call-end") streamed.push(item.event.callId);
+    feed.close();
+    expect(streamed).toEqual(entries.map((entry) => ("callId" in entry ? entry.callId : "")).toReversed());
   },
 );
 
