@@ -31,7 +31,7 @@ import { answeringRule, describeAnswer, isAnswer } from "./approval-verdict.ts";
 import { ApprovalWatch } from "./approval-watch.ts";
 import { onAbort } from "./deadline.ts";
 import { endOf, noteOf, PendingQuestion } from "./pending-question.ts";
-import { StoredApprovals } from "./stored-approvals.ts";
+import { KEPT_IN_STORE, StoredApprovals } from "./stored-approvals.ts";
 
 /** Which calls need a yes first, and which never do. */
 export interface ApprovalSettings {
@@ -52,7 +52,7 @@ const MAX_REASON_LENGTH = 500;
 /** So many questions are asked before old ones are looked for again. */
 const ASKED_BETWEEN_PRUNES = 256;
 /** So many ended questions are kept: in memory, and in a store. */
-const KEPT = { own: 1_000, store: 10_000 } as const;
+const KEPT = { own: 1_000, store: KEPT_IN_STORE } as const;
 
 /** The approvals of one process, over a store that others may share. Any error on the way to an answer denies the call. */
 export class ApprovalGate implements Approvals {

@@ -22,6 +22,8 @@ import { nameMatcher } from "./permission.ts";
 
 const DEFAULT_LIMIT = 100;
 const PAGE = 1_000;
+/** So many ended questions are kept in a store. */
+export const KEPT_IN_STORE = 10_000;
 const LIST: OptionNames<ListApprovalsOptions> = {
   status: true,
   sessionId: true,
@@ -72,7 +74,7 @@ export class StoredApprovals implements ApprovalInbox {
     checkKnownKeys(options, LIST, "the list of approvals");
     const { tool, limit = DEFAULT_LIMIT } = options;
     const query = this.#query(options);
-    if (tool === undefined || !tool.includes("*")) return this.#store.list({ ...query, ...omitUndefined({ toolName: tool }) });
+    if (tool === undefined || !tool.includes("*")) return this.#list({ ...query, ...omitUndefined({ toolName: tool }) });
     const matches = nameMatcher([tool], "tool");
     const found: ApprovalRecord[] = [];
     for await (const record of this.#each(query)) {
@@ -83,7 +85,7 @@ export class StoredApprovals implements ApprovalInbox {
   }
 
   async get(id: string): Promise<ApprovalRecord | undefined> {
-    const [record] = await this.#store.list({ now: this.#now, ids: [id], first: "oldest", limit: 1 });
+    const [record] = await this.#list({ now: this.#now, ids: [id], first: "oldest", limit: 1 });
     return record === undefined ? undefined : whole(record);
   }
 
@@ -149,7 +151,7 @@ export class StoredApprovals implements ApprovalInbox {
     if (typeof key !== "string")
       throw wrong(`The ${name} of an answer is a string: that of the question${name === "id" ? "" : "'s call"}.`);
     const query = this.#query({ status: "open", ...(name === "id" ? {} : { callId: key }) });
-    return this.#store.list({ ...query, ...(name === "id" ? { ids: [key] } : {}) });
+    return this.#list({ ...query, ...(name === "id" ? { ids: [key] } : {}) });
   }
 
   /** Answers a question, and with it the others that the answer fits. Resolves to the ids of those; none where another answer came first. */
@@ -178,10 +180,18 @@ export class StoredApprovals implements ApprovalInbox {
     return ended;
   }
 
+  /** Of the open questions that no process waits for, those are withdrawn first whose session no store has: nothing will take up their call. */
+  async #list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]> {
+    const records = await this.#store.list(query);
+    if (!records.some(({ status, askedIn }) => status === "open" && askedIn === undefined)) return records;
+    await this.#store.prune({ keep: KEPT_IN_STORE, now: this.#now });
+    return await this.#store.list(query);
+  }
+
   async *#each(query: StoredApprovalQuery): AsyncGenerator<ApprovalRecord> {
     let after = query.after;
     for (;;) {
-      const page = await this.#store.list({ ...query, limit: PAGE, ...omitUndefined({ after }) });
+      const page = await this.#list({ ...query, limit: PAGE, ...omitUndefined({ after }) });
       yield* page;
       if (page.length < PAGE) return;
       after = page.at(-1)?.position;

@@ -1,4 +1,4 @@
-/** A process that asks before it deletes: `ask` begins a session, `resume` takes it up. Prints a line for each event of an approval, and the result. */
+/** A process that asks before it deletes: `ask` begins a session, `resume` takes it up, `simulate` and `alone` ask for no session that is kept. Prints a line for each event of an approval, and the result. */
 import { appendFileSync } from "node:fs";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
@@ -32,6 +32,9 @@ function say(line: unknown): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
-if (action === "ask") await runtime.session("trip").execute({ name: "remove", input: { year: 2019 } });
+const call = { name: "remove", input: { year: 2019 } };
+if (action === "ask") await runtime.session("trip").execute(call);
+else if (action === "simulate") await runtime.session("trip").simulate(call, { allowSideEffects: true });
+else if (action === "alone") await runtime.execute(call);
 else await runtime.resume("trip");
 await runtime.close();

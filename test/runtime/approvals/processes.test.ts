@@ -12,7 +12,7 @@ import { IN_CI, inCI } from "../../ci.ts";
 const PROGRAM = bundledProgram("runtime/approvals/approval-process");
 
 /** Starts a process; `next` is the next thing that it says, undefined when it has ended. */
-function start(action: "ask" | "resume", path: string, description?: string) {
+function start(action: "ask" | "resume" | "simulate" | "alone", path: string, description?: string) {
   const args = description === undefined ? [PROGRAM, action, path] : [PROGRAM, action, path, description];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(() => void child.kill("SIGKILL"));
@@ -55,6 +55,21 @@ test("issue 19.4 another process answers the question of one that waits, which g
   await asking.ended;
   expect(done(path)).toBe("2019\n");
 });
+
+test.each(["simulate", "alone"] as const)(
+  "a question of a session that no store keeps is withdrawn once its process was killed: nobody can answer it (%s)",
+  async (action) => {
+    const path = temporaryFile();
+    const asking = start(action, path);
+    const inbox = inboxOf(path);
+    const [open] = await eventually(() => inbox.list({ status: "open" }));
+    expect(open?.askedIn).toEqual(expect.any(String));
+    await asking.kill();
+    const { id = "", digest = "" } = open ?? {};
+    expect([await inbox.list({ status: "open" }), await inbox.answer({ id, digest, answer: "allow-once" })]).toEqual([[], false]);
+    expect((await inbox.get(id))?.status).toBe("withdrawn");
+  },
+);
 
 test.skipIf(!inCI)(
   `issue 19.4 kill -9 between question and answer: the answer given meanwhile is taken when the session is resumed ${IN_CI}`,
