@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/core/base/json.ts";
 import { mcpToolset } from "../../src/engine/mcp.ts";
 import { listenMcp } from "../../src/server/mcp.ts";
 import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
-import { event, legacy, loopbackMcp, type Answers } from "../engine/mcp/loopback-mcp.ts";
+import { event, legacy, loopbackMcp, reply, type Answers } from "../engine/mcp/loopback-mcp.ts";
 import { listening, openRuntime, overHttp, overStdio } from "./mcp-clients.ts";
 
 const CAPABILITIES = { tools: {}, resources: { subscribe: true }, logging: {} };
@@ -36,22 +36,42 @@ const HANGING: Answers = {
   "logging/setLevel": hangs,
 };
 
-test("a server that hangs keeps no read, subscription or log level of another from a client", { timeout: 30_000 }, async () => {
+test("a server that hangs keeps no read, subscription or log level of another from a client for longer than it may take to list", async () => {
   const hung = await resourceServer("hung", HANGING);
   const well = await resourceServer("well");
   const { runtime } = await openRuntime({ toolsets: [hung.toolset, well.toolset] });
-  const { client } = await overStdio(runtime, { era: "legacy", ports: { log: new MemoryLog() } });
+  const clock = new FakeClock();
+  const { client } = await overStdio(runtime, { era: "legacy", ports: { log: new MemoryLog(), clock } });
   const soon = { timeout: 5_000 };
 
   await client.subscribeResource({ uri: "well:a" });
   await client.subscribeResource({ uri: "well:///7" });
+  await vi.waitFor(() => expect(hung.asks("resources/templates/list")).toHaveLength(1));
+  await clock.advance(10_000);
   for (const uri of ["well:a", "well:///7", "unlisted:x"])
     expect((await client.readResource({ uri }, soon)).contents).toMatchObject([{ text: "from well" }]);
-  await client.setLoggingLevel("info", soon);
+  const levelSet = client.setLoggingLevel("info", soon);
+  await vi.waitFor(() => expect(hung.asks("logging/setLevel")).toHaveLength(1));
+  await clock.advance(1_000);
+  await levelSet;
 
   await vi.waitFor(() => expect(new Set(well.asks("resources/subscribe"))).toEqual(new Set(["well:///7", "well:a"])), soon);
   expect(well.asks("logging/setLevel")).toEqual(["info"]);
 });
+
+test("a server whose lists failed is asked for them again, and is the owner of its resources once it gives them", async () => {
+  let isWell = false;
+  const owner = await resourceServer("owner", { "resources/list": ({ id, response }) => (isWell ? LISTED : void reply(response, { id, error: BROKEN })) });
+  const claims = await resourceServer("claims", { "resources/list": () => LISTED });
+  const { runtime } = await openRuntime({ toolsets: [owner.toolset, claims.toolset] });
+  const { client } = await overStdio(runtime, { era: "legacy", ports: { log: new MemoryLog() } });
+  expect((await client.readResource({ uri: "owner:a" })).contents).toMatchObject([{ text: "from claims" }]);
+  isWell = true;
+  expect((await client.readResource({ uri: "owner:a" })).contents).toMatchObject([{ text: "from owner" }]);
+});
+
+const LISTED = { resources: [{ uri: "owner:a", name: "a" }] };
+const BROKEN = { code: -32_603, message: "the disk is full" };
 
 test("once a server is known to hang, reads of others do not wait for it at all", async () => {
   const hung = await resourceServer("hung", HANGING);

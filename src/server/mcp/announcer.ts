@@ -163,10 +163,10 @@ export class Announcer {
       case "notifications/message":
         return this.#tell((audience) => audience.logged(params, source));
       case "notifications/prompts/list_changed":
-        this.#peers.forget();
+        this.#peers.forget(source);
         return this.#tell((audience) => audience.promptsChanged());
       case "notifications/resources/list_changed":
-        this.#peers.forget();
+        this.#peers.forget(source);
         this.#seekAll();
         return this.#tell((audience) => audience.resourcesChanged());
       case "notifications/resources/updated": {

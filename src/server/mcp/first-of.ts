@@ -1,4 +1,5 @@
 /** The first of several sources that has what is wanted, where one that hangs must not keep it from the caller. */
+import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 
 /** One place to look for something. */
@@ -9,31 +10,24 @@ export interface Search<T> {
   readonly isLate: boolean;
 }
 
-/** How long a find waits for a place that is to be preferred, and a caller for one place before the next is asked as well. */
+/** How long a caller waits for one place before the next is asked as well. */
 const GRACE_MS = 1_000;
 
 /**
- * Returns the find of the earliest place. Places that are late, and those that have not answered within a second, do not hold up a find of a
- * later one.
- *
- * @param options.isBrief gives up once the second is over. @default false: it waits for all that are not late
+ * Returns the find of the earliest place. A find of a later one waits for those before it, however long they take, because each of them may have it
+ * and is to be preferred; only places that are late do not hold it up.
  */
-export function firstFound<T>(
-  searches: readonly Search<T>[],
-  { clock, isBrief = false }: { readonly clock: Clock; readonly isBrief?: boolean },
-): Promise<T | undefined> {
+export function firstFound<T>(searches: readonly Search<T>[]): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<T | undefined>();
   const pending = new Set(searches);
   const finds = new Map<Search<T>, T>();
-  let isOverdue = false;
   const look = (): void => {
     for (const search of searches) {
       const find = finds.get(search);
       if (find !== undefined) return resolve(find);
-      if (pending.has(search) && !search.isLate && !isOverdue) return;
+      if (pending.has(search) && !search.isLate) return;
     }
-    const isDone = isOverdue && (isBrief || [...pending].every((search) => search.isLate));
-    if (pending.size === 0 || isDone) resolve(undefined);
+    if ([...pending].every((search) => search.isLate)) resolve(undefined);
   };
   const follow = async (search: Search<T>): Promise<void> => {
     const find = await search.found;
@@ -43,19 +37,22 @@ export function firstFound<T>(
   };
   for (const search of searches) void follow(search);
   if (searches.length === 0) resolve(undefined);
-  const cancel = clock.timer(() => {
-    isOverdue = true;
-    look();
-  }, GRACE_MS);
-  return promise.finally(cancel);
+  return promise;
 }
 
 /**
- * Asks one after the other until one answers: the next when one has failed, or besides one that has not answered within a second.
+ * Asks one after the other until one answers: the next when one has failed, or besides one that has not answered within a second. The signal of
+ * those that were not the first aborts then, and that of all when `outer` does.
  *
  * @throws AggregateError of all errors, in the order of the candidates
  */
-export function firstAnswer<C, T>(candidates: readonly C[], ask: (candidate: C) => Promise<T>, clock: Clock): Promise<T> {
+export function firstAnswer<C, T>(
+  candidates: readonly C[],
+  ask: (candidate: C, signal: AbortSignal) => Promise<T>,
+  { clock, outer }: { readonly clock: Clock; readonly outer: AbortSignal },
+): Promise<T> {
+  const end = new AbortController();
+  const signal = AbortSignal.any([outer, end.signal]);
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const errors = new Map<number, unknown>();
   let begun = 0;
@@ -63,7 +60,7 @@ export function firstAnswer<C, T>(candidates: readonly C[], ask: (candidate: C) 
   let cancel = (): void => {};
   const askOne = async (candidate: C, index: number): Promise<void> => {
     try {
-      resolve(await ask(candidate));
+      resolve(await ask(candidate, signal));
     } catch (error: unknown) {
       errors.set(index, error);
       next();
@@ -84,5 +81,6 @@ export function firstAnswer<C, T>(candidates: readonly C[], ask: (candidate: C) 
   return promise.finally(() => {
     isOver = true;
     cancel();
+    end.abort(new ToolError("cancelled", "Another server answered first."));
   });
 }

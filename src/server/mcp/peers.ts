@@ -144,11 +144,10 @@ export class Peers {
     return this.sources().filter((source) => this.#lists.canList(source, method));
   }
 
-  /** @param wanted what is preferred first; the list of that alone is used as it is known, and made again where it lacks what is wanted */
+  /** @param wanted what is preferred first */
   async #find(
     wanted: readonly [Wanted, ...Wanted[]],
     { signal, visible }: Asker,
-    options: { readonly isBrief?: boolean } = {},
   ): Promise<Entry | undefined> {
     const seen = (method: ListMethod): readonly Source[] => this.#listing(method).filter((source) => this.isSeen(source, visible));
     const [{ method, pick }] = wanted;
@@ -159,31 +158,37 @@ export class Peers {
       if (known === undefined && !this.#lists.isLate(source)) break; // it may have it, and is preferred
     }
     const searches = wanted.flatMap(({ method, pick }) =>
-      seen(method).map((source) => ({ isLate: this.#lists.isLate(source), found: this.#lists.load(source, method).then(pick) })),
+      seen(method).map((source) => ({ isLate: this.#lists.isLate(source), found: this.#search(source, { method, pick }) })),
     );
-    return await untilAborted(firstFound(searches, { ...options, clock: this.#settings.clock }), signal);
+    return await untilAborted(firstFound(searches), signal);
+  }
+
+  /** A list that lacks what is wanted is made again. */
+  async #search(source: Source, { method, pick }: Wanted): Promise<Entry | undefined> {
+    const known = this.#lists.known(source, method);
+    return (known && pick(known)) ?? pick(await this.#lists.load(source, method));
   }
 
   /**
    * Reads from the server that lists the resource; one that is not listed from the first that has it, beginning with one whose template fits.
    * Servers have many errors for what they do not know, so that an error of one does not keep the next from being asked; neither does one
-   * that hangs.
+   * that hangs. While a server that did not hang before has not listed its own, no other is read from: it may be the owner.
    */
   async read(params: JsonObject & { readonly uri: string }, { visible, ...options }: Asker & PeerOptions): Promise<JsonObject> {
     const { signal } = options;
     const { clock } = this.#settings;
-    const owner = await this.#find([listed(params.uri), behindTemplate(params.uri)], { visible, signal }, { isBrief: true });
+    const owner = await this.#find([listed(params.uri), behindTemplate(params.uri)], { visible, signal });
     const isOwned = owner !== undefined && owner.own === params.uri;
     const candidates = isOwned ? [owner.source] : this.#readers(owner?.source, visible);
-    const ask = async (source: Source): Promise<JsonObject> => {
+    const ask = async (source: Source, outer: AbortSignal): Promise<JsonObject> => {
       const read = (signal: AbortSignal): Promise<JsonObject> =>
         untilAborted(source.readResource?.(params, { ...options, signal }) ?? Promise.reject(notHere(params.uri)), signal, () =>
           tooLate(source),
         );
-      return source === owner?.source ? await read(signal) : await within({ clock, limitMs: GUESS_MS, outer: signal }, read);
+      return source === owner?.source ? await read(outer) : await within({ clock, limitMs: GUESS_MS, outer }, read);
     };
     try {
-      return await untilAborted(firstAnswer(candidates, ask, clock), signal);
+      return await untilAborted(firstAnswer(candidates, ask, { clock, outer: signal }), signal);
     } catch (error: unknown) {
       if (signal.aborted || !(error instanceof AggregateError)) throw error;
       const problem: unknown = error.errors.find((one) => !isNotFound(one));
@@ -201,9 +206,9 @@ export class Peers {
     return [...(first === undefined ? [] : [first]), ...others.filter((one) => !isLate(one)), ...others.filter(isLate)];
   }
 
-  /** Forgets the lists, which may have changed. */
-  forget(): void {
-    this.#lists.forget();
+  /** Forgets the lists of one source, or of all, which may have changed. */
+  forget(source?: Source): void {
+    this.#lists.forget(source);
   }
 }
 

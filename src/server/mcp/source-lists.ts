@@ -28,11 +28,18 @@ const MAX_ENTRIES = 10_000;
 /** How long one source may take to list. */
 const LIST_TIMEOUT_MS = 10_000;
 
+/** A list as a source gave it. */
+interface Made {
+  readonly entries: Entries;
+  /** It did not fail on the way. */
+  readonly isWhole: boolean;
+}
+
 export class SourceLists {
   readonly #settings: Settings;
   readonly #known = new Map<ListMethod, Map<Source, Entries>>();
   /** Lists that are being made: a further request meanwhile waits for the same. */
-  readonly #loading = new Map<ListMethod, Map<Source, Promise<Entries>>>();
+  readonly #loading = new Map<ListMethod, Map<Source, Promise<Made>>>();
   /** The sources that did not list in time when they were last asked. */
   readonly #late = new WeakSet<Source>();
   readonly #warned = new Set<string>();
@@ -54,27 +61,36 @@ export class SourceLists {
     return this.#late.has(source);
   }
 
-  /** Has the source list. Never rejects: a list that fails is empty, with a warning. Not ended by one who waits: others may wait for it. */
-  load(source: Source, method: ListMethod): Promise<Entries> {
-    const loading = this.#loading.get(method) ?? new Map<Source, Promise<Entries>>();
+  /**
+   * Has the source list. Never rejects: a list that fails has what came before it failed, with a warning, and is made again for the next. Not ended by one who
+   * waits: others may wait for it.
+   */
+  async load(source: Source, method: ListMethod): Promise<Entries> {
+    const loading = this.#loading.get(method) ?? new Map<Source, Promise<Made>>();
     this.#loading.set(method, loading);
     const underWay = loading.get(source);
-    if (underWay !== undefined) return underWay;
+    if (underWay !== undefined) return (await underWay).entries;
     const list = this.#listOf(source, method);
     loading.set(source, list);
     void this.#keep(source, method, list);
-    return list;
+    return (await list).entries;
   }
 
-  /** Forgets the lists, which may have changed. */
-  forget(): void {
-    this.#known.clear();
-    this.#loading.clear();
+  /** Forgets the lists of one source, or of all, which may have changed. */
+  forget(source?: Source): void {
+    for (const lists of [...this.#known.values(), ...this.#loading.values()]) {
+      if (source === undefined) lists.clear();
+      else lists.delete(source);
+    }
   }
 
   /** Warns once of a name that two entries of a kind have. */
   warnTwice(name: string, { source }: Entry, method: ListMethod): void {
     const text = `${titleOf(source)} lists ${JSON.stringify(name)} of the ${this.kindOf(method)}, which another lists already: only the first is served.`;
+    this.#warnOnce(text);
+  }
+
+  #warnOnce(text: string): void {
     if (this.#warned.has(text) || this.#warned.size >= MAX_ENTRIES) return;
     this.#warned.add(text);
     this.#settings.log.warn(text);
@@ -85,18 +101,19 @@ export class SourceLists {
   }
 
   /** A list that was forgotten while it was being made is out of date. */
-  async #keep(source: Source, method: ListMethod, list: Promise<Entries>): Promise<void> {
-    const entries = await list;
+  async #keep(source: Source, method: ListMethod, list: Promise<Made>): Promise<void> {
+    const { entries, isWhole } = await list;
     const loading = this.#loading.get(method);
     if (loading?.get(source) !== list) return;
     loading.delete(source);
+    if (!isWhole) return;
     const known = this.#known.get(method) ?? new Map<Source, Entries>();
     this.#known.set(method, known.set(source, entries));
   }
 
-  async #listOf(source: Source, method: ListMethod): Promise<Entries> {
+  async #listOf(source: Source, method: ListMethod): Promise<Made> {
     const stop = new AbortController();
-    const { clock, log } = this.#settings;
+    const { clock } = this.#settings;
     const forget = clock.timer(() => {
       this.#late.add(source);
       stop.abort(new ToolError("timeout", `no answer within ${LIST_TIMEOUT_MS / 1_000} s`));
@@ -105,12 +122,13 @@ export class SourceLists {
     try {
       await this.#addPages(entries, source, { method, signal: stop.signal });
       this.#late.delete(source);
+      return { entries, isWhole: true };
     } catch (error: unknown) {
-      log.warn(`The ${LISTS[method].field} of ${titleOf(source)} are not listed: ${describeThrown(error)}`);
+      this.#warnOnce(`The ${LISTS[method].field} of ${titleOf(source)} are not listed: ${describeThrown(error)}`);
+      return { entries, isWhole: false };
     } finally {
       forget();
     }
-    return entries;
   }
 
   async #addPages(

@@ -1,0 +1,110 @@
+/** Which of several connected servers reads a resource, as the clients of a gateway see it. */
+import { expect, test, vi } from "vitest";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import { mcpToolset } from "../../src/engine/mcp.ts";
+import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
+import { event, legacy, loopbackMcp, reply, type Answers, type Asked } from "../engine/mcp/loopback-mcp.ts";
+import { openRuntime, overStdio } from "./mcp-clients.ts";
+
+const CAPABILITIES = { tools: {}, resources: { subscribe: true, listChanged: true } };
+const URI = "notes:a";
+
+/** A server that lists `URI` and reads every resource, with the requests whose answers it keeps back. */
+async function reader(name: string, { slow = [], ...answers }: { readonly slow?: readonly string[] } & Answers = {}) {
+  const kept: { readonly asked: Asked; readonly answer: () => void }[] = [];
+  const own: Answers = {
+    ...legacy(CAPABILITIES),
+    "tools/list": () => ({ tools: [] }),
+    "resources/list": () => ({ resources: [{ uri: URI, name }] }),
+    "resources/templates/list": () => ({ resourceTemplates: [] }),
+    "resources/read": ({ params }) => ({ contents: [{ uri: String(params["uri"]), text: `from ${name}` }] }),
+    "resources/subscribe": () => ({}),
+    ...answers,
+  };
+  const keep = (method: string) => (asked: Asked): undefined => {
+    const answer = (): void => reply(asked.response, { id: asked.id, result: own[method]?.(asked) ?? {} });
+    kept.push({ asked, answer });
+  };
+  const served = await loopbackMcp({ ...own, ...Object.fromEntries(slow.map((method) => [method, keep(method)])) });
+  const asks = (method: string): readonly JsonObject[] => served.asked.filter((one) => one.method === method).map(({ params }) => params);
+  return { toolset: mcpToolset(name, { url: served.url, protocol: "legacy" }), asks, kept };
+}
+
+async function gateway(toolsets: readonly ReturnType<typeof mcpToolset>[]) {
+  const { runtime } = await openRuntime({ toolsets });
+  const clock = new FakeClock();
+  const { client } = await overStdio(runtime, { era: "legacy", ports: { log: new MemoryLog(), clock } });
+  return { client, clock };
+}
+
+test("a resource is read from the server that lists it first, also when that takes it longer than others", async () => {
+  const owner = await reader("owner", { slow: ["resources/list"] });
+  const claims = await reader("claims");
+  const { client, clock } = await gateway([owner.toolset, claims.toolset]);
+  const read = client.readResource({ uri: URI });
+  await vi.waitFor(() => expect(claims.asks("resources/templates/list")).toHaveLength(1));
+  await vi.waitFor(() => expect(owner.kept).toHaveLength(1));
+  await clock.advance(5_000);
+  for (const { answer } of owner.kept) answer();
+  expect((await read).contents).toMatchObject([{ text: "from owner" }]);
+  expect(claims.asks("resources/read")).toEqual([]);
+});
+
+test("a resource that a slow server lists is not read from one that only reads whatever it is asked for", async () => {
+  const claims = await reader("claims", { "resources/list": () => ({ resources: [] }) });
+  const owner = await reader("owner", { slow: ["resources/list"] });
+  const { client, clock } = await gateway([claims.toolset, owner.toolset]);
+  const read = client.readResource({ uri: URI });
+  await vi.waitFor(() => expect(owner.kept).toHaveLength(1));
+  await vi.waitFor(() => expect(claims.asks("resources/templates/list")).toHaveLength(1));
+  await clock.advance(5_000);
+  for (const { answer } of owner.kept) answer();
+  expect((await read).contents).toMatchObject([{ text: "from owner" }]);
+  expect(claims.asks("resources/read")).toEqual([]);
+});
+
+test("a subscription is taken to the server that lists the resource first, also when that takes it longer than others", async () => {
+  const owner = await reader("owner", { slow: ["resources/list"] });
+  const claims = await reader("claims");
+  const { client, clock } = await gateway([owner.toolset, claims.toolset]);
+  await client.subscribeResource({ uri: URI });
+  await vi.waitFor(() => expect(owner.kept).toHaveLength(1));
+  await vi.waitFor(() => expect(claims.asks("resources/templates/list")).toHaveLength(1));
+  await clock.advance(5_000);
+  for (const { answer } of owner.kept) answer();
+  await vi.waitFor(() => expect(owner.asks("resources/subscribe")).toEqual([{ uri: URI }]));
+  expect(claims.asks("resources/subscribe")).toEqual([]);
+});
+
+test("reads of the servers that were not the first to answer are cancelled", async () => {
+  const none = { "resources/list": () => ({ resources: [] }) };
+  const slow = await reader("slow", { ...none, slow: ["resources/read"] });
+  const well = await reader("well", none);
+  const { client, clock } = await gateway([slow.toolset, well.toolset]);
+  const read = client.readResource({ uri: "other:b" });
+  await vi.waitFor(() => expect(slow.kept).toHaveLength(1));
+  await clock.advance(1_000);
+  expect((await read).contents).toMatchObject([{ text: "from well" }]);
+  await vi.waitFor(() => expect(slow.asks("notifications/cancelled")).toMatchObject([{ requestId: slow.kept[0]?.asked.id }]));
+});
+
+test("a change of the resources of one server does not have the others list theirs again", async () => {
+  let changed: (() => void) | undefined;
+  const one = await reader("one", {
+    GET: ({ response }) => {
+      changed = () => event(response, { method: "notifications/resources/list_changed" });
+      response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+      return undefined;
+    },
+  });
+  const other = await reader("other", { "resources/list": () => ({ resources: [{ uri: "other:b", name: "b" }] }) });
+  const { client } = await gateway([one.toolset, other.toolset]);
+  const told = vi.fn<() => void>();
+  client.setNotificationHandler("notifications/resources/list_changed", told);
+  await client.readResource({ uri: "other:b" });
+  await vi.waitFor(() => expect(changed).toBeDefined());
+  changed?.();
+  await vi.waitFor(() => expect(told).toHaveBeenCalled());
+  await client.readResource({ uri: "other:b" });
+  expect([one, other].map(({ asks }) => asks("resources/list").length)).toEqual([2, 1]);
+});
