@@ -108,3 +108,21 @@ test("a change of the resources of one server does not have the others list thei
   await client.readResource({ uri: "other:b" });
   expect([one, other].map(({ asks }) => asks("resources/list").length)).toEqual([2, 1]);
 });
+
+test("a subscription whose server is removed while others still list is taken to the server in its place", async () => {
+  const slow = await reader("slow", { "resources/list": () => ({ resources: [] }), slow: ["resources/list"] });
+  const gone = await reader("gone");
+  const next = await reader("next");
+  let others = [gone.toolset];
+  const { runtime } = await openRuntime({ toolsets: [slow.toolset], sources: [{ name: "file", load: () => Promise.resolve(others) }] });
+  const { client } = await overStdio(runtime, { era: "legacy", ports: { log: new MemoryLog(), clock: new FakeClock() } });
+  await client.subscribeResource({ uri: URI });
+  await vi.waitFor(() => expect([slow.kept.length, gone.asks("resources/templates/list").length]).toEqual([1, 1]));
+  others = [next.toolset];
+  await runtime.refresh();
+  for (const { answer } of slow.kept.splice(0)) answer();
+  await vi.waitFor(() => {
+    for (const { answer } of slow.kept.splice(0)) answer();
+    expect(next.asks("resources/subscribe")).toEqual([{ uri: URI }]);
+  });
+});

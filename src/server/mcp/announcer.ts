@@ -113,8 +113,8 @@ export class Announcer {
     const source = await this.#peers.findOwner(uri, asker).catch(() => undefined); // as where no server has it
     watch.isSought = false;
     if (!this.#watches.has(watch)) return;
-    if (source !== undefined) watch.joined = { source, leave: this.#join(source, uri) };
-    else if (watch.isStale) await this.#seek(watch);
+    if (watch.isStale) await this.#seek(watch); // the server that was found may be gone
+    else if (source !== undefined) watch.joined = { source, leave: this.#join(source, uri) };
   }
 
   #join(source: Source, uri: string): () => void {
