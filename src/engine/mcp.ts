@@ -161,13 +161,13 @@ class McpEngine implements Engine {
     try {
       return await this.#link.use(signal, async (connection) => {
         if (this.#told?.on !== connection) await this.#checkSame(connection, request.tool.name);
-        const explain = (error: unknown): ToolError => this.#link.explain(error, connection, signal);
         return await ask(connection, request, {
           name: this.#sourceName(request.tool.name),
           context,
           answering: this.#answering(),
           clock: engine.clock,
-          explain,
+          reach: (signal) => this.#link.reach(signal),
+          explain: (error, on) => this.#link.explain(error, on, signal),
         });
       });
     } catch (error: unknown) {

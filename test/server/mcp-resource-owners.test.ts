@@ -10,7 +10,7 @@ const CAPABILITIES = { tools: {}, resources: { subscribe: true, listChanged: tru
 const URI = "notes:a";
 
 /** A server that lists `URI` and reads every resource, with the requests whose answers it keeps back. */
-async function reader(name: string, { slow = [], ...answers }: { readonly slow?: readonly string[] } & Answers = {}) {
+async function reader(name: string, answers: Answers = {}, slow: readonly string[] = []) {
   const kept: { readonly asked: Asked; readonly answer: () => void }[] = [];
   const own: Answers = {
     ...legacy(CAPABILITIES),
@@ -22,7 +22,7 @@ async function reader(name: string, { slow = [], ...answers }: { readonly slow?:
     ...answers,
   };
   const keep = (method: string) => (asked: Asked): undefined => {
-    const answer = (): void => reply(asked.response, { id: asked.id, result: own[method]?.(asked) ?? {} });
+    const answer = (): void => reply(asked.response, { id: Number(asked.id), result: own[method]?.(asked) ?? {} });
     kept.push({ asked, answer });
   };
   const served = await loopbackMcp({ ...own, ...Object.fromEntries(slow.map((method) => [method, keep(method)])) });
@@ -38,7 +38,7 @@ async function gateway(toolsets: readonly ReturnType<typeof mcpToolset>[]) {
 }
 
 test("a resource is read from the server that lists it first, also when that takes it longer than others", async () => {
-  const owner = await reader("owner", { slow: ["resources/list"] });
+  const owner = await reader("owner", {}, ["resources/list"]);
   const claims = await reader("claims");
   const { client, clock } = await gateway([owner.toolset, claims.toolset]);
   const read = client.readResource({ uri: URI });
@@ -52,7 +52,7 @@ test("a resource is read from the server that lists it first, also when that tak
 
 test("a resource that a slow server lists is not read from one that only reads whatever it is asked for", async () => {
   const claims = await reader("claims", { "resources/list": () => ({ resources: [] }) });
-  const owner = await reader("owner", { slow: ["resources/list"] });
+  const owner = await reader("owner", {}, ["resources/list"]);
   const { client, clock } = await gateway([claims.toolset, owner.toolset]);
   const read = client.readResource({ uri: URI });
   await vi.waitFor(() => expect(owner.kept).toHaveLength(1));
@@ -64,7 +64,7 @@ test("a resource that a slow server lists is not read from one that only reads w
 });
 
 test("a subscription is taken to the server that lists the resource first, also when that takes it longer than others", async () => {
-  const owner = await reader("owner", { slow: ["resources/list"] });
+  const owner = await reader("owner", {}, ["resources/list"]);
   const claims = await reader("claims");
   const { client, clock } = await gateway([owner.toolset, claims.toolset]);
   await client.subscribeResource({ uri: URI });
@@ -78,7 +78,7 @@ test("a subscription is taken to the server that lists the resource first, also 
 
 test("reads of the servers that were not the first to answer are cancelled", async () => {
   const none = { "resources/list": () => ({ resources: [] }) };
-  const slow = await reader("slow", { ...none, slow: ["resources/read"] });
+  const slow = await reader("slow", none, ["resources/read"]);
   const well = await reader("well", none);
   const { client, clock } = await gateway([slow.toolset, well.toolset]);
   const read = client.readResource({ uri: "other:b" });
@@ -110,7 +110,7 @@ test("a change of the resources of one server does not have the others list thei
 });
 
 test("a subscription whose server is removed while others still list is taken to the server in its place", async () => {
-  const slow = await reader("slow", { "resources/list": () => ({ resources: [] }), slow: ["resources/list"] });
+  const slow = await reader("slow", { "resources/list": () => ({ resources: [] }) }, ["resources/list"]);
   const gone = await reader("gone");
   const next = await reader("next");
   let others = [gone.toolset];

@@ -16,7 +16,7 @@ export interface Situation {
   readonly server: McpOptions;
   readonly signal: AbortSignal;
   /** The way the request took; undefined when there was none. */
-  readonly wire: Wire;
+  readonly wire: Wire | undefined;
 }
 
 /** The error that a call ends with. Its outcome is `unknown` unless it is sure that the server did nothing, or said that it failed. */
@@ -29,8 +29,8 @@ export function callError(error: unknown, situation: Situation): ToolError {
   if (error instanceof SessionLost) {
     return lost(name, error.message, { outcome: "not_started", cause: error });
   }
-  if (wire.ended !== undefined) return lost(name, wire.ended, { details: wire.stderrTail, cause: error });
-  if (error instanceof ConnectionLost) return lost(name, wire.problem ?? error.message, { cause: error });
+  if (wire?.ended !== undefined) return lost(name, wire.ended, { details: wire.stderrTail, cause: error });
+  if (error instanceof ConnectionLost) return lost(name, wire?.problem ?? error.message, { cause: error });
   if (error instanceof ToolError && !(error instanceof ServerFault)) return error;
   const inner = innerToolError(error);
   if (inner !== undefined) return named(inner, name);

@@ -12,7 +12,7 @@ import { RpcFailure, WorkBegun } from "./failure.ts";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./rpc-codes.ts";
 import { requestWithInput } from "./input-rounds.ts";
 import { parameterHeaders, sendsParameterHeaders, writeParameterHeaders } from "./parameter-headers.ts";
-import { taskIn, taskJob } from "./task.ts";
+import { taskIn, taskJob, type TaskOptions } from "./task.ts";
 import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 
@@ -22,8 +22,10 @@ export interface CallToolOptions {
   readonly clock: Clock;
   /** The server's name of the tool. */
   readonly name: string;
+  /** See `TaskOptions`. */
+  readonly reach: TaskOptions["reach"];
   /** Puts what goes wrong later, in a job, in the words of a call. */
-  readonly explain: (error: unknown) => unknown;
+  readonly explain: TaskOptions["explain"];
 }
 
 /** Returns a `ToolOutput`, or a `RemoteJob` when the server continues the work after its answer. */
@@ -74,10 +76,10 @@ function callerOf(context: ToolContext): Caller {
 }
 
 function followTask(task: JsonObject, connection: McpConnection, caller: Caller, options: CallToolOptions): RemoteJob {
-  const { context, answering, clock, explain } = options;
+  const { context, answering, clock, reach, explain } = options;
   const onProgress: ToolContext["progress"] = (update) => context.progress(update);
   const finish = (result: unknown): unknown => toToolOutput(result, answering.server);
-  return taskJob(task, { connection, caller, answering, clock, signal: context.signal, onProgress, finish, explain });
+  return taskJob(task, { connection, caller, answering, clock, signal: context.signal, onProgress, finish, reach, explain });
 }
 
 /** In the older era a tool is called as a task only when it cannot be called otherwise. */

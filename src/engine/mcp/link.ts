@@ -82,7 +82,7 @@ export class ServerLink {
    */
   async use<T>(signal: AbortSignal, work: (connection: McpConnection) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
-      const connection = await this.#connected(signal);
+      const connection = await this.reach(signal);
       try {
         const result = await work(connection);
         this.#restarts = 0;
@@ -94,9 +94,14 @@ export class ServerLink {
     }
   }
 
-  /** Describes the failure of a connection, in the words of a call and without its secrets. */
-  explain(error: unknown, { wire }: McpConnection, signal: AbortSignal): ToolError {
-    return redactError(callError(error, { name: this.#name, server: this.#options, signal, wire }), this.#redact);
+  /**
+   * Describes the failure of a call on a connection, in the words of a call and without its secrets.
+   *
+   * @param connection undefined where there was none any more
+   */
+  explain(error: unknown, connection: McpConnection | undefined, signal: AbortSignal): ToolError {
+    const situation = { name: this.#name, server: this.#options, signal, wire: connection?.wire };
+    return redactError(callError(error, situation), this.#redact);
   }
 
   /** Connects again to a server that was lost, as often as it takes and without a call that waits for it: for the messages that it sends by itself. */
@@ -117,11 +122,12 @@ export class ServerLink {
     await connecting?.then((late) => late.close()).catch(() => undefined); // its own caller gets the error
   }
 
-  async #connected(signal: AbortSignal): Promise<McpConnection> {
+  /** Resolves to a living connection, opened again if need be. @throws ToolError, by rejecting */
+  async reach(signal: AbortSignal): Promise<McpConnection> {
     const connection = this.#connection;
     if (connection !== undefined && connection.ended === undefined) return connection;
     const context = this.#context;
-    if (context === undefined) throw new ToolError("unavailable", `MCP server "${this.#name}" is not open.`);
+    if (context === undefined) throw new ToolError("unavailable", `MCP server "${this.#name}" is not open.`, { retryable: false });
     if (signal.aborted) throw cancelledMeanwhile();
     // Callers that come meanwhile share it.
     this.#connecting ??= this.#sharedStart(context, this.#restart(context));

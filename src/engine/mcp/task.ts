@@ -1,4 +1,4 @@
-/** Follows work that a server continues after it answered, in the terms of either era. */
+/** Follows work that a server continues after it answered, in the terms of either era and over as many connections as that takes. */
 import type { ProgressUpdate } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import { RemoteJob } from "../../core/remote-job.ts";
@@ -10,10 +10,14 @@ import type { McpConnection } from "./connection.ts";
 import { RpcFailure, ServerFault, WorkBegun } from "./failure.ts";
 import { INTERNAL_ERROR } from "./rpc-codes.ts";
 import { inputResponses } from "./input-rounds.ts";
+import { reopenDelayMs } from "./reopen-delay.ts";
 import { pause, within } from "../../processes/pause.ts";
 
 export interface TaskOptions {
+  /** On which the task began. */
   readonly connection: McpConnection;
+  /** Resolves to a connection that is not lost: the same one, or that which has taken its place. */
+  readonly reach: (signal: AbortSignal) => Promise<McpConnection>;
   readonly caller: Caller;
   readonly answering: Answering;
   readonly clock: Clock;
@@ -21,14 +25,18 @@ export interface TaskOptions {
   readonly onProgress: (update: ProgressUpdate) => void;
   /** Makes an output of the result that the call would have had, and an error of what went wrong. */
   readonly finish: (answer: unknown) => unknown;
-  readonly explain: (error: unknown) => unknown;
+  /** @param connection the one on which it went wrong; undefined where there was none */
+  readonly explain: (error: unknown, connection: McpConnection | undefined) => unknown;
 }
 
 const MIN_POLL_MS = 100;
 const MAX_POLL_MS = 60_000;
 const DEFAULT_POLL_MS = 1_000;
-/** So often in a row may what passes go wrong while a task is followed: to ask again changes nothing. */
-const MAX_BREAKS = 5;
+/**
+ * So often in a row may what passes go wrong while a task is followed: to ask again changes nothing. With the pauses between, a server may be away for about
+ * three minutes.
+ */
+const MAX_BREAKS = 8;
 const CANCEL_MS = 5_000;
 const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed", "cancelled"]);
 
@@ -42,8 +50,7 @@ export function taskIn(answer: unknown, era: "legacy" | "modern"): JsonObject | 
 /** The job behind a task. It is asked about until it has ended, as often as the server wants within bounds. */
 export function taskJob(task: JsonObject, options: TaskOptions): RemoteJob {
   const followed = new FollowedTask(task, options);
-  const leave = options.connection.callers.join(options.caller);
-  const result = followed.result().finally(leave);
+  const result = followed.result().finally(() => followed.leave());
   result.catch(() => undefined); // a waiter gets the error; there need not be one
   return new RemoteJob({ id: followed.id, result, cancel: () => followed.cancel() });
 }
@@ -51,6 +58,9 @@ export function taskJob(task: JsonObject, options: TaskOptions): RemoteJob {
 class FollowedTask {
   readonly id: string;
   readonly #options: TaskOptions;
+  /** The connection in use; undefined while there is none. */
+  #connection: McpConnection | undefined;
+  #leave: () => void;
   #task: JsonObject;
   #said: JsonValue | undefined;
   /** It was asked for: what `tools/call` answers has no result yet. */
@@ -61,6 +71,13 @@ class FollowedTask {
     this.id = String(task["taskId"]);
     this.#task = task;
     this.#options = options;
+    this.#connection = options.connection;
+    this.#leave = options.connection.callers.join(options.caller);
+  }
+
+  /** Questions of the server that name no call are no longer put to the caller. */
+  leave(): void {
+    this.#leave();
   }
 
   async result(): Promise<unknown> {
@@ -68,13 +85,16 @@ class FollowedTask {
     try {
       return finish(connection.era === "modern" ? await this.#followModern() : await this.#followLegacy());
     } catch (error: unknown) {
-      throw explain(error);
+      throw explain(error, this.#connection);
     }
   }
 
   async cancel(): Promise<void> {
-    const { connection, clock } = this.#options;
-    await within({ clock, limitMs: CANCEL_MS }, (signal) => connection.request("tasks/cancel", { taskId: this.id }, { signal }));
+    const { reach, clock } = this.#options;
+    await within({ clock, limitMs: CANCEL_MS }, async (signal) => {
+      const connection = await reach(signal);
+      await connection.request("tasks/cancel", { taskId: this.id }, { signal });
+    });
   }
 
   /** Revision 2025-11-25: `tasks/result` has the answer, and before it what the server wants to ask. */
@@ -130,33 +150,49 @@ class FollowedTask {
 
   /** Returns the server's answer; undefined when the connection broke and it may be asked once more. */
   async #ask(method: "tasks/get" | "tasks/result"): Promise<unknown> {
-    const { connection, signal, clock, explain } = this.#options;
+    const { signal, clock, explain } = this.#options;
     try {
       const answer = await this.#request(method, {});
       this.#breaks = 0;
       return answer;
     } catch (error: unknown) {
-      const told = explain(error);
-      const passes = told instanceof ToolError && told.retryable && connection.ended === undefined && !signal.aborted;
+      const told = explain(error, this.#connection);
+      const passes = told instanceof ToolError && told.retryable && !signal.aborted;
       if (!passes || ++this.#breaks > MAX_BREAKS) throw error;
-      if (told.retryAfterMs !== undefined) await pause(clock, Math.min(told.retryAfterMs, MAX_POLL_MS), signal);
+      const delayMs = told.retryAfterMs ?? reopenDelayMs(this.#breaks - 1);
+      await pause(clock, Math.min(delayMs, MAX_POLL_MS), signal);
       return undefined;
     }
   }
 
   /** Its errors come after the work itself has begun. */
   async #request(method: "tasks/get" | "tasks/result" | "tasks/update", params: JsonObject): Promise<unknown> {
-    const { connection, signal } = this.#options;
+    const { signal } = this.#options;
     try {
+      const connection = await this.#reached();
       return await connection.request(method, { taskId: this.id, ...params }, { signal });
     } catch (error: unknown) {
       // The older era answers `tasks/result` with the error of the call itself.
       const isAboutTask = error instanceof RpcFailure && method !== "tasks/result";
+      const again = this.#connection === this.#options.connection ? "it" : "it was connected to again and";
       const cause = isAboutTask
-        ? new ServerFault("execution_failed", `it does not report its task: ${error.message}`, { cause: error })
+        ? new ServerFault("execution_failed", `${again} does not report its task: ${error.message}`, { cause: error })
         : error;
       throw new WorkBegun("the task had begun", { cause });
     }
+  }
+
+  async #reached(): Promise<McpConnection> {
+    const { reach, signal, caller, connection: first } = this.#options;
+    const before = this.#connection;
+    this.#connection = undefined;
+    const connection = await reach(signal);
+    this.#connection = connection;
+    if (connection === before) return connection;
+    this.#leave();
+    this.#leave = connection.callers.join(caller);
+    if (connection.era === first.era) return connection;
+    throw new ServerFault("execution_failed", "it was connected to again and speaks another revision of the protocol, which has other tasks");
   }
 
   #cancelled(): ToolError {

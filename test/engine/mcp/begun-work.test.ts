@@ -3,9 +3,11 @@ import { RemoteJob } from "../../../src/core/remote-job.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
+import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { request, requestOf, toolContext } from "../engine-contexts.ts";
 import { rejection } from "../mcp-engine.ts";
 import { legacy, loopbackMcp, modern, openHttp, reply, text, toolList, type Answers, type Asked } from "./loopback-mcp.ts";
+import { settled } from "./settled.ts";
 
 const task = { taskId: "t1", status: "working", createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z", ttlMs: null };
 
@@ -60,11 +62,12 @@ describe("D09 what goes wrong behind a task never says that the work did not beg
       "tools/call": () => ({ task: { ...task, ttl: null, pollInterval: 1 } }),
       "tasks/get": trouble,
     });
-    const { engine, tools } = await openHttp({ url, protocol: "legacy" });
+    const clock = new FakeClock();
+    const { engine, tools } = await openHttp({ url, protocol: "legacy" }, { clock });
     const [slow] = tools;
     if (slow === undefined) throw new Error("no tool was listed");
     const job = await jobOf(engine.call(requestOf(slow), toolContext()));
-    expect(await rejection(job.result)).toMatchObject({ outcome: "unknown" });
+    expect(await rejection(settled(clock, job.result))).toMatchObject({ outcome: "unknown" });
   });
 
   test("a server that is gone is asked a few times, and the call is not made again", async () => {
@@ -83,7 +86,7 @@ describe("D09 what goes wrong behind a task never says that the work did not beg
     await runtime.open();
     const result = await runtime.execute({ name: "echo" });
     expect([result.status, result.error?.code, result.error?.outcome, effects]).toEqual(["error", "rate_limited", "unknown", 1]);
-    expect(asked.filter(({ method }) => method === "tasks/get")).toHaveLength(6);
+    expect(asked.filter(({ method }) => method === "tasks/get")).toHaveLength(9);
   });
 
   test("a moment of too many requests is waited out", async () => {

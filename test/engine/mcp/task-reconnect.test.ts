@@ -1,0 +1,151 @@
+/** A task that a server continues is followed over connections that are lost. */
+import { writeFileSync } from "node:fs";
+import { expect, onTestFinished, test } from "vitest";
+import { ToolOutput } from "../../../src/core/content.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
+import { RemoteJob } from "../../../src/core/remote-job.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import { mcpEngine } from "../../../src/engine/mcp.ts";
+import { FakeClock } from "../../../src/testing/fake-ports.ts";
+import { temporaryFile } from "../../store/temporary-file.ts";
+import { engineContext, request, requestOf, toolContext } from "../engine-contexts.ts";
+import { rejection } from "../mcp-engine.ts";
+import { legacy, loopbackMcp, modern, openHttp, reply, text, type Answers } from "./loopback-mcp.ts";
+import { settled } from "./settled.ts";
+
+const okay = new ToolOutput({ content: [{ type: "text", text: "okay" }] });
+const working = { taskId: "t1", status: "working", createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z", ttl: null, ttlMs: null };
+const begun = { ...working, pollIntervalMs: 100, pollInterval: 100 };
+const tasks = { tools: {}, tasks: { requests: { tools: { call: {} } } } };
+const slowTool = { name: "slow", inputSchema: { type: "object" }, execution: { taskSupport: "required" } };
+
+/** A server of the older era whose one tool is a task; what it answers depends on the session that asks. */
+function sessions(tasksGet: (session: number) => JsonObject | "forgotten"): Answers {
+  let session = 0;
+  return {
+    ...legacy(tasks),
+    initialize: (asked) => {
+      const answer = legacy(tasks)["initialize"]?.(asked);
+      asked.response.setHeader("mcp-session-id", String(++session));
+      return answer;
+    },
+    "tools/list": () => ({ tools: [slowTool] }),
+    "tools/call": () => ({ task: begun }),
+    "tasks/get": ({ headers, response, id }) => {
+      const answer = headers["mcp-session-id"] === String(session) ? tasksGet(session) : "forgotten";
+      if (answer !== "forgotten") return answer;
+      session++;
+      return void reply(response, { id: Number(id), error: { code: -32_001, message: "Session not found" } }, 404);
+    },
+    "tasks/result": () => text("okay"),
+  };
+}
+
+async function jobOf(answer: unknown): Promise<RemoteJob> {
+  const job = await answer;
+  if (!(job instanceof RemoteJob)) throw new Error("no job was returned");
+  return job;
+}
+
+function first(tools: readonly Tool[]): Tool {
+  const [tool] = tools;
+  if (tool === undefined) throw new Error("no tool was listed");
+  return tool;
+}
+
+test("a task is followed while its server is away and once it is back", async () => {
+  let state: JsonObject = begun;
+  const { url, asked, stop } = await loopbackMcp({
+    ...modern(),
+    "tools/call": () => ({ ...begun, resultType: "task" }),
+    "tasks/get": () => ({ resultType: "complete", ...state }),
+  });
+  const clock = new FakeClock();
+  const { engine } = await openHttp({ url }, { clock });
+  const job = await jobOf(engine.call(request("echo"), toolContext()));
+  const begin = await stop();
+  await clock.advance(10_000);
+  state = { ...working, status: "completed", result: text("okay") };
+  await begin();
+  expect(await settled(clock, job.result)).toEqual(okay);
+  expect(asked.filter(({ method }) => method === "tools/call")).toHaveLength(1);
+});
+
+test("a server that stays away ends the job with an unknown outcome", async () => {
+  const { url, stop } = await loopbackMcp({ ...modern(), "tools/call": () => ({ ...begun, resultType: "task" }) });
+  const clock = new FakeClock();
+  const { engine } = await openHttp({ url }, { clock });
+  const job = await jobOf(engine.call(request("echo"), toolContext()));
+  await stop();
+  expect(await rejection(settled(clock, job.result))).toMatchObject({ code: "network_error", outcome: "unknown" });
+});
+
+test("a task outlives the session in which it began", async () => {
+  const { url, asked } = await loopbackMcp(sessions((session) => (session === 1 ? "forgotten" : { ...working, status: "completed" })));
+  const clock = new FakeClock();
+  const { engine, tools } = await openHttp({ url, protocol: "legacy" }, { clock });
+  const job = await jobOf(engine.call(requestOf(first(tools)), toolContext()));
+  expect(await settled(clock, job.result)).toEqual(okay);
+  expect(asked.filter(({ method }) => method === "tools/call")).toHaveLength(1);
+  expect(asked.filter(({ method }) => method === "initialize")).toHaveLength(2);
+});
+
+/** Keeps its one task in a file: it ends itself when it is first asked for it, and has its result when it was started again. */
+const SERVER = `
+const { existsSync, writeFileSync } = require("node:fs");
+const [file, keeps] = process.argv.slice(2);
+const answers = {
+  initialize: () => ({ protocolVersion: "2025-11-25", capabilities: ${JSON.stringify(tasks)}, serverInfo: { name: "s", version: "1" } }),
+  "tools/list": () => ({ tools: [${JSON.stringify(slowTool)}] }),
+  "tools/call": () => (writeFileSync(file, "begun"), { task: ${JSON.stringify(begun)} }),
+  "tasks/get": () => {
+    if (existsSync(file + ".crashed")) return keeps === "keeps" ? { ...${JSON.stringify(working)}, status: "completed" } : undefined;
+    writeFileSync(file + ".crashed", "");
+    process.exit(3);
+  },
+  "tasks/result": () => ({ content: [{ type: "text", text: "okay" }] }),
+};
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method } = JSON.parse(line);
+  if (id === undefined) return;
+  const result = answers[method]?.();
+  const answer = result === undefined ? { error: { code: -32602, message: "Task not found" } } : { result };
+  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, ...answer }) + "\\n");
+});`;
+
+async function stdioJob(keeps: "keeps" | "forgets"): Promise<RemoteJob> {
+  const program = `${temporaryFile()}.cjs`;
+  writeFileSync(program, SERVER);
+  const engine = mcpEngine({ command: process.execPath, args: [program, `${program}.task`, keeps], protocol: "legacy" });
+  onTestFinished(() => engine.close?.());
+  const tools = (await engine.open?.(engineContext({ toolset: "near" }))) ?? [];
+  return await jobOf(engine.call(requestOf(first(tools)), toolContext()));
+}
+
+test("a task of a process that ended is asked about when the process was started again", async () => {
+  const job = await stdioJob("keeps");
+  expect(await job.result).toEqual(okay);
+});
+
+test("a task that a process forgot when it ended is a call of unknown outcome", async () => {
+  const job = await stdioJob("forgets");
+  expect(await rejection(job.result)).toMatchObject({
+    code: "execution_failed",
+    outcome: "unknown",
+    message: 'MCP server "near": it was connected to again and does not report its task: Task not found',
+  });
+});
+
+test("a task whose engine is closed ends its job and is not asked about any more", async () => {
+  const { url } = await loopbackMcp({
+    ...modern(),
+    "tools/call": () => ({ ...begun, resultType: "task" }),
+    "tasks/get": () => ({ resultType: "complete", ...begun }),
+  });
+  const clock = new FakeClock();
+  const { engine } = await openHttp({ url }, { clock });
+  const job = await jobOf(engine.call(request("echo"), toolContext()));
+  await engine.close?.();
+  await clock.advance(100);
+  expect(await rejection(job.result)).toMatchObject({ code: "unavailable", outcome: "unknown", message: 'MCP server "far" is not open.' });
+});
