@@ -38,7 +38,7 @@ export interface ServerEvents {
 }
 
 export interface ConnectionEvents extends ServerEvents {
-  /** Called when the stream that all messages of a server come by has ended. */
+  /** Called when the process, or the stream that all messages of a server come by, has ended. */
   onLost(): void;
   /** Called when a server that is being connected to wants a login. */
   onLogin(): void;
@@ -151,6 +151,10 @@ async function attempt(sdk: ClientModule, wire: Wire, options: ConnectOptions): 
     if (wire.kind !== "sse" || !(error instanceof sdk.SseError)) return;
     wire.lose("its event stream broke off");
     events.onLost();
+  };
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+  client.onclose = () => {
+    if (wire.kind === "stdio" && wire.ended !== CLOSED) events.onLost();
   };
   const relay = new (wire.kind === "stdio" ? StdioRelay : Relay)(wire.transport, relayEvents(events, callers, debug));
   const stop = (): void => void wire.close();

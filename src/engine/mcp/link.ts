@@ -14,6 +14,8 @@ import { pause, within } from "../../processes/pause.ts";
 export interface LinkEvents extends ServerEvents {
   /** Called with each new connection before anything else uses it; `isAgain` when there was another before. */
   onConnected(connection: McpConnection, isAgain: boolean): void;
+  /** Whether somebody waits for what the server says by itself: a process that ends is started again then without a call. */
+  isHeard(): boolean;
 }
 
 type OpenContext = Pick<EngineContext, "clock" | "log" | "toolset"> & { readonly openTimeoutMs: number };
@@ -26,6 +28,8 @@ const DEFAULT_OPEN_TIMEOUT_MS = 10_000;
 const FORGIVEN_MS = 60_000;
 /** A connection that lasted so long is made again at once when its server is lost. */
 const LASTING_MS = 5_000;
+/** So often in a row is a process that did not last a minute started again without a call. */
+const MAX_RECOVERIES = 8;
 
 export class ServerLink {
   readonly #options: McpOptions;
@@ -104,11 +108,20 @@ export class ServerLink {
     return redactError(callError(error, situation), this.#redact);
   }
 
-  /** Connects again to a server that was lost, as often as it takes and without a call that waits for it: for the messages that it sends by itself. */
+  /**
+   * Connects again to a server that was lost, without a call that waits for it: for the messages that it sends by itself. A process is started again only
+   * while somebody waits for those.
+   */
   recover(failures = 0): void {
     const context = this.#context;
-    if (context === undefined || this.#connection?.ended === undefined) return;
-    this.#connecting ??= this.#sharedStart(context, this.#startAgain(context), failures);
+    if (context === undefined || this.#connection?.ended === undefined || (this.#isProcess && !this.#events.isHeard())) return;
+    if (this.#connecting !== undefined) return;
+    if (this.#isProcess) context.log.warn(`MCP server "${this.#name}" is started again: ${this.#lossReason}.`);
+    this.#connecting = this.#sharedStart(context, this.#startAgain(context), failures);
+  }
+
+  get #isProcess(): boolean {
+    return this.#options.url === undefined;
   }
 
   async close(): Promise<void> {
@@ -134,22 +147,30 @@ export class ServerLink {
     return await untilAborted(this.#connecting, signal, cancelledMeanwhile);
   }
 
-  /** Connects again to a server that has ended the stream that all of its messages come by. */
-  #lost(): void {
+  /** Connects again to a process that has ended, or a server that has ended the stream that all of its messages come by. */
+  #lost(connection: McpConnection): void {
     const context = this.#context;
-    if (context === undefined || this.#connection?.ended === undefined) return;
-    this.#shortLived = context.clock.now() - this.#connectedAt < LASTING_MS ? this.#shortLived + 1 : 0;
+    if (context === undefined || this.#connection !== connection) return;
+    const lastingMs = this.#isProcess ? FORGIVEN_MS : LASTING_MS;
+    this.#shortLived = context.clock.now() - this.#connectedAt < lastingMs ? this.#shortLived + 1 : 0;
     if (this.#shortLived === 0) this.recover();
-    else this.#recoverLater(context, reopenDelayMs(this.#shortLived - 1));
-  }
-
-  #recoverLater({ clock }: OpenContext, delayMs: number, failures = 0): void {
-    this.#stopRecovery?.();
-    this.#stopRecovery = clock.timer(() => this.recover(failures), delayMs, { background: true });
+    else this.#recoverLater(context, this.#shortLived - 1, `MCP server "${this.#name}" ended: ${this.#lossReason}.`);
   }
 
   /**
-   * A server over HTTP that could not be connected to is tried again later: it cannot say by itself that it is back. One that wants a person to log in
+   * @param failures how often in a row it has ended at once, or could not be connected to, before this time
+   * @param reason what went wrong this time, as a sentence
+   */
+  #recoverLater({ clock, log }: OpenContext, failures: number, reason: string): void {
+    this.#stopRecovery?.();
+    if (this.#isProcess && !this.#events.isHeard()) return;
+    if (this.#isProcess && failures >= MAX_RECOVERIES)
+      return log.warn(`${reason} After ${MAX_RECOVERIES} restarts in a row, it is started again with the next call.`);
+    this.#stopRecovery = clock.timer(() => this.recover(failures + 1), reopenDelayMs(failures), { background: true });
+  }
+
+  /**
+   * A server that could not be connected to is tried again later: it cannot say by itself that it is back. One that wants a person to log in
    * is not, as that person would be asked each time: the next call tries it.
    */
   #sharedStart(context: OpenContext, start: Promise<McpConnection>, failures = 0): Promise<McpConnection> {
@@ -158,9 +179,9 @@ export class ServerLink {
       this.#connecting = undefined;
     });
     shared.catch((error: unknown) => {
-      if (this.#options.url === undefined || this.#context !== context || this.#wantsLogin) return;
+      if (this.#context !== context || this.#wantsLogin) return;
       context.log.debug(`MCP server "${this.#name}" is not connected to again: ${describeThrown(error)}`);
-      this.#recoverLater(context, reopenDelayMs(failures), failures + 1);
+      this.#recoverLater(context, failures, describeThrown(error));
     });
     return shared;
   }
@@ -170,14 +191,18 @@ export class ServerLink {
     const onLogin = (): void => {
       this.#wantsLogin = true;
     };
-    const connection = await connect({
+    const onLost = (): void => {
+      if (connection !== undefined) this.#lost(connection);
+    };
+    let connection: McpConnection | undefined;
+    connection = await connect({
       server: this.#options,
       name: this.#name,
       signal,
       clock,
       log,
       redact: this.#redact,
-      events: { ...this.#events, onLost: () => this.#lost(), onLogin },
+      events: { ...this.#events, onLost, onLogin },
     });
     this.#connectedAt = clock.now();
     this.#connection = connection;
@@ -191,7 +216,7 @@ export class ServerLink {
     const delayMs = RESTART_DELAYS_MS[this.#restarts];
     if (delayMs === undefined) {
       throw new ToolError("unavailable", `MCP server "${this.#name}" ended again after ${this.#restarts} restarts: ${this.#lossReason}.`, {
-        operatorHint: "Find out why it ends. It is left alone for a minute; a call after that starts it once more.",
+        operatorHint: `Find out why it ends. ${this.#nextStart}`,
       });
     }
     this.#restarts++;
@@ -200,6 +225,12 @@ export class ServerLink {
     await pause(clock, delayMs, this.#closing.signal);
     this.#startedAt = clock.now();
     return await this.#startAgain(context);
+  }
+
+  get #nextStart(): string {
+    if (!this.#isProcess) return "It is connected to again without a call, after pauses of at most a minute.";
+    if (this.#events.isHeard()) return "It is started again without a call, after pauses of at most a minute.";
+    return "It is left alone for a minute; a call after that starts it once more.";
   }
 
   get #lossReason(): string {

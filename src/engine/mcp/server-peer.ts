@@ -94,8 +94,14 @@ export class ServerPeer implements McpPeer {
     return answer;
   }
 
+  /** Somebody waits for what the server says by itself. */
+  get isHeard(): boolean {
+    return this.#context !== undefined && (this.#listeners.size > 0 || this.#subscriptions.size > 0);
+  }
+
   onNotification(listener: (notification: PeerNotification) => void): () => void {
     this.#listeners.add(listener);
+    if (this.#context !== undefined) this.#link().recover(); // it may have ended while nobody listened
     return () => this.#listeners.delete(listener);
   }
 

@@ -21,10 +21,21 @@ export function givenNames(claims: JsonObject, { scopeClaim = "scope" }: IssuerS
   return given.filter((name) => typeof name === "string");
 }
 
-/** The scopes here that one scope of the issuer allows. */
+/** The scopes here that one name in the claims of a token allows. */
 export function meaningOf(name: string, scopes: IssuerScopes["scopes"]): readonly Scope[] {
-  if (scopes !== undefined) return Object.hasOwn(scopes, name) ? (scopes[name] ?? []) : [];
-  return SCOPES.filter((scope) => scope === name);
+  if (scopes === undefined) return SCOPES.filter((scope) => scope === name);
+  return Object.entries(scopes).flatMap(([known, meaning]) => (claimNames(known).includes(name) ? meaning : []));
+}
+
+/**
+ * The names in the claims of a token by which an issuer grants a scope. Entra is asked for `api://<id>/Tools.Use`, and its tokens, which are for one resource
+ * each, have `Tools.Use`.
+ *
+ * @see https://learn.microsoft.com/en-us/entra/identity-platform/access-token-claims-reference (2026-11)
+ */
+function claimNames(name: string): readonly string[] {
+  const short = /^[a-z][a-z\d+.-]*:\/\/.+\/([^/]+)$/iu.exec(name)?.[1];
+  return short === undefined ? [name] : [name, short];
 }
 
 /** The name of the scope that allows this with the fewest other rights. Undefined where the issuer has none. */
@@ -40,8 +51,19 @@ export function widenedNames(wanted: Scope, issuer: IssuerScopes, claims: JsonOb
   const name = nameFor(wanted, issuer);
   if (name === undefined) return undefined;
   const given = givenNames(claims, issuer);
-  return [...namesOf(issuer).filter((known) => known !== name && given.includes(known)), name];
+  const known = namesOf(issuer).filter((each) => claimNames(each).some((claimed) => given.includes(claimed)));
+  return [...new Set([...known, ...otherNames(given, issuer)])].filter((each) => each !== name).concat(name);
 }
+
+/** Names that mean nothing here, such as `offline_access`, without which a client would lose its refresh token. A claim of roles has no scopes. */
+function otherNames(given: readonly string[], issuer: IssuerScopes): readonly string[] {
+  if (!SCOPE_CLAIMS.has(issuer.scopeClaim ?? "scope")) return [];
+  const known = new Set(namesOf(issuer).flatMap(claimNames));
+  return given.filter((name) => !known.has(name) && SCOPE_TOKEN.test(name));
+}
+
+/** The claims of scopes: that of RFC 9068, and that of Entra and Okta. */
+const SCOPE_CLAIMS: ReadonlySet<string> = new Set(["scope", "scp"]);
 
 /**
  * The names for `scopes_supported`, all of which clients ask for that are asked for none in particular: those that allow neither decisions nor

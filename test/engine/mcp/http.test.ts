@@ -159,7 +159,11 @@ describe("lost connections", () => {
       });
       answers.push(await answer);
     }
-    expect(answers.at(-1)).toMatchObject({ code: "unavailable", message: expect.stringContaining("ended again after 3 restarts") });
+    expect(answers.at(-1)).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("ended again after 3 restarts"),
+      operatorHint: "Find out why it ends. It is connected to again without a call, after pauses of at most a minute.",
+    });
     expect(asked.filter(({ method }) => method === "initialize")).toHaveLength(4);
   });
 

@@ -58,7 +58,21 @@ export function loginOf(server: string, tokens: Tokens | undefined, wallTime: nu
 export function widenedScope({ scope = "" }: Tokens, lacking: string): string | undefined {
   const given = new Set(scope.split(" ").filter((name) => name !== ""));
   const wanted = lacking.split(" ").filter((name) => name !== "" && !given.has(name));
-  return wanted.length === 0 ? undefined : [...given, ...wanted].join(" ");
+  if (wanted.length === 0) return undefined;
+  const kept = [...given].filter((name) => !wanted.some((other) => excludes(name, other)));
+  return [...kept, ...wanted].join(" ");
+}
+
+/**
+ * Whether an authorization server refuses two scopes together. Entra does with `api://<id>/.default`, which stands for all that was allowed before, beside
+ * single scopes of any resource.
+ *
+ * @see https://learn.microsoft.com/en-us/entra/identity-platform/scopes-oidc#the-default-scope (2026-11)
+ */
+function excludes(one: string, other: string): boolean {
+  const isAll = (name: string): boolean => name.endsWith("/.default");
+  const isOfResource = (name: string): boolean => name.includes("://");
+  return (isAll(one) && isOfResource(other)) || (isAll(other) && isOfResource(one));
 }
 
 /** Takes the tokens out of a text. */

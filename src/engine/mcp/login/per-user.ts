@@ -153,7 +153,7 @@ export class PerUserEngine implements Engine {
     const scope = lackingScope(thrown);
     if (scope !== undefined) {
       const pending = await auth.logins.widened({ server, user }, scope);
-      if (pending === undefined) return false;
+      if (pending === undefined || pending === "given") return pending === "given";
       await this.#ended(pending, { logins: auth.logins, context, wants: `wants you to allow it the scope ${scope}` });
       return true;
     }

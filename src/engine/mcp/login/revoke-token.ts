@@ -15,16 +15,21 @@ export interface Revocation {
   readonly tokens: Tokens;
 }
 
-/** Does nothing where the server offers no revocation. @throws what fails, and where another authorization server has taken the place of the one that gave the tokens, by rejecting */
+/**
+ * Revokes the refresh token, else the access token. Does nothing where the authorization server offers no revocation.
+ *
+ * @throws ToolError `permission_denied` where the server names another authorization server than the one that gave the tokens, which are not sent to it then;
+ * `network_error` for an answer that is an error; what the requests throw. By rejecting
+ */
 export async function revokeToken({ url, sdk, fetch, provider, tokens }: Revocation): Promise<void> {
   const { authorizationServerMetadata: metadata } = await sdk.discoverOAuthServerInfo(url, { fetchFn: fetch });
   const endpoint: unknown = metadata === undefined ? undefined : Reflect.get(metadata, "revocation_endpoint");
   const client = metadata === undefined ? undefined : await provider.clientInformation({ issuer: metadata.issuer });
   if (tokens.issuer !== undefined && metadata !== undefined && metadata.issuer !== tokens.issuer)
-    throw new ToolError("permission_denied", `it is of ${tokens.issuer}, and the server names ${metadata.issuer} now`);
+    throw new ToolError("permission_denied", `The token is of the authorization server ${tokens.issuer}, and the MCP server now names ${metadata.issuer}.`);
   if (typeof endpoint !== "string" || client === undefined) return;
   sdk.assertSecureTokenEndpoint(endpoint);
-  // A refresh token takes the tokens that came of it along.
+  // Revoking a refresh token also ends the access tokens that were made with it (RFC 7009, section 2.1).
   const { access_token: access, refresh_token: refresh } = tokens;
   const body = new URLSearchParams({ token: refresh ?? access, token_type_hint: refresh === undefined ? "access_token" : "refresh_token" });
   const headers = new Headers({ "content-type": "application/x-www-form-urlencoded" });
@@ -36,5 +41,5 @@ export async function revokeToken({ url, sdk, fetch, provider, tokens }: Revocat
   else if (secret !== undefined) headers.set("authorization", `Basic ${clientCredentials(id, secret)}`);
   const response = await fetch(endpoint, { method: "POST", headers, body, redirect: "error" });
   await response.body?.cancel();
-  if (!response.ok) throw new ToolError("network_error", `it answered with HTTP ${response.status}`);
+  if (!response.ok) throw new ToolError("network_error", `The authorization server answered the revocation with HTTP ${response.status}.`);
 }

@@ -214,14 +214,16 @@ export class UserLogins {
   }
 
   /**
-   * @internal The login of a user whose token lacks a scope, which is kept until it ends. Undefined where none would help: the scopes are configured, or the token
-   * has this one.
+   * @internal The login of a user whose token lacks a scope, which is kept until it ends. "given" where the token has the scope by now: the user may have
+   * allowed it while the call was under way. Undefined where no login would help, as the scopes are configured.
    */
-  async widened(key: LoginKey, lacking: string): Promise<PendingLogin | undefined> {
+  async widened(key: LoginKey, lacking: string): Promise<PendingLogin | "given" | undefined> {
     const server = this.#serverOf(key.server);
     const tokens = await this.#tokens(key);
-    const wanted = tokens === undefined || server.client.scope !== undefined ? undefined : widenedScope(tokens, lacking);
-    if (tokens === undefined || wanted === undefined || !this.takesLogins) return undefined;
+    if (tokens === undefined || server.client.scope !== undefined) return undefined;
+    const wanted = widenedScope(tokens, lacking);
+    if (wanted === undefined) return "given";
+    if (!this.takesLogins) return undefined;
     return (
       this.pending(key) ?? (await this.#begun(key, server, { token: tokens.access_token, challenge: { scope: wanted }, isNarrow: true }))
     );
