@@ -81,10 +81,7 @@ test("a process that ends each time is started again eight times, and then with 
   await overStdio(runtime, { era: "legacy" });
   writeFileSync(`${file}.broken`, "");
   writeFileSync(`${file}.end`, "");
-  await vi.waitFor(
-    () => expect(warnings(log).at(-1)).toContain("with the next call"),
-    { timeout: 15_000, interval: 10 },
-  );
+  await vi.waitFor(() => expect(warnings(log).at(-1)).toContain("with the next call"), { timeout: 15_000, interval: 10 });
   expect(warnings(log).at(-1)).toBe(
     'MCP server "notes" could not be opened: it exited with code 4. After 8 restarts in a row, it is started again with the next call.',
   );

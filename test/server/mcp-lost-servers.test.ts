@@ -61,7 +61,13 @@ test("a server that hangs keeps no read, subscription or log level of another fr
 
 test("a server whose lists failed is asked for them again, and is the owner of its resources once it gives them", async () => {
   let isWell = false;
-  const owner = await resourceServer("owner", { "resources/list": ({ id, response }) => (isWell ? LISTED : void reply(response, { id: Number(id), error: BROKEN })) });
+  const owner = await resourceServer("owner", {
+    "resources/list": ({ id, response }) => {
+      if (isWell) return LISTED;
+      reply(response, { id: Number(id), error: BROKEN });
+      return undefined;
+    },
+  });
   const claims = await resourceServer("claims", { "resources/list": () => LISTED });
   const { runtime } = await openRuntime({ toolsets: [owner.toolset, claims.toolset] });
   const { client } = await overStdio(runtime, { era: "legacy", ports: { log: new MemoryLog() } });

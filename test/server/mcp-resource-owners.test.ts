@@ -21,10 +21,12 @@ async function reader(name: string, answers: Answers = {}, slow: readonly string
     "resources/subscribe": () => ({}),
     ...answers,
   };
-  const keep = (method: string) => (asked: Asked): undefined => {
-    const answer = (): void => reply(asked.response, { id: Number(asked.id), result: own[method]?.(asked) ?? {} });
-    kept.push({ asked, answer });
-  };
+  const keep =
+    (method: string) =>
+    (asked: Asked): undefined => {
+      const answer = (): void => reply(asked.response, { id: Number(asked.id), result: own[method]?.(asked) ?? {} });
+      kept.push({ asked, answer });
+    };
   const served = await loopbackMcp({ ...own, ...Object.fromEntries(slow.map((method) => [method, keep(method)])) });
   const asks = (method: string): readonly JsonObject[] => served.asked.filter((one) => one.method === method).map(({ params }) => params);
   return { toolset: mcpToolset(name, { url: served.url, protocol: "legacy" }), asks, kept };

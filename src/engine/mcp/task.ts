@@ -192,7 +192,10 @@ class FollowedTask {
     this.#leave();
     this.#leave = connection.callers.join(caller);
     if (connection.era === first.era) return connection;
-    throw new ServerFault("execution_failed", "it was connected to again and speaks another revision of the protocol, which has other tasks");
+    throw new ServerFault(
+      "execution_failed",
+      "it was connected to again and speaks another revision of the protocol, which has other tasks",
+    );
   }
 
   #cancelled(): ToolError {

@@ -145,10 +145,7 @@ export class Peers {
   }
 
   /** @param wanted what is preferred first */
-  async #find(
-    wanted: readonly [Wanted, ...Wanted[]],
-    { signal, visible }: Asker,
-  ): Promise<Entry | undefined> {
+  async #find(wanted: readonly [Wanted, ...Wanted[]], { signal, visible }: Asker): Promise<Entry | undefined> {
     const seen = (method: ListMethod): readonly Source[] => this.#listing(method).filter((source) => this.isSeen(source, visible));
     const [{ method, pick }] = wanted;
     for (const source of seen(method)) {

@@ -14,7 +14,14 @@ import { legacy, loopbackMcp, modern, openHttp, reply, text, type Answers } from
 import { settled } from "./settled.ts";
 
 const okay = new ToolOutput({ content: [{ type: "text", text: "okay" }] });
-const working = { taskId: "t1", status: "working", createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z", ttl: null, ttlMs: null };
+const working = {
+  taskId: "t1",
+  status: "working",
+  createdAt: "2026-01-01T00:00:00Z",
+  lastUpdatedAt: "2026-01-01T00:00:00Z",
+  ttl: null,
+  ttlMs: null,
+};
 const begun = { ...working, pollIntervalMs: 100, pollInterval: 100 };
 const tasks = { tools: {}, tasks: { requests: { tools: { call: {} } } } };
 const slowTool = { name: "slow", inputSchema: { type: "object" }, execution: { taskSupport: "required" } };
@@ -35,7 +42,8 @@ function sessions(tasksGet: (session: number) => JsonObject | "forgotten"): Answ
       const answer = headers["mcp-session-id"] === String(session) ? tasksGet(session) : "forgotten";
       if (answer !== "forgotten") return answer;
       session++;
-      return void reply(response, { id: Number(id), error: { code: -32_001, message: "Session not found" } }, 404);
+      reply(response, { id: Number(id), error: { code: -32_001, message: "Session not found" } }, 404);
+      return undefined;
     },
     "tasks/result": () => text("okay"),
   };

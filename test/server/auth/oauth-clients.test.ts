@@ -59,8 +59,24 @@ test("a client that lacks a scope is asked for it and for those that it has, whi
   const issuer = await started();
   const scopes = { "tools.read": ["read"], "tools.use": ["execute"] } as const;
   const access = await accessTo(issuer, { scopes });
-  const token = await issuer.token({ claims: { aud: RESOURCE, scope: "openid tools.read" } });
-  expect(await challengeOf(access, token)).toContain('error="insufficient_scope", scope="tools.read tools.use"');
+  const token = await issuer.token({ claims: { aud: RESOURCE, scope: 'openid offline_access tools.read not"a"name' } });
+  expect(await challengeOf(access, token)).toContain('error="insufficient_scope", scope="tools.read openid offline_access tools.use"');
+  const roles = await accessTo(issuer, { scopes, scopeClaim: "roles" });
+  const other = await issuer.token({ claims: { aud: RESOURCE, roles: ["tools.read", "auditor"] } });
+  expect(await challengeOf(roles, other)).toContain('error="insufficient_scope", scope="tools.read tools.use"');
+});
+
+test("a scope with the address of its resource is granted by its name alone in a token, and asked for with the address", async () => {
+  const issuer = await started();
+  const scopes = { "api://c1f3/Tools.Read": ["read"], "api://c1f3/Tools.Use": ["execute"] } as const;
+  const access = await accessTo(issuer, { scopes, scopeClaim: "scp" });
+  const token = await issuer.token({ claims: { aud: RESOURCE, scp: "Tools.Read" } });
+  expect((await access.admit(requestWith(token), { scope: "read" })).denial).toBeUndefined();
+  expect(await challengeOf(access, token)).toContain('scope="api://c1f3/Tools.Read api://c1f3/Tools.Use"');
+  const wide = await issuer.token({ claims: { aud: RESOURCE, scp: "Tools.Read Tools.Use" } });
+  expect((await access.admit(requestWith(wide), { scope: "execute" })).denial).toBeUndefined();
+  const strange = await issuer.token({ claims: { aud: RESOURCE, scp: "c1f3/Tools.Use Use" } });
+  expect((await access.admit(requestWith(strange), { scope: "execute" })).denial?.status).toBe(403);
 });
 
 test("issuers that call a scope by different names are asked for none by a request without a token", async () => {

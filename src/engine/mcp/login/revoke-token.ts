@@ -26,7 +26,10 @@ export async function revokeToken({ url, sdk, fetch, provider, tokens }: Revocat
   const endpoint: unknown = metadata === undefined ? undefined : Reflect.get(metadata, "revocation_endpoint");
   const client = metadata === undefined ? undefined : await provider.clientInformation({ issuer: metadata.issuer });
   if (tokens.issuer !== undefined && metadata !== undefined && metadata.issuer !== tokens.issuer)
-    throw new ToolError("permission_denied", `The token is of the authorization server ${tokens.issuer}, and the MCP server now names ${metadata.issuer}.`);
+    throw new ToolError(
+      "permission_denied",
+      `The token is of the authorization server ${tokens.issuer}, and the MCP server now names ${metadata.issuer}.`,
+    );
   if (typeof endpoint !== "string" || client === undefined) return;
   sdk.assertSecureTokenEndpoint(endpoint);
   // Revoking a refresh token also ends the access tokens that were made with it (RFC 7009, section 2.1).

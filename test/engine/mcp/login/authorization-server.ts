@@ -180,7 +180,12 @@ export interface TicketServerOptions {
   /** Its `scopes_supported`. */
   readonly offers?: readonly string[];
   /** The scope without which it refuses calls with 403, and whether it refuses those with it as well. */
-  readonly needed?: { readonly scope: string; readonly refuses?: boolean };
+  readonly needed?: {
+    readonly scope: string;
+    readonly refuses?: boolean;
+    /** A refusal is sent once this has resolved. */
+    readonly beforeRefusal?: () => Promise<void>;
+  };
 }
 
 /** Its tool says who calls. */
@@ -209,8 +214,10 @@ export async function ticketServer(authority: AuthorizationServer, options: Tick
       const found = await authority.accountOf(token);
       if (found === undefined || found.audience !== url)
         throw new OAuthError(OAuthErrorCode.InvalidToken, `the token ${token} is not valid`);
-      if (isCall && needed !== undefined && (needed.refuses === true || !found.scopes.includes(needed.scope)))
+      if (isCall && needed !== undefined && (needed.refuses === true || !found.scopes.includes(needed.scope))) {
+        await needed.beforeRefusal?.();
         throw new OAuthError(OAuthErrorCode.InsufficientScope, `the scope ${needed.scope} is needed`);
+      }
       return { token, clientId: "any", scopes: [...found.scopes], expiresAt: Date.now() / 1_000 + 60, extra: { account: found.account } };
     },
   };

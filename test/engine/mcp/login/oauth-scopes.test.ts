@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { mcpToolset, type McpOwnAuth } from "../../../../src/engine/mcp.ts";
 import { createRuntime } from "../../../../src/runtime/runtime.ts";
+import { widenedScope } from "../../../../src/engine/mcp/login/login-tokens.ts";
 import { resultText } from "../../../../src/core/result.ts";
 import { authorizationServer, ticketServer } from "./authorization-server.ts";
 import { Browser } from "./browser.ts";
@@ -44,6 +45,30 @@ test("a call that needs another scope asks its user for it and for those that th
   expect(await call("user-1")).toBe("ada");
   expect(authority.asked.slice(before)).toEqual([]);
   expect(new Set(tickets.calls.map(({ account }) => account))).toEqual(new Set(["ada"]));
+});
+
+test("a call that is refused just after its user allowed the scope is made with the new token", async () => {
+  const needed = { scope: "tickets", beforeRefusal: (): Promise<void> => Promise.resolve() };
+  const { call, logIn } = await gateway({ tickets: { offers: ["tickets"], needed } });
+  await logIn("user-1", "ada");
+  needed.scope = "tickets:write";
+  const [address = ""] = ADDRESS.exec(await call("user-1")) ?? [];
+  const isRefused = Promise.withResolvers<void>();
+  const isAllowed = Promise.withResolvers<void>();
+  needed.beforeRefusal = () => (isRefused.resolve(), isAllowed.promise);
+  const second = call("user-1");
+  await isRefused.promise;
+  expect((await new Browser("ada").logIn(address)).status).toBe(200);
+  isAllowed.resolve();
+  expect(await second).toBe("ada");
+});
+
+test("a token for all scopes of a resource and one for single scopes are not asked for together", () => {
+  const tokens = { access_token: "t", scope: "openid api://id/.default" };
+  expect(widenedScope(tokens, "api://id/Tools.Use")).toBe("openid api://id/Tools.Use");
+  expect(widenedScope({ ...tokens, scope: "offline_access api://id/Tools.Read" }, "api://id/.default")).toBe(
+    "offline_access api://id/.default",
+  );
 });
 
 test("a scope that the configuration leaves out, or that a token has already, is not asked for: the call says what it lacks", async () => {
