@@ -57,7 +57,7 @@ const MAX_TTL_MS = 86_400_000;
  *
  * `open` connects and returns its tools. The client library is loaded only then. A connection that is lost fails the calls under
  * way with `network_error`, of unknown outcome and never sent again from here; the next call connects again, at most three times
- * and then not for a minute; while somebody listens to its peer, it is connected to again without a call, a process eight times at most; a tool that is another then is not called before it was listed again. A question of the server while a call runs goes to `context.ask` of that call. `close` ends the
+ * and then not for a minute; while its peer has listeners, it is connected to again without a call, a process eight times at most; a tool that is another then is not called before it was listed again. A question of the server while a call runs goes to `context.ask` of that call. `close` ends the
  * connection, and a process with all it started.
  *
  * @throws ToolError `invalid_argument` at once for options that cannot work
@@ -106,7 +106,7 @@ class McpEngine implements Engine {
     this[MCP_PEER] = this.#peer;
     this.#link = new ServerLink(options, this.#redact, {
       onConnected: (connection, isAgain) => this.#peer.connected(connection, isAgain),
-      isHeard: () => this.#peer.isHeard,
+      hasListeners: () => this.#peer.hasListeners,
       onNotification: (method, params) => this.#peer.notified(method, params),
       onRequest: (request, callers) =>
         isAnswerable(request.method) ? answerRequest(request, callers.owner(), this.#answering()) : undefined,

@@ -91,7 +91,7 @@ test("a process that ends each time is started again eight times, and then with 
   expect([result.status, linesOf(file).length > 9]).toEqual(["error", true]);
 });
 
-test("a process whose messages nobody wants is started again with the next call alone", async () => {
+test("a process without listeners is started again with the next call alone", async () => {
   const { options, file } = server();
   const clock = movingClock();
   const engine = mcpEngine(options);

@@ -14,8 +14,8 @@ import { pause, within } from "../../processes/pause.ts";
 export interface LinkEvents extends ServerEvents {
   /** Called with each new connection before anything else uses it; `isAgain` when there was another before. */
   onConnected(connection: McpConnection, isAgain: boolean): void;
-  /** Whether somebody waits for what the server says by itself: a process that ends is started again then without a call. */
-  isHeard(): boolean;
+  /** Whether there are listeners for the messages that the server sends by itself: a process that ends is started again then without a call. */
+  hasListeners(): boolean;
 }
 
 type OpenContext = Pick<EngineContext, "clock" | "log" | "toolset"> & { readonly openTimeoutMs: number };
@@ -110,11 +110,11 @@ export class ServerLink {
 
   /**
    * Connects again to a server that was lost, without a call that waits for it: for the messages that it sends by itself. A process is started again only
-   * while somebody waits for those.
+   * while there are listeners for those.
    */
   recover(failures = 0): void {
     const context = this.#context;
-    if (context === undefined || this.#connection?.ended === undefined || (this.#isProcess && !this.#events.isHeard())) return;
+    if (context === undefined || this.#connection?.ended === undefined || (this.#isProcess && !this.#events.hasListeners())) return;
     if (this.#connecting !== undefined) return;
     if (this.#isProcess) context.log.warn(`MCP server "${this.#name}" is started again: ${this.#lossReason}.`);
     this.#connecting = this.#sharedStart(context, this.#startAgain(context), failures);
@@ -163,7 +163,7 @@ export class ServerLink {
    */
   #recoverLater({ clock, log }: OpenContext, failures: number, reason: string): void {
     this.#stopRecovery?.();
-    if (this.#isProcess && !this.#events.isHeard()) return;
+    if (this.#isProcess && !this.#events.hasListeners()) return;
     if (this.#isProcess && failures >= MAX_RECOVERIES)
       return log.warn(`${reason} After ${MAX_RECOVERIES} restarts in a row, it is started again with the next call.`);
     this.#stopRecovery = clock.timer(() => this.recover(failures + 1), reopenDelayMs(failures), { background: true });
@@ -229,7 +229,7 @@ export class ServerLink {
 
   get #nextStart(): string {
     if (!this.#isProcess) return "It is connected to again without a call, after pauses of at most a minute.";
-    if (this.#events.isHeard()) return "It is started again without a call, after pauses of at most a minute.";
+    if (this.#events.hasListeners()) return "It is started again without a call, after pauses of at most a minute.";
     return "It is left alone for a minute; a call after that starts it once more.";
   }
 

@@ -94,14 +94,14 @@ export class ServerPeer implements McpPeer {
     return answer;
   }
 
-  /** Somebody waits for what the server says by itself. */
-  get isHeard(): boolean {
+  /** Whether there are listeners for the messages that the server sends by itself, or subscriptions. */
+  get hasListeners(): boolean {
     return this.#context !== undefined && (this.#listeners.size > 0 || this.#subscriptions.size > 0);
   }
 
   onNotification(listener: (notification: PeerNotification) => void): () => void {
     this.#listeners.add(listener);
-    if (this.#context !== undefined) this.#link().recover(); // it may have ended while nobody listened
+    if (this.#context !== undefined) this.#link().recover(); // it may have ended while there was no listener
     return () => this.#listeners.delete(listener);
   }
 

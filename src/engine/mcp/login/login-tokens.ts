@@ -64,8 +64,8 @@ export function widenedScope({ scope = "" }: Tokens, lacking: string): string | 
 }
 
 /**
- * Whether an authorization server refuses two scopes together. Entra does with `api://<id>/.default`, which stands for all that was allowed before, beside
- * single scopes of any resource.
+ * Whether an authorization server refuses two scopes together. Entra does with `api://<id>/.default`, which means all that was allowed before, and
+ * single scopes of a resource.
  *
  * @see https://learn.microsoft.com/en-us/entra/identity-platform/scopes-oidc#the-default-scope (2026-11)
  */
