@@ -5,7 +5,10 @@ import { SCOPES, type Scope } from "./principal.ts";
 export interface IssuerScopes {
   /** The claim that has the scopes: a string with spaces between, or an array. @default "scope" */
   readonly scopeClaim?: string;
-  /** The scopes here that each scope of the issuer allows. @default the scopes of this server by their own names */
+  /**
+   * The scopes here that each scope of the issuer allows. A name with the address of a resource, such as `api://<id>/Tools.Use`, is also granted by its last
+   * part alone (`Tools.Use`) in a token. @default the scopes of this server by their own names
+   */
   readonly scopes?: Readonly<Record<string, readonly Scope[]>>;
 }
 
