@@ -26,6 +26,7 @@ import type { VisibilityRules } from "../policy/visibility.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { CallCounters, OrphanCount } from "./call-counters.ts";
 import type { CallTiming } from "./call-timing.ts";
+import type { BeginningAttempt } from "./beginning-attempt.ts";
 import type { EarlierRun, ResumedCall } from "./earlier-calls.ts";
 import type { FallbackChains } from "./fallback-chains.ts";
 import { idempotencyKey } from "./idempotency-key.ts";
@@ -95,14 +96,6 @@ export interface CallParts {
   /** Set where its calls may not be put to anybody: each that needs approval ends `approval_required`. */
   readonly asksNobody?: true;
   emit(event: RuntimeEvent): void;
-}
-
-/** The attempt of a call that a session is begun for. */
-export interface BeginningAttempt {
-  /** Aborts when the attempt is over, whichever way. */
-  readonly over: AbortSignal;
-  /** Why it cannot have the session any more. */
-  late(): ToolError | undefined;
 }
 
 /** The result of a call, without a promise where nothing has to be waited for. */

@@ -67,7 +67,8 @@ export class ApprovalGrants {
 
   #of(sessionId: string): SessionGrants {
     let grants = this.#sessions.get(sessionId);
-    if (grants === undefined) this.#sessions.set(sessionId, (grants = { always: new Map(), once: new Map(), inputs: new Set(), isSimulated: false }));
+    if (grants === undefined)
+      this.#sessions.set(sessionId, (grants = { always: new Map(), once: new Map(), inputs: new Set(), isSimulated: false }));
     return grants;
   }
 }

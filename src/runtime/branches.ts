@@ -156,11 +156,7 @@ async function forgetBranch(branch: RuntimeSession, store: Store | undefined, ke
  * Ends a branch that is not wanted any more: calls that run in it, or wait for a person there, are cancelled. Where one of them asks for this,
  * none is, and the branch is removed when they have ended.
  */
-async function discardBranch(
-  branch: RuntimeSession,
-  store: Store | undefined,
-  running: CallParts["running"],
-): Promise<void> {
+async function discardBranch(branch: RuntimeSession, store: Store | undefined, running: CallParts["running"]): Promise<void> {
   branch.dropped = true; // a commit that waits for its calls is refused
   branch.markClosed(); // before, so that no call begins behind those that are cancelled
   const forgotten = branch.turns.isInside ? branch.turns.whenIdle().then(forget) : undefined;

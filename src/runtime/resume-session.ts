@@ -271,7 +271,16 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
   const call = intent === undefined ? (flag?.call ?? open.call) : { ...open.call, ...intent.call };
   const run = new CallRun(partsOf(session), turn, callOptions, call, { callId, idempotencyKey: intent?.idempotencyKey });
   const isDecided = intent !== undefined;
-  run.resumed = { isDecided, job, calls: undefined, remoteId, askedFor, allowed, repeatChanges: () => options.repeatChanges(), ended: () => options.ended?.(run) };
+  run.resumed = {
+    isDecided,
+    job,
+    calls: undefined,
+    remoteId,
+    askedFor,
+    allowed,
+    repeatChanges: () => options.repeatChanges(),
+    ended: () => options.ended?.(run),
+  };
   if (job !== undefined) run.job = run.parts.jobs.adopt(run, job); // whatever becomes of it now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
   const wasReal = open.answerFrom?.every(isReal) ?? true;

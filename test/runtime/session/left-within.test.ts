@@ -236,7 +236,9 @@ test("a session that was still asked for when its attempt timed out is not given
   const session = runtime.session("s");
   await session.submit({ name: "delegate" });
   expect(await ends(session)).toEqual(["seen"]);
-  expect(await refused.promise).toMatchObject({ message: expect.stringContaining("had ended (it returned, failed, timed out or was cancelled)") });
+  expect(await refused.promise).toMatchObject({
+    message: expect.stringContaining("had ended (it returned, failed, timed out or was cancelled)"),
+  });
 });
 
 test("a resumed session of an attempt that timed out does not hold up the next: its calls are cancelled, and their handlers not waited for", async () => {

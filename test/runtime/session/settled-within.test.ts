@@ -5,8 +5,11 @@ import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { storedEvents } from "../../../src/session/read-events.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
+import { useSqliteThreads } from "../../bundled-threads.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { tool } from "../bench-runtime.ts";
+
+useSqliteThreads();
 
 const erase = tool("erase", () => "erased", { effects: { writes: ["notes"], destructive: true } });
 

@@ -64,7 +64,10 @@ const KINDS: readonly Tool[] = [
     },
     { composite: true, effects: undefined as never },
   ),
-  tool("nested", async (_input, context) => (await context.execute({ name: "burn" })).status, { composite: true, effects: undefined as never }),
+  tool("nested", async (_input, context) => (await context.execute({ name: "burn" })).status, {
+    composite: true,
+    effects: undefined as never,
+  }),
 ];
 
 /** An input for every tool there is: one that has none here fails the test. */
@@ -112,7 +115,10 @@ const inputsWith = (jobId: string): Readonly<Record<string, JsonObject>> => ({
 
 function textOf(path: string): string {
   return statSync(path).isDirectory()
-    ? readdirSync(path).sort().map((name) => `${name}:${textOf(join(path, name))}`).join("\n")
+    ? readdirSync(path)
+        .sort()
+        .map((name) => `${name}:${textOf(join(path, name))}`)
+        .join("\n")
     : readFileSync(path, "latin1");
 }
 
@@ -205,18 +211,24 @@ async function world(options: RuntimeOptions = {}): Promise<World> {
 const WAYS: readonly (readonly [string, (world: World, calls: readonly ToolCall[]) => Promise<unknown>])[] = [
   ["simulate() of a session", ({ session }, calls) => session.simulate(calls)],
   ["simulate() of a runtime", ({ runtime }, calls) => runtime.simulate(calls)],
-  ["a turn at a time in a branch that is closed", async ({ session }, calls) => {
+  [
+    "a turn at a time in a branch that is closed",
+    async ({ session }, calls) => {
       const branch = session.fork({ simulated: true });
       await branch.addMessage({ role: "user", content: "Try it." });
       for (const call of calls) await branch.execute(call);
       await branch.fork().execute(calls);
       await branch.close();
-    }],
-  ["a branch of a given id that is discarded", async ({ session }, calls) => {
+    },
+  ],
+  [
+    "a branch of a given id that is discarded",
+    async ({ session }, calls) => {
       const branch = session.fork({ simulated: true, id: "tried" });
       await branch.execute(calls);
       await branch.discard();
-    }],
+    },
+  ],
 ];
 
 test.each(WAYS)("F0.34 %s leaves store, folder and memory as they were, whichever tools are called", async (_way, simulate) => {
@@ -232,7 +244,8 @@ test.each(WAYS)("F0.34 %s leaves store, folder and memory as they were, whicheve
   expect(await made.everything()).toEqual(before);
   await made.session.execute(calls);
   const { rows, files, memory, written } = await made.everything();
-  for (const [key, after] of Object.entries({ rows, files, memory, written })) expect([key, after]).not.toEqual([key, before[key as keyof Everything]]);
+  for (const [key, after] of Object.entries({ rows, files, memory, written }))
+    expect([key, after]).not.toEqual([key, before[key as keyof Everything]]);
 });
 
 type Verdict = Omit<ApprovalVerdict, "by">;
