@@ -3,7 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { EventLog, Store } from "../core/store.ts";
-import type { BeginningAttempt } from "../call/beginning-attempt.ts";
+import type { BeginningAttempt } from "../call/execute-within.ts";
 import type { CallParts, CallRun } from "../call/call-run.ts";
 import { endCalls } from "../call/running-calls.ts";
 import { onAbort } from "../policy/deadline.ts";

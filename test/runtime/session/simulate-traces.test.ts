@@ -185,7 +185,7 @@ async function world(options: RuntimeOptions = {}): Promise<World> {
       programToolset(),
     ],
     ...options,
-  } as RuntimeOptions);
+  });
   onTestFinished(async () => void (await runtime.close()));
   await runtime.open();
   const session = runtime.session("s");
@@ -233,7 +233,7 @@ const WAYS: readonly (readonly [string, (world: World, calls: readonly ToolCall[
 
 test.each(WAYS)("F0.34 %s leaves store, folder and memory as they were, whichever tools are called", async (_way, simulate) => {
   const made = await world();
-  const { id = "" } = await made.session.submit({ name: "job" });
+  const { id } = await made.session.submit({ name: "job" });
   await vi.waitFor(() => expect(made.session.jobs).toEqual([]));
   const inputs = inputsWith(id);
   const names = made.runtime.registry.list().map(({ qualifiedName }) => qualifiedName);
