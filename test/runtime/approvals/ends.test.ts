@@ -10,6 +10,9 @@ import { tool } from "../bench-runtime.ts";
 
 useSqliteThreads();
 
+/** Nothing here waits for a clock: after so long, it never comes. */
+const PATIENT = { timeout: 30_000 };
+
 interface World {
   readonly first: Runtime;
   readonly session: RuntimeSession;
@@ -72,15 +75,18 @@ test.each(cases)("a question of $kind $mode, once its session is $what, is $afte
   work.catch(() => {}); // its session may be another's
   const pending = async (): Promise<number> => (await second.approvals.pending()).length;
   const isApproval = kind === "approve";
-  await vi.waitFor(async () => expect(isApproval ? await pending() : asked.length).toBe(1));
+  await vi.waitFor(async () => expect(isApproval ? await pending() : asked.length).toBe(1), PATIENT);
   await end(made);
   const open = async (): Promise<unknown> => ({ inbox: await pending(), asked: asked.filter(({ signal }) => !signal.aborted).length });
   const waits = after === "open" ? 1 : 0;
-  await vi.waitFor(async () => expect(await open()).toEqual(isApproval ? { inbox: waits, asked: 0 } : { inbox: 0, asked: waits }));
+  await vi.waitFor(async () => expect(await open()).toEqual(isApproval ? { inbox: waits, asked: 0 } : { inbox: 0, asked: waits }), PATIENT);
   if (isApproval && after === "open") {
     const [question] = await second.approvals.pending();
     const { id = "", digest = "" } = question ?? {};
     expect(await second.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);
-    await vi.waitFor(() => expect(second.sessions.get("s")?.history.map(({ result }) => result?.output)).toEqual(["erased", "erased"]));
+    await vi.waitFor(
+      () => expect(second.sessions.get("s")?.history.map(({ result }) => result?.output)).toEqual(["erased", "erased"]),
+      PATIENT,
+    );
   }
 });

@@ -277,7 +277,7 @@ test("a resumed session of an attempt that timed out does not hold up the next: 
   await begun.promise;
   await runtime.sessions.handOver("s");
   const session = await runtime.resume("s");
-  await vi.waitFor(() => expect(waits).toBe(2));
+  await vi.waitFor(() => expect(waits).toBe(2), { timeout: 30_000 });
   await clock.advance(1_000);
   await clock.advance(1_000 / 2);
   await soon();

@@ -11,6 +11,9 @@ import { tool } from "../bench-runtime.ts";
 
 useSqliteThreads();
 
+/** Nothing here waits for a clock: after so long, it never comes. */
+const PATIENT = { timeout: 30_000 };
+
 const erase = tool("erase", () => "erased", { effects: { writes: ["notes"], destructive: true } });
 
 const delegate: Tool = {
@@ -49,14 +52,14 @@ test.each<[string, Fate]>([
   };
   const first = open([erase, delegate]);
   const { id } = await first.session("s").submit({ name: "delegate" });
-  await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1));
+  await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
   await first.sessions.handOver("s");
   const second = open(tools);
   if (cancelled === true) await second.store?.jobs.requestCancel({ id, sessionId: "s", reason: "it was cancelled" });
   const session = await second.resume("s");
-  await vi.waitFor(() => expect(session.jobs).toEqual([]));
+  await vi.waitFor(() => expect(session.jobs).toEqual([]), PATIENT);
   expect(session.history.map(({ result }) => result?.error?.code)).toEqual([code]);
-  await vi.waitFor(async () => expect(await second.approvals.pending()).toEqual([]));
+  await vi.waitFor(async () => expect(await second.approvals.pending()).toEqual([]), PATIENT);
   const types: string[] = [];
   if (second.store !== undefined) for await (const { type } of storedEvents(second.store, `s/${id}`)) types.push(type);
   expect(types).toEqual(["session-start", "call-start", "approval-ask", "call-end"]);
