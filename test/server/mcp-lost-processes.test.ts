@@ -45,45 +45,51 @@ function linesOf(file: string): readonly string[] {
   return readFileSync(file, "utf8").split("\n").slice(0, -1);
 }
 
-/** A clock that moves by itself until the test is over, a hundred times as fast as ours. */
-function movingClock(): FakeClock {
+/** A busy machine starts a process in seconds. */
+const PATIENT = { timeout: 60_000, interval: 10 };
+
+/** A clock that moves by itself until the test is over, so many times as fast as ours. Limits of requests count by it, too. */
+function movingClock(speed: number): FakeClock {
   const clock = new FakeClock();
-  const timer = setInterval(() => void clock.advance(1_000), 10);
+  const timer = setInterval(() => void clock.advance(10 * speed), 10);
   onTestFinished(() => clearInterval(timer));
   return clock;
 }
 
+/** The output of a process may be seen to end before the process does. */
 const warnings = (log: MemoryLog): readonly string[] => log.lines.filter(({ level }) => level === "warn").map(({ message }) => message);
 
 test("a process that ended is started again without a call, and has the subscriptions of the clients again", async () => {
   const { options, file } = server();
-  const clock = movingClock();
+  const clock = movingClock(2);
   const { runtime, log } = await openRuntime({ toolsets: [mcpToolset("notes", { ...options, openTimeoutMs: 0 })], ports: { clock } });
   const { client } = await overStdio(runtime, { era: "legacy" });
   const heard: string[] = [];
   client.setNotificationHandler("notifications/resources/list_changed", () => void heard.push("list"));
   client.setNotificationHandler("notifications/resources/updated", ({ params }) => void heard.push(params.uri));
   await client.subscribeResource({ uri: "notes:a" });
-  await vi.waitFor(() => expect(linesOf(file)).toEqual(["start", "subscribe"]));
+  await vi.waitFor(() => expect(linesOf(file)).toEqual(["start", "subscribe"]), PATIENT);
 
   writeFileSync(`${file}.end`, "");
   await vi.waitFor(() => {
     expect([...new Set(heard)].sort()).toEqual(["list", "notes:a"]);
-  });
+  }, PATIENT);
   expect(linesOf(file)).toEqual(["start", "subscribe", "start", "subscribe"]);
-  expect(warnings(log)).toEqual(['MCP server "notes" is started again: it exited with code 3.']);
+  expect(warnings(log)).toEqual([
+    expect.stringMatching(/^MCP server "notes" is started again: it (?:exited with code 3|closed its output)\.$/u),
+  ]);
 });
 
-test("a process that ends each time is started again eight times, and then with the next call", { timeout: 20_000 }, async () => {
+test("a process that ends each time is started again eight times, and then with the next call", async () => {
   const { options, file } = server();
-  const clock = movingClock();
+  const clock = movingClock(100);
   const { runtime, log } = await openRuntime({ toolsets: [mcpToolset("notes", { ...options, openTimeoutMs: 0 })], ports: { clock } });
   await overStdio(runtime, { era: "legacy" });
   writeFileSync(`${file}.broken`, "");
   writeFileSync(`${file}.end`, "");
-  await vi.waitFor(() => expect(warnings(log).at(-1)).toContain("with the next call"), { timeout: 15_000, interval: 10 });
-  expect(warnings(log).at(-1)).toBe(
-    'MCP server "notes" could not be opened: it exited with code 4. After 8 restarts in a row, it is started again with the next call.',
+  await vi.waitFor(() => expect(warnings(log).at(-1)).toContain("with the next call"), PATIENT);
+  expect(warnings(log).at(-1)).toMatch(
+    /^MCP server "notes" could not be opened: it (?:exited with code 4|closed its output)\. After 8 restarts in a row, it is started again with the next call\.$/u,
   );
   await clock.advance(600_000);
   expect(linesOf(file)).toHaveLength(9);
@@ -93,7 +99,7 @@ test("a process that ends each time is started again eight times, and then with 
 
 test("a process without listeners is started again with the next call alone", async () => {
   const { options, file } = server();
-  const clock = movingClock();
+  const clock = movingClock(2);
   const engine = mcpEngine(options);
   const log = new MemoryLog();
   await engine.open?.(engineContext({ toolset: "notes", clock, log }));

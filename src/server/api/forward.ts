@@ -110,7 +110,7 @@ async function reachedProcesses(store: Store): Promise<readonly Reached[]> {
 }
 
 /** It was passed on by another process, and is passed on no further. */
-export function wasForwarded({ headers }: SentRequest): boolean {
+function wasForwarded({ headers }: SentRequest): boolean {
   return headers.get(FORWARDED) !== null;
 }
 
@@ -146,7 +146,7 @@ export interface SendOptions {
 }
 
 /** Sends a request to another process as it is, and waits for the head of its answer while that process lives. @throws ToolError `unavailable`. By rejecting */
-export async function send(
+async function send(
   sent: SentRequest,
   { process, what, body: read, timeoutMs }: SendOptions,
   services: Pick<ApiServices, "store" | "clock">,
