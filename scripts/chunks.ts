@@ -4,8 +4,11 @@ import type { ChunkingContext, CodeSplittingOptions } from "rolldown";
 
 /** The entry that nearly every program imports. */
 const MAIN = "index";
-/** Also loaded without the main entry, and then only with their own part of it. The last is how every command starts. */
-const LIGHT = ["client/client", "public/schema", "engine/mcp", "cli/process-run"];
+/**
+ * Also loaded without the main entry, and then only with their own part of it. The last two are how every command starts; the first of them looks
+ * at the version of Node, and on an old one nothing else can be loaded.
+ */
+const LIGHT = ["client/client", "public/schema", "engine/mcp", "cli/main", "cli/process-run"];
 
 /**
  * Groups the modules of a bundle of `entries` (named below `src/`, without `.ts`) by the entries that import them: those of the main entry by

@@ -170,7 +170,7 @@ async function killOften(project: SessionProject, command: (attempt: number) => 
   for (let attempt = 0; attempt < 20; attempt++) {
     const onStart = ({ signal }: Control): void => void setTimeout(() => signal("SIGKILL"), 150 + 40 * attempt);
     const { exitCode } = await haft(["store", ...command(attempt)], { folder: project.folder, onStart });
-    if (exitCode === null) killed++;
+    if (exitCode === 137) killed++;
     look(attempt);
   }
   return killed;

@@ -130,17 +130,12 @@ export class SessionPool {
    * is given up, as its calls may wait for a person for days. Resolves to whether there was one.
    */
   async remove(id: string): Promise<boolean> {
-    for (;;) {
-      const resuming = this.#resuming.get(id);
-      const busy = this.#leaving.get(id) ?? resuming?.catch(() => {});
-      if (busy === undefined) break;
-      if (resuming !== undefined) await this.#giveUp(id);
-      await busy;
-    }
+    for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#leaving.set(id, promise);
-    this.#noteRemoval(id);
+    this.#leaving.set(id, promise); // before anything is given up, so that no request joins it
+    if (this.#uses.has(id)) this.#removals.set(id, (this.#removals.get(id) ?? 0) + 1);
     try {
+      await this.#giveUp(id);
       this.#held.delete(id);
       return await this.#options.runtime.sessions.forget(id);
     } finally {
@@ -150,13 +145,10 @@ export class SessionPool {
   }
 
   async #giveUp(id: string): Promise<void> {
-    this.#noteRemoval(id);
+    const resuming = this.#resuming.get(id);
+    if (resuming === undefined) return;
     await this.#options.runtime.sessions.handOver(id);
-  }
-
-  /** For the requests that use it. */
-  #noteRemoval(id: string): void {
-    if (this.#uses.has(id)) this.#removals.set(id, (this.#removals.get(id) ?? 0) + 1);
+    await resuming.catch(() => {}); // its requests get the error
   }
 
   /** Ends the session of a request whose answer is kept. With a store it is closed when it is idle, and known for as long as the answer. */
