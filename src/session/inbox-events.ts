@@ -100,7 +100,7 @@ function readNewTrigger(trigger: NewTrigger): NewTrigger {
     id: checkedVisibleName(trigger.id, "The id of a trigger"),
     kind: checkedVisibleName(trigger.kind, "The kind of a trigger"),
     settings,
-    ...(trigger.declared === true ? { declared: true } : {}),
+    ...(trigger.declared ? { declared: true } : {}),
   });
 }
 

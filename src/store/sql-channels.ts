@@ -10,10 +10,14 @@ import type { Tables } from "./tables.ts";
 /** Old messages are removed with one of so many. */
 const REMOVED_EVERY = 64;
 
+/** Rolls back: the number that was drawn for a message that is refused. */
+const FULL = new Error("The queue is full.");
+
 export class SqlChannels implements ChannelStore {
   readonly #connection: SqlConnection;
   readonly #owner: Owner;
-  #sent = 0;
+  /** How many messages were sent on each channel. */
+  readonly #sent = new Map<string, number>();
 
   constructor(connection: SqlConnection, owner: Owner) {
     this.#connection = connection;
@@ -23,16 +27,22 @@ export class SqlChannels implements ChannelStore {
   send(message: NewChannelEntry): Promise<number> {
     const channel = storedText(message.channel);
     const isQueue = message.capacity !== undefined;
-    return this.#connection.tables.transaction().execute(async (tables) => {
+    const sent = this.#sent.get(channel) ?? 0;
+    this.#sent.set(channel, sent + 1);
+    const sending = this.#connection.tables.transaction().execute(async (tables) => {
       const number = await this.#nextNumber(tables, channel);
-      if (message.capacity !== undefined && (await countOpen(tables, channel)) >= message.capacity) return 0;
+      if (message.capacity !== undefined && (await countOpen(tables, channel)) >= message.capacity) throw FULL;
       const [sender, senderId] = [storedText(message.sender), storedText(message.senderId)];
       await tables
         .insertInto("haft_channel_message")
         .values({ channel, number, sender, sender_id: senderId, body: message.body, holder: null, ended: 0 })
         .execute();
-      if (this.#sent++ % REMOVED_EVERY === 0) await removeOld(tables, { channel, isQueue, keep: message.keep });
+      if (sent % REMOVED_EVERY === 0) await removeOld(tables, { channel, isQueue, keep: message.keep });
       return number;
+    });
+    return sending.catch((thrown: unknown) => {
+      if (thrown === FULL) return 0;
+      throw thrown;
     });
   }
 

@@ -229,10 +229,9 @@ export class Channel {
       signal,
     }: { readonly message: ChannelMessage; readonly whenFull: "wait" | "refuse"; readonly signal: AbortSignal | undefined },
   ): Promise<void> {
-    while (!(await kept.send(message))) {
+    if (!(await kept.send(message))) {
       if (whenFull === "refuse") throw this.#full();
-      await kept.whenChanged(signal);
-      if (signal?.aborted === true) throw cancelled(signal);
+      await kept.sendInTurn(message, signal);
     }
     this.#history.push(message);
     if (this.#history.length > HISTORY) this.#history.shift();

@@ -14,7 +14,7 @@ export interface ChannelsOptions {
   readonly ports?: Partial<Ports>;
   /**
    * Keeps the messages of shared channels until their readers have them, for all processes of the store: give it the store of the runtime. A store
-   * without `channels`, such as that in memory, keeps none. @default they live in memory
+   * without `channels` keeps none. @default they live in memory
    */
   readonly store?: Pick<Store, "follow" | "channels">;
 }
@@ -122,7 +122,7 @@ export class Channels {
     const { channels, follow } = this.#store ?? {};
     if (channels === undefined || follow === undefined) return undefined;
     const store = { channels, follow: (listener: Parameters<typeof follow>[0]) => follow.call(this.#store, listener) };
-    return new KeptMessages({ store, clock: this.#ports.clock, name, isQueue: kind === "queue", capacity });
+    return new KeptMessages({ store, ports: this.#ports, name, isQueue: kind === "queue", capacity });
   }
 
   #placeOf(sessionId: string | undefined): Map<string, Channel> {

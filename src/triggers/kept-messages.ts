@@ -1,19 +1,22 @@
 /** The messages of one channel that are kept in a store: every process of the store reads the same. */
-import type { ChannelEntry, ChannelStore } from "../core/channel-store.ts";
+import type { ChannelEntry, ChannelEntryKey, ChannelStore } from "../core/channel-store.ts";
+import { copyJson } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../core/recording/read-event.ts";
-import type { Clock } from "../core/ports.ts";
+import { ToolError } from "../core/error.ts";
+import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
 import type { StoreFollower } from "../core/store-changes.ts";
 import type { ChannelMessage } from "./channel-message.ts";
 import { isFor, type MessageReader, type ReadMessage, type ReaderOptions, type ReaderSince } from "./message-reader.ts";
+import { cancelled } from "./subscription.ts";
 
 /** A store that keeps messages on channels. */
 export type ChannelKeeper = Pick<Store, "follow"> & { readonly channels: ChannelStore };
 
 export interface KeptMessagesOptions {
   readonly store: ChannelKeeper;
-  readonly clock: Clock;
+  readonly ports: Pick<Ports, "clock" | "log">;
   readonly name: string;
   readonly isQueue: boolean;
   readonly capacity: number;
@@ -34,6 +37,10 @@ export class KeptMessages {
   readonly #waiting = new Set<() => void>();
   /** Subscriptions that do not know yet which messages were sent before them. */
   readonly #starting = new Set<Promise<unknown>>();
+  /** Senders that wait for room: the first of them tries, the others wait for their turn. */
+  readonly #senders: (() => void)[] = [];
+  /** Messages of a queue that were received while the store failed: they are ended before another one is taken. */
+  readonly #received = new Set<ChannelEntryKey>();
   #following: StoreFollower | undefined;
   #cancelLook: (() => void) | undefined;
   #last = 0;
@@ -43,15 +50,49 @@ export class KeptMessages {
     this.#options = options;
   }
 
-  /** False for a queue that is full. */
+  /** Resolves to whether the store has the message: to false for a queue that is full, or whose room others wait for already. */
   async send(message: ChannelMessage): Promise<boolean> {
+    return this.#senders.length === 0 && this.#send(message);
+  }
+
+  /** Sends after those that wait already. @throws ToolError `cancelled` when the signal aborts before there is room; `store_failed`. By rejecting */
+  async sendInTurn(message: ChannelMessage, signal: AbortSignal | undefined): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const onAbort = (): void => resolve();
+    this.#senders.push(resolve);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    try {
+      if (this.#senders[0] !== resolve) await promise;
+      for (;;) {
+        if (signal?.aborted === true) throw cancelled(signal);
+        const change = this.#change(signal); // before the attempt, so that none is missed in between
+        try {
+          if (await this.#send(message)) return;
+          await change.promise;
+        } finally {
+          change.stop();
+        }
+      }
+    } finally {
+      signal?.removeEventListener("abort", onAbort);
+      this.#senders.splice(this.#senders.indexOf(resolve), 1);
+      this.#senders[0]?.();
+    }
+  }
+
+  async #send(message: ChannelMessage): Promise<boolean> {
     const { store, name, isQueue, capacity } = this.#options;
     while (this.#starting.size > 0) await Promise.allSettled(this.#starting);
     const { sender, senderId } = message;
-    const entry = { channel: name, body: JSON.stringify(message), sender, senderId, keep: isQueue ? HISTORY : Math.max(capacity, HISTORY) };
+    const entry = { channel: name, body: bodyOf(message), sender, senderId, keep: isQueue ? HISTORY : this.#keep };
     const number = await store.channels.send(isQueue ? { ...entry, capacity } : entry);
     if (number > 0) this.#wake();
     return number > 0;
+  }
+
+  /** How many messages of a broadcast are kept at least. */
+  get #keep(): number {
+    return Math.max(this.#options.capacity, HISTORY);
   }
 
   /** The latest messages, at most 200, the oldest first. */
@@ -72,13 +113,17 @@ export class KeptMessages {
   /** Reads all messages, also of a queue, and takes none. */
   broadcastReader(options: ReaderOptions): MessageReader {
     const { store, name: channel } = this.#options;
-    const start = this.#start(options.since);
+    let start: Promise<number> | undefined = this.#start(options.since);
     let after: number | undefined;
     let read: readonly ChannelEntry[] = [];
     const nextOf = async (): Promise<ReadMessage | undefined> => {
-      after ??= await start;
+      start ??= this.#start(options.since);
+      after ??= await start.catch((error: unknown) => {
+        start = undefined; // the next look asks again
+        throw error;
+      });
       for (;;) {
-        if (read.length === 0) read = await store.channels.read({ channel, after, limit: PAGE });
+        if (read.length === 0) read = await this.#page(after);
         const [entry] = read;
         if (entry === undefined) return undefined;
         const pass = async (): Promise<void> => {
@@ -93,9 +138,25 @@ export class KeptMessages {
     return { next: (signal) => this.#wait(nextOf, signal), close() {} };
   }
 
+  /** Logs that messages may have been removed before they were read. */
+  async #page(after: number): Promise<readonly ChannelEntry[]> {
+    const { store, name: channel, ports, isQueue } = this.#options;
+    const read = await store.channels.read({ channel, after, limit: PAGE });
+    if (isQueue || read.length < PAGE) return read;
+    const [oldest] = await store.channels.read({ channel, after: 0, limit: 1 });
+    if (oldest?.number !== read[0]?.number) return read;
+    const kept = await store.channels.read({ channel, after, limit: this.#keep });
+    if (kept.length >= this.#keep)
+      ports.log.warn(
+        `A reader of the channel ${JSON.stringify(channel)} is more than ${this.#keep} messages behind: it may have missed older ones. A larger capacity keeps more.`,
+      );
+    return read;
+  }
+
   #queueReader({ reader, from }: ReaderOptions): MessageReader {
     const { store, name: channel } = this.#options;
     const nextOf = async (): Promise<ReadMessage | undefined> => {
+      for (const received of this.#received) await this.#end(received);
       const entry = await store.channels.take({ channel, reader, from });
       if (entry === undefined) return undefined;
       const key = { channel, number: entry.number };
@@ -103,9 +164,16 @@ export class KeptMessages {
         await store.channels.giveBack(key);
         this.#wake();
       };
-      return { message: messageOf(entry), tick: undefined, done: () => store.channels.end(key), giveBack };
+      return { message: messageOf(entry), tick: undefined, done: () => this.#end(key), giveBack };
     };
     return { next: (signal) => this.#wait(nextOf, signal), close() {} };
+  }
+
+  async #end(key: ChannelEntryKey): Promise<void> {
+    this.#received.add(key);
+    await this.#options.store.channels.end(key);
+    this.#received.delete(key);
+    if (this.#senders.length > 0) this.#wake();
   }
 
   /** The number after which messages are read. Clocks of processes may differ from that of the store, so what comes after an addition counts. */
@@ -140,11 +208,6 @@ export class KeptMessages {
     return undefined;
   }
 
-  /** Resolves when there may be room for another message, or the signal aborts. */
-  async whenChanged(signal: AbortSignal | undefined): Promise<void> {
-    await this.#change(signal).promise;
-  }
-
   #change(signal: AbortSignal | undefined): { readonly promise: Promise<void>; stop(): void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     const stop = (): void => {
@@ -174,7 +237,7 @@ export class KeptMessages {
 
   #lookLater(): void {
     const ms = this.#following?.isLive === true ? LIVE_LOOK_MS : LOOK_MS;
-    this.#cancelLook ??= this.#options.clock.timer(() => void this.#look(), ms, { background: true });
+    this.#cancelLook ??= this.#options.ports.clock.timer(() => void this.#look(), ms, { background: true });
   }
 
   /** Never rejects: those who wait see themselves what is wrong. */
@@ -183,13 +246,24 @@ export class KeptMessages {
     const { store, name, isQueue } = this.#options;
     const last = await store.channels.last(name).catch(() => undefined);
     const mayBeFree = isQueue && ++this.#looks % TRY_AGAIN === 0;
-    if (last === this.#last && !mayBeFree) {
+    if (last === this.#last && !mayBeFree && this.#senders.length === 0) {
       if (this.#waiting.size > 0) this.#lookLater();
       return;
     }
     this.#last = last ?? 0;
     this.#wake();
   }
+}
+
+/** @throws ToolError `too_large` for one that could not be read again */
+function bodyOf(message: ChannelMessage): string {
+  const { metadata } = message;
+  copyJson({ metadata }, EVENT_LIMITS);
+  const body = JSON.stringify(message);
+  const { maxChars } = EVENT_LIMITS;
+  if (body.length > maxChars)
+    throw new ToolError("too_large", `The message has ${body.length} characters as JSON; a channel that is kept in a store takes ${maxChars}.`);
+  return body;
 }
 
 function messageOf({ body }: ChannelEntry): ChannelMessage {

@@ -39,6 +39,7 @@ export function keptSubscription({ reader, accepts, ports, onEnd }: KeptSubscrip
     },
   });
   const onMessage = async (read: ReadMessage): Promise<void> => {
+    if (ended.signal.aborted) return read.giveBack(); // it was closed just now
     if (!accepts(read.message)) return read.done();
     room = Promise.withResolvers();
     ready.push(read);

@@ -1,0 +1,176 @@
+/** Messages that are kept in a store: what fails, what is full, and readers that are far behind. */
+import { expect, test } from "vitest";
+import type { ChannelStore } from "../../src/core/channel-store.ts";
+import { ToolError } from "../../src/core/error.ts";
+import { MemoryChannels } from "../../src/store/memory-channels.ts";
+import { NOT_FOLLOWED } from "../../src/core/store-changes.ts";
+import { fakePorts, type FakePorts } from "../../src/testing/fake-ports.ts";
+import type { Channel, ChannelOptions } from "../../src/triggers/channel.ts";
+import { createChannels } from "../../src/triggers/channels.ts";
+
+const SECOND_MS = 1_000;
+const NEVER = new AbortController().signal;
+
+interface Bench {
+  readonly ports: FakePorts;
+  readonly channel: Channel;
+  readonly kept: MemoryChannels;
+  /** How often each method was called. */
+  readonly calls: Record<string, number>;
+  /** The next call of this method fails. */
+  failNext(method: keyof ChannelStore): void;
+  warnings(): readonly string[];
+}
+
+function bench(options: ChannelOptions = {}): Bench {
+  const ports = fakePorts();
+  const kept = new MemoryChannels(ports.clock);
+  const failing = new Set<string>();
+  const calls: Record<string, number> = {};
+  const call = async <Answer>(method: keyof ChannelStore, run: () => Promise<Answer>): Promise<Answer> => {
+    calls[method] = (calls[method] ?? 0) + 1;
+    if (failing.delete(method)) throw new ToolError("store_failed", "The disk is full.");
+    return run();
+  };
+  const channels: ChannelStore = {
+    send: (message) => call("send", () => kept.send(message)),
+    read: (query) => call("read", () => kept.read(query)),
+    latest: (query) => call("latest", () => kept.latest(query)),
+    last: (name) => call("last", () => kept.last(name)),
+    waiting: (name) => call("waiting", () => kept.waiting(name)),
+    take: (query) => call("take", () => kept.take(query)),
+    giveBack: (key) => call("giveBack", () => kept.giveBack(key)),
+    end: (key) => call("end", () => kept.end(key)),
+  };
+  const channel = createChannels({ ports, store: { channels, follow: () => NOT_FOLLOWED } }).open("news", options);
+  const warnings = () => ports.log.lines.map(({ message }) => message);
+  return { ports, channel, kept, calls, failNext: (method) => void failing.add(method), warnings };
+}
+
+const send = (channel: Channel, content: string) => channel.send(content, { sender: "station" });
+
+/** Lets everything that waits for no clock happen. */
+const settle = ({ ports }: Bench) => ports.clock.advance(0);
+
+test("a subscriber and an observer read on after a store that failed when they began", async () => {
+  const own = bench({ kind: "broadcast" });
+  own.failNext("last");
+  const subscription = own.channel.subscribe("desk");
+  await settle(own);
+  const seen: string[] = [];
+  own.failNext("last");
+  own.channel.observe(({ content }) => seen.push(content));
+  await settle(own);
+  await own.ports.clock.advance(SECOND_MS);
+  await send(own.channel, "1");
+  await settle(own);
+  expect([subscription.poll()?.content, seen]).toEqual(["1", ["1"]]);
+});
+
+test("those who wait for room in a full queue are admitted in their order, and only the first of them asks the store", async () => {
+  const own = bench({ capacity: 1 });
+  const reader = own.channel.reader({ reader: "desk" });
+  await send(own.channel, "0");
+  const sending = Array.from({ length: 50 }, (_, index) => send(own.channel, String(index + 1)));
+  await settle(own);
+  const received: string[] = [];
+  for (let at = 0; at <= 50; at++) {
+    const read = await reader.next(NEVER);
+    received.push(read?.message.content ?? "");
+    await read?.done();
+    if (at === 0) sending.push(send(own.channel, "late"));
+    await settle(own);
+  }
+  expect(received).toEqual(Array.from({ length: 51 }, (_, index) => String(index)));
+  expect((await reader.next(NEVER))?.message.content).toBe("late");
+  await Promise.all(sending);
+  expect(own.calls["send"]).toBeLessThan(4 * 50);
+});
+
+test("a sender that gives up, waiting first or among others, holds up nobody behind it", async () => {
+  const own = bench({ capacity: 1 });
+  await send(own.channel, "0");
+  const gaveUp = [new AbortController(), new AbortController()];
+  const [first, second] = gaveUp.map(({ signal }) => own.channel.send("never", { sender: "station", signal }));
+  await settle(own);
+  const last = send(own.channel, "1");
+  await settle(own);
+  for (const one of gaveUp.toReversed()) one.abort();
+  await expect(second).rejects.toMatchObject({ code: "cancelled" });
+  await expect(first).rejects.toMatchObject({ code: "cancelled" });
+  await expect(own.channel.send("2", { sender: "station", whenFull: "refuse" })).rejects.toMatchObject({ code: "resource_busy" });
+  const reader = own.channel.reader({ reader: "desk" });
+  await (await reader.next(NEVER))?.done();
+  expect((await last).content).toBe("1");
+});
+
+test("room that another process makes is found at the next look", async () => {
+  const own = bench({ capacity: 1 });
+  await send(own.channel, "0");
+  const waiting = send(own.channel, "1");
+  await own.ports.clock.advance(2 * SECOND_MS);
+  const taken = await own.kept.take({ channel: "news", reader: "desk" });
+  await own.kept.end({ channel: "news", number: taken?.number ?? 0 });
+  await own.ports.clock.advance(SECOND_MS);
+  expect((await waiting).content).toBe("1");
+});
+
+test("a message whose end the store did not take is ended before the next one is taken", async () => {
+  const own = bench({ capacity: 2 });
+  await send(own.channel, "1");
+  await send(own.channel, "2");
+  const read = await own.channel.reader({ reader: "desk" }).next(NEVER);
+  own.failNext("end");
+  await expect(read?.done()).rejects.toMatchObject({ code: "store_failed" });
+  const next = await own.channel.reader({ reader: "desk" }).next(NEVER); // that of a trigger that began again
+  expect([next?.message.content, await own.channel.countWaiting()]).toEqual(["2", 1]);
+});
+
+test("a message that no reader could read is refused", async () => {
+  const own = bench({ kind: "broadcast" });
+  let metadata = {};
+  for (let depth = 0; depth < 200; depth++) metadata = { metadata };
+  await expect(own.channel.send("deep", { sender: "station", metadata })).rejects.toMatchObject({ code: "too_large" });
+  await send(own.channel, "1");
+  expect((await own.channel.latest()).map(({ content }) => content)).toEqual(["1"]);
+});
+
+test("a reader that was away for longer than messages are kept says that it may have missed some, and no other reader does", async () => {
+  const own = bench({ kind: "broadcast", capacity: 200 });
+  const contents = Array.from({ length: 250 }, (_, index) => String(index));
+  const since = { addedAt: 0, isNew: false };
+  const readAll = async (lastTick: number): Promise<string | undefined> => {
+    const reader = own.channel.reader({ reader: "desk", since: { ...since, lastTick } });
+    const read = await reader.next(NEVER);
+    for (let at = 1; at < 150; at++) {
+      const one = await reader.next(NEVER);
+      await one?.done();
+    }
+    reader.close();
+    return read?.message.content;
+  };
+  const numbers: number[] = [];
+  for (const content of contents) {
+    await send(own.channel, content);
+    numbers.push(await own.kept.last("news"));
+  }
+  expect([await readAll(numbers[60] ?? 0), own.warnings()]).toEqual(["61", []]);
+  expect(await readAll(numbers[20] ?? 0)).toBe("50");
+  expect(own.warnings()).toEqual([
+    'A reader of the channel "news" is more than 200 messages behind: it may have missed older ones. A larger capacity keeps more.',
+  ]);
+});
+
+test("a subscription that is closed while a message comes gives it back", async () => {
+  const own = bench();
+  for (let turns = 0; turns < 12; turns++) {
+    const subscription = own.channel.subscribe("desk");
+    if (turns === 0) await send(own.channel, "1");
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    subscription.close();
+    await settle(own);
+    const taken = await own.kept.take({ channel: "news", reader: "other" });
+    expect([turns, taken?.number]).toEqual([turns, await own.kept.last("news")]);
+    await own.kept.giveBack({ channel: "news", number: taken?.number ?? 0 });
+  }
+});
