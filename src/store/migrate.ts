@@ -1,7 +1,7 @@
 /** Brings the tables of a store up to date, and refuses those that are not where they have to be. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../core/error.ts";
-import { MIGRATIONS, PROCESSES } from "./migrations.ts";
+import { CHANNELS, MIGRATIONS, PROCESSES } from "./migrations.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 
@@ -111,6 +111,11 @@ export function requireLeases(connection: SqlConnection): Promise<void> {
 /** As `requireJobs`, for processes. @throws ToolError `corrupt_record` */
 export function requireProcesses(connection: SqlConnection): Promise<void> {
   return requireVersion(connection, 1 + MIGRATIONS.findIndex(({ name }) => name === PROCESSES), "does not describe its processes");
+}
+
+/** As `requireJobs`, for messages on channels. @throws ToolError `corrupt_record` */
+export function requireChannels(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 1 + MIGRATIONS.findIndex(({ name }) => name === CHANNELS), "keeps no messages on channels");
 }
 
 async function requireVersion({ tables, place }: SqlConnection, least: number, lack: string): Promise<void> {

@@ -83,6 +83,16 @@ export const channelCases: readonly StoreCase[] = [
     equal(await channels.waiting("tasks"), 100);
     ok((await channels.read({ channel: "tasks", after: 0, limit: 1_000 })).length < 180);
   }),
+  caseOfOne("the old messages of each channel go, also where two of them are written in turn", async (channels) => {
+    for (let n = 0; n < 100; n++) for (const channel of ["news", "rain"]) await channels.send(broadcast({ channel, keep: 10 }));
+    for (const channel of ["news", "rain"])
+      ok((await channels.read({ channel, after: 0, limit: 1_000 })).length < 90, `the old messages of ${channel} stay`);
+  }),
+  caseOfOne("a message that a full queue refuses has no number", async (channels) => {
+    const number = await channels.send(queued({ body: "1", capacity: 1 }));
+    equal(await channels.send(queued({ body: "2", capacity: 1 })), 0);
+    equal(await channels.last("tasks"), number);
+  }),
   caseOfTwo("processes read the same messages, and what one of them has taken is the other's once it is closed", async (one, other) => {
     const [here, there] = [one.channels, other.channels];
     if (here === undefined || there === undefined) return;

@@ -1,9 +1,7 @@
 /** The messages of one channel that are kept in a store: every process of the store reads the same. */
 import type { ChannelEntry, ChannelEntryKey, ChannelStore } from "../core/channel-store.ts";
-import { copyJson } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../core/recording/read-event.ts";
-import { ToolError } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
 import type { StoreFollower } from "../core/store-changes.ts";
@@ -84,7 +82,7 @@ export class KeptMessages {
     const { store, name, isQueue, capacity } = this.#options;
     while (this.#starting.size > 0) await Promise.allSettled(this.#starting);
     const { sender, senderId } = message;
-    const entry = { channel: name, body: bodyOf(message), sender, senderId, keep: isQueue ? HISTORY : this.#keep };
+    const entry = { channel: name, body: JSON.stringify(message), sender, senderId, keep: isQueue ? HISTORY : this.#keep };
     const number = await store.channels.send(isQueue ? { ...entry, capacity } : entry);
     if (number > 0) this.#wake();
     return number > 0;
@@ -112,7 +110,6 @@ export class KeptMessages {
 
   /** Reads all messages, also of a queue, and takes none. */
   broadcastReader(options: ReaderOptions): MessageReader {
-    const { store, name: channel } = this.#options;
     let start: Promise<number> | undefined = this.#start(options.since);
     let after: number | undefined;
     let read: readonly ChannelEntry[] = [];
@@ -253,17 +250,6 @@ export class KeptMessages {
     this.#last = last ?? 0;
     this.#wake();
   }
-}
-
-/** @throws ToolError `too_large` for one that could not be read again */
-function bodyOf(message: ChannelMessage): string {
-  const { metadata } = message;
-  copyJson({ metadata }, EVENT_LIMITS);
-  const body = JSON.stringify(message);
-  const { maxChars } = EVENT_LIMITS;
-  if (body.length > maxChars)
-    throw new ToolError("too_large", `The message has ${body.length} characters as JSON; a channel that is kept in a store takes ${maxChars}.`);
-  return body;
 }
 
 function messageOf({ body }: ChannelEntry): ChannelMessage {

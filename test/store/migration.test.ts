@@ -79,6 +79,11 @@ test("a store of version 1 that is opened for reading only is read, and says wha
     code: "corrupt_record",
     message: `The store ${path} has format version 1, which keeps no keys and no refusals.`,
   });
+  const noChannels = { code: "corrupt_record", message: `The store ${path} has format version 1, which keeps no messages on channels.` };
+  await expect(store.channels?.last("news")).rejects.toMatchObject(noChannels);
+  await expect(store.channels?.waiting("news")).rejects.toMatchObject(noChannels);
+  await expect(store.channels?.latest({ channel: "news", limit: 1 })).rejects.toMatchObject(noChannels);
+  await expect(store.channels?.read({ channel: "news", after: 0, limit: 1 })).rejects.toMatchObject(noChannels);
   await store.close();
 });
 

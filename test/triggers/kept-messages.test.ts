@@ -126,15 +126,6 @@ test("a message whose end the store did not take is ended before the next one is
   expect([next?.message.content, await own.channel.countWaiting()]).toEqual(["2", 1]);
 });
 
-test("a message that no reader could read is refused", async () => {
-  const own = bench({ kind: "broadcast" });
-  let metadata = {};
-  for (let depth = 0; depth < 200; depth++) metadata = { metadata };
-  await expect(own.channel.send("deep", { sender: "station", metadata })).rejects.toMatchObject({ code: "too_large" });
-  await send(own.channel, "1");
-  expect((await own.channel.latest()).map(({ content }) => content)).toEqual(["1"]);
-});
-
 test("a reader that was away for longer than messages are kept says that it may have missed some, and no other reader does", async () => {
   const own = bench({ kind: "broadcast", capacity: 200 });
   const contents = Array.from({ length: 250 }, (_, index) => String(index));
