@@ -2,7 +2,6 @@
 import { sql, type Transaction } from "kysely";
 import type { ChannelEntry, ChannelEntryKey, ChannelStore, NewChannelEntry, ReadChannel, TakeEntry } from "../core/channel-store.ts";
 import { valueOf } from "./database-time.ts";
-import { requireChannels } from "./migrate.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { storedText } from "./stored-text.ts";
@@ -48,23 +47,19 @@ export class SqlChannels implements ChannelStore {
   }
 
   async read({ channel, after, limit }: ReadChannel): Promise<readonly ChannelEntry[]> {
-    await requireChannels(this.#connection);
     return (await this.#entries(channel).where("number", ">", after).orderBy("number").limit(limit).execute()).map(entryOf);
   }
 
   async latest({ channel, limit }: Omit<ReadChannel, "after">): Promise<readonly ChannelEntry[]> {
-    await requireChannels(this.#connection);
     return (await this.#entries(channel).orderBy("number", "desc").limit(limit).execute()).toReversed().map(entryOf);
   }
 
   async last(channel: string): Promise<number> {
-    await requireChannels(this.#connection);
     const own = this.#connection.tables.selectFrom("haft_channel").select("last").where("name", "=", storedText(channel));
     return (await own.executeTakeFirst())?.last ?? 0;
   }
 
-  async waiting(channel: string): Promise<number> {
-    await requireChannels(this.#connection);
+  waiting(channel: string): Promise<number> {
     return countOpen(this.#connection.tables, storedText(channel));
   }
 

@@ -17,7 +17,7 @@ import { GroupClaims, type ClaimedLog } from "./group-claims.ts";
 import { LogReader } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
 import { LogWriter } from "./log-writer.ts";
-import { requireAccess, requireApprovals, requireFeed, requireJobs, requireProcesses } from "./migrate.ts";
+import { requireAccess, requireApprovals, requireChannels, requireFeed, requireJobs, requireProcesses } from "./migrate.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { SessionClaims, claimedAs, lookAt, notFound, optionsOf } from "./session-claims.ts";
@@ -219,7 +219,7 @@ export class SqlDatabase implements LogDatabase {
       try {
         return await runOperation(this.#parts, operation);
       } catch (thrown: unknown) {
-        await requireApprovals(this.#connection);
+        await (operation.part === "channels" ? requireChannels : requireApprovals)(this.#connection);
         throw thrown;
       }
     });
