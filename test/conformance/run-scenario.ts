@@ -1,8 +1,10 @@
-/** Runs scenarios of the official conformance suite against our client, a few at a time. */
+/** Runs scenarios of the official conformance suite against our client. */
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundledProgram } from "../bundled-program.ts";
 
@@ -16,8 +18,8 @@ export interface ScenarioOutcome {
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 const SUITE = path("../../node_modules/@modelcontextprotocol/conformance/dist/index.js");
-const CLIENT = `${process.execPath} ${bundledProgram("conformance/mcp-client")}`;
-const LIMIT_MS = 60_000;
+const CLIENT = `${process.execPath} --import ${path("wait-for-turn.mjs")} ${bundledProgram("conformance/mcp-client")}`;
+const LIMIT_MS = 240_000;
 
 /** The scenarios that a client must pass, by name. */
 export async function requiredScenarios(revision: Revision): Promise<readonly string[]> {
@@ -26,33 +28,54 @@ export async function requiredScenarios(revision: Revision): Promise<readonly st
   return [...section.matchAll(/- (\S+)/gu)].map((match) => match[1] ?? "");
 }
 
-/** Each one is two processes of node. */
-const AT_A_TIME = 2;
-let running = 0;
-const waiting: (() => void)[] = [];
-
-/** Runs one scenario, when fewer than two others run. */
-export async function runScenario(scenario: string, revision: Revision): Promise<ScenarioOutcome> {
-  while (running >= AT_A_TIME) await new Promise<void>((resolve) => waiting.push(resolve));
-  running++;
+/** Runs all that a client must pass in one process of the suite, which begins them together; each client then waits for its turn. */
+export async function runRequired(revision: Revision): Promise<ReadonlyMap<string, ScenarioOutcome>> {
+  const folder = mkdtempSync(join(tmpdir(), "haft-conformance-"));
+  const turns = await giveTurns();
   try {
-    return await runNow(scenario, revision);
+    const { port } = turns.address() as AddressInfo; // it listens on a port
+    const limit = ["--timeout", String(LIMIT_MS)];
+    await run(["client", "--command", CLIENT, "--requirements", revision, "--output-dir", folder, ...limit], { HAFT_TURNS: String(port) });
+    const results = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => basename(name) === "checks.json");
+    return new Map(results.map((name) => [scenarioOf(name), outcome(JSON.parse(readFileSync(join(folder, name), "utf8")))]));
   } finally {
-    running--;
-    waiting.shift()?.();
+    turns.close();
+    rmSync(folder, { recursive: true });
   }
 }
 
-async function runNow(scenario: string, revision: Revision): Promise<ScenarioOutcome> {
-  const folder = mkdtempSync(join(tmpdir(), "haft-conformance-"));
-  try {
-    const said = await run(["client", "--command", CLIENT, "--scenario", scenario, "--spec-version", revision, "--output-dir", folder]);
-    const [result] = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith("checks.json"));
-    if (result === undefined) return { failed: [`the suite did not run it: ${said}`], passed: 0 };
-    return outcome(JSON.parse(readFileSync(join(folder, result), "utf8")));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+/** Their folders are called after them and the time. */
+function scenarioOf(result: string): string {
+  return dirname(result)
+    .replaceAll("\\", "/")
+    .replace(/-\d{4}-\d{2}-\d{2}T[\d-]+Z$/u, "");
+}
+
+/** All clients at once would each take longer than the suite's servers wait. */
+const AT_A_TIME = 2;
+
+/** A server whose connections are told to begin, two at a time, in the order in which they came. */
+async function giveTurns(): Promise<Server> {
+  const waiting: Socket[] = [];
+  let running = 0;
+  const next = (): void => {
+    if (running === AT_A_TIME) return;
+    const socket = waiting.shift();
+    if (socket === undefined) return;
+    running++;
+    socket.resume().once("close", () => {
+      running--;
+      next();
+    });
+    socket.write("begin");
+  };
+  const server = createServer((socket) => {
+    socket.on("error", () => {}); // its process was killed
+    waiting.push(socket);
+    next();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return server;
 }
 
 interface Check {
@@ -70,8 +93,8 @@ function outcome(checks: readonly Check[]): ScenarioOutcome {
   };
 }
 
-function run(args: readonly string[]): Promise<string> {
-  const env = { ...process.env, NODE_OPTIONS: `--import ${path("loopback-only.mjs")}` };
+function run(args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<string> {
+  const env = { ...process.env, ...more, NODE_OPTIONS: `--import ${path("loopback-only.mjs")}` };
   return new Promise((resolve) => {
     execFile(process.execPath, [SUITE, ...args], { env, timeout: LIMIT_MS, maxBuffer: 64 * 1024 * 1024 }, (_error, stdout, stderr) =>
       resolve(stdout + stderr),
