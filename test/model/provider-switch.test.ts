@@ -6,6 +6,7 @@ import type { ModelMessage } from "../../src/core/message.ts";
 import type { ModelReply, ModelTool } from "../../src/core/model.ts";
 import { modelFrom } from "../../src/model/model-from.ts";
 import { providerName } from "../../src/wire/provider-name.ts";
+import { inCI } from "../ci.ts";
 import { answered, called, failed, said } from "../wire/conversations.ts";
 import { KEY, hasty, listen, serve, type Heard } from "./listen.ts";
 import type { ProviderServer, ServedAnswer } from "./provider-server.ts";
@@ -94,10 +95,15 @@ function recorded(reply: ModelReply | undefined, round: number): readonly ModelM
   ];
 }
 
+/** Each provider in CI; elsewhere the next one, so that each follows one and is followed by one. The last test goes through all of them everywhere. */
+function partnersOf(first: Name): readonly Name[] {
+  return inCI ? NAMES : [NAMES[(NAMES.indexOf(first) + 1) % NAMES.length] ?? first];
+}
+
 const WANTED = TOOLS.map(({ name }, index) => ({ name, input: { city: `Oslo ${index} \u{1F327}` } }));
 
 describe.each(NAMES)("F4.18 a conversation begun with %s", (first) => {
-  test.each(NAMES)("goes on with %s, and back", async (second) => {
+  test.each(partnersOf(first))("goes on with %s, and back", async (second) => {
     const player = new Player();
     const heard = [await player.round(first), await player.round(second), await player.round(first), await player.round(second)];
     expect(player.refusals).toEqual([]);
@@ -121,7 +127,9 @@ const ANSWER: ServedAnswer = { text: "Seven.", reasoning: "It is seven." };
 
 describe.each(NAMES)("F4.18 behind a message of %s", (first) => {
   const other = NAMES[(NAMES.indexOf(first) + 1) % NAMES.length] ?? first;
-  test.each([first, other].flatMap((second) => BETWEEN.map(([what, between]) => ({ second, what, between }))))(
+  // Outside CI what comes between goes to the one and the other in turn.
+  const tried = [first, other].flatMap((second) => BETWEEN.map(([what, between]) => ({ second, what, between })));
+  test.each(tried.filter((_, index) => inCI || index % 2 === NAMES.indexOf(first) % 2))(
     "that only thought, answered or called, $second goes on after $what",
     async ({ second, between }) => {
       for (const script of [[THOUGHT, ANSWER], [ANSWER], [SCRIPTED, THOUGHT, ANSWER]]) {

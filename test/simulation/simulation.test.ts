@@ -6,7 +6,7 @@ import { SimulationFailure, play } from "./simulate.ts";
 import { SOMETIMES } from "./sometimes.ts";
 import { IN_CI, inCI } from "../ci.ts";
 
-const SEEDS = inCI ? 200 : 4;
+const SEEDS = inCI ? 80 : 4;
 const GROUP = inCI ? 20 : 4;
 const OPERATIONS = 140;
 

@@ -7,8 +7,8 @@ import { allHeard, heard, letGo, startProgram, type StoreProcess } from "./run-p
 import { temporaryFile } from "./temporary-file.ts";
 
 const PROGRAM = bundledProgram("store/lease-process");
-const TIMES = inCI ? 100 : 10;
-const KILLS = inCI ? 4 : 1;
+const TIMES = inCI ? 40 : 10;
+const KILLS = inCI ? 2 : 1;
 
 interface Place {
   readonly store: string;

@@ -11,9 +11,9 @@ import { IN_CI, inCI } from "../ci.ts";
 const SLOW = { timeout: 240_000 };
 
 /** `node scripts/crash-drill.mjs 1000` kills more often. */
-const KILLS = inCI ? 50 : 1;
+const KILLS = inCI ? 20 : 1;
 /** Sessions that two processes race for. */
-const RACED = inCI ? 30 : 4;
+const RACED = inCI ? 12 : 4;
 
 test("I03 L03 a process that is killed at any moment leaves every acknowledged event once and in order", { timeout: 300_000 }, async () => {
   const reports: KillReport[] = [];

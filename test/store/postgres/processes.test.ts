@@ -11,8 +11,8 @@ const START = 120_000;
 /** That of store-process.ts. */
 const LEASE_MS = 500;
 /** `node scripts/crash-drill.mjs 300 1 postgres` kills more often. */
-const KILLS = 40;
-const STOPS = 5;
+const KILLS = 20;
+const STOPS = 3;
 
 describe.skipIf(postgresPrograms === undefined || !inCI)(
   `issue 21 processes over one PostgreSQL server ${IN_CI}:`,
