@@ -13,7 +13,7 @@ export interface Migration {
 export const PROCESSES = "descriptions of processes";
 
 /** The step that keeps messages on channels. */
-const CHANNELS = "messages on channels";
+export const CHANNELS = "messages on channels";
 
 /** The first makes version 1. A step that was published is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
