@@ -1,6 +1,7 @@
 /** Reads how calls of a server are let in: our own tables, and the words of other systems. */
 import type { McpOwnAuth, McpUserLoginAuth } from "../engine/mcp/options.ts";
 import type { ApiKey, RestAuth, RestOptions } from "../engine/rest/rest-options.ts";
+import { documentProblem } from "../engine/mcp/login/client-document.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { kindOf, type TableReader } from "./table-reader.ts";
 import type { ReadContext } from "./toolset/toolset-type.ts";
@@ -92,12 +93,17 @@ function readUserLogin(table: TableReader, context: ReadContext): Omit<McpUserLo
   const clientSecret = secret("clientSecret", undefined);
   const login = omitUndefined({
     clientId: secret("clientId", undefined),
+    clientMetadataUrl: table.text("clientMetadataUrl"),
     clientSecret,
     scope: table.text("scope"),
     issuer: table.text("issuer"),
   });
   if (clientSecret !== undefined && (login.clientId === undefined || login.issuer === undefined))
     table.report("clientSecret", "needs clientId and issuer, the only authorization server that it is sent to.");
+  const problem = login.clientMetadataUrl === undefined ? undefined : documentProblem(login.clientMetadataUrl);
+  if (problem !== undefined) table.report("clientMetadataUrl", `${problem}.`);
+  else if (login.clientMetadataUrl !== undefined && login.clientId !== undefined)
+    table.report("clientMetadataUrl", "is not needed next to clientId: one of them is enough.");
   const lister = table.table("listWith");
   const listWith = lister === undefined ? undefined : readOwnKind(lister, context, OWN_KINDS);
   return { ...login, ...omitUndefined({ listWith }) };

@@ -22,7 +22,7 @@ import { redactError, redactor, type Redact } from "../core/base/redact.ts";
 
 export { UserLogins } from "./mcp/login/user-logins.ts";
 export type { UserLogin } from "./mcp/login/login-tokens.ts";
-export type { UserLoginsOptions } from "./mcp/login/user-logins.ts";
+export type { UserLoginsOptions } from "./mcp/login/logins-options.ts";
 export { mcpPeerOf } from "./mcp/peer.ts";
 export type {
   McpPeer,

@@ -75,3 +75,15 @@ test.each([
   const config = await loaded(`${TICKETS}${line}\nauth = { type = "user-login" }\n`);
   await expect(buildRuntimeParts(config)).rejects.toThrow(problem);
 });
+
+test("the address of a client's document is read, and refused where no client can have it as its id", async () => {
+  const written = (line: string): string => `${TICKETS}[toolsets.tickets.auth]\ntype = "user-login"\n${line}\n`;
+  const { config } = await loaded(written('clientMetadataUrl = "https://tools.example/upstreams/client.json"'));
+  expect(config.toolsets.get("tickets")).toMatchObject({ auth: { clientMetadataUrl: "https://tools.example/upstreams/client.json" } });
+  await expect(loaded(written('clientMetadataUrl = "http://tools.example/client.json"'))).rejects.toThrow(
+    /haft\.toml:6:1: toolsets\.tickets\.auth\.clientMetadataUrl: is no https address: it takes/u,
+  );
+  await expect(loaded(written('clientId = "a"\nclientMetadataUrl = "https://tools.example/c"'))).rejects.toThrow(
+    "clientMetadataUrl: is not needed next to clientId: one of them is enough.",
+  );
+});

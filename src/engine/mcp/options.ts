@@ -2,10 +2,10 @@
 import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
-import { ToolError } from "../../core/error.ts";
-import { checkKnownKeys, unknownKey, type OptionNames } from "../../core/known-keys.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { checkRename } from "../renamed-tools.ts";
+import { checkAuth, oneOf, wrong } from "./check-auth.ts";
 import type { UserLogins } from "./login/user-logins.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
 import type { ServerCommand } from "../../processes/process.ts";
@@ -149,6 +149,12 @@ export interface McpUserLoginAuth {
   readonly logins: UserLogins;
   /** A client that the authorization server knows. @default one that registers itself */
   readonly clientId?: string;
+  /**
+   * The https address of a document that describes the client, which is then its id at authorization servers that read such documents (OAuth Client ID Metadata
+   * Document); at others it registers itself. Not with `clientId`. The pages of `logins` have such a document at `/upstreams/client.json` where their origin is
+   * https, which is used for logins on these pages alone. @default none
+   */
+  readonly clientMetadataUrl?: string;
   /** Needs `issuer`. */
   readonly clientSecret?: string;
   /** Space-separated. @default what the server asks for */
@@ -264,58 +270,6 @@ function checkUrl(options: McpUrlOptions): void {
   if (auth !== undefined && url.username !== "") throw wrong("The url has a name and password and auth is given; one of them is enough.");
 }
 
-const AUTH_FIELDS: { readonly [Type in McpAuth["type"]]: OptionNames<Extract<McpAuth, { readonly type: Type }>> } = {
-  bearer: { type: true, token: true },
-  basic: { type: true, username: true, password: true },
-  "client-credentials": { type: true, clientId: true, clientSecret: true, scope: true, issuer: true },
-  "private-key-jwt": { type: true, clientId: true, privateKey: true, algorithm: true, scope: true, issuer: true },
-  oauth: { type: true, provider: true, callback: true },
-  "user-login": { type: true, logins: true, clientId: true, clientSecret: true, scope: true, issuer: true, listWith: true },
-  "token-exchange": {
-    type: true,
-    issuer: true,
-    clientId: true,
-    clientSecret: true,
-    scope: true,
-    subjectToken: true,
-    subjectTokenType: true,
-    listWith: true,
-  },
-};
-
-const OWN_TYPES: readonly string[] = ["bearer", "basic", "client-credentials", "private-key-jwt"] satisfies McpOwnAuth["type"][];
-
-function checkAuth(auth: McpAuth): void {
-  const texts = auth.type === "bearer" ? [auth.token] : auth.type === "basic" ? [auth.username, auth.password] : [];
-  if (texts.some((text) => typeof text !== "string" || text === "" || /[^\u0020-\u007e]/u.test(text))) {
-    throw wrong(`The ${auth.type} credentials must be printable ASCII and not empty.`);
-  }
-  oneOf("auth.type", auth.type, Object.keys(AUTH_FIELDS));
-  const unknown = unknownKey(auth, AUTH_FIELDS[auth.type], "mcpEngine({ auth })");
-  if (unknown !== undefined) throw unknown;
-  if (auth.type === "user-login") checkUserLogin(auth);
-  if (auth.type === "token-exchange") checkTokenExchange(auth);
-}
-
-function checkUserLogin({ logins, clientId, clientSecret, issuer, listWith }: McpUserLoginAuth): void {
-  if (typeof logins?.tokenSource !== "function") throw wrong("auth.logins must be what new UserLogins() gives.");
-  if (clientSecret !== undefined && (clientId === undefined || issuer === undefined))
-    throw wrong("auth.clientSecret needs auth.clientId and auth.issuer, the only authorization server that it is sent to.");
-  if (listWith !== undefined) checkListWith(listWith);
-}
-
-function checkTokenExchange({ issuer, clientId, clientSecret, subjectToken, listWith }: McpTokenExchangeAuth): void {
-  for (const [name, value] of Object.entries({ issuer, clientId, clientSecret }))
-    if (typeof value !== "string" || value === "") throw wrong(`auth.${name} must be a string that is not empty.`);
-  if (typeof subjectToken !== "function") throw wrong("auth.subjectToken must be a function.");
-  checkListWith(listWith);
-}
-
-function checkListWith(auth: McpOwnAuth): void {
-  oneOf("auth.listWith.type", auth?.type, OWN_TYPES);
-  checkAuth(auth);
-}
-
 /** The address, still with what is secret in it. */
 export function serverUrl(options: McpUrlOptions): URL {
   const text = String(options.url);
@@ -388,12 +342,4 @@ function secretArguments(args: readonly string[], keep: (name: string, value: un
     const password = /:\/\/[^:/@\s]*:([^@/\s]+)@/u.exec(argument)?.[1];
     keep(`password of argument ${index + 1}`, password);
   }
-}
-
-function oneOf(name: string, value: string, allowed: readonly string[]): void {
-  if (!allowed.includes(value)) throw wrong(`${name} is ${JSON.stringify(value)}; it takes ${allowed.join(", ")}.`);
-}
-
-function wrong(message: string): ToolError {
-  return new ToolError("invalid_argument", message);
 }

@@ -16,6 +16,8 @@ export interface Tokens {
   readonly redirectUrl?: string;
   /** The scopes that it was registered for, where there are several clients. */
   readonly clientScope?: string;
+  /** The id of the client, where it is the address of its metadata document. */
+  readonly clientMetadataUrl?: string;
 }
 
 /** Undefined where the entry has none. */
@@ -23,7 +25,7 @@ export function tokensIn(kept: JsonObject | undefined): Tokens | undefined {
   const tokens = kept?.["tokens"];
   if (!isJsonObject(tokens) || typeof tokens["access_token"] !== "string") return undefined;
   const { access_token, refresh_token, issuer, scope } = tokens;
-  const { expiresAt, redirectUrl, clientScope } = kept ?? {};
+  const { expiresAt, redirectUrl, clientScope, clientMetadataUrl } = kept ?? {};
   return {
     access_token,
     ...(typeof refresh_token === "string" ? { refresh_token } : {}),
@@ -32,6 +34,7 @@ export function tokensIn(kept: JsonObject | undefined): Tokens | undefined {
     ...(typeof expiresAt === "number" ? { expiresAt } : {}),
     ...(typeof redirectUrl === "string" ? { redirectUrl } : {}),
     ...(typeof clientScope === "string" ? { clientScope } : {}),
+    ...(typeof clientMetadataUrl === "string" ? { clientMetadataUrl } : {}),
   };
 }
 

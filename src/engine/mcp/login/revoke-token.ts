@@ -22,7 +22,9 @@ export interface Revocation {
  * `network_error` for an answer that is an error; what the requests throw. By rejecting
  */
 export async function revokeToken({ url, sdk, fetch, provider, tokens }: Revocation): Promise<void> {
-  const { authorizationServerMetadata: metadata } = await sdk.discoverOAuthServerInfo(url, { fetchFn: fetch });
+  const found = await sdk.discoverOAuthServerInfo(url, { fetchFn: fetch });
+  provider.saveDiscoveryState(found); // the client's id depends on it
+  const { authorizationServerMetadata: metadata } = found;
   const endpoint: unknown = metadata === undefined ? undefined : Reflect.get(metadata, "revocation_endpoint");
   const client = metadata === undefined ? undefined : await provider.clientInformation({ issuer: metadata.issuer });
   if (tokens.issuer !== undefined && metadata !== undefined && metadata.issuer !== tokens.issuer)

@@ -1,40 +1,23 @@
 /** The logins of users to MCP servers that want each of them to log in: how they begin and end, and whose tokens are whose. */
 import type { AuthProvider, FetchLike } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../../core/error.ts";
-import { checkKnownKeys } from "../../../core/known-keys.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
-import { MILLISECONDS, checkNumber } from "../../../core/base/number-bounds.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import { redactor, type Redact } from "../../../core/base/redact.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { isSameSecret, newSecret } from "../../../net/secret.ts";
 import { authorize, notBegun, type Challenge } from "./authorize.ts";
+import { DOCUMENT_PATH, documentFor, ownDocument } from "./client-document.ts";
 import { LoginFlows, fetchUntil } from "./login-flows.ts";
 import { endPage, questionPage, refusedLogin, unknownLogin } from "./login-pages.ts";
 import { loginFiles, memoryLogins, type LoginKey, type LoginStore } from "./login-store.ts";
 import { loginOf, redactTokens, tokensIn, widenedScope, type Tokens, type UserLogin } from "./login-tokens.ts";
+import { checkOptions, checkOrigin, type UserLoginsOptions } from "./logins-options.ts";
 import { PendingLogins, cookieIn, cookieOf, nameOf, type PendingLogin } from "./pending-logins.ts";
 import { revokeToken } from "./revoke-token.ts";
 import { UserProvider, type LoginClient, type LoginRequest, type UserProviderOptions } from "./user-provider.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
-
-/** How users of a gateway log in to the MCP servers behind it. */
-export interface UserLoginsOptions {
-  /**
-   * The address of this program as browsers of the users reach it: `https://tools.example`. Its pages are under `/upstreams/`. @default that
-   * of `serveAt`; without either, no login begins here, and users log in by another process that shares the folder
-   */
-  readonly origin?: string;
-  /**
-   * Where tokens are kept over a restart, in files that only the user of this process can read. Several processes may share it. @default
-   * in memory
-   */
-  readonly folder?: string;
-  /** How long a login may take once it has begun, in milliseconds. @default 600_000 */
-  readonly loginMs?: number;
-  readonly ports?: { readonly clock?: Clock; readonly log?: Log };
-}
 
 /** An MCP server whose users log in. */
 export interface LoginServer {
@@ -81,9 +64,8 @@ export class UserLogins {
   #origin: string | undefined;
 
   constructor(options: UserLoginsOptions = {}) {
-    checkKnownKeys(options, { origin: true, folder: true, loginMs: true, ports: true }, "new UserLogins()");
+    checkOptions(options);
     const { origin, folder, loginMs, ports = {} } = options;
-    checkNumber(loginMs, "loginMs", MILLISECONDS);
     if (origin !== undefined) this.serveAt(origin);
     this.#clock = ports.clock ?? systemPorts.clock;
     this.#log = ports.log ?? systemPorts.log;
@@ -98,10 +80,7 @@ export class UserLogins {
    * @throws ToolError `invalid_argument` for an origin that is none
    */
   serveAt(origin: string): void {
-    if (!URL.canParse(origin) || new URL(origin).origin !== origin || !/^https?:/u.test(origin))
-      throw new ToolError("invalid_argument", `${JSON.stringify(origin)} is no origin that logins could come back to.`, {
-        hint: "Write scheme, host and port alone, such as https://tools.example.",
-      });
+    checkOrigin(origin);
     this.#origin ??= origin;
   }
 
@@ -113,6 +92,7 @@ export class UserLogins {
   /** Answers a request of a browser to the pages of logins; undefined for every other path. Never rejects. */
   async response(request: Request): Promise<Response | undefined> {
     const url = new URL(request.url);
+    if (url.pathname === DOCUMENT_PATH && request.method === "GET") return this.#described();
     if (url.pathname !== LOGIN_PATH && url.pathname !== CALLBACK_PATH) return undefined;
     try {
       if (url.pathname === CALLBACK_PATH && request.method === "GET") return await this.#ended(request, url.searchParams);
@@ -163,7 +143,8 @@ export class UserLogins {
       return kept;
     });
     if (tokens === undefined) return false;
-    const provider = this.#provider(key, { redirectUrl: tokens.redirectUrl ?? this.#callbackUrl() ?? "", clientScope: tokens.clientScope });
+    const { redirectUrl = this.#callbackUrl() ?? "", clientScope, clientMetadataUrl } = tokens;
+    const provider = this.#provider(key, { redirectUrl, clientScope, clientMetadataUrl });
     await this.#flows
       .limited((signal) => revokeToken({ url, sdk, fetch: fetchUntil(fetch, signal), provider, tokens }))
       .catch((thrown: unknown) =>
@@ -282,7 +263,10 @@ export class UserLogins {
       if (redirectUrl === undefined) return undefined;
       const options = { server, challenge: refusal?.challenge, signal };
       const clientScope = isNarrow ? refusal?.challenge.scope : tokens?.clientScope;
-      let request = await authorize(this.#provider(key, { redirectUrl, clientScope }), { ...options, forceReauthorization: isNarrow });
+      const document = this.#documentOf(key);
+      const clientMetadataUrl = isNarrow || tokens === undefined ? document : tokens.clientMetadataUrl;
+      const client = { redirectUrl, clientScope, clientMetadataUrl };
+      let request = await authorize(this.#provider(key, client), { ...options, forceReauthorization: isNarrow });
       if (request === undefined) {
         this.#renewedAt.set(nameOf(key), this.#clock.now());
         return undefined;
@@ -290,8 +274,8 @@ export class UserLogins {
       if (refusal !== undefined && !isNarrow && (await this.#tokens(key))?.access_token === refusal.token)
         await this.#store.delete(this.#stored(key));
       if (own === undefined) return undefined;
-      if (redirectUrl !== own) {
-        const provider = this.#provider(key, { redirectUrl: own });
+      if (redirectUrl !== own || clientMetadataUrl !== document) {
+        const provider = this.#provider(key, { redirectUrl: own, clientMetadataUrl: document });
         request = await authorize(provider, { ...options, forceReauthorization: true });
       }
       return this.pending(key) ?? (request && this.#pending.hold(key, request));
@@ -299,6 +283,12 @@ export class UserLogins {
     return await this.#alone(key, flow).catch((thrown: unknown) => {
       throw notBegun(key.server, thrown);
     });
+  }
+
+  /** The document of the client that these pages belong to. */
+  #described(): Response | undefined {
+    const document = ownDocument(this.#origin ?? "", this.#callbackUrl() ?? "");
+    return document && Response.json(document, { headers: { "cache-control": "max-age=3600", "x-content-type-options": "nosniff" } });
   }
 
   #asked(params: URLSearchParams): Response {
@@ -354,11 +344,13 @@ export class UserLogins {
     const code = params.get("code");
     if (code === null) throw refusedLogin(params);
     const { clientScope } = request;
-    const provider = this.#provider({ server, user }, { redirectUrl: this.#callbackUrl() ?? "", clientScope }, request);
+    const key = { server, user };
+    const client = { redirectUrl: this.#callbackUrl() ?? "", clientScope, clientMetadataUrl: this.#documentOf(key) };
+    const provider = this.#provider(key, client, request);
     const iss = params.get("iss");
     const answer = { authorizationCode: code, ...(iss === null ? {} : { iss }) };
-    await this.#alone({ server, user }, (signal) => sdk.auth(provider, { serverUrl: url, fetchFn: fetchUntil(fetch, signal), ...answer }));
-    this.#renewedAt.delete(nameOf({ server, user }));
+    await this.#alone(key, (signal) => sdk.auth(provider, { serverUrl: url, fetchFn: fetchUntil(fetch, signal), ...answer }));
+    this.#renewedAt.delete(nameOf(key));
   }
 
   /** Runs a flow when no other one of the server runs here, and none of the user in another process. */
@@ -367,7 +359,7 @@ export class UserLogins {
     return this.#flows.run(key.server, (signal) => this.#store.alone(this.#stored(key), { clock, signal }, () => flow(signal)));
   }
 
-  #provider(key: LoginKey, of: Pick<UserProviderOptions, "redirectUrl" | "clientScope">, begun?: LoginRequest): UserProvider {
+  #provider(key: LoginKey, of: Pick<UserProviderOptions, "redirectUrl" | "clientScope" | "clientMetadataUrl">, begun?: LoginRequest): UserProvider {
     const options: UserProviderOptions = {
       ...of,
       key: this.#stored(key),
@@ -376,6 +368,12 @@ export class UserLogins {
       now: () => this.#clock.wallTime(),
     };
     return new UserProvider(options, begun === undefined ? { state: newSecret() } : { state: begun.state, begun });
+  }
+
+  /** The document of the client by which users log in here. */
+  #documentOf({ server }: LoginKey): string | undefined {
+    const redirectUrl = this.#callbackUrl();
+    return redirectUrl && documentFor(this.#serverOf(server).client.clientMetadataUrl, redirectUrl);
   }
 
   /** Where the authorization server sends people back to; undefined where there are no pages. */

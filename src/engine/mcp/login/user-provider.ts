@@ -12,10 +12,12 @@ import { isWebAddress } from "../web-address.ts";
 import type { LoginKey, LoginStore } from "./login-store.ts";
 
 type ClientMetadata = OAuthClientProvider["clientMetadata"];
+type Metadata = NonNullable<OAuthDiscoveryState["authorizationServerMetadata"]>;
 
 /** The configured client of a server's logins. */
 export interface LoginClient {
   readonly clientId?: string;
+  readonly clientMetadataUrl?: string;
   readonly clientSecret?: string;
   readonly scope?: string;
   readonly issuer?: string;
@@ -32,6 +34,8 @@ export interface UserProviderOptions {
    * registration alone. @default those of the first registration
    */
   readonly clientScope?: string | undefined;
+  /** The client's id at authorization servers that read metadata documents. @default none: the client is registered there as well */
+  readonly clientMetadataUrl?: string | undefined;
   readonly now: () => number;
 }
 
@@ -88,7 +92,12 @@ export class UserProvider implements OAuthClientProvider {
     return this.#state;
   }
 
-  /** @throws ToolError `permission_denied` where the server names another authorization server than the one that is configured. By rejecting */
+  /**
+   * The configured client, else that of the metadata document where such are read, else one that was registered.
+   *
+   * @throws ToolError `permission_denied` where the server names another authorization server than the one that is configured; `unavailable` where there is no
+   * client and none can be registered. By rejecting
+   */
   async clientInformation(context?: { readonly issuer: string }): Promise<StoredOAuthClientInformation | undefined> {
     const { clientId, clientSecret, issuer } = this.#options.client;
     if (issuer !== undefined && context !== undefined && context.issuer !== issuer)
@@ -96,8 +105,18 @@ export class UserProvider implements OAuthClientProvider {
         outcome: "not_started",
       });
     if (clientId !== undefined) return { client_id: clientId, ...(clientSecret === undefined ? {} : { client_secret: clientSecret }) };
+    const document = this.#document;
+    if (document !== undefined) return { client_id: document, ...omitUndefined({ issuer: context?.issuer }) };
     const kept = await this.#options.store.get(this.#clientKey(context?.issuer ?? ""));
+    const { authorizationServerMetadata: metadata } = this.#discovery ?? {};
+    if (kept === undefined && metadata !== undefined && metadata.registration_endpoint === undefined) throw noClient(metadata);
     return kept as unknown as StoredOAuthClientInformation | undefined; // as it was saved
+  }
+
+  /** The client's id where the authorization server reads it as an address. Registration of a client comes after it. */
+  get #document(): string | undefined {
+    const isRead = this.#discovery?.authorizationServerMetadata?.client_id_metadata_document_supported === true;
+    return isRead ? this.#options.clientMetadataUrl : undefined;
   }
 
   async tokens(): Promise<StoredOAuthTokens | undefined> {
@@ -120,7 +139,7 @@ export class UserProvider implements OAuthClientProvider {
       tokens: asJson(all),
       savedAt: now(),
       redirectUrl: this.redirectUrl,
-      ...omitUndefined({ clientScope }),
+      ...omitUndefined({ clientScope, clientMetadataUrl: this.#document }),
       ...expiry,
     });
   }
@@ -168,6 +187,15 @@ export class UserProvider implements OAuthClientProvider {
     const parts = [key.server, issuer, this.redirectUrl, ...(clientScope === undefined ? [] : [clientScope])];
     return { server: parts.join("\0"), user: "" };
   }
+}
+
+function noClient({ issuer, client_id_metadata_document_supported: readsDocuments }: Metadata): ToolError {
+  const document = readsDocuments === true ? ", or clientMetadataUrl to the address of a client's metadata document" : "";
+  return new ToolError("unavailable", `The authorization server ${issuer} registers no clients by itself.`, {
+    retryable: false,
+    outcome: "not_started",
+    operatorHint: `Set clientId in auth of the server to a client that is registered there${document}.`,
+  });
 }
 
 function asJson(value: object): JsonObject {

@@ -50,10 +50,12 @@ export interface AuthorizationServerOptions {
   /** Whether it gives refresh tokens. */
   readonly refreshes?: boolean;
   readonly clients?: readonly object[];
+  /** Reads the metadata documents of clients, by requests that this answers. @default none are read */
+  readonly documents?: ((address: string) => Promise<Response>) | undefined;
 }
 
 export async function authorizationServer(options: AuthorizationServerOptions = {}): Promise<AuthorizationServer> {
-  const { lifeSeconds = 600, registers = true, refreshes = true, clients = [] } = options;
+  const { lifeSeconds = 600, registers = true, refreshes = true, clients = [], documents } = options;
   const http = createServer();
   const issuer = await listening(http);
   const given: string[] = [];
@@ -73,11 +75,13 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
     issueRefreshToken: async (_context, client) => refreshes && client.grantTypeAllowed("refresh_token"),
     rotateRefreshToken: true,
+    ...(documents === undefined ? {} : { fetch: (address: unknown) => documents(String(address)) }),
     features: {
       devInteractions: { enabled: false },
       registration: { enabled: registers },
       revocation: { enabled: true },
       clientCredentials: { enabled: true },
+      ...(documents === undefined ? {} : { clientIdMetadataDocument: { enabled: true, ack: "draft-02" } }),
       resourceIndicators: { enabled: true, useGrantedResource: () => true, ...audience },
     },
   };

@@ -13,9 +13,15 @@ export class Browser {
 
   readonly #account: string;
 
-  /** @param account who logs in where an authorization server asks */
-  constructor(account: string) {
+  readonly #places: Readonly<Record<string, string>>;
+
+  /**
+   * @param account who logs in where an authorization server asks
+   * @param places the origins that others are reached at, as a proxy in front of them would
+   */
+  constructor(account: string, places: Readonly<Record<string, string>> = {}) {
     this.#account = account;
+    this.#places = places;
   }
 
   /** Opens a page and follows redirects, until `stop` says not to visit an address. */
@@ -30,7 +36,7 @@ export class Browser {
       this.visited.push(url);
       const headers: Record<string, string> = { cookie: this.#cookieFor(url) };
       if (method === "POST" && hop === 0) headers["origin"] = options.origin ?? url.origin;
-      const response = await fetch(url, { method, headers, redirect: "manual" });
+      const response = await fetch(new URL(url.href.replace(url.origin, this.#places[url.origin] ?? url.origin)), { method, headers, redirect: "manual" });
       this.#keep(url, response.headers.getSetCookie());
       const location = response.headers.get("location");
       if (location === null) return { status: response.status, url, text: await response.text() };

@@ -51,6 +51,8 @@ interface Setup {
   readonly allowPrivate?: readonly string[];
   /** Called with its issuer before anything asks for it. */
   readonly onAuthority?: (issuer: string) => void;
+  /** Origins of pages besides its own. */
+  readonly allowedOrigins?: readonly string[];
   /** The limits of the logins are so many times shorter. */
   readonly haste?: number;
 }
@@ -88,7 +90,13 @@ export async function gateway(setup: Setup = {}): Promise<Gateway> {
   onTestFinished(async () => void (await runtime.close()));
   const { failed } = await runtime.open();
   expect(failed).toEqual([]);
-  const listener = await listenMcp(runtime, { port, logins, graceMs: 0, ports: { log } });
+  const listener = await listenMcp(runtime, {
+    port,
+    logins,
+    graceMs: 0,
+    ports: { log },
+    ...(setup.allowedOrigins === undefined ? {} : { allowedOrigins: setup.allowedOrigins }),
+  });
   onTestFinished(() => listener.close());
   const told: string[] = [];
   runtime.subscribe((event) => told.push(JSON.stringify(event)));

@@ -1,0 +1,52 @@
+/**
+ * The document by which a client describes itself to authorization servers, without being registered: its address is the client's id.
+ *
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization#client-id-metadata-documents
+ * @see https://datatracker.ietf.org/doc/draft-ietf-oauth-client-id-metadata-document/
+ */
+import type { JsonObject } from "../../../core/base/json.ts";
+
+/** Where the pages of logins have the document of their own client. */
+export const DOCUMENT_PATH = "/upstreams/client.json";
+/** Its segments as they are written: a URL is read without them. */
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:[/?#]|$)/iu;
+
+/** What makes an address unfit for the id of a client, as the end of a sentence; undefined where nothing does. */
+export function documentProblem(address: unknown): string | undefined {
+  const text = typeof address === "string" ? address : "";
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const reason =
+    url?.protocol !== "https:"
+      ? "no https address"
+      : url.pathname === "/"
+        ? "an address without a path"
+        : url.username !== "" || url.password !== ""
+          ? "an address with a name or password"
+          : text.includes("#")
+            ? "an address with a fragment"
+            : url.href !== text || DOT_SEGMENT.test(text)
+              ? `not written as ${url.href}`
+              : undefined;
+  return reason && `is ${reason}: it takes the https address of a client's metadata document, such as https://tools.example${DOCUMENT_PATH}`;
+}
+
+/** The document of the pages at an origin; undefined where authorization servers would not read it. */
+export function ownDocument(origin: string, redirectUrl: string): JsonObject | undefined {
+  if (!origin.startsWith("https:")) return undefined;
+  return {
+    client_id: `${origin}${DOCUMENT_PATH}`,
+    client_name: "haft",
+    client_uri: origin,
+    redirect_uris: [redirectUrl],
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    token_endpoint_auth_method: "none",
+  };
+}
+
+/** The configured document, if it describes a client of this redirect address: that of a gateway's pages names theirs alone. */
+export function documentFor(configured: string | undefined, redirectUrl: string): string | undefined {
+  if (configured === undefined) return undefined;
+  const { origin, pathname } = new URL(configured);
+  return pathname === DOCUMENT_PATH && origin !== new URL(redirectUrl).origin ? undefined : configured;
+}
