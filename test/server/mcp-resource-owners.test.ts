@@ -128,3 +128,29 @@ test("a subscription whose server is removed while others still list is taken to
     expect(next.asks("resources/subscribe")).toEqual([{ uri: URI }]);
   });
 });
+
+test("a subscription is taken to the server that lists the resource by now, and ended at the one that it was at", async () => {
+  let lists = false;
+  let changed: (() => void) | undefined;
+  const owner = await reader("owner", {
+    "resources/list": () => ({ resources: lists ? [{ uri: URI, name: "owner" }] : [] }),
+    GET: ({ response }) => {
+      changed = () => event(response, { method: "notifications/resources/list_changed" });
+      response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+      return undefined;
+    },
+  });
+  const later = await reader("later", { "resources/unsubscribe": () => ({}) });
+  const { client } = await gateway([owner.toolset, later.toolset]);
+  const told = vi.fn<(uri: string) => void>();
+  client.setNotificationHandler("notifications/resources/updated", ({ params }) => told(params.uri));
+  await client.subscribeResource({ uri: URI });
+  await vi.waitFor(() => expect(later.asks("resources/subscribe")).toEqual([{ uri: URI }]));
+  await vi.waitFor(() => expect(changed).toBeDefined());
+  lists = true;
+  changed?.();
+  await vi.waitFor(() => expect(owner.asks("resources/subscribe")).toEqual([{ uri: URI }]));
+  await vi.waitFor(() => expect(later.asks("resources/unsubscribe")).toEqual([{ uri: URI }]));
+  await vi.waitFor(() => expect(told).toHaveBeenCalledWith(URI));
+  expect((await client.readResource({ uri: URI })).contents).toMatchObject([{ text: "from owner" }]);
+});

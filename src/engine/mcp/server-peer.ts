@@ -30,6 +30,8 @@ export class ServerPeer implements McpPeer {
   readonly #link: () => ServerLink;
   readonly #listeners = new Set<(notification: PeerNotification) => void>();
   readonly #subscriptions = new Set<string>();
+  /** The ends of the changes of subscriptions that are under way, by URI. */
+  readonly #changing = new Map<string, Promise<void>>();
   #context: PeerContext | undefined;
   #logLevel: string | undefined;
   #changes: ChangeStream | undefined;
@@ -71,18 +73,37 @@ export class ServerPeer implements McpPeer {
     return this.#request("completions", "completion/complete", params, options);
   }
 
-  async subscribe(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
-    const answer = await this.#change("resources/subscribe", params, options);
-    this.#subscriptions.add(String(params["uri"]));
-    await untilAborted(this.#listen(), options.signal);
-    return answer;
+  subscribe(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
+    return this.#inOrder(params, options, async (uri) => {
+      const answer = await this.#change("resources/subscribe", params, options);
+      this.#subscriptions.add(uri);
+      await untilAborted(this.#listen(), options.signal);
+      return answer;
+    });
   }
 
-  async unsubscribe(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
-    this.#subscriptions.delete(String(params["uri"]));
-    const answer = await this.#change("resources/unsubscribe", params, options);
-    await untilAborted(this.#listen(), options.signal);
-    return answer;
+  /** A server that was lost has no subscriptions: it is not connected to again for their end. */
+  unsubscribe(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
+    return this.#inOrder(params, options, async (uri) => {
+      this.#subscriptions.delete(uri);
+      if (this.#link().connection?.ended !== undefined) return {};
+      const answer = await this.#change("resources/unsubscribe", params, options);
+      await untilAborted(this.#listen(), options.signal);
+      return answer;
+    });
+  }
+
+  /** Changes of one subscription are made one after the other: a server that is slow would end with the first of them otherwise. */
+  async #inOrder(params: JsonObject, { signal }: PeerOptions, change: (uri: string) => Promise<JsonObject>): Promise<JsonObject> {
+    const { uri } = params;
+    if (typeof uri !== "string") throw new ToolError("invalid_argument", "A subscription needs the uri of a resource.");
+    const before = this.#changing.get(uri) ?? Promise.resolve();
+    const running = untilAborted(before, signal).then(() => change(uri));
+    const over = Promise.allSettled([before, running]).then(() => {
+      if (this.#changing.get(uri) === over) this.#changing.delete(uri);
+    });
+    this.#changing.set(uri, over);
+    return await running;
   }
 
   async setLogLevel(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
@@ -186,7 +207,6 @@ export class ServerPeer implements McpPeer {
 
   /** Subscribing is a request of the older era; the newer one has a stream for it. */
   #change(method: string, params: JsonObject, options: PeerOptions): Promise<JsonObject> {
-    if (typeof params["uri"] !== "string") throw new ToolError("invalid_argument", "A subscription needs the uri of a resource.");
     return this.#onLegacy("resources", (connection) => this.#send(connection, method, params, options), options);
   }
 

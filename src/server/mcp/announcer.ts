@@ -78,7 +78,8 @@ export class Announcer {
 
   /**
    * Subscribes to a resource at the server that lists it, or has a template for it, for a caller with these tools, until the returned function is
-   * called. Where no server has it yet, or its server does not take the subscription, it is tried again when servers or their lists change.
+   * called. Where no server has it yet, or its server does not take the subscription, it is tried again when servers or their lists change, and it is taken
+   * to another server where that lists the resource first by then.
    */
   watch(uri: string, visible: Visibility | undefined): () => void {
     const watch: Watch = { uri, visible, joined: undefined, isSought: false, isStale: false };
@@ -89,7 +90,7 @@ export class Announcer {
     };
   }
 
-  /** Has each watch that has no server find one, and each server asked for what it has not taken. */
+  /** Has each watch find its server, and each server asked for what it has not taken. */
   #seekAll(): void {
     const sources = new Set(this.#peers.sources());
     for (const watch of this.#watches) {
@@ -103,8 +104,8 @@ export class Announcer {
       for (const [uri, watched] of resources) if (!watched.isSubscribed) void subscribe(source, uri, watched);
   }
 
+  /** Where the resource is another server's by now, its subscription is taken there. */
   async #seek(watch: Watch): Promise<void> {
-    if (watch.joined !== undefined) return;
     watch.isStale = watch.isSought;
     if (watch.isSought) return;
     const { uri, visible } = watch;
@@ -113,8 +114,13 @@ export class Announcer {
     const source = await this.#peers.findOwner(uri, asker).catch(() => undefined); // as where no server has it
     watch.isSought = false;
     if (!this.#watches.has(watch)) return;
-    if (watch.isStale) await this.#seek(watch); // the server that was found may be gone
-    else if (source !== undefined) watch.joined = { source, leave: this.#join(source, uri) };
+    if (watch.isStale) return await this.#seek(watch); // the server that was found may be gone
+    if (source === undefined || source === watch.joined?.source) return;
+    const before = watch.joined;
+    watch.joined = { source, leave: this.#join(source, uri) };
+    if (before === undefined) return;
+    before.leave();
+    this.#tell((audience) => audience.resourceUpdated(uri, source)); // it reads otherwise from there
   }
 
   #join(source: Source, uri: string): () => void {
