@@ -18,6 +18,8 @@ export interface DirectPath {
   readonly client: PreparedClient;
   /** Those of the configuration, with the credentials. */
   readonly headers: () => readonly HttpHeader[] | Promise<readonly HttpHeader[]>;
+  /** Whether the transport gets another token when one is refused. It sends the refused request itself then, so that it is known with which token. */
+  readonly isRenewed: boolean;
   /** Called with each answer's length, and with what went wrong while one was read. */
   readonly onReceived: (bytes: number, problem?: string) => void;
 }
@@ -47,6 +49,10 @@ export function directTransport(Base: TransportClass, path: DirectPath, args: Tr
       }
       const reply = text === undefined ? undefined : plainAnswer(text, sent.id);
       if (reply !== undefined) return this.onmessage?.(reply);
+      if (answer.status === 401 && path.isRenewed) {
+        answer.discard();
+        return await super.send(message, options);
+      }
       const release = path.client.prepare(sent.body, text === undefined ? answer : readAnswer(answer, text));
       try {
         await super.send(message, options);

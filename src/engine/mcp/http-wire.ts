@@ -14,6 +14,7 @@ import { oauthProvider, ownHeaders, withOwnHeaders } from "./authorization.ts";
 import { IS_JSON, PreparedClient, directTransport, type DirectPath } from "./direct-transport.ts";
 import { ConnectionLost, ServerFault } from "./failure.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
+import { withRefusedTokens } from "./refused-token.ts";
 import { sharedRenewals } from "./shared-renewals.ts";
 import { serverUrl, shownUrl, type McpUrlOptions } from "./options.ts";
 import { ServerStream, withoutServerStream } from "./server-stream.ts";
@@ -63,7 +64,8 @@ export class HttpWire implements Wire {
     const url = serverUrl(server);
     this.url = shownUrl(url);
     this.#client = new PreparedClient(httpClient({ ...clientOptions(server), maxBytes: MAX_MESSAGE_BYTES }, { clock, log }));
-    const fetch = sharedRenewals(withOwnHeaders(watchedFetch(guardedFetch(this.#client), this.#received, kind), server));
+    const watched = watchedFetch(guardedFetch(this.#client), this.#received, kind);
+    const fetch = withRefusedTokens(sharedRenewals(withOwnHeaders(watched, server)));
     const later = (fire: () => void, delayMs: number): (() => void) => this.#later(fire, delayMs);
     const received = this.#received;
     const bare = new URL(url);
@@ -187,12 +189,12 @@ function directPath({ url, client, server, received, provider }: TransportParts)
     received.problem = problem;
   };
   const own = ownHeaders(server);
-  if (provider === undefined) return { url, client, headers: () => own, onReceived };
+  if (provider === undefined) return { url, client, headers: () => own, isRenewed: false, onReceived };
   const headers = async (): Promise<readonly HttpHeader[]> => {
     const token = "token" in provider ? await provider.token() : (await provider.tokens())?.access_token;
     return token === undefined ? own : [["authorization", `Bearer ${token}`], ...own];
   };
-  return { url, client, headers, onReceived };
+  return { url, client, headers, isRenewed: true, onReceived };
 }
 
 /** The facts that were seen in a server's answers. */

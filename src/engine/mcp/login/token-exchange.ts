@@ -5,6 +5,7 @@ import { ToolError, describeThrown } from "../../../core/error.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { McpTokenExchangeAuth } from "../options.ts";
+import { refusedToken } from "../refused-token.ts";
 import { fetchUntil } from "./login-flows.ts";
 import type { LoginServer } from "./user-logins.ts";
 import { tokenError, watchTokenRequests } from "./watch-token-requests.ts";
@@ -53,7 +54,8 @@ export class ExchangedTokens implements AuthProvider {
     return this.#provider.kept?.access_token;
   }
 
-  async onUnauthorized(): Promise<void> {
+  async onUnauthorized({ response }: { readonly response: Response }): Promise<void> {
+    if (this.#provider.kept !== undefined && refusedToken(response) !== this.#provider.kept.access_token) return;
     if (this.#renewedAt !== undefined && this.#clock.now() - this.#renewedAt < JUST_RENEWED_MS) return;
     await this.#renew();
   }

@@ -6,6 +6,7 @@ import type { Clock, Log } from "../../../core/ports.ts";
 import { redactor, type Redact } from "../../../core/base/redact.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { isSameSecret, newSecret } from "../../../net/secret.ts";
+import { refusedToken } from "../refused-token.ts";
 import { authorize, notBegun, type Challenge } from "./authorize.ts";
 import { DOCUMENT_PATH, documentFor, ownDocument } from "./client-document.ts";
 import { LoginFlows, fetchUntil } from "./login-flows.ts";
@@ -222,11 +223,10 @@ export class UserLogins {
 
   /** @internal The tokens of one user, renewed when they are refused. */
   tokenSource(key: LoginKey): AuthProvider {
-    let sent: string | undefined;
     return {
-      token: async () => (sent = (await this.#tokens(key))?.access_token),
+      token: async () => (await this.#tokens(key))?.access_token,
       onUnauthorized: async ({ response }) => {
-        const token = sent;
+        const token = refusedToken(response);
         const server = this.#serverOf(key.server);
         const renewedAt = this.#renewedAt.get(nameOf(key));
         if (renewedAt !== undefined && this.#clock.now() - renewedAt < JUST_RENEWED_MS) return;

@@ -183,6 +183,8 @@ export interface TicketServerOptions {
   readonly names?: string;
   /** Its `scopes_supported`. */
   readonly offers?: readonly string[];
+  /** A call with a token that is not valid is refused once this has resolved. */
+  readonly beforeRefusal?: (() => Promise<void>) | undefined;
   /** The scope without which it refuses calls with 403, and whether it refuses those with it as well. */
   readonly needed?: {
     readonly scope: string;
@@ -215,7 +217,9 @@ export async function ticketServer(authority: AuthorizationServer, options: Tick
   let isCall = false;
   const verifier = {
     async verifyAccessToken(token: string) {
+      const mayWait = isCall;
       const found = await authority.accountOf(token);
+      if (mayWait && (found === undefined || found.audience !== url)) await options.beforeRefusal?.();
       if (found === undefined || found.audience !== url)
         throw new OAuthError(OAuthErrorCode.InvalidToken, `the token ${token} is not valid`);
       if (isCall && needed !== undefined && (needed.refuses === true || !found.scopes.includes(needed.scope))) {

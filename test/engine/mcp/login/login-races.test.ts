@@ -65,6 +65,26 @@ test.each(REFRESHES)("issue 19.7 a login of a user who is logged in leaves the v
   expect(await call("user-1")).toBe("ada");
 });
 
+test.each(REFRESHES)("a refusal of an old token that comes late ends no login that was begun since, with %o", async (authority) => {
+  const held = { arrived: Promise.withResolvers<void>(), released: Promise.withResolvers<void>() };
+  const beforeRefusal = (): Promise<void> => (held.arrived.resolve(), held.released.promise);
+  const tickets: { beforeRefusal?: () => Promise<void> } = {};
+  const { authority: issuer, logins, runtime, call, logIn, addressOf } = await gateway({ authority, tickets });
+  await logIn("user-1", "ada");
+  expect(await call("user-1")).toBe("ada");
+  await issuer.end("ada", ["AccessToken", "RefreshToken"]);
+  tickets.beforeRefusal = beforeRefusal;
+  const late = call("user-1");
+  await held.arrived.promise;
+  expect((await new Browser("ada").logIn(await addressOf("user-1"))).status).toBe(200);
+  await runtime.refresh(); // by the new token
+  const before = issuer.asked.length;
+  held.released.resolve();
+  expect(await late).toBe("ada");
+  expect((await logins.list("user-1"))[0]?.loggedIn).toBe(true);
+  expect(issuer.asked.length).toBe(before);
+});
+
 test("issue 19.7 a renewal that is not answered ends in time, keeps the login, and holds up no other user", async () => {
   const { authority, logins, logIn, addressOf } = await gateway({ haste: 20 });
   await logIn("user-1", "ada");
