@@ -105,6 +105,7 @@ class FollowedTask {
       if (ENDED.has(status) || status === "input_required") {
         const answer = await this.#ask("tasks/result");
         if (answer !== undefined) return answer;
+        if (ENDED.has(status)) continue; // the result alone is missing
       }
       await this.#next();
     }

@@ -98,6 +98,23 @@ test("a task outlives the session in which it began", async () => {
   expect(asked.filter(({ method }) => method === "initialize")).toHaveLength(2);
 });
 
+test("a task that has ended and whose result cannot be got ends its job with an unknown outcome", async () => {
+  let asked = 0;
+  const { url } = await loopbackMcp({
+    ...sessions(() => ({ ...working, status: "completed" })),
+    "tasks/result": ({ response }) => {
+      if (++asked > 20) return text("late"); // for a client that never gives up
+      response.destroy();
+      return undefined;
+    },
+  });
+  const clock = new FakeClock();
+  const { engine, tools } = await openHttp({ url, protocol: "legacy" }, { clock });
+  const job = await jobOf(engine.call(requestOf(first(tools)), toolContext()));
+  expect(await rejection(settled(clock, job.result))).toMatchObject({ code: "network_error", outcome: "unknown" });
+  expect(asked).toBe(9);
+});
+
 /** Keeps its one task in a file: it ends itself when it is first asked for it, and has its result when it was started again. */
 const SERVER = `
 const { existsSync, writeFileSync } = require("node:fs");
