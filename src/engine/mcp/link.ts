@@ -142,8 +142,8 @@ export class ServerLink {
     const context = this.#context;
     if (context === undefined) throw new ToolError("unavailable", `MCP server "${this.#name}" is not open.`, { retryable: false });
     if (signal.aborted) throw cancelledMeanwhile();
-    // Callers that come meanwhile share it.
-    this.#connecting ??= this.#sharedStart(context, this.#restart(context));
+    // Callers that come meanwhile share it. One that is refused leaves the next start without a call as it is.
+    this.#connecting ??= this.#sharedStart(context, this.#restart(context, this.#restartDelay(context)));
     return await untilAborted(this.#connecting, signal, cancelledMeanwhile);
   }
 
@@ -210,15 +210,18 @@ export class ServerLink {
     return connection;
   }
 
-  async #restart(context: OpenContext): Promise<McpConnection> {
-    const { clock, log } = context;
+  /** How long the next start for a call waits. @throws ToolError `unavailable` where there were too many */
+  #restartDelay({ clock }: OpenContext): number {
     if (clock.now() - this.#startedAt > FORGIVEN_MS) this.#restarts = 0;
     const delayMs = RESTART_DELAYS_MS[this.#restarts];
-    if (delayMs === undefined) {
-      throw new ToolError("unavailable", `MCP server "${this.#name}" ended again after ${this.#restarts} restarts: ${this.#lossReason}.`, {
-        operatorHint: `Find out why it ends. ${this.#nextStart}`,
-      });
-    }
+    if (delayMs !== undefined) return delayMs;
+    throw new ToolError("unavailable", `MCP server "${this.#name}" ended again after ${this.#restarts} restarts: ${this.#lossReason}.`, {
+      operatorHint: `Find out why it ends. ${this.#nextStart}`,
+    });
+  }
+
+  async #restart(context: OpenContext, delayMs: number): Promise<McpConnection> {
+    const { clock, log } = context;
     this.#restarts++;
     const verb = this.#options.url === undefined ? "started" : "connected to";
     log.warn(`MCP server "${this.#name}" is ${verb} again (${this.#restarts} of ${RESTART_DELAYS_MS.length}): ${this.#lossReason}.`);
