@@ -5,6 +5,7 @@ import type { Engine, EngineContext, EngineRequest } from "../../../core/engine.
 import { causesOf } from "../../../core/base/causes.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { redactError, redactor, type Redact } from "../../../core/base/redact.ts";
+import { RemoteJob } from "../../../core/remote-job.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { guardedFetch } from "../../../net/guarded-fetch.ts";
 import { httpClient } from "../../../net/http-client.ts";
@@ -132,7 +133,9 @@ export class PerUserEngine implements Engine {
       connection.calls++;
       try {
         const { engine } = await connection.opening;
-        return await work(engine);
+        const answer = await work(engine);
+        if (answer instanceof RemoteJob) holdFor(answer, connection);
+        return answer;
       } catch (thrown: unknown) {
         const error = redactError(ToolError.fromUnknown(thrown, "unavailable"), await connection.redact());
         if (attempt > 1 || !(await this.#loggedInFor(thrown, { user, context }))) throw error;
@@ -303,6 +306,13 @@ export class PerUserEngine implements Engine {
     this.#connections.delete(user);
     await closed(connection);
   }
+}
+
+/** A job is followed by the engine that began it, which is not closed before it has ended. */
+function holdFor(job: RemoteJob, connection: Connection): void {
+  const release = (): void => void connection.calls--;
+  connection.calls++;
+  job.result.then(release, release);
 }
 
 async function closed({ opening }: Connection): Promise<void> {
