@@ -31,7 +31,7 @@ export class ServerPeer implements McpPeer {
   readonly #listeners = new Set<(notification: PeerNotification) => void>();
   readonly #subscriptions = new Set<string>();
   /** The ends of the changes of subscriptions that are under way, by URI. */
-  readonly #changing = new Map<string, Promise<void>>();
+  readonly #changing = new Map<string, Promise<unknown>>();
   #context: PeerContext | undefined;
   #logLevel: string | undefined;
   #changes: ChangeStream | undefined;
@@ -99,7 +99,7 @@ export class ServerPeer implements McpPeer {
     if (typeof uri !== "string") throw new ToolError("invalid_argument", "A subscription needs the uri of a resource.");
     const before = this.#changing.get(uri) ?? Promise.resolve();
     const running = untilAborted(before, signal).then(() => change(uri));
-    const over = Promise.allSettled([before, running]).then(() => {
+    const over: Promise<unknown> = Promise.allSettled([before, running]).finally(() => {
       if (this.#changing.get(uri) === over) this.#changing.delete(uri);
     });
     this.#changing.set(uri, over);

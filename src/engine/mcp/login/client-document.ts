@@ -27,13 +27,15 @@ export function documentProblem(address: unknown): string | undefined {
             : url.href !== text || DOT_SEGMENT.test(text)
               ? `not written as ${url.href}`
               : undefined;
-  return reason && `is ${reason}: it takes the https address of a client's metadata document, such as https://tools.example${DOCUMENT_PATH}`;
+  return (
+    reason && `is ${reason}: it takes the https address of a client's metadata document, such as https://tools.example${DOCUMENT_PATH}`
+  );
 }
 
 /** The document of the pages at an origin; undefined where authorization servers would not read it. */
-export function ownDocument(origin: string, redirectUrl: string): JsonObject | undefined {
-  if (!origin.startsWith("https:")) return undefined;
-  return {
+export function documentPage(origin: string | undefined, redirectUrl: string | undefined): Response | undefined {
+  if (redirectUrl === undefined || origin?.startsWith("https:") !== true) return undefined;
+  const document: JsonObject = {
     client_id: `${origin}${DOCUMENT_PATH}`,
     client_name: "haft",
     client_uri: origin,
@@ -42,6 +44,7 @@ export function ownDocument(origin: string, redirectUrl: string): JsonObject | u
     response_types: ["code"],
     token_endpoint_auth_method: "none",
   };
+  return Response.json(document, { headers: { "cache-control": "max-age=3600", "x-content-type-options": "nosniff" } });
 }
 
 /** The configured document, if it describes a client of this redirect address: that of a gateway's pages names theirs alone. */

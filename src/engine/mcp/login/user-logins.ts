@@ -8,7 +8,7 @@ import { systemPorts } from "../../../core/system-ports.ts";
 import { isSameSecret, newSecret } from "../../../net/secret.ts";
 import { refusedToken } from "../refused-token.ts";
 import { authorize, notBegun, type Challenge } from "./authorize.ts";
-import { DOCUMENT_PATH, documentFor, ownDocument } from "./client-document.ts";
+import { DOCUMENT_PATH, documentFor, documentPage } from "./client-document.ts";
 import { LoginFlows, fetchUntil } from "./login-flows.ts";
 import { endPage, questionPage, refusedLogin, unknownLogin } from "./login-pages.ts";
 import { loginFiles, memoryLogins, type LoginKey, type LoginStore } from "./login-store.ts";
@@ -93,7 +93,7 @@ export class UserLogins {
   /** Answers a request of a browser to the pages of logins; undefined for every other path. Never rejects. */
   async response(request: Request): Promise<Response | undefined> {
     const url = new URL(request.url);
-    if (url.pathname === DOCUMENT_PATH && request.method === "GET") return this.#described();
+    if (url.pathname === DOCUMENT_PATH && request.method === "GET") return documentPage(this.#origin, this.#callbackUrl());
     if (url.pathname !== LOGIN_PATH && url.pathname !== CALLBACK_PATH) return undefined;
     try {
       if (url.pathname === CALLBACK_PATH && request.method === "GET") return await this.#ended(request, url.searchParams);
@@ -285,12 +285,6 @@ export class UserLogins {
     });
   }
 
-  /** The document of the client that these pages belong to. */
-  #described(): Response | undefined {
-    const document = ownDocument(this.#origin ?? "", this.#callbackUrl() ?? "");
-    return document && Response.json(document, { headers: { "cache-control": "max-age=3600", "x-content-type-options": "nosniff" } });
-  }
-
   #asked(params: URLSearchParams): Response {
     const pending = this.#pending.find((each) => each.id === params.get("id"));
     if (pending === undefined) return unknownLogin();
@@ -359,7 +353,11 @@ export class UserLogins {
     return this.#flows.run(key.server, (signal) => this.#store.alone(this.#stored(key), { clock, signal }, () => flow(signal)));
   }
 
-  #provider(key: LoginKey, of: Pick<UserProviderOptions, "redirectUrl" | "clientScope" | "clientMetadataUrl">, begun?: LoginRequest): UserProvider {
+  #provider(
+    key: LoginKey,
+    of: Pick<UserProviderOptions, "redirectUrl" | "clientScope" | "clientMetadataUrl">,
+    begun?: LoginRequest,
+  ): UserProvider {
     const options: UserProviderOptions = {
       ...of,
       key: this.#stored(key),

@@ -36,7 +36,11 @@ export class Browser {
       this.visited.push(url);
       const headers: Record<string, string> = { cookie: this.#cookieFor(url) };
       if (method === "POST" && hop === 0) headers["origin"] = options.origin ?? url.origin;
-      const response = await fetch(new URL(url.href.replace(url.origin, this.#places[url.origin] ?? url.origin)), { method, headers, redirect: "manual" });
+      const response = await fetch(new URL(url.href.replace(url.origin, this.#places[url.origin] ?? url.origin)), {
+        method,
+        headers,
+        redirect: "manual",
+      });
       this.#keep(url, response.headers.getSetCookie());
       const location = response.headers.get("location");
       if (location === null) return { status: response.status, url, text: await response.text() };

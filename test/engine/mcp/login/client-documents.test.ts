@@ -33,7 +33,13 @@ async function front(
     return fetch(address.replace(ORIGIN, own));
   };
   const allowedOrigins = [ORIGIN];
-  const served = await gateway({ port, allowedOrigins, auth, authority: { documents, ...authority }, logins: { origin: ORIGIN, ...logins } });
+  const served = await gateway({
+    port,
+    allowedOrigins,
+    auth,
+    authority: { documents, ...authority },
+    logins: { origin: ORIGIN, ...logins },
+  });
   return { ...served, read, browser: new Browser("ada", { [ORIGIN]: own }) };
 }
 
@@ -68,7 +74,10 @@ test("a client is registered where the authorization server reads no documents",
 
 test("a configured client is used before any other", async () => {
   const client = { client_id: "gateway", redirect_uris: [`${ORIGIN}/upstreams/callback`], token_endpoint_auth_method: "none" };
-  const { browser, addressOf, read } = await front({ clientId: "gateway" }, { clients: [{ ...client, grant_types: ["authorization_code"] }] });
+  const { browser, addressOf, read } = await front(
+    { clientId: "gateway" },
+    { clients: [{ ...client, grant_types: ["authorization_code"] }] },
+  );
   expect((await browser.logIn(await addressOf("user-1"))).status).toBe(200);
   expect([clientsOf(browser), read]).toEqual([["gateway"], []]);
 });
