@@ -215,7 +215,7 @@ test("the configuration with every key has every key, and can be used", async ()
   const text = readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
   const missing = page.filter((key) => !new RegExp(`(?:^|[[{.,] ?)${key}(?: =|[\\].])`, "mu").test(text));
   expect(missing).toEqual([]);
-  expect((await loadConfig(path)).config.toolsets.size).toBe(26);
+  expect((await loadConfig(path)).config.toolsets.size).toBe(27);
 });
 
 test.each(["every-key.toml", "simulation.toml", "tool-files.toml", "other-words.yaml", "without-code.toml"])(

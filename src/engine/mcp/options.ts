@@ -1,11 +1,9 @@
-/** The options of an MCP server, its connection and its rights: checked before anything starts. */
-import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
+/** The options of an MCP server, its connection and its rights. */
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
-import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import { ToolError } from "../../core/error.ts";
+import type { OptionNames } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
-import { checkRename } from "../renamed-tools.ts";
-import { checkAuth, oneOf, wrong } from "./check-auth.ts";
 import type { UserLogins } from "./login/user-logins.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
 import type { ServerCommand } from "../../processes/process.ts";
@@ -205,76 +203,12 @@ export const MCP_OPTIONS: OptionNames<McpOptions> = {
   protocol: true,
 };
 
-/** @throws ToolError `invalid_argument` for options that cannot work; what is secret is not quoted */
-export function checkOptions(options: McpOptions): void {
-  checkKnownKeys(options, MCP_OPTIONS, "mcpEngine()");
-  if (options.url === undefined) checkCommand(options);
-  else checkUrl(options);
-  const { maxTools, roots = [], sampling, protocol = "auto" } = options;
-  checkNumber(maxTools, "maxTools", COUNT);
-  if (roots.some((root) => !root.uri.startsWith("file:")))
-    throw wrong("Each of the roots of an MCP server needs a uri that begins with file:");
-  if (sampling !== undefined && typeof sampling !== "function") throw wrong("sampling must be a function.");
-  oneOf("protocol", protocol, ["auto", "legacy", "modern"]);
-  checkChoice(options);
-  checkRename(options.rename);
-}
-
-function checkChoice({ include = [], exclude = [], effects = {} }: McpOptions): void {
-  for (const [key, patterns] of Object.entries({ include, exclude }))
-    if (!Array.isArray(patterns) || patterns.some((pattern) => typeof pattern !== "string" || pattern === ""))
-      throw wrong(`${key} must be an array of names of tools, such as ["read_*"].`);
-  if (typeof effects !== "object" || effects === null || Object.values(effects).some((each) => typeof each !== "object" || each === null))
-    throw wrong('effects must be an object of effects by tool name, such as { "read_*": readOnly() }.');
-}
-
-function checkCommand(options: McpCommandOptions): void {
-  const { command, args = [], env = {} } = options;
-  if (Array.isArray(command)) {
-    throw wrong(
-      `The command of an MCP server is one string, the program that runs it; its arguments are an array of their own: ${inParts(command)}.`,
-    );
-  }
-  if (typeof command !== "string" || command === "") {
-    throw wrong('An MCP server needs a command, the program that runs it, such as "npx", or a url.');
-  }
-  const texts = [command, ...args, ...Object.keys(env), ...Object.values(env), options.cwd ?? ""];
-  if (texts.some((text) => typeof text !== "string" || text.includes("\0"))) {
-    throw wrong(`The arguments, variables and folder of the MCP server ${JSON.stringify(command)} must be strings without NUL.`);
-  }
-}
-
-/** An array that was given as the command, as options that would be right. */
-function inParts([program, ...args]: readonly unknown[]): string {
-  return `{ command: ${JSON.stringify(program ?? "npx")}, args: ${JSON.stringify(args)} }`;
-}
-
-/** Headers that belong to the protocol, or to the connection. */
-const OWN_HEADERS = new Set(["accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"]);
-
-function checkUrl(options: McpUrlOptions): void {
-  if (options.command !== undefined) throw wrong("An MCP server has either a command or a url, not both.");
-  const url = serverUrl(options);
-  const { transport = "auto", headers = {}, auth } = options;
-  oneOf("transport", transport, ["auto", "http", "sse"]);
-  if (transport === "sse" && options.protocol === "modern") throw wrong("The sse transport knows only the legacy protocol.");
-  for (const [name, value] of Object.entries(headers)) {
-    const lower = name.toLowerCase();
-    if (OWN_HEADERS.has(lower) || lower.startsWith("mcp-")) throw wrong(`The header ${JSON.stringify(name)} belongs to the protocol.`);
-    if (!/^[\w!#$%&'*+.^`|~-]+$/u.test(name)) throw wrong(`${JSON.stringify(name)} is not a name for a header.`);
-    if (typeof value !== "string" || /[^\t\u0020-\u007e\u0080-\u00ff]/u.test(value))
-      throw wrong(`The header ${name} must be printable text.`);
-    if (lower === "authorization" && auth !== undefined) throw wrong("The header authorization and auth are given; one of them is enough.");
-  }
-  if (auth !== undefined) checkAuth(auth);
-  if (auth !== undefined && url.username !== "") throw wrong("The url has a name and password and auth is given; one of them is enough.");
-}
-
 /** The address, still with what is secret in it. */
 export function serverUrl(options: McpUrlOptions): URL {
   const text = String(options.url);
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== "http:" && url?.protocol !== "https:") throw wrong("The url of an MCP server must begin with http:// or https://.");
+  if (url?.protocol !== "http:" && url?.protocol !== "https:")
+    throw new ToolError("invalid_argument", "The url of an MCP server must begin with http:// or https://.");
   return url;
 }
 

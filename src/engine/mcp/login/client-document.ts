@@ -11,7 +11,7 @@ export const DOCUMENT_PATH = "/upstreams/client.json";
 /** Its segments as they are written: a URL is read without them. */
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:[/?#]|$)/iu;
 
-/** What makes an address unfit for the id of a client, as the end of a sentence; undefined where nothing does. */
+/** Returns why an address cannot be the id of a client, as the end of a sentence; undefined where it can. */
 export function documentProblem(address: unknown): string | undefined {
   const text = typeof address === "string" ? address : "";
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -1,0 +1,154 @@
+/** Checks the options of an MCP server before anything starts. */
+import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, unknownKey, type OptionNames } from "../../core/known-keys.ts";
+import { checkRename } from "../renamed-tools.ts";
+import { documentProblem } from "./login/client-document.ts";
+import { MCP_OPTIONS, serverUrl } from "./options.ts";
+import type {
+  McpAuth,
+  McpCommandOptions,
+  McpOptions,
+  McpOwnAuth,
+  McpTokenExchangeAuth,
+  McpUrlOptions,
+  McpUserLoginAuth,
+} from "./options.ts";
+
+/** @throws ToolError `invalid_argument` for options that cannot work; what is secret is not quoted */
+export function checkOptions(options: McpOptions): void {
+  checkKnownKeys(options, MCP_OPTIONS, "mcpEngine()");
+  if (options.url === undefined) checkCommand(options);
+  else checkUrl(options);
+  const { maxTools, roots = [], sampling, protocol = "auto" } = options;
+  checkNumber(maxTools, "maxTools", COUNT);
+  if (roots.some((root) => !root.uri.startsWith("file:")))
+    throw wrong("Each of the roots of an MCP server needs a uri that begins with file:");
+  if (sampling !== undefined && typeof sampling !== "function") throw wrong("sampling must be a function.");
+  oneOf("protocol", protocol, ["auto", "legacy", "modern"]);
+  checkChoice(options);
+  checkRename(options.rename);
+}
+
+function checkChoice({ include = [], exclude = [], effects = {} }: McpOptions): void {
+  for (const [key, patterns] of Object.entries({ include, exclude }))
+    if (!Array.isArray(patterns) || patterns.some((pattern) => typeof pattern !== "string" || pattern === ""))
+      throw wrong(`${key} must be an array of names of tools, such as ["read_*"].`);
+  if (typeof effects !== "object" || effects === null || Object.values(effects).some((each) => typeof each !== "object" || each === null))
+    throw wrong('effects must be an object of effects by tool name, such as { "read_*": readOnly() }.');
+}
+
+function checkCommand(options: McpCommandOptions): void {
+  const { command, args = [], env = {} } = options;
+  if (Array.isArray(command)) {
+    throw wrong(
+      `The command of an MCP server is one string, the program that runs it; its arguments are an array of their own: ${inParts(command)}.`,
+    );
+  }
+  if (typeof command !== "string" || command === "") {
+    throw wrong('An MCP server needs a command, the program that runs it, such as "npx", or a url.');
+  }
+  const texts = [command, ...args, ...Object.keys(env), ...Object.values(env), options.cwd ?? ""];
+  if (texts.some((text) => typeof text !== "string" || text.includes("\0"))) {
+    throw wrong(`The arguments, variables and folder of the MCP server ${JSON.stringify(command)} must be strings without NUL.`);
+  }
+}
+
+/** An array that was given as the command, as options that would be right. */
+function inParts([program, ...args]: readonly unknown[]): string {
+  return `{ command: ${JSON.stringify(program ?? "npx")}, args: ${JSON.stringify(args)} }`;
+}
+
+/** Headers that belong to the protocol, or to the connection. */
+const OWN_HEADERS = new Set(["accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"]);
+
+function checkUrl(options: McpUrlOptions): void {
+  if (options.command !== undefined) throw wrong("An MCP server has either a command or a url, not both.");
+  const url = serverUrl(options);
+  const { transport = "auto", headers = {}, auth } = options;
+  oneOf("transport", transport, ["auto", "http", "sse"]);
+  if (transport === "sse" && options.protocol === "modern") throw wrong("The sse transport knows only the legacy protocol.");
+  for (const [name, value] of Object.entries(headers)) {
+    const lower = name.toLowerCase();
+    if (OWN_HEADERS.has(lower) || lower.startsWith("mcp-")) throw wrong(`The header ${JSON.stringify(name)} belongs to the protocol.`);
+    if (!/^[\w!#$%&'*+.^`|~-]+$/u.test(name)) throw wrong(`${JSON.stringify(name)} is not a name for a header.`);
+    if (typeof value !== "string" || /[^\t\u0020-\u007e\u0080-\u00ff]/u.test(value))
+      throw wrong(`The header ${name} must be printable text.`);
+    if (lower === "authorization" && auth !== undefined) throw wrong("The header authorization and auth are given; one of them is enough.");
+  }
+  if (auth !== undefined) checkAuth(auth);
+  if (auth !== undefined && url.username !== "") throw wrong("The url has a name and password and auth is given; one of them is enough.");
+}
+
+const AUTH_FIELDS: { readonly [Type in McpAuth["type"]]: OptionNames<Extract<McpAuth, { readonly type: Type }>> } = {
+  bearer: { type: true, token: true },
+  basic: { type: true, username: true, password: true },
+  "client-credentials": { type: true, clientId: true, clientSecret: true, scope: true, issuer: true },
+  "private-key-jwt": { type: true, clientId: true, privateKey: true, algorithm: true, scope: true, issuer: true },
+  oauth: { type: true, provider: true, callback: true },
+  "user-login": {
+    type: true,
+    logins: true,
+    clientId: true,
+    clientMetadataUrl: true,
+    clientSecret: true,
+    scope: true,
+    issuer: true,
+    listWith: true,
+  },
+  "token-exchange": {
+    type: true,
+    issuer: true,
+    clientId: true,
+    clientSecret: true,
+    scope: true,
+    subjectToken: true,
+    subjectTokenType: true,
+    listWith: true,
+  },
+};
+
+const OWN_TYPES: readonly string[] = ["bearer", "basic", "client-credentials", "private-key-jwt"] satisfies McpOwnAuth["type"][];
+
+function checkAuth(auth: McpAuth): void {
+  const texts = auth.type === "bearer" ? [auth.token] : auth.type === "basic" ? [auth.username, auth.password] : [];
+  if (texts.some((text) => typeof text !== "string" || text === "" || /[^\u0020-\u007e]/u.test(text))) {
+    throw wrong(`The ${auth.type} credentials must be printable ASCII and not empty.`);
+  }
+  oneOf("auth.type", auth.type, Object.keys(AUTH_FIELDS));
+  const unknown = unknownKey(auth, AUTH_FIELDS[auth.type], "mcpEngine({ auth })");
+  if (unknown !== undefined) throw unknown;
+  if (auth.type === "user-login") checkUserLogin(auth);
+  if (auth.type === "token-exchange") checkTokenExchange(auth);
+}
+
+function checkUserLogin({ logins, clientId, clientMetadataUrl, clientSecret, issuer, listWith }: McpUserLoginAuth): void {
+  if (typeof logins?.tokenSource !== "function") throw wrong("auth.logins must be what new UserLogins() gives.");
+  if (clientSecret !== undefined && (clientId === undefined || issuer === undefined))
+    throw wrong("auth.clientSecret needs auth.clientId and auth.issuer, the only authorization server that it is sent to.");
+  const problem = clientMetadataUrl === undefined ? undefined : documentProblem(clientMetadataUrl);
+  if (problem !== undefined) throw wrong(`auth.clientMetadataUrl ${problem}.`);
+  if (clientId !== undefined && clientMetadataUrl !== undefined)
+    throw wrong("auth.clientId and auth.clientMetadataUrl are given; one of them is enough.");
+  if (listWith !== undefined) checkListWith(listWith);
+}
+
+function checkTokenExchange({ issuer, clientId, clientSecret, subjectToken, listWith }: McpTokenExchangeAuth): void {
+  for (const [name, value] of Object.entries({ issuer, clientId, clientSecret }))
+    if (typeof value !== "string" || value === "") throw wrong(`auth.${name} must be a string that is not empty.`);
+  if (typeof subjectToken !== "function") throw wrong("auth.subjectToken must be a function.");
+  checkListWith(listWith);
+}
+
+function checkListWith(auth: McpOwnAuth): void {
+  oneOf("auth.listWith.type", auth?.type, OWN_TYPES);
+  checkAuth(auth);
+}
+
+function oneOf(name: string, value: string, allowed: readonly string[]): void {
+  if (!allowed.includes(value)) throw wrong(`${name} is ${JSON.stringify(value)}; it takes ${allowed.join(", ")}.`);
+}
+
+function wrong(message: string): ToolError {
+  return new ToolError("invalid_argument", message);
+}
