@@ -18,6 +18,7 @@ const CHECKS = [
   { name: "api", after: "build", run: () => command("node", "scripts/api-reference.mjs", "--check") },
   { name: "package", after: "build", run: () => command("publint", "--strict") },
   { name: "size", after: "build", run: () => command("node", "scripts/package-size.mjs") },
+  { name: "bare types", after: "build", run: () => command("node", "scripts/type-package.mjs") },
   { name: "use", after: "build", run: () => command("node", "scripts/try-package.mjs") },
   { name: "exports", after: "build", run: () => command("attw", "--pack", ".", "--profile", "esm-only") },
 ];

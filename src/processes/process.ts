@@ -7,16 +7,7 @@ import { systemPorts } from "../core/system-ports.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup, signalGroup } from "./process-guard.ts";
 import { isTreeAlive, killTree, signalTree } from "./process-tree.ts";
 import { pause } from "./pause.ts";
-
-export interface ServerCommand {
-  /** A program: looked up in `PATH` when it is a bare name. Never read by a shell. */
-  readonly command: string;
-  readonly args?: readonly string[];
-  /** Given to the server besides the few variables it inherits (`PATH`, `HOME`, `USER`, `LANG`, `TMPDIR`) and `HAFT_SERVER`, which marks it. */
-  readonly env?: Readonly<Record<string, string>>;
-  /** Where it runs. @default this process's folder */
-  readonly cwd?: string;
-}
+import type { ServerCommand } from "./server-command.ts";
 
 const INHERITED = HAS_PROCESS_GROUPS
   ? ["PATH", "HOME", "USER", "LANG", "TMPDIR"]

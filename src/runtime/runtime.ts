@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /** The whole, wired: toolsets in, calls in, results out. */
 import type { ToolCall } from "../core/call.ts";
 import { OWN_NAMESPACE } from "../core/call.ts";

@@ -6,7 +6,7 @@ import type { OptionNames } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { UserLogins } from "./login/user-logins.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
-import type { ServerCommand } from "../../processes/process.ts";
+import type { ServerCommand } from "../../processes/server-command.ts";
 
 /** Which MCP server: a command to start, or an address. */
 export type McpOptions = McpCommandOptions | McpUrlOptions;
