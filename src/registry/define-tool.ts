@@ -15,8 +15,14 @@ import { checkToolFields } from "./check-tool-fields.ts";
 import { checkTakesObjects } from "./object-input.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
-/** A JSON Schema, or a schema of any library that speaks Standard Schema (zod, arktype, valibot, …). */
-export type SchemaSource = JsonSchema | StandardSchemaV1;
+/** A JSON Schema, also one that TypeBox makes, or a schema of any library that speaks Standard Schema (zod, arktype, valibot, …). */
+export type SchemaSource = JsonSchema | StandardSchemaV1 | TypeBoxSchema;
+
+/** A JSON Schema of TypeBox 1, whose types are interfaces: those do not fit `JsonSchema`, because they have no index signature. */
+export interface TypeBoxSchema {
+  /** Which type of TypeBox it is: `Object`. It is not part of the JSON. */
+  readonly "~kind": string;
+}
 
 type AnyObject = { readonly type: "object" };
 

@@ -5,9 +5,9 @@ import type { JsonObject, JsonValue } from "../core/base/json.ts";
 /**
  * The type of a handler's input: the output type of a Standard Schema, or the type that a JSON Schema literal describes.
  *
- * Reads `type`, `properties`, `required`, `default`, `additionalProperties`, `items`, `enum` and `const`; whatever
- * else a schema says leaves `unknown`. A property with a default is always there. A schema that says nothing of its
- * properties, or is not a literal, gives `JsonObject`.
+ * Reads `type`, `properties`, `required`, `default`, `additionalProperties`, `items`, `enum`, `const`, and `anyOf` where none of them says a
+ * type; whatever else a schema says leaves `unknown`. A property with a default is always there. A schema that says nothing of its
+ * properties, or is not a literal, gives `JsonObject`. Of schemas of TypeBox before 1.0, their own `static` is the type.
  */
 export type InferInput<Schema> = Schema extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<Schema> : InferTop<Schema>;
 
@@ -23,7 +23,9 @@ export type InferSent<Schema> = Schema extends StandardSchemaV1 ? StandardSchema
 type InferTop<Schema> = unknown extends InferJson<Schema> ? JsonObject : InferJson<Schema>;
 
 /** The type a JSON Schema literal describes; `unknown` where it cannot tell. */
-export type InferJson<Schema> = Schema extends { readonly const: infer Value }
+export type InferJson<Schema> = Schema extends { readonly static: infer Value; readonly params: readonly unknown[] }
+  ? Value
+  : Schema extends { readonly const: infer Value }
   ? Value
   : Schema extends { readonly enum: readonly (infer Member)[] }
     ? Member
@@ -31,7 +33,12 @@ export type InferJson<Schema> = Schema extends { readonly const: infer Value }
       ? Type extends readonly (infer Each)[]
         ? InferType<Each, Schema>
         : InferType<Type, Schema>
-      : unknown;
+      : Schema extends { readonly anyOf: readonly (infer Branch)[] }
+        ? InferBranch<Branch>
+        : unknown;
+
+/** Distributes over the schemas of an `anyOf`. */
+type InferBranch<Branch> = Branch extends unknown ? InferJson<Branch> : never;
 
 interface PlainTypes {
   readonly string: string;

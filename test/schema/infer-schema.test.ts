@@ -5,6 +5,7 @@ import { expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { JsonSchema } from "../../src/core/tool.ts";
+import type { SchemaSource } from "../../src/registry/define-tool.ts";
 import type { InferInput, InferJson, InferReturn, InferSent } from "../../src/schema/infer-schema.ts";
 
 test("a literal gives required, optional and defaulted properties", () => {
@@ -36,7 +37,9 @@ test("basic types, unions of types, const, maps, and unknown for the rest", () =
   expectTypeOf<InferJson<{ type: "object"; additionalProperties: { type: "number" } }>>().toEqualTypeOf<{
     readonly [key: string]: number;
   }>();
-  expectTypeOf<InferJson<{ anyOf: readonly [{ type: "number" }] }>>().toBeUnknown();
+  expectTypeOf<InferJson<{ anyOf: readonly [{ type: "number" }, { const: "none" }] }>>().toEqualTypeOf<number | "none">();
+  expectTypeOf<InferJson<{ anyOf: readonly [{ type: "number" }, { $ref: "#/$defs/a" }] }>>().toBeUnknown();
+  expectTypeOf<InferJson<{ oneOf: readonly [{ type: "number" }] }>>().toBeUnknown();
   expectTypeOf<InferJson<{ $ref: "#/$defs/a" }>>().toBeUnknown();
   expectTypeOf<InferJson<true>>().toBeUnknown();
 });
@@ -45,6 +48,35 @@ test("a schema that is no literal, or says nothing, gives an object of JSON", ()
   expectTypeOf<InferInput<JsonSchema>>().toEqualTypeOf<JsonObject>();
   expectTypeOf<InferInput<{ type: "object" }>>().toEqualTypeOf<JsonObject>();
   expectTypeOf<InferInput<true>>().toEqualTypeOf<JsonObject>();
+});
+
+/** The types of `Type.Object({ city: Type.String(), unit: Type.Optional(Type.Union([…])) })`, as TypeBox 1 declares them. */
+interface TypeBoxText {
+  "~kind": "String";
+  type: "string";
+}
+interface TypeBoxWord<Value extends string> {
+  "~kind": "Literal";
+  type: "string";
+  const: Value;
+}
+interface TypeBoxUnion {
+  "~kind": "Union";
+  anyOf: [TypeBoxWord<"c">, TypeBoxWord<"f">];
+}
+interface TypeBoxObject {
+  "~kind": "Object";
+  type: "object";
+  properties: { city: TypeBoxText; unit: TypeBoxUnion };
+  required: ["city"];
+}
+
+test("a schema of TypeBox gives its type: version 1 by its structure, those before by their static type", () => {
+  type Weather = { readonly city: string; readonly unit?: "c" | "f" };
+  expectTypeOf<InferInput<TypeBoxObject>>().toEqualTypeOf<Weather>();
+  expectTypeOf<InferReturn<TypeBoxObject>>().toEqualTypeOf<Weather>();
+  expectTypeOf<InferInput<{ static: Weather; params: []; type: "object"; required?: string[] }>>().toEqualTypeOf<Weather>();
+  expectTypeOf<TypeBoxObject>().toExtend<SchemaSource>();
 });
 
 test("a Standard Schema gives its output to the handler, and its input to whoever sends or returns", () => {
