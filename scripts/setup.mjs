@@ -58,6 +58,7 @@ function runNpm(args) {
   const [command, commandArgs] = isNpm ? [process.execPath, [npm, ...args]] : ["npm", args];
   const child = spawn(command, commandArgs, {
     cwd: root,
+    env: { ...process.env, HAFT_PREPARE: "no" }, // tests and the demo run from src/
     stdio: ["ignore", "pipe", "pipe"],
     shell: !isNpm && process.platform === "win32",
   });
