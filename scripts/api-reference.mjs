@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 registerHooks({ resolve: (name, context, next) => next(name === "typescript" ? "typescript-6" : name, context) });
-const { Application, LogLevel } = await import("typedoc");
+const { Application, LogLevel, ReflectionKind } = await import("typedoc");
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const pagesFolder = join(root, "docs", "reference", "api");
@@ -35,6 +35,7 @@ async function run() {
   const bare = project.children.flatMap((module) =>
     module.children.filter((one) => !hasComment(one)).map((one) => `${titleOf(module.name)} exports ${one.name} without a comment.`),
   );
+  bare.push(...hiddenBases(project));
   await app.outputs.writeOutput({ name: "markdown", path: join(folder, "pages") }, project);
   const made = new Map([...readPages(join(folder, "pages"))].map(([file, text]) => [file, titled(text)]));
   if (process.argv.includes("--check")) return [...bare, ...stalePages(made)];
@@ -93,6 +94,15 @@ function titled(text) {
   return text
     .replace(/^# (\S+-\S+)$/mu, (_, name) => `# ${titleOf(name)}`)
     .replaceAll(/\[(haft-[a-z-]+)\](?=\(\1\.md\))/gu, (_, name) => `[${titleOf(name)}]`);
+}
+
+/** The classes of the package that a public class extends and no entry exports: what is inherited could not be linked. */
+function hiddenBases(project) {
+  return project.getReflectionsByKind(ReflectionKind.Class).flatMap((one) =>
+    (one.extendedTypes ?? [])
+      .filter((base) => base.type === "reference" && base.reflection === undefined && base.package === packageName)
+      .map((base) => `${one.name} extends ${base.name}, which no entry exports.`),
+  );
 }
 
 /** A name that another entry explains needs no comment of its own; a function has those of its signatures. */

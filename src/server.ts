@@ -9,9 +9,9 @@ export type { HaftWorker, WorkerCounts, WorkerOptions } from "./server/worker/cr
 export type { ServerLimits } from "./server/api/server-settings.ts";
 export type { Authenticator, Principal, Scope } from "./server/auth/principal.ts";
 export { issuerTokens } from "./server/auth/issuer-tokens.ts";
-export type { IssuerTokensOptions } from "./server/auth/issuer-tokens.ts";
+export type { IssuerTokensOptions, IssuerTokensPorts } from "./server/auth/issuer-tokens.ts";
 export { Keys } from "./server/auth/keys.ts";
-export type { IssuedKey, KeysOptions, NewKey, NewSessionKey } from "./server/auth/keys.ts";
+export type { DelegatedSessionKey, IssuedKey, KeysOptions, NewKey, NewSessionKey } from "./server/auth/keys.ts";
 export { ServerAccess, openServerAccess } from "./server/auth/server-access.ts";
 export type { Admission, Denial, IssuerOptions, ServerAccessOptions } from "./server/auth/server-access.ts";
 export { staticToken } from "./server/auth/static-token.ts";
@@ -19,3 +19,5 @@ export type { StaticTokenOptions } from "./server/auth/static-token.ts";
 export { securityHeaders } from "./server/http/security-headers.ts";
 export type { SecurityHeadersOptions } from "./server/http/security-headers.ts";
 export type { Problem } from "./server/http/problem.ts";
+export type { AccessRule, RuleSubject } from "./policy/access-rules.ts";
+export type { Refusal } from "./server/auth/refusal-log.ts";

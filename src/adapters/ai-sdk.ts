@@ -19,7 +19,7 @@ import { fieldsOf, refuseMcpError, withModelOutput } from "./model-output.ts";
 export interface AiSdkTool {
   readonly type: "dynamic";
   readonly description: string;
-  readonly inputSchema: ReturnType<typeof openSchema>;
+  readonly inputSchema: OpenSchema;
   /** Set where a person has to allow the tool's calls and the runtime has no approver: AI SDK asks by its own approval. */
   readonly needsApproval?: true;
   readonly execute: (input: unknown, options: AiSdkCallOptions) => Promise<unknown>;

@@ -40,3 +40,5 @@ export type { SessionDiff, StateDifference } from "../session/session-diff.ts";
 export type { InboxEntry, StoredTrigger } from "../session/inbox.ts";
 export type { NewTrigger, ReceiveOptions } from "../session/inbox-events.ts";
 export type { Session } from "../session/session.ts";
+export type { CallCounters } from "../call/call-counters.ts";
+export type { ReceivingSession } from "../runtime/receiving-session.ts";

@@ -56,3 +56,5 @@ export { attachArtifacts } from "../session/attach-artifacts.ts";
 export { artifactsOf } from "../runtime/runtime-session.ts";
 export { folderArtifacts, type FolderArtifactsOptions } from "../store/folder-artifacts.ts";
 export { memoryStore } from "../store/memory-store.ts";
+export type { ChannelStore } from "../core/channel-store.ts";
+export type { KeyMaker, RequestHold } from "../core/access-store.ts";

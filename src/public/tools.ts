@@ -19,3 +19,11 @@ export type { ToolAnnotations, ToolDefinition, ToolJson } from "../registry/tool
 export type { ToolFunction, ToolFunctionOptions } from "../registry/tool-function.ts";
 export type { SearchQuery } from "../registry/tool-search.ts";
 export type { ToolHook, TypedCall } from "../call/define-hook.ts";
+export type { CallTools } from "../core/context.ts";
+export type { LockKeys } from "../core/effects.ts";
+export type { OfferedName } from "../core/result.ts";
+export type { NewTool } from "../registry/check-registration.ts";
+export type { ToolsetParts } from "../registry/prepare-toolset.ts";
+export type { RegisterOptions } from "../registry/registry-options.ts";
+export type { ToolsetState } from "../registry/toolset-entry.ts";
+export type { TypeBoxSchema } from "../registry/define-tool.ts";

@@ -9,6 +9,7 @@ import { checkBroughtTool, checkList, checkTool, checkToolset } from "./check-re
 import type { RegisteredTool } from "./registered-tool.ts";
 import { ToolsetEntry, type ToolFamily } from "./toolset-entry.ts";
 
+/** A toolset and the tools that are registered for it. */
 export interface ToolsetParts {
   readonly toolset: Toolset;
   /** The tools that the program or its files declare: a fault in one refuses all. @default the toolset's */

@@ -16,6 +16,7 @@ export interface RegistryOptions {
   readonly onWarning?: (message: string) => void;
 }
 
+/** The options of `Registry.register()`. */
 export interface RegisterOptions {
   /** Allow another tool of this name when its input schema differs. @default what the toolset or the registry says */
   readonly overload?: boolean;

@@ -11,6 +11,7 @@ export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
+/** How large and how deep JSON may be. */
 export interface JsonLimits {
   /** Deepest nesting of arrays and objects. @default 64 */
   readonly maxDepth?: number;

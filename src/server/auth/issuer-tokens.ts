@@ -27,6 +27,7 @@ export interface IssuerTokensOptions extends IssuerScopes {
   readonly clockToleranceSeconds?: number;
 }
 
+/** The clock by which tokens expire, and how an issuer is reached. */
 export interface IssuerTokensPorts {
   readonly clock: Clock;
   readonly log: Log;
