@@ -98,11 +98,13 @@ function titled(text) {
 
 /** The classes of the package that a public class extends and no entry exports: what is inherited could not be linked. */
 function hiddenBases(project) {
-  return project.getReflectionsByKind(ReflectionKind.Class).flatMap((one) =>
-    (one.extendedTypes ?? [])
-      .filter((base) => base.type === "reference" && base.reflection === undefined && base.package === packageName)
-      .map((base) => `${one.name} extends ${base.name}, which no entry exports.`),
-  );
+  return project
+    .getReflectionsByKind(ReflectionKind.Class)
+    .flatMap((one) =>
+      (one.extendedTypes ?? [])
+        .filter((base) => base.type === "reference" && base.reflection === undefined && base.package === packageName)
+        .map((base) => `${one.name} extends ${base.name}, which no entry exports.`),
+    );
 }
 
 /** A name that another entry explains needs no comment of its own; a function has those of its signatures. */

@@ -32,7 +32,14 @@ try {
 
 /** Prints what does not compile, and lets this script fail by it. What is wrong in the declarations of other packages is theirs. */
 function compile(name, imported, options) {
-  const compilerOptions = { target: "es2022", module: "nodenext", strict: true, exactOptionalPropertyTypes: true, noEmit: true, ...options };
+  const compilerOptions = {
+    target: "es2022",
+    module: "nodenext",
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noEmit: true,
+    ...options,
+  };
   writeFileSync(join(folder, `${name}.ts`), imported.map((entry, at) => `export * as e${at} from "haft${entry.slice(1)}";`).join("\n"));
   writeFileSync(join(folder, `${name}.json`), JSON.stringify({ compilerOptions, files: [`${name}.ts`] }));
   const compiler = join(root, "node_modules/typescript/bin/tsc");

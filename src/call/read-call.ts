@@ -1,7 +1,8 @@
 /** Reads a call that came from a model: whatever it is, it becomes a ToolCall or an error that says why not. */
 import { MAX_NAME_LENGTH, type ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import { copyJson, isJsonObject, type JsonLimits, type JsonObject } from "../core/base/json.ts";
+import type { JsonLimits } from "../core/base/json-limits.ts";
+import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { Repair } from "../core/result.ts";
 import { typeInWords } from "../core/base/wording.ts";
 import { nearNames } from "../core/base/near-names.ts";

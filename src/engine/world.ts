@@ -2,7 +2,8 @@
 import type { ToolContext } from "../core/context.ts";
 import type { EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
-import { isJsonObject, type JsonLimits, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import type { JsonLimits } from "../core/base/json-limits.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { shareJson } from "../core/base/share-json.ts";
 import type { Reducer } from "../core/tool.ts";
 

@@ -2,5 +2,5 @@
 export type { ParsedInput } from "../core/tool.ts";
 export { type ImportedSchema, importSchema } from "../schema/import-schema.ts";
 export { validateInput, validateOutput, ValidationResult } from "../schema/validation-result.ts";
-export type { JsonLimits } from "../core/base/json.ts";
+export type { JsonLimits } from "../core/base/json-limits.ts";
 export type { ValidationNotes, ValidationSubject } from "../schema/validation-result.ts";

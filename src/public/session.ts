@@ -42,3 +42,4 @@ export type { NewTrigger, ReceiveOptions } from "../session/inbox-events.ts";
 export type { Session } from "../session/session.ts";
 export type { CallCounters } from "../call/call-counters.ts";
 export type { ReceivingSession } from "../runtime/receiving-session.ts";
+export type { Runtime as CallRuntime } from "../runtime/runtime.ts";

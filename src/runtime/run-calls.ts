@@ -2,7 +2,7 @@
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import type { JsonLimits } from "../core/base/json.ts";
+import type { JsonLimits } from "../core/base/json-limits.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";

@@ -13,7 +13,7 @@ import type { EventListener } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
 import type { ToolExecutionError } from "../call/tool-execution-error.ts";
 import type { FaultPlan } from "../core/fault.ts";
-import type { JsonLimits } from "../core/base/json.ts";
+import type { JsonLimits } from "../core/base/json-limits.ts";
 import type { Locks } from "../core/locks.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Slots } from "../core/slots.ts";

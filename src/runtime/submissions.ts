@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
-import type { JsonLimits, JsonValue } from "../core/base/json.ts";
+import type { JsonLimits } from "../core/base/json-limits.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readCall } from "../call/read-call.ts";
 

@@ -1,6 +1,7 @@
 /** Schemas as other systems write them, with the type words of Python, Java and others, to JSON Schema. */
 import { ToolError } from "../core/error.ts";
-import { copyJson, isJsonObject, jsonPath, type JsonLimits, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import type { JsonLimits } from "../core/base/json-limits.ts";
+import { copyJson, isJsonObject, jsonPath, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { mapKeywords } from "./map-keywords.ts";
 import { showValue } from "./schema-problem.ts";

@@ -26,16 +26,16 @@ type InferTop<Schema> = unknown extends InferJson<Schema> ? JsonObject : InferJs
 export type InferJson<Schema> = Schema extends { readonly static: infer Value; readonly params: readonly unknown[] }
   ? Value
   : Schema extends { readonly const: infer Value }
-  ? Value
-  : Schema extends { readonly enum: readonly (infer Member)[] }
-    ? Member
-    : Schema extends { readonly type: infer Type }
-      ? Type extends readonly (infer Each)[]
-        ? InferType<Each, Schema>
-        : InferType<Type, Schema>
-      : Schema extends { readonly anyOf: readonly (infer Branch)[] }
-        ? InferBranch<Branch>
-        : unknown;
+    ? Value
+    : Schema extends { readonly enum: readonly (infer Member)[] }
+      ? Member
+      : Schema extends { readonly type: infer Type }
+        ? Type extends readonly (infer Each)[]
+          ? InferType<Each, Schema>
+          : InferType<Type, Schema>
+        : Schema extends { readonly anyOf: readonly (infer Branch)[] }
+          ? InferBranch<Branch>
+          : unknown;
 
 /** Distributes over the schemas of an `anyOf`. */
 type InferBranch<Branch> = Branch extends unknown ? InferJson<Branch> : never;

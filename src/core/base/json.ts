@@ -1,6 +1,7 @@
 /** JSON as values: the types, and a guarded frozen copy. */
 import { isInstanceOfClass, opaqueInstance } from "./class-instance.ts";
 import { ToolError, type ToolErrorOptions } from "../error.ts";
+import type { JsonLimits } from "./json-limits.ts";
 
 /** A value of JSON that holds no other. */
 export type JsonPrimitive = string | number | boolean | null;
@@ -9,18 +10,6 @@ export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
 /** An object of JSON. */
 export interface JsonObject {
   readonly [key: string]: JsonValue;
-}
-
-/** How large and how deep JSON may be. */
-export interface JsonLimits {
-  /** Deepest nesting of arrays and objects. @default 64 */
-  readonly maxDepth?: number;
-  /** Most values, keys included, in the whole tree. @default 1_000_000 */
-  readonly maxNodes?: number;
-  /** Most UTF-16 units of text, keys included, in the whole tree. @default 16_777_216 */
-  readonly maxChars?: number;
-  /** Most keys, in the whole tree, of objects with over 1,000 each, which take ten times as long as other values. @default no limit */
-  readonly maxWideKeys?: number;
 }
 
 /** An object with more keys than this counts towards `maxWideKeys`. */

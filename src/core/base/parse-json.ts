@@ -1,6 +1,7 @@
 /** Strict JSON text to values: what a model sends is refused rather than silently changed. */
 import { ToolError } from "../error.ts";
-import type { JsonLimits, JsonValue } from "./json.ts";
+import type { JsonLimits } from "./json-limits.ts";
+import type { JsonValue } from "./json.ts";
 import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS } from "./json.ts";
 import { endOfString, parseExactly } from "./exact-json.ts";
 import { findJsonFault } from "./json-fault.ts";

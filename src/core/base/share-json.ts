@@ -1,5 +1,6 @@
 /** The guarded frozen copy of `copyJson`, for values that are mostly parts of an earlier copy. */
-import { copyJson, DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, type JsonLimits, type JsonValue } from "./json.ts";
+import type { JsonLimits } from "./json-limits.ts";
+import { copyJson, DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, type JsonValue } from "./json.ts";
 
 /**
  * Copies a value as `copyJson(value).value` does, and shares what earlier copies of this function made: an array or object

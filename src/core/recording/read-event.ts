@@ -23,7 +23,8 @@ import { ERROR_CODES } from "../error-codes.ts";
 import { MAX_MESSAGE_LENGTH, ToolError } from "../error.ts";
 import type { SessionEvent } from "../event.ts";
 import { FIDELITIES } from "../fidelity.ts";
-import { copyJson, isJsonObject, type JsonLimits, type JsonObject, type JsonValue } from "../base/json.ts";
+import type { JsonLimits } from "../base/json-limits.ts";
+import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { FINISH_REASONS } from "../model.ts";
 import { ANSWER_SOURCES } from "../answer-source.ts";
 

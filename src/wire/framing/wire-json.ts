@@ -1,5 +1,6 @@
 /** Reads what a provider sends as JSON, as leniently as it is safe: refusing a whole reply for one number would leave its calls without an answer. */
-import { copyJson, type JsonLimits, type JsonValue } from "../../core/base/json.ts";
+import type { JsonLimits } from "../../core/base/json-limits.ts";
+import { copyJson, type JsonValue } from "../../core/base/json.ts";
 import { parseExactly } from "../../core/base/exact-json.ts";
 import { keepDigits, parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
 import { ToolError } from "../../../src/core/error.ts";
-import type { JsonLimits } from "../../../src/core/base/json.ts";
+import type { JsonLimits } from "../../../src/core/base/json-limits.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { inProcessorTime } from "../../processor-time.ts";
 

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import fc from "fast-check";
 import { ToolError } from "../../../src/core/error.ts";
 import { applyPatch } from "../../../src/core/base/json-patch.ts";
-import { copyJson, isJsonObject, type JsonLimits, type JsonObject, type JsonValue } from "../../../src/core/base/json.ts";
+import type { JsonLimits } from "../../../src/core/base/json-limits.ts";
+import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../../src/core/base/json.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { shareJson } from "../../../src/core/base/share-json.ts";
 
