@@ -112,10 +112,9 @@ export const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
 export const NO_WARNINGS: readonly string[] = Object.freeze([]);
 
 /**
- * One call between its arrival and its result.
- *
- * Steps take the phase that they need, `ResolvedCall` or `AdmittedCall`, which hold what is known by then. A field that is undefined here either
- * is not known before a phase, or need not happen at all. One that few calls set is declared only: it takes no room in the others.
+ * One call between its arrival and its result. Steps take the phase that they need, `ResolvedCall` or `AdmittedCall`, which hold what is known
+ * by then. A field that is undefined here either is not known before a phase, or need not happen at all. One that few calls set is declared
+ * only: it takes no room in the others.
  */
 export class CallRun implements Interruptible, RunningCall<CallRun> {
   readonly parts: CallParts;

@@ -56,6 +56,7 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
 
 const DEFAULT_KEEP_EVENTS = 10_000;
 
+/** A runtime without loops: it makes calls and keeps sessions. `createRuntime` returns a `Runtime`, which adds `loop()`. */
 export class Runtime {
   readonly registry: Registry;
   /** The store that sessions are kept in; undefined where they end with the process. */
