@@ -1,8 +1,9 @@
-/** The seam behind which a server keeps its keys, the requests it refused and the first answers to keyed requests, for all processes of a store. */
+/** The seam behind which a server keeps its keys, the requests it refused, the calls that no session has and the first answers to keyed requests, for all processes of a store. */
 import type { JsonObject } from "./base/json.ts";
+import type { ResultStatus } from "./result.ts";
 
 /**
- * Keeps keys at rest, refused requests, and requests with an `Idempotency-Key`.
+ * Keeps keys at rest, refused requests, calls that no session has, and requests with an `Idempotency-Key`.
  *
  * A key of the server is kept as a hash of its secret, never as the secret. Every store passes `accessStoreContract` of `haft/testing`.
  */
@@ -23,6 +24,10 @@ export interface AccessStore {
   addRefusals(refusals: readonly RefusedRequest[]): Promise<void>;
   /** The newest first. */
   refusals(query?: RefusalQuery): Promise<readonly RefusedRequest[]>;
+  /** Keeps calls, in order; the first that were kept go where there are more than `keep`, and a store in memory keeps 10,000 at most. */
+  addCalls(added: { readonly calls: readonly AuditedCall[]; readonly keep: number }): Promise<void>;
+  /** A page of them, those that began last first. */
+  calls(query?: AuditedCallQuery): Promise<AuditedCallPage>;
   /**
    * Records that a holder begins a keyed request, in one step: of several, in any number of processes, one does. Resolves to undefined when it is the holder now: it was already, or its key
    * has no record, one that is older than a day, or one with the same fingerprint and no answer that no attempt holds, or that is held as `after` says. Else it
@@ -157,4 +162,60 @@ export interface RefusalQuery {
   readonly principal?: string;
   /** Most of them. Integer ≥ 1. @default 1_000 */
   readonly limit?: number;
+}
+
+/** A call that no session has in its log, as the audit keeps it. Plain JSON; it has neither input nor answer. */
+export interface AuditedCall {
+  /** When it began. */
+  readonly at: number;
+  /** As the request named it where there is no such tool. */
+  readonly toolName: string;
+  /** The interface that it came in by. */
+  readonly via: "api" | "mcp";
+  /** `open`: it had not ended when its server stopped. */
+  readonly outcome: Exclude<ResultStatus, "pending"> | "open";
+  readonly errorCode?: string;
+  readonly durationMs?: number;
+  /** Left out where it was refused before it had one. */
+  readonly callId?: string;
+  /** The session that the server made for it, which it removes. */
+  readonly sessionId?: string;
+  /** The call whose handler made it, where that is of the same session. */
+  readonly parentCallId?: string;
+  /** The id of the principal that it was made for. */
+  readonly principal?: string;
+  /** The author of the yes, where it was put to somebody. */
+  readonly approvedBy?: string;
+  /** The trace that it belongs to: 32 hex digits. */
+  readonly traceId?: string;
+  /** It was made in a simulation. */
+  readonly simulated?: true;
+  /** How many before it were not kept, because the store did not keep up. */
+  readonly missed?: number;
+}
+
+/** Which of these calls are listed. */
+export interface AuditedCallQuery {
+  /** Those that began at or after this time. @default all */
+  readonly since?: number;
+  /** Those that began before this time. @default all */
+  readonly until?: number;
+  readonly principal?: string;
+  /** Those behind this place: `next` of the page before. @default from the newest on */
+  readonly after?: AuditedCallPlace;
+  /** Most of them. Integer ≥ 1. @default 1_000 */
+  readonly limit?: number;
+}
+
+/** The place of a call in the list of all. */
+export interface AuditedCallPlace {
+  readonly at: number;
+  readonly number: number;
+}
+
+/** Some of these calls. */
+export interface AuditedCallPage {
+  readonly calls: readonly AuditedCall[];
+  /** `after` of the next page; left out behind the last. */
+  readonly next?: AuditedCallPlace;
 }

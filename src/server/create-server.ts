@@ -41,6 +41,7 @@ import { WorkUnderWay } from "./api/work-under-way.ts";
 import { artifactHandlers } from "./api/artifacts.ts";
 import { toolHandlers } from "./api/tools.ts";
 import type { Authenticator, Principal } from "./auth/principal.ts";
+import { callLogOf } from "./auth/call-log.ts";
 import { Keys } from "./auth/keys.ts";
 import { ServerAccess } from "./auth/server-access.ts";
 import { DashboardFiles } from "./dashboard/dashboard-files.ts";
@@ -206,7 +207,8 @@ class RuntimeServer implements HaftServer {
       const [own, given] = [access.visibilityOf(principal), mcp.toolsFor?.(principal)];
       return own === undefined || given === undefined ? (own ?? given) : [own, visibilityOf(given)];
     };
-    this.#mcp = new HttpGateway(runtime, { name, version, maxBodyBytes, graceMs, ...mcp, ...hostsOf(options), toolsFor });
+    const mcpOptions = { name, version, maxBodyBytes, graceMs, ...mcp, ...hostsOf(options), toolsFor };
+    this.#mcp = new HttpGateway(runtime, mcpOptions, this.#services.calls);
   }
 
   fetch(request: Request): Promise<Response> {
@@ -289,7 +291,7 @@ class RuntimeServer implements HaftServer {
     await Promise.all([...this.#closers.map((close) => close(once)), once()]);
     this.#stopCounting();
     await this.#member.stop();
-    await this.#services.access.settled();
+    await Promise.all([this.#services.calls?.close(), this.#services.access.settled()]);
   }
 
   #makeRouter(): Promise<ApiRouter> {
@@ -348,6 +350,7 @@ class RuntimeServer implements HaftServer {
       metrics: new Metrics(),
       node: () => this.#member.name,
       stopping: () => this.#closing !== undefined,
+      calls: callLogOf(runtime, { clock, log }),
       access: auth instanceof ServerAccess ? auth : accessBy(auth, { clock, log }),
     };
   }

@@ -1,5 +1,5 @@
-/** The keys, refusals and keyed requests of a database that may live in another thread: each method is one message. */
-import type { AccessStore, KeyQuery, RefusalQuery, StoredKey } from "../core/access-store.ts";
+/** The keys, refusals, audited calls and keyed requests of a database that may live in another thread: each method is one message. */
+import type { AccessStore, AuditedCallQuery, KeyQuery, RefusalQuery, StoredKey } from "../core/access-store.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { requireWhole } from "./store-options.ts";
@@ -21,6 +21,7 @@ interface AccessGuard {
 
 const KEY_QUERY: OptionNames<KeyQuery> = { sessionKeys: true, sessionId: true, limit: true };
 const REFUSAL_QUERY: OptionNames<RefusalQuery> = { since: true, principal: true, limit: true };
+const CALL_QUERY: OptionNames<AuditedCallQuery> = { since: true, until: true, principal: true, after: true, limit: true };
 /** Longest id, name or path of a row. */
 const MAX_TEXT = 4_096;
 
@@ -49,6 +50,15 @@ export function guardAccess(guard: AccessGuard): AccessStore {
       if (query.limit !== undefined) requireWhole("limit", query.limit, 1);
       return send("refusals", query);
     },
+    addCalls: async (added) => {
+      requireWhole("keep", added.keep, 1);
+      return send("addCalls", added);
+    },
+    calls: async (query = {}) => {
+      checkKnownKeys(query, CALL_QUERY, "calls() of a store");
+      if (query.limit !== undefined) requireWhole("limit", query.limit, 1);
+      return send("calls", query);
+    },
     beginRequest: (request) => send("beginRequest", request),
     holdRequest: (request) => send("holdRequest", request),
     releaseRequest: (request) => send("releaseRequest", request),
@@ -61,6 +71,7 @@ const WRITES: ReadonlySet<keyof AccessStore> = new Set([
   "addKey",
   "revokeKey",
   "addRefusals",
+  "addCalls",
   "beginRequest",
   "holdRequest",
   "releaseRequest",

@@ -1,5 +1,5 @@
-/** The rows of keys, refused requests and keyed requests: their JSON, and what is read of it. */
-import type { KeyedRequest, RefusedRequest, StoredKey } from "../core/access-store.ts";
+/** The rows of keys, refused requests, audited calls and keyed requests: their JSON, and what is read of it. */
+import type { AuditedCall, AuditedCallPage, AuditedCallPlace, KeyedRequest, RefusedRequest, StoredKey } from "../core/access-store.ts";
 import {
   anyText,
   count,
@@ -7,15 +7,17 @@ import {
   jsonObject,
   listOf,
   numberOf,
+  oneOf,
   optional,
   shape,
   textOf,
+  truth,
   type ShapeCheck,
 } from "../core/base/check-shape.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { ToolError } from "../core/error.ts";
 import { originalText } from "./stored-text.ts";
-import type { KeyTable, RefusalTable, RequestTable } from "./tables.ts";
+import type { AuditedCallTable, KeyTable, RefusalTable, RequestTable } from "./tables.ts";
 
 export const DEFAULT_ACCESS_LIMIT = 1_000;
 /** Session keys are kept for so long after they expired. */
@@ -48,6 +50,23 @@ const REFUSAL = shape({
   missed: optional(count),
 });
 
+const CALL = shape({
+  at,
+  toolName: anyText,
+  via: oneOf(["api", "mcp"]),
+  outcome: oneOf(["ok", "partial", "error", "cancelled", "skipped", "open"]),
+  errorCode: optional(anyText),
+  durationMs: optional(numberOf(0, Infinity)),
+  callId: optional(anyText),
+  sessionId: optional(anyText),
+  parentCallId: optional(anyText),
+  principal: optional(anyText),
+  approvedBy: optional(anyText),
+  traceId: optional(anyText),
+  simulated: optional(truth),
+  missed: optional(count),
+});
+
 export function takenKey(id: string): ToolError {
   return new ToolError("duplicate", `There is a key ${JSON.stringify(id)} already.`);
 }
@@ -61,6 +80,18 @@ export function readKey({ id, revoked_at: revokedAt, body }: KeyTable): StoredKe
 /** @throws ToolError `corrupt_record` */
 export function readRefusal({ number, body }: RefusalTable): RefusedRequest {
   return readRow(body, REFUSAL, `The row of the refused request ${number}`) as RefusedRequest; // as above
+}
+
+/** @throws ToolError `corrupt_record` */
+export function readCall({ number, body }: AuditedCallTable): AuditedCall {
+  return readRow(body, CALL, `The row of the call ${number}`) as AuditedCall; // as above
+}
+
+/** As many as a page may have of those that were found, which are one more where there is another page. */
+export function callPage(found: readonly (AuditedCallPlace & { readonly call: AuditedCall })[], limit: number): AuditedCallPage {
+  const calls = found.slice(0, limit).map(({ call }) => call);
+  const last = found.length > limit ? found[limit - 1] : undefined;
+  return last === undefined ? { calls } : { calls, next: { at: last.at, number: last.number } };
 }
 
 /** @throws ToolError `corrupt_record`: an answer that cannot be read is not given, and the request is not done again */

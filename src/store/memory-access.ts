@@ -1,9 +1,13 @@
-/** Keys, refused requests and keyed requests in memory. */
+/** Keys, refused requests, audited calls and keyed requests in memory. */
 import { isDeepStrictEqual } from "node:util";
 import {
   KEYED_REQUEST_KEPT_MS,
   MAX_REFUSALS,
   type AccessStore,
+  type AuditedCall,
+  type AuditedCallPage,
+  type AuditedCallPlace,
+  type AuditedCallQuery,
   type KeyQuery,
   type KeyedRequest,
   type NewKeyedRequest,
@@ -13,17 +17,26 @@ import {
   type StoredKey,
 } from "../core/access-store.ts";
 import { ToolError } from "../core/error.ts";
-import { DAY_MS, DEFAULT_ACCESS_LIMIT, takenKey } from "./access-rows.ts";
+import { DAY_MS, DEFAULT_ACCESS_LIMIT, callPage, takenKey } from "./access-rows.ts";
 
 /** Keyed requests and their answers take up so many bytes; after that, new ones are refused. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
 /** About what a record takes up without its answer. */
 const RECORD_BYTES = 500;
+/** So many audited calls are kept, whatever is asked for. */
+const MAX_CALLS = 10_000;
+
+/** Its number grows. */
+interface NumberedCall extends AuditedCallPlace {
+  readonly call: AuditedCall;
+}
 
 export class MemoryAccess implements AccessStore {
   /** By id, in the order they were made. */
   readonly #keys = new Map<string, StoredKey>();
   readonly #refusals: RefusedRequest[] = [];
+  #calls: NumberedCall[] = [];
+  #lastCall = 0;
   readonly #maxRequestBytes: number;
   /** By key, the one that was begun first first. */
   readonly #requests = new Map<string, KeyedRequest>();
@@ -68,6 +81,22 @@ export class MemoryAccess implements AccessStore {
   async refusals({ since = -Infinity, principal, limit = DEFAULT_ACCESS_LIMIT }: RefusalQuery = {}): Promise<readonly RefusedRequest[]> {
     const found = this.#refusals.filter((one) => one.at >= since && (principal === undefined || one.principal === principal));
     return found.toReversed().slice(0, limit);
+  }
+
+  async addCalls({ calls, keep }: Parameters<AccessStore["addCalls"]>[0]): Promise<void> {
+    for (const call of calls) this.#calls.push({ at: call.at, number: ++this.#lastCall, call: Object.freeze({ ...call }) });
+    this.#calls = this.#calls.slice(-Math.min(keep, MAX_CALLS));
+  }
+
+  async calls(query: AuditedCallQuery = {}): Promise<AuditedCallPage> {
+    const { since = -Infinity, until = Infinity, principal, after, limit = DEFAULT_ACCESS_LIMIT } = query;
+    const isWanted = ({ at, number, call }: NumberedCall): boolean =>
+      at >= since &&
+      at < until &&
+      (principal === undefined || call.principal === principal) &&
+      (after === undefined || at < after.at || (at === after.at && number < after.number));
+    const found = this.#calls.filter(isWanted).sort((one, other) => other.at - one.at || other.number - one.number);
+    return callPage(found, limit);
   }
 
   async beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined> {

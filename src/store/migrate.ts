@@ -1,7 +1,7 @@
 /** Brings the tables of a store up to date, and refuses those that are not where they have to be. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../core/error.ts";
-import { CHANNELS, MIGRATIONS, PROCESSES } from "./migrations.ts";
+import { CALLS, CHANNELS, MIGRATIONS, PROCESSES } from "./migrations.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 
@@ -129,6 +129,11 @@ async function requireVersion({ tables, place }: SqlConnection, least: number, l
 /** As `requireJobs`, for keys and refusals. @throws ToolError `corrupt_record` */
 export function requireAccess(connection: SqlConnection): Promise<void> {
   return requireVersion(connection, 3, "keeps no keys and no refusals");
+}
+
+/** As `requireJobs`, for calls of no session. @throws ToolError `corrupt_record` */
+export function requireCalls(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 1 + MIGRATIONS.findIndex(({ name }) => name === CALLS), "keeps no calls of no session");
 }
 
 /** As `requireJobs`, of versions without numbers of events. @throws ToolError `corrupt_record` */

@@ -15,6 +15,9 @@ export const PROCESSES = "descriptions of processes";
 /** The step that keeps messages on channels. */
 export const CHANNELS = "messages on channels";
 
+/** The step that keeps calls of no session. */
+export const CALLS = "calls of no session";
+
 /** The first makes version 1. A step that was published is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -65,7 +68,19 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   { name: PROCESSES, run: createProcessTable },
   { name: CHANNELS, run: createChannelTables },
+  { name: CALLS, run: createCallTable },
 ];
+
+async function createCallTable({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_call")
+    .addColumn("number", "bigint", (column) => column.primaryKey())
+    .addColumn("at", "bigint", (column) => column.notNull())
+    .addColumn("principal", "text")
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await schema.createIndex("haft_call_by_time").on("haft_call").columns(["at", "number"]).execute();
+}
 
 async function createChannelTables({ schema }: Transaction<Tables>): Promise<void> {
   await schema

@@ -1,9 +1,12 @@
-/** Keys, refused requests and keyed requests in SQL tables: the same statements for every database that Kysely speaks. */
+/** Keys, refused requests, audited calls and keyed requests in SQL tables: the same statements for every database that Kysely speaks. */
 import type { Kysely, Transaction } from "kysely";
 import {
   KEYED_REQUEST_KEPT_MS,
   MAX_REFUSALS,
   type AccessStore,
+  type AuditedCall,
+  type AuditedCallPage,
+  type AuditedCallQuery,
   type KeyedRequest,
   type KeyQuery,
   type NewKeyedRequest,
@@ -12,7 +15,7 @@ import {
   type RevokeKeyRequest,
   type StoredKey,
 } from "../core/access-store.ts";
-import { DEFAULT_ACCESS_LIMIT, DAY_MS, readKey, readRefusal, readRequest, takenKey } from "./access-rows.ts";
+import { DEFAULT_ACCESS_LIMIT, DAY_MS, callPage, readCall, readKey, readRefusal, readRequest, takenKey } from "./access-rows.ts";
 import { lockCounter } from "./counters.ts";
 import { storedText } from "./stored-text.ts";
 import type { RefusalTable, Tables } from "./tables.ts";
@@ -73,20 +76,7 @@ export class SqlAccess implements AccessStore {
   }
 
   addRefusals(refusals: readonly RefusedRequest[]): Promise<void> {
-    return this.#tables.transaction().execute(async (tables) => {
-      await lockCounter(tables, "refusals"); // as for the positions of approvals
-      let number = await lastNumber(tables);
-      const rows = refusals.map((refusal) => rowOf(++number, refusal));
-      for (let from = 0; from < rows.length; from += WRITTEN_AT_ONCE)
-        await tables
-          .insertInto("haft_refusal")
-          .values(rows.slice(from, from + WRITTEN_AT_ONCE))
-          .execute();
-      await tables
-        .deleteFrom("haft_refusal")
-        .where("number", "<=", number - MAX_REFUSALS)
-        .execute();
-    });
+    return this.#append(refusals, { table: "haft_refusal", counter: "refusals", keep: MAX_REFUSALS });
   }
 
   async refusals({ since, principal, limit = DEFAULT_ACCESS_LIMIT }: RefusalQuery = {}): Promise<readonly RefusedRequest[]> {
@@ -94,6 +84,52 @@ export class SqlAccess implements AccessStore {
     if (since !== undefined) newest = newest.where("at", ">=", since);
     if (principal !== undefined) newest = newest.where("principal", "=", storedText(principal));
     return (await newest.execute()).map(readRefusal);
+  }
+
+  addCalls({ calls, keep }: Parameters<AccessStore["addCalls"]>[0]): Promise<void> {
+    return this.#append(calls, { table: "haft_call", counter: "calls", keep });
+  }
+
+  async calls({ since, until, principal, after, limit = DEFAULT_ACCESS_LIMIT }: AuditedCallQuery = {}): Promise<AuditedCallPage> {
+    let newest = this.#tables
+      .selectFrom("haft_call")
+      .selectAll()
+      .orderBy("at", "desc")
+      .orderBy("number", "desc")
+      .limit(limit + 1);
+    if (since !== undefined) newest = newest.where("at", ">=", since);
+    if (until !== undefined) newest = newest.where("at", "<", until);
+    if (principal !== undefined) newest = newest.where("principal", "=", storedText(principal));
+    if (after !== undefined)
+      newest = newest
+        .where("at", "<=", after.at) // by which the index is entered
+        .where((eb) => eb.or([eb("at", "<", after.at), eb("number", "<", after.number)]));
+    const rows = await newest.execute();
+    return callPage(
+      rows.map((row) => ({ at: row.at, number: row.number, call: readCall(row) })),
+      limit,
+    );
+  }
+
+  /** Numbers the rows, and drops those of the lowest numbers. */
+  #append(
+    bodies: readonly (RefusedRequest | AuditedCall)[],
+    { table, counter, keep }: { readonly table: "haft_refusal" | "haft_call"; readonly counter: "refusals" | "calls"; readonly keep: number },
+  ): Promise<void> {
+    return this.#tables.transaction().execute(async (tables) => {
+      await lockCounter(tables, counter); // as for the positions of approvals
+      let number = await lastNumber(tables, table);
+      const rows = bodies.map((body) => rowOf(++number, body));
+      for (let from = 0; from < rows.length; from += WRITTEN_AT_ONCE)
+        await tables
+          .insertInto(table)
+          .values(rows.slice(from, from + WRITTEN_AT_ONCE))
+          .execute();
+      await tables
+        .deleteFrom(table)
+        .where("number", "<=", number - keep)
+        .execute();
+    });
   }
 
   async beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined> {
@@ -161,14 +197,14 @@ export class SqlAccess implements AccessStore {
   }
 }
 
-function rowOf(number: number, refusal: RefusedRequest): RefusalTable {
-  const principal = refusal.principal === undefined ? null : storedText(refusal.principal);
-  return { number, at: Math.trunc(refusal.at), principal, body: JSON.stringify(refusal) };
+function rowOf(number: number, body: RefusedRequest | AuditedCall): RefusalTable {
+  const principal = body.principal === undefined ? null : storedText(body.principal);
+  return { number, at: Math.trunc(body.at), principal, body: JSON.stringify(body) };
 }
 
-async function lastNumber(tables: Transaction<Tables>): Promise<number> {
+async function lastNumber(tables: Transaction<Tables>, table: "haft_refusal" | "haft_call"): Promise<number> {
   const last = await tables
-    .selectFrom("haft_refusal")
+    .selectFrom(table)
     .select((select) => select.fn.max("number").as("number"))
     .executeTakeFirst();
   return last?.number ?? 0;

@@ -17,7 +17,7 @@ import { GroupClaims, type ClaimedLog } from "./group-claims.ts";
 import { LogReader } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
 import { LogWriter } from "./log-writer.ts";
-import { requireAccess, requireApprovals, requireChannels, requireFeed, requireJobs, requireProcesses } from "./migrate.ts";
+import { requireAccess, requireApprovals, requireCalls, requireChannels, requireFeed, requireJobs, requireProcesses } from "./migrate.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { SessionClaims, claimedAs, lookAt, notFound, optionsOf } from "./session-claims.ts";
@@ -208,7 +208,7 @@ export class SqlDatabase implements LogDatabase {
       try {
         return await runAccessOperation(new SqlAccess(tables), operation);
       } catch (thrown: unknown) {
-        await requireAccess(this.#connection);
+        await (operation.method === "addCalls" || operation.method === "calls" ? requireCalls : requireAccess)(this.#connection);
         throw thrown;
       }
     });

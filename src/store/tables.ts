@@ -10,6 +10,7 @@ export interface Tables {
   readonly haft_job: StoredJobTable;
   readonly haft_key: KeyTable;
   readonly haft_refusal: RefusalTable;
+  readonly haft_call: AuditedCallTable;
   readonly haft_request: RequestTable;
   readonly haft_approval: ApprovalTable;
   readonly haft_approval_rule: ApprovalRuleTable;
@@ -126,6 +127,9 @@ export interface RefusalTable {
   readonly principal: string | null;
   readonly body: string;
 }
+
+/** A call that no session has, for the audit. As a refusal. */
+export interface AuditedCallTable extends RefusalTable {}
 
 /** A request with an `Idempotency-Key`. */
 export interface RequestTable {
@@ -254,6 +258,6 @@ export interface GenerationTable {
 
 /** `cache-bytes` is a sum that would take a walk over the table; the others are only locked, by transactions that number rows. */
 export interface CounterTable {
-  readonly name: "cache-bytes" | "approvals" | "refusals";
+  readonly name: "cache-bytes" | "approvals" | "refusals" | "calls";
   readonly value: number;
 }

@@ -1,7 +1,10 @@
-/** The contract of the keys, refusals and keyed requests of every store, as cases that any test runner can run. */
+/** The contract of the keys, refusals, audited calls and keyed requests of every store, as cases that any test runner can run. */
 import { deepEqual, equal } from "node:assert/strict";
 import {
   MAX_REFUSALS,
+  type AuditedCall,
+  type AuditedCallPage,
+  type AuditedCallQuery,
   type KeyQuery,
   type KeyedRequest,
   type NewKeyedRequest,
@@ -96,6 +99,37 @@ const alone: readonly StoreCase[] = [
     const found = await access.refusals({ limit: 2 * MAX_REFUSALS });
     deepEqual([found.length, found[0]?.at, found.at(-1)?.at], [MAX_REFUSALS, MAX_REFUSALS + 3, 4]);
   }),
+  caseAlone("a call is listed as it was added, every field of it", async ({ access }) => {
+    const made = { at: 1, toolName: "files::read\u0000", via: "mcp", outcome: "error", errorCode: "timeout", durationMs: 1.5 } as const;
+    const about = { callId: "c\ud800", sessionId: "s", parentCallId: "p", principal: "key:a", approvedBy: "ann", traceId: "0f" };
+    const full: AuditedCall = { ...made, ...about, simulated: true, missed: 7 };
+    await access.addCalls({ calls: [full], keep: 10 });
+    await access.addCalls({ calls: [], keep: 10 });
+    deepEqual(await access.calls(), { calls: [full] });
+  }),
+  caseAlone("calls are listed by their beginning, the newest first, in pages, by time and principal", async ({ access }) => {
+    const times = [3, 1, 2, 2, 5, 4];
+    const calls = times.map((at, index): AuditedCall => ({ ...callAt(at), callId: `c${index}`, principal: at === 2 ? "key:b" : "key:a" }));
+    await access.addCalls({ calls: calls.slice(0, 2), keep: 10 });
+    await access.addCalls({ calls: calls.slice(2), keep: 10 });
+    const ids = ({ calls: found }: AuditedCallPage): readonly (string | undefined)[] => found.map(({ callId }) => callId);
+    const listed = async (query: AuditedCallQuery): Promise<readonly (string | undefined)[]> => ids(await access.calls(query));
+    deepEqual(await listed({}), ["c4", "c5", "c0", "c3", "c2", "c1"]);
+    deepEqual([await listed({ since: 4 }), await listed({ until: 2 }), await listed({ principal: "key:b" })], [["c4", "c5"], ["c1"], ["c3", "c2"]]);
+    const first = await access.calls({ limit: 4 });
+    deepEqual(ids(first), ["c4", "c5", "c0", "c3"]);
+    await access.addCalls({ calls: [{ ...callAt(6), callId: "later" }], keep: 10 });
+    deepEqual(first.next === undefined ? [] : await listed({ after: first.next, limit: 2 }), ["c2", "c1"]);
+    equal((await access.calls({ limit: 7 })).next, undefined);
+    await refuses(() => access.calls({ limit: 0 }), "invalid_argument");
+    await refuses(() => access.calls({ limits: 1 } as AuditedCallQuery), "invalid_argument");
+  }),
+  caseAlone("the calls that were kept first go where there are too many", async ({ access }) => {
+    await access.addCalls({ calls: [5, 4, 3].map(callAt), keep: 4 });
+    await access.addCalls({ calls: [1, 2].map(callAt), keep: 4 });
+    deepEqual((await access.calls()).calls, [4, 3, 2, 1].map(callAt));
+    await refuses(() => access.addCalls({ calls: [], keep: 0 }), "invalid_argument");
+  }),
   caseAlone("a keyed request is begun once, and its first answer is kept for a day", async ({ access }) => {
     const request = { key: "k\u0000", fingerprint: "one", at: 1_000 };
     const begin = (more: Partial<NewKeyedRequest> = {}): Promise<unknown> => access.beginRequest({ ...request, holder: "a", ...more });
@@ -147,6 +181,7 @@ const alone: readonly StoreCase[] = [
     await refuses(() => store.access.key("a"), "store_failed");
     await refuses(() => store.access.addKey(keyOf("a", 1)), "store_failed");
     await refuses(() => store.access.refusals(), "store_failed");
+    await refuses(() => store.access.calls(), "store_failed");
   }),
 ];
 
@@ -161,6 +196,11 @@ const shared: readonly StoreCase[] = [
     const times = Array.from({ length: 60 }, (_, index) => index + 1);
     await Promise.all(times.map((at) => (at % 2 === 0 ? one : other).access.addRefusals([refusalAt(at), refusalAt(at)])));
     equal((await one.access.refusals()).length, 2 * times.length);
+  }),
+  caseOfTwo("calls that many processes add at once are all kept", async (one, other) => {
+    const times = Array.from({ length: 60 }, (_, index) => index + 1);
+    await Promise.all(times.map((at) => (at % 2 === 0 ? one : other).access.addCalls({ calls: [callAt(at), callAt(at)], keep: 1_000 })));
+    equal((await one.access.calls()).calls.length, 2 * times.length);
   }),
   caseOfTwo("of several processes that begin a keyed request, one does", async (one, other) => {
     const request = { key: "k", fingerprint: "f", at: 1 };
@@ -183,6 +223,10 @@ function keyOf(id: string, createdAt: number): StoredKey {
 
 function refusalAt(at: number): RefusedRequest {
   return { at, status: 401, reason: "There are no credentials.", method: "GET", path: "/v1/tools" };
+}
+
+function callAt(at: number): AuditedCall {
+  return { at, toolName: "notes::add", via: "api", outcome: "ok", durationMs: 1 };
 }
 
 /** The cases. Each wants a subject of its own. */

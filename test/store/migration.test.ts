@@ -60,6 +60,7 @@ test("a store of version 1 is opened: its sessions are read as before, and its j
     { version: 12, name: "holders of keyed requests" },
     { version: 13, name: "descriptions of processes" },
     { version: 14, name: "messages on channels" },
+    { version: 15, name: "calls of no session" },
   ]);
   expect(await jobs(again.store)).toHaveLength(4);
   await again.store.close();

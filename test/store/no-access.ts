@@ -1,4 +1,4 @@
-/** The keys, refusals and keyed requests of a test's own store: there are none. */
+/** The keys, refusals, calls and keyed requests of a test's own store: there are none. */
 import type { AccessStore } from "../../src/core/access-store.ts";
 
 export const noAccess: AccessStore = {
@@ -8,6 +8,8 @@ export const noAccess: AccessStore = {
   revokeKey: async () => false,
   addRefusals: async () => {},
   refusals: async () => [],
+  addCalls: async () => {},
+  calls: async () => ({ calls: [] }),
   beginRequest: async () => undefined,
   holdRequest: async () => true,
   releaseRequest: async () => {},

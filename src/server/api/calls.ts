@@ -13,6 +13,7 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { storedEvents } from "../../session/read-events.ts";
 import type { SessionDiff } from "../../session/session-diff.ts";
 import type { BodyOf } from "../api.ts";
+import type { CallOrigin } from "../auth/call-log.ts";
 import { hasScope, type Principal } from "../auth/principal.ts";
 import type { WholeAnswer } from "../http/whole-answer.ts";
 import { batchAnswer, jsonAnswer, shownResult } from "./answers.ts";
@@ -29,7 +30,10 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     const { runtime, idempotencyKey } = request;
     refuseSessionKey(request.principal);
     if (idempotencyKey === undefined)
-      return inBatch(request, { services }, async ({ calls, options }) => ({ results: await runtime.execute(calls, options) }));
+      return inBatch(request, { services }, async ({ calls, options }) => {
+        const work = (): Promise<readonly ToolResult[]> => runtime.execute(calls, options);
+        return { results: await (services.calls?.within(originOf(request), work) ?? work()) };
+      });
     // A session of its own remembers what was done under the key, whenever the process ends.
     const own = `${OWN_SESSION_PREFIX}${idempotencyKey}`;
     const response = await inBatch(request, { services }, async ({ calls, options }) => {
@@ -43,7 +47,10 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
 
   simulate: (request, services) => {
     refuseSessionKey(request.principal);
-    return inBatch(request, { services }, ({ calls, options }) => request.runtime.simulate(calls, options));
+    return inBatch(request, { services }, ({ calls, options }) => {
+      const work = (): Promise<BatchEnd> => request.runtime.simulate(calls, options);
+      return services.calls?.simulated(originOf(request), work) ?? work();
+    });
   },
 
   executeInSession: (request, services) => {
@@ -63,9 +70,10 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
   simulateInSession: (request, services) => {
     const { sessionId } = request.params;
     checkSeen(request.principal, sessionId);
-    return inBatch(request, { services, sessionId }, ({ calls, options }) =>
-      services.sessions.use(sessionId, (session) => session.simulate(calls, options)),
-    );
+    return inBatch(request, { services, sessionId }, ({ calls, options }) => {
+      const work = (): Promise<BatchEnd> => services.sessions.use(sessionId, (session) => session.simulate(calls, options));
+      return services.calls?.simulated({ ...originOf(request), sessionId }, work) ?? work();
+    });
   },
 
   async getSubmission({ principal, params: { submissionId }, query: { waitMs, sessionId }, signal, request }, services) {
@@ -120,6 +128,11 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     return { text, from: start, next: start + text.length, total: whole.length };
   },
 };
+
+/** For the audit. */
+function originOf({ principal, request }: Pick<RequestOf<"execute">, "principal" | "request">): CallOrigin {
+  return { via: "api", principal: principal.id, traceparent: request.headers.get("traceparent") };
+}
 
 /** Another process of the store has cancelled it: its id does not say where it runs. */
 async function cancelledElsewhere(request: SentRequest, body: JsonObject, services: ApiServices): Promise<boolean> {

@@ -7,6 +7,7 @@ import type { Limits } from "./limits.ts";
 interface Counting {
   readonly runtime: Runtime;
   readonly limits: Limits;
+  readonly calls: { readonly missed: number } | undefined;
   readonly sessions: { readonly size: number };
   readonly submissions: { readonly size: number };
   readonly stopping: () => boolean;
@@ -60,7 +61,7 @@ export class Metrics {
       .concat("\n");
   }
 
-  #families({ runtime, limits, sessions, submissions, stopping }: Counting): readonly Family[] {
+  #families({ runtime, limits, calls: log, sessions, submissions, stopping }: Counting): readonly Family[] {
     const { calls, succeeded, attempts, repairs, orphans, abandoned } = runtime.counters;
     const jobs = runtime.jobs.list({ states: ["queued", "running", "waiting"] }).length;
     return [
@@ -72,6 +73,7 @@ export class Metrics {
       counter("haft_input_repairs_total", "Changes that made inputs fit their schemas.", repairs),
       counter("haft_calls_orphaned_total", "Handlers that ran on after their call had ended.", orphans),
       counter("haft_calls_abandoned_total", "Handlers that were given up.", abandoned),
+      counter("haft_audit_missed_total", "Calls that no session has and the audit misses: the store did not keep up.", log?.missed ?? 0),
       this.#callTimes(),
       gauge("haft_calls_running", "Calls that run now.", runtime.running.length),
       gauge("haft_jobs_running", "Background jobs that have not ended.", jobs),

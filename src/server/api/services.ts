@@ -3,6 +3,7 @@ import type { Agent } from "../../compose/agent.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import type { CallLog } from "../auth/call-log.ts";
 import type { ServerAccess } from "../auth/server-access.ts";
 import type { Triggers } from "../../triggers/triggers.ts";
 import type { AnswerOf, BodyOf, OperationId, ParamsOf, QueryOf } from "../api.ts";
@@ -46,6 +47,8 @@ export interface ApiServices {
   readonly stopping: () => boolean;
   /** The admission of senders, and the tools that each sees in lists and may call. */
   readonly access: ServerAccess;
+  /** Keeps the calls that no session has; undefined without a store. */
+  readonly calls: CallLog | undefined;
 }
 
 /** A request of one operation. */

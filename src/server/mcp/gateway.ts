@@ -5,6 +5,7 @@ import type { JsonObject } from "../../core/base/json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { Announcer, type Audience } from "./announcer.ts";
 import type { CallAnswer } from "./call-result.ts";
+import { callLogOf, type CallLog } from "../auth/call-log.ts";
 import { untilOver } from "../api/until-over.ts";
 import { settingsOf, type McpServerOptions, type Settings } from "./options.ts";
 import { addPeerHandlers } from "./peer-handlers.ts";
@@ -40,12 +41,15 @@ export class Gateway implements Shared {
   readonly announcer: Announcer;
   readonly logged = new Set<Serving>();
   readonly tasks: Tasks | undefined;
+  readonly calls: CallLog | undefined;
   readonly #server: typeof Server;
   readonly #running = new Set<Promise<unknown>>();
+  readonly #ownCalls: CallLog | undefined;
   #stopping = false;
   #offered: { readonly version: number; readonly era: Era; readonly capabilities: JsonObject } | undefined;
 
-  constructor(runtime: Runtime, options: McpServerOptions, sdk: ServerModule) {
+  /** @param calls by default a log of its own, which ends with it */
+  constructor(runtime: Runtime, options: McpServerOptions, { sdk, calls }: { readonly sdk: ServerModule; readonly calls?: CallLog | undefined }) {
     this.runtime = runtime;
     this.settings = settingsOf(options);
     this.sdk = sdk;
@@ -55,6 +59,8 @@ export class Gateway implements Shared {
     this.suspensions = new Suspensions(sdk, this.settings);
     this.announcer = new Announcer(runtime, this.peers);
     const { tasks, clock, log } = this.settings;
+    this.#ownCalls = calls === undefined ? callLogOf(runtime, { clock, log }) : undefined;
+    this.calls = calls ?? this.#ownCalls;
     if (tasks !== undefined) this.tasks = new Tasks({ runtime, settings: tasks, clock, log });
   }
 
@@ -130,6 +136,11 @@ export class Gateway implements Shared {
 
   async #whenIdle(): Promise<void> {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
+  }
+
+  /** Resolves when every call that was made is in the audit. */
+  async settled(): Promise<void> {
+    await this.#ownCalls?.close();
   }
 
   close(): void {

@@ -20,6 +20,7 @@ import { paramHeaderProblem, toolCallOf } from "./param-headers.ts";
 import { isPlainHead } from "./plain-call.ts";
 import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR } from "../../engine/mcp/rpc-codes.ts";
 import { loadServer } from "./sdk.ts";
+import type { CallLog } from "../auth/call-log.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import { hasScope, senderOf, type Principal } from "../auth/principal.ts";
 import { ServerAccess } from "../auth/server-access.ts";
@@ -77,9 +78,12 @@ export class HttpGateway {
   /** Undefined where all callers are let in. */
   readonly #watch: CredentialWatch | undefined;
   #parts: Promise<Parts> | undefined;
+  readonly #calls: CallLog | undefined;
   #closing = false;
 
-  constructor(runtime: Runtime, options: McpHttpOptions) {
+  /** @param calls by default a log of its own */
+  constructor(runtime: Runtime, options: McpHttpOptions, calls?: CallLog) {
+    this.#calls = calls;
     this.settings = httpSettingsOf(options);
     const { clock, log } = settingsOf(options);
     const { authenticator } = this.settings;
@@ -203,6 +207,7 @@ export class HttpGateway {
     direct.close();
     await Promise.allSettled([modern.close(), sessions.close()]);
     await gateway.stop(DRAIN_MS);
+    await gateway.settled();
   }
 
   /** Whether requests are taken: for those that start, watch and replace the server. */
@@ -284,7 +289,7 @@ export class HttpGateway {
 
   async #start(): Promise<Parts> {
     const sdk = await loadServer();
-    const gateway = new Gateway(this.#runtime, this.#options, sdk);
+    const gateway = new Gateway(this.#runtime, this.#options, { sdk, calls: this.#calls });
     const modern = sdk.createMcpHandler(
       ({ authInfo }) => gateway.makeServer({ era: "modern", caller: callerIn(authInfo), isTold: false, session: noSession }),
       {

@@ -3,6 +3,7 @@ import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import type { CallLog } from "../auth/call-log.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Announcer } from "./announcer.ts";
 import type { Settings } from "./options.ts";
@@ -26,6 +27,8 @@ export interface Shared {
   readonly logged: Set<Serving>;
   /** Undefined where none are served. */
   readonly tasks: Tasks | undefined;
+  /** Keeps the calls that no session has; undefined without a store. */
+  readonly calls: CallLog | undefined;
 }
 
 /** The caller that sends the requests of a connection. */

@@ -111,7 +111,7 @@ function endWaiting(transport: ObservedTransport, clock: Clock): void {
 export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Promise<McpStdioServer> {
   checkKnownKeys(options, OPTIONS, "serveMcpStdio()");
   const [sdk, stdio] = await Promise.all([loadServer(), loadStdio()]);
-  const gateway = new Gateway(runtime, options, sdk);
+  const gateway = new Gateway(runtime, options, { sdk });
   const { log, session: wanted } = gateway.settings;
   let session: RuntimeSession | undefined;
   const seatSession = (): RuntimeSession | undefined => (wanted === "none" ? undefined : (session ??= runtime.session()));
@@ -139,6 +139,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     gateway.close();
     await gateway.stop(DRAIN_MS);
     await closeSession(session, log);
+    await gateway.settled();
     release();
     resolve(isToolError(gate.errored) ? gate.errored : undefined);
   };

@@ -1,10 +1,12 @@
 /** `tools/list` and `tools/call`. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import type { ProgressUpdate } from "../../core/context.ts";
+import type { ErrorCode } from "../../core/error-codes.ts";
 import type { Clock } from "../../core/ports.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { ExecuteOptions } from "../../call/execute-options.ts";
+import type { CallOrigin } from "../auth/call-log.ts";
 import { continueTrace } from "../continue-trace.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { answerOf } from "./answer-call.ts";
@@ -44,12 +46,18 @@ export function answerCall(serving: CallServing, request: McpRequest, context: S
   const { sdk, tools } = gateway;
   const name = textParam(request, "name");
   const args = request.params?.["arguments"] ?? {};
-  if (!isJsonObject(args)) throw new sdk.ProtocolError(INVALID_PARAMS, "The arguments of a tool are an object.");
+  const refused = (errorCode: ErrorCode): void => gateway.calls?.refused(originOf(serving, context), { toolName: name, errorCode });
+  if (!isJsonObject(args)) {
+    refused("invalid_input");
+    throw new sdk.ProtocolError(INVALID_PARAMS, "The arguments of a tool are an object.");
+  }
   if (name === VALIDATE_NAME && gateway.settings.validate) return validateCall(args, knownTools(serving));
   const tool = tools.find(name);
   const visible = visibleTo(gateway.settings, serving.info.caller);
-  if (tool === undefined || visible?.permits(tool.registered.qualifiedName) === false)
+  if (tool === undefined || visible?.permits(tool.registered.qualifiedName) === false) {
+    refused(tool === undefined ? "not_found" : "permission_denied");
     throw new sdk.ProtocolError(INVALID_PARAMS, `Unknown tool: ${name}`);
+  }
   return serveExchange<JsonObject>({ request, context, serving }, (work) => callTool({ tool, args, request, context, serving }, work));
 }
 
@@ -88,11 +96,19 @@ async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Pr
     return connection.era === "modern" ? { ...begun.facts, resultType: "task" } : { task: begun.legacyFacts };
   }
   const waited = choice === "wait" ? { ...options, background: false } : options;
-  const execute = (): Promise<ToolResult> =>
-    session === undefined ? gateway.runtime.execute(call, waited) : session.execute(call, waited);
+  const alone = (): Promise<ToolResult> => gateway.runtime.execute(call, waited);
+  const execute = (): Promise<ToolResult> => {
+    if (session !== undefined) return session.execute(call, waited);
+    return gateway.calls === undefined ? alone() : gateway.calls.within(originOf(serving, context), alone);
+  };
   const result = await continueTrace(gateway.runtime, field, () => withClient(client, execute));
   gateway.announcer.check();
   return await answerOf(result, answered);
+}
+
+/** For the audit. */
+function originOf({ info }: CallServing, context: ServerContext): CallOrigin {
+  return { via: "mcp", principal: info.caller.principal?.id, traceparent: traceField(context)("traceparent") };
 }
 
 /** Of `_meta`, which names the trace of the call; else of the HTTP request that brought it. */

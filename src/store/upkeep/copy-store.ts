@@ -17,6 +17,7 @@ export const COPIED_TABLES: readonly Pick<TableParts, "name" | "key">[] = [
   { name: "haft_job", key: ["session", "id"] },
   { name: "haft_key", key: ["id"] },
   { name: "haft_refusal", key: ["number"] },
+  { name: "haft_call", key: ["number"] },
   { name: "haft_request", key: ["key"] },
   { name: "haft_approval", key: ["id"] },
   { name: "haft_approval_rule", key: ["id"] },

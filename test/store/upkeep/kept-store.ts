@@ -117,7 +117,7 @@ export async function append(store: Store, sessionId: string, events: readonly S
   await log.close();
 }
 
-/** Something in every table: sessions with odd ids and texts, a branch, a job, a key, a refusal, a first answer, a question, a rule, a webhook, a file, a cached result. */
+/** Something in every table: sessions with odd ids and texts, a branch, a job, a key, a refusal, a call of no session, a first answer, a question, a rule, a webhook, a file, a cached result. */
 export async function fill(store: Store, text: string = "short"): Promise<void> {
   await append(store, "a", messages("a", 1, 5));
   for (const id of ODD_IDS)
@@ -135,6 +135,7 @@ export async function fill(store: Store, text: string = "short"): Promise<void> 
   await store.artifacts.put({ artifact: PICTURE, at: 8 });
   await store.access.addKey({ id: "k", name: "CI \u0000", salt: "00", hash: "ff", scopes: ["read"], createdAt: 1 });
   await store.access.addRefusals([{ at: 2, status: 401, reason: "no key", method: "GET", path: "/v1/tools" }]);
+  await store.access.addCalls({ calls: [{ at: 2, toolName: "a\u0000", via: "api", outcome: "ok", principal: "\ud800" }], keep: 10 });
   await store.access.beginRequest({ key: "once", fingerprint: "f", at: 3, holder: "one" });
   await store.access.answerRequest({ key: "once", answer: "first \ud800" });
   const sent = { channel: "news \u0000\ud800", body: "{}", sender: "Ann", senderId: "\ud800" };

@@ -1,0 +1,182 @@
+/** Writes down the calls that no session has in its log, in the background, no more of them than memory and the store can take. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { AccessStore, AuditedCall } from "../../core/access-store.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { plural } from "../../core/base/wording.ts";
+import { describeThrown } from "../../core/error.ts";
+import type { RuntimeEvent } from "../../core/event.ts";
+import type { Clock, Log } from "../../core/ports.ts";
+import type { ToolResult } from "../../core/result.ts";
+import { throttledLog } from "../../engine/mcp/throttled-log.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+
+/** The way that calls came in. */
+export interface CallOrigin {
+  readonly via: AuditedCall["via"];
+  /** The id of the principal that made the request. */
+  readonly principal?: string | undefined;
+  /** The field of the request that names its trace. */
+  readonly traceparent?: string | null | undefined;
+}
+
+/** The log of the calls of a runtime over its store; undefined without one. */
+export function callLogOf(runtime: Runtime, ports: { readonly clock: Clock; readonly log: Log }): CallLog | undefined {
+  return runtime.store === undefined ? undefined : new CallLog(runtime, runtime.store.access, ports);
+}
+
+/** So many are kept in the store. */
+const MAX_KEPT = 1_000_000;
+/** So many may wait for the store; the others are counted. */
+const MAX_WAITING = 10_000;
+const WRITTEN_AT_ONCE = 1_000;
+const WRITE_EVERY_MS = 200;
+/** The wait after a write that failed. */
+const RETRY_MS = 1_000;
+/** A name that a client has made up is kept in part. */
+const MAX_NAME = 256;
+const TRACEPARENT = /^[\da-f]{2}-([\da-f]{32})-/u;
+
+type Open = { -readonly [Field in keyof AuditedCall]: AuditedCall[Field] };
+
+const ORIGIN = new AsyncLocalStorage<CallOrigin & { readonly log: CallLog }>();
+
+export class CallLog {
+  /** How many calls were not kept. */
+  missed = 0;
+  readonly #runtime: Runtime;
+  readonly #access: AccessStore;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #unsubscribe: () => void;
+  /** Those that have begun and not ended, by id. */
+  readonly #open = new Map<string, Open>();
+  #waiting: AuditedCall[] = [];
+  /** How many were not kept since the last that was. */
+  #missedSince = 0;
+  #stopTimer: (() => void) | undefined;
+  #writing: Promise<void> | undefined;
+
+  constructor(runtime: Runtime, access: AccessStore, { clock, log }: { readonly clock: Clock; readonly log: Log }) {
+    this.#runtime = runtime;
+    this.#access = access;
+    this.#clock = clock;
+    this.#log = throttledLog(log, clock);
+    this.#unsubscribe = runtime.subscribe((event) => this.#hear(event));
+  }
+
+  /** Does work whose calls no session has: each of them is kept, also those that handlers make. */
+  within<T>(origin: CallOrigin, work: () => T): T {
+    return ORIGIN.run({ ...origin, log: this }, work);
+  }
+
+  /** Keeps the calls of a simulation. */
+  async simulated<T extends { readonly results: readonly ToolResult[] }>(
+    { sessionId, ...origin }: CallOrigin & { readonly sessionId?: string },
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const at = this.#clock.wallTime();
+    const done = await work();
+    for (const result of done.results)
+      this.#keep({ ...begun(origin, { at, toolName: result.name }), ...endOf(result), ...omitUndefined({ sessionId }), simulated: true });
+    return done;
+  }
+
+  /** Keeps a call that was refused before the runtime had it. */
+  refused(origin: CallOrigin, { toolName, errorCode }: { readonly toolName: string; readonly errorCode: string }): void {
+    this.#keep({ ...begun(origin, { at: this.#clock.wallTime(), toolName }), errorCode });
+  }
+
+  /** Keeps those that have not ended as `open`, and resolves when all are in the store, or cannot be. Idempotent. */
+  async close(): Promise<void> {
+    this.#unsubscribe();
+    for (const call of this.#open.values()) this.#keep({ ...call, outcome: "open" });
+    this.#open.clear();
+    this.#stopTimer?.();
+    await (this.#writing ?? this.#write());
+    if (this.#waiting.length > 0) await this.#write();
+    this.#stopTimer?.();
+    const lost = this.#waiting.length + this.#missedSince;
+    this.#waiting = [];
+    if (lost > 0) this.#log.warn(`${plural(lost, "call is", "calls are")} not in the audit: the store did not take them.`);
+  }
+
+  #hear(event: RuntimeEvent): void {
+    if (event.type === "call-start") {
+      const origin = ORIGIN.getStore();
+      // A handler may begin a session, which has its calls in its own log.
+      if (origin?.log !== this || this.#runtime.sessions.get(event.sessionId) !== undefined) return;
+      const { callId, at, call, principal, parentCallId } = event;
+      const open = begun({ ...origin, ...omitUndefined({ principal }) }, { at, toolName: call.name });
+      this.#open.set(callId, { ...open, callId, ...omitUndefined({ parentCallId, traceId: this.#traceOf(callId) ?? open.traceId }) });
+      return;
+    }
+    if (this.#open.size === 0) return;
+    if (event.type === "approval-answer" && event.status === "allowed" && event.by !== undefined) {
+      const open = this.#open.get(event.callId);
+      if (open !== undefined) open.approvedBy = event.by;
+    } else if (event.type === "call-end") {
+      const open = this.#open.get(event.callId);
+      if (open === undefined) return;
+      this.#open.delete(event.callId);
+      const traceId = open.traceId ?? this.#traceOf(event.callId);
+      this.#keep({ ...open, ...endOf(event.result), ...omitUndefined({ traceId }) });
+    }
+  }
+
+  /** Where the runtime makes traces. */
+  #traceOf(callId: string): string | undefined {
+    return traceOf(this.#runtime.tracing?.headersOf(callId)?.["traceparent"]);
+  }
+
+  #keep(call: AuditedCall): void {
+    if (this.#waiting.length >= MAX_WAITING) {
+      this.missed++;
+      this.#missedSince++;
+      this.#log.warn("The store does not keep up: calls are missing in the audit.");
+      return;
+    }
+    this.#waiting.push(this.#missedSince === 0 ? call : { ...call, missed: this.#missedSince });
+    this.#missedSince = 0;
+    if (this.#writing === undefined) this.#writeAfter(WRITE_EVERY_MS);
+  }
+
+  #writeAfter(delayMs: number): void {
+    this.#stopTimer ??= this.#clock.timer(() => void this.#write(), delayMs, { background: true });
+  }
+
+  #write(): Promise<void> {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    return (this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined)));
+  }
+
+  /** What could not be written waits for the next time. */
+  async #writeAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const calls = this.#waiting.slice(0, WRITTEN_AT_ONCE);
+      try {
+        await this.#access.addCalls({ calls, keep: MAX_KEPT });
+      } catch (thrown: unknown) {
+        this.#log.warn(`Calls could not be kept for the audit, and are written later: ${describeThrown(thrown)}`);
+        this.#writeAfter(RETRY_MS);
+        return;
+      }
+      this.#waiting = this.#waiting.slice(calls.length);
+    }
+  }
+}
+
+/** As `error`, until its end is known. */
+function begun({ via, principal, traceparent }: CallOrigin, { at, toolName }: Pick<AuditedCall, "at" | "toolName">): AuditedCall {
+  const call = { at: Math.trunc(at), toolName: toolName.slice(0, MAX_NAME), via, outcome: "error" } as const;
+  return { ...call, ...omitUndefined({ principal, traceId: traceOf(traceparent) }) };
+}
+
+function endOf({ callId, name, status, durationMs, error }: ToolResult): Pick<AuditedCall, "callId" | "outcome" | "toolName"> {
+  const end = { callId, outcome: status === "pending" ? "open" : status, durationMs } as const;
+  return { ...end, toolName: name.slice(0, MAX_NAME), ...omitUndefined({ errorCode: error?.code }) };
+}
+
+function traceOf(traceparent: string | null | undefined): string | undefined {
+  return TRACEPARENT.exec(traceparent ?? "")?.[1];
+}
