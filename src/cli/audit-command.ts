@@ -1,4 +1,5 @@
 /** `haft audit`: who called what, when, where, and with which outcome. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { ToolError } from "../core/error.ts";
 import { readAudit, type AuditEntry } from "../server/auth/audit.ts";
@@ -15,20 +16,27 @@ export const auditCommand: CommandBody = {
     "One line a call, approval, message, key or refused request, newest first: when,",
     "the principal that it was made for, the tool and the outcome, and the session.",
     "Calls are read from the sessions' logs themselves, whose checksums are verified;",
-    "those of sessions that were removed are gone. --principal and --tool take",
-    "patterns, --since a time such as 2026-11-26T12:00Z or a span such as 24h. With",
-    "--json one object a line.",
+    "those of sessions that were removed are gone. Calls that no session has, such as",
+    "those of MCP clients without one, are kept beside them. --principal and --tool",
+    "take patterns, --outcome a word such as error or an error code, --since and",
+    "--until a time such as 2026-11-26T12:00Z or a span such as 24h. With --json one",
+    "object a line.",
   ],
   args: [0, 0],
-  options: ["store", "config", "principal", "tool", "since", "limit"],
-  examples: ["haft audit --since 24h", "haft audit --principal 'key:*' --tool 'files::*'", "haft audit --json | jq -r .principal"],
+  options: ["store", "config", "principal", "tool", "outcome", "since", "until", "limit"],
+  examples: ["haft audit --since 24h", "haft audit --outcome permission_denied", "haft audit --principal 'key:*' --tool 'files::*'", "haft audit --json | jq -r .principal"],
   async run(context) {
-    const { principal, tool, since, limit = DEFAULT_LIMIT } = context.options;
+    const { principal, tool, outcome, since, until, limit = DEFAULT_LIMIT } = context.options;
+    const now = systemPorts.clock.wallTime();
     const options = {
       limit: limit + 1,
-      ...(principal === undefined ? {} : { principal }),
-      ...(tool === undefined ? {} : { tool }),
-      ...(since === undefined ? {} : { since: timeOf(since, systemPorts.clock.wallTime()) }),
+      ...omitUndefined({
+        principal,
+        tool,
+        outcome,
+        since: since === undefined ? undefined : timeOf("since", since, now),
+        until: until === undefined ? undefined : timeOf("until", until, now),
+      }),
     };
     const damaged: string[] = [];
     const entries = await withStore(context, { readOnly: true }, (store) =>
@@ -52,14 +60,14 @@ function isDay(day: string): boolean {
 }
 
 /** @throws ToolError `invalid_argument` */
-function timeOf(text: string, now: number): number {
+function timeOf(option: "since" | "until", text: string, now: number): number {
   const span = spanOf(text);
   if (span !== undefined) return now - span;
   const time =
     TIME.test(text) && isDay(text.slice(0, DAY_LENGTH)) ? Date.parse(text.length === DAY_LENGTH ? `${text}T00:00` : text) : Number.NaN;
   if (!Number.isNaN(time)) return time;
-  throw new ToolError("invalid_argument", `--since takes a time or a span, not ${JSON.stringify(text)}.`, {
-    hint: "For example: --since 2026-11-26T12:00Z, or --since 24h",
+  throw new ToolError("invalid_argument", `--${option} takes a time or a span, not ${JSON.stringify(text)}.`, {
+    hint: `For example: --${option} 2026-11-26T12:00Z, or --${option} 24h`,
   });
 }
 
@@ -76,11 +84,8 @@ function print({ options, out }: CommandContext, found: readonly AuditEntry[], l
 function wordsOf(entry: AuditEntry): string {
   const who = safeText(entry.principal ?? "-");
   switch (entry.type) {
-    case "call": {
-      const { toolName, outcome, errorCode, durationMs, sessionId } = entry;
-      const how = [outcome, ...(errorCode === undefined ? [] : [errorCode]), ...(durationMs === undefined ? [] : [duration(durationMs)])];
-      return `${who} called ${safeText(toolName)}: ${how.join(", ")}, session ${safeText(sessionId)}`;
-    }
+    case "call":
+      return `${who} called ${safeText(entry.toolName)}: ${callWords(entry).join(", ")}`;
     case "approval-ask":
       return `${safeText(entry.toolName)} needs approval, session ${safeText(entry.sessionId)}`;
     case "approval-answer": {
@@ -107,4 +112,18 @@ function wordsOf(entry: AuditEntry): string {
       return [`${who} was refused ${safeText(method)} ${safeText(path)}: ${status}, ${safeText(reason)}`, ...more].join(" ");
     }
   }
+}
+
+function callWords(entry: AuditEntry & { readonly type: "call" }): readonly string[] {
+  const { outcome, errorCode, durationMs, simulated, via, sessionId, approvedBy, missed } = entry;
+  return [
+    outcome,
+    ...(errorCode === undefined ? [] : [errorCode]),
+    ...(durationMs === undefined ? [] : [duration(durationMs)]),
+    ...(simulated === undefined ? [] : ["simulated"]),
+    ...(via === undefined ? [] : [via === "api" ? "over HTTP" : "over MCP"]),
+    ...(sessionId === undefined ? [] : [`session ${safeText(sessionId)}`]),
+    ...(approvedBy === undefined ? [] : [`approved by ${safeText(approvedBy)}`]),
+    ...(missed === undefined ? [] : [`and ${missed} more before it that were not kept`]),
+  ];
 }

@@ -126,6 +126,8 @@ export const OPTIONS = {
   principal: { kind: "string", value: "<pattern>", example: "'key:*'", help: "only those of principals that fit" },
   tool: { kind: "string", value: "<pattern>", example: "'files::*'", help: "only calls of tools that fit" },
   since: { kind: "string", value: "<time>", example: "24h", help: "only those since this time, or in this span: 24h" },
+  until: { kind: "string", value: "<time>", example: "1h", help: "only those before this time, or before this span: 1h" },
+  outcome: { kind: "string", value: "<word>", example: "error", help: "only calls that ended so, or with this error code" },
   expires: { kind: "string", value: "<time>", example: "30d", help: "how long it is valid: 90m, 12h, 30d; else for good" },
   "all-keys": { kind: "boolean", help: "keys of sessions as well" },
   "dry-run": { kind: "boolean", help: "say what would be done, and change nothing" },

@@ -1,12 +1,16 @@
-/** Removes sessions that the server made for itself and whose time is over. */
+/** Removes sessions that the server made for itself and whose time is over; the audit keeps their calls. */
+import type { AuditedCall } from "../core/access-store.ts";
 import type { StoredSession } from "../core/store.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { keepCallsOf } from "./auth/keep-calls.ts";
 
 const PAGE = 1_000;
 
 export interface ForgetSessionsOptions {
   /** The sessions that are meant: the server's own are named with a prefix. */
   readonly prefix: string;
+  /** The interface that their calls came in by. */
+  readonly via: AuditedCall["via"];
   /** Those whose last event is older, as wall-clock milliseconds. Sessions that a process has open stay. */
   readonly before: number;
   /** Whether to stop. */
@@ -14,7 +18,7 @@ export interface ForgetSessionsOptions {
 }
 
 /** Resolves to how many were removed. */
-export async function forgetSessions(runtime: Runtime, { prefix, before, stopped }: ForgetSessionsOptions): Promise<number> {
+export async function forgetSessions(runtime: Runtime, { prefix, via, before, stopped }: ForgetSessionsOptions): Promise<number> {
   const { store, sessions } = runtime;
   if (store === undefined) return 0;
   const isOld = ({ sessionId, updatedAt, openedBy }: StoredSession): boolean =>
@@ -26,6 +30,10 @@ export async function forgetSessions(runtime: Runtime, { prefix, before, stopped
     if (page.length < PAGE) break;
   }
   let removed = 0;
-  for (const id of old) if (!stopped() && sessions.get(id) === undefined && (await store.remove(id))) removed++;
+  for (const sessionId of old) {
+    if (stopped() || sessions.get(sessionId) !== undefined) continue;
+    await keepCallsOf(store, { sessionId, via });
+    if (await store.remove(sessionId)) removed++;
+  }
   return removed;
 }

@@ -293,6 +293,7 @@ export class SessionPool {
     this.#forgotAt = now;
     await forgetSessions(runtime, {
       prefix: OWN_SESSION_PREFIX,
+      via: "api",
       before: clock.wallTime() - OWN_KEPT_MS,
       stopped: () => this.#closed,
     });

@@ -1,25 +1,20 @@
-/** The audit of a store: who called what, when, where and with which outcome, read from the events of its sessions, its keys and the refused requests. */
-import { MAX_REFUSALS, type RefusedRequest, type StoredKey } from "../../core/access-store.ts";
+/** The audit of a store: who called what, when, where and with which outcome, read from the events of its sessions, the calls that no session has, its keys and the refused requests. */
+import { MAX_REFUSALS, type AuditedCall, type AuditedCallPlace, type RefusedRequest, type StoredKey } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { CopiedPart } from "../../core/copied-events.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { ToolError } from "../../core/error.ts";
+import { ERROR_CODES } from "../../core/error-codes.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
 import { fitsPieces, quickMatcher } from "../../policy/permission.ts";
 
 /** One line of the audit. */
 export type AuditEntry = CallEntry | ApprovalEntry | SentEntry | KeyEntry | (RefusedRequest & { readonly type: "refusal" });
 
-/** A call. */
-interface CallEntry extends AuditPlace {
+/** A call: of a session, or of none, whose way in is told then. `open`: it has not ended, or its server stopped before. */
+interface CallEntry extends Omit<AuditedCall, "via"> {
   readonly type: "call";
-  readonly toolName: string;
-  /** `open`: it has not ended. */
-  readonly outcome: "ok" | "partial" | "error" | "cancelled" | "skipped" | "open";
-  readonly errorCode?: string;
-  readonly durationMs?: number;
-  /** The call whose handler made it. */
-  readonly parentCallId?: string;
+  readonly via?: AuditedCall["via"];
 }
 
 /** A question whether a call may run, or the answer to it: its principal is the one who answered, as far as the answer says. */
@@ -64,8 +59,12 @@ export interface AuditOptions {
   readonly principal?: string;
   /** Calls of tools that fit this pattern, such as `files::*`, and their approvals; leaves out the rest. @default all */
   readonly tool?: string;
+  /** Calls that ended so, as `cancelled`, or with this error code; leaves out the rest. @default all */
+  readonly outcome?: string;
   /** Those at or after this time, in wall-clock milliseconds since the epoch. @default all */
   readonly since?: number;
+  /** Those before this time. @default all */
+  readonly until?: number;
   /** Most of them. @default 1_000 */
   readonly limit?: number;
 }
@@ -76,11 +75,11 @@ const MAX_KEYS = 10_000;
 const DEFAULT_LIMIT = 1_000;
 
 /**
- * The newest first. There is no second log that could disagree with the first: calls are what the sessions have recorded, verified as they
- * are read, and a log that is damaged is read up to the damage.
+ * The newest first. No second log could disagree with the first: the calls of a session are what it has recorded, verified as they
+ * are read, and a log that is damaged is read up to the damage. Calls that no session has come from a table of their own.
  *
  * @param onDamage called for each session whose log cannot be read to its end
- * @throws ToolError `invalid_argument` for a pattern that cannot be used. By rejecting
+ * @throws ToolError `invalid_argument` for a pattern that cannot be used, or no outcome. By rejecting
  */
 export async function readAudit(
   store: Store,
@@ -93,6 +92,10 @@ export async function readAudit(
   for (const refusal of await store.access.refusals({ limit: MAX_REFUSALS })) found.take({ type: "refusal", ...refusal }, wanted);
   for (const key of await store.access.keys({ sessionKeys: true, limit: MAX_KEYS }))
     for (const entry of keyEntries(key)) found.take(entry, wanted);
+  await takeCalls(store, options, (call) => {
+    found.take({ type: "call", ...call }, wanted);
+    return call.at >= found.oldest;
+  });
   for (let offset = 0; ; offset += PAGE) {
     const page = await store.list({ limit: PAGE, offset });
     for (const session of page) {
@@ -103,6 +106,17 @@ export async function readAudit(
     if (page.length < PAGE) break;
   }
   return found.entries();
+}
+
+/** Calls that no session has, the newest first, until one is not wanted any more. */
+async function takeCalls({ access }: Store, { principal, since, until }: AuditOptions, take: (call: AuditedCall) => boolean): Promise<void> {
+  const query = { limit: PAGE, ...omitUndefined({ since, until, principal: principal?.includes("*") === true ? undefined : principal }) };
+  let after: AuditedCallPlace | undefined;
+  do {
+    const page: Awaited<ReturnType<typeof access.calls>> = await access.calls({ ...query, ...omitUndefined({ after }) });
+    if (!page.calls.every(take)) return;
+    after = page.next;
+  } while (after !== undefined);
 }
 
 /** Keeps so many of the newest, each once. */
@@ -120,7 +134,7 @@ class Newest {
 
   take(entry: AuditEntry, wanted: (entry: AuditEntry) => boolean): void {
     if (entry.at < this.oldest || !wanted(entry)) return;
-    if ("toolName" in entry) {
+    if ("toolName" in entry && entry.callId !== undefined) {
       const key = JSON.stringify([entry.type, entry.sessionId, entry.callId, entry.type === "call" ? "" : entry.approvalId]);
       if (this.#seen.has(key)) return;
       this.#seen.add(key);
@@ -141,14 +155,26 @@ class Newest {
 }
 
 /** @throws ToolError `invalid_argument` */
-function entryFilter({ principal, tool, since = -Infinity }: AuditOptions): (entry: AuditEntry) => boolean {
+function entryFilter({ principal, tool, outcome, since = -Infinity, until = Infinity }: AuditOptions): (entry: AuditEntry) => boolean {
+  if (outcome !== undefined) checkOutcome(outcome);
   const isTool = tool === undefined ? undefined : quickMatcher([tool], "tool");
   const pieces = principal?.split("*");
   return (entry) => {
-    if (entry.at < since) return false;
+    if (entry.at < since || entry.at >= until) return false;
+    if (outcome !== undefined && (entry.type !== "call" || (entry.outcome !== outcome && entry.errorCode !== outcome))) return false;
     if (isTool !== undefined && (!("toolName" in entry) || isTool(entry.toolName) === undefined)) return false;
     return pieces === undefined || (entry.principal !== undefined && fitsPieces(entry.principal, pieces));
   };
+}
+
+const OUTCOMES: readonly AuditedCall["outcome"][] = ["ok", "partial", "error", "cancelled", "skipped", "open"];
+
+/** @throws ToolError `invalid_argument` */
+function checkOutcome(outcome: string): void {
+  if (OUTCOMES.some((one) => one === outcome) || Object.hasOwn(ERROR_CODES, outcome)) return;
+  throw new ToolError("invalid_argument", `${JSON.stringify(outcome)} is no outcome of a call.`, {
+    hint: `An outcome is ${OUTCOMES.join(", ")}, or an error code such as permission_denied.`,
+  });
 }
 
 function keyEntries({ id, name, scopes, createdAt, createdBy, revokedAt, sessionId }: StoredKey): readonly KeyEntry[] {
@@ -157,10 +183,10 @@ function keyEntries({ id, name, scopes, createdAt, createdBy, revokedAt, session
   return revokedAt === undefined ? [made] : [made, { type: "key-revoke", at: revokedAt, ...facts }];
 }
 
-/** In the order they began. */
-async function entriesOf(
+/** In the order they began, and without what is the parent's. */
+export async function entriesOf(
   store: Store,
-  { sessionId, parent }: StoredSession,
+  { sessionId, parent }: Pick<StoredSession, "sessionId" | "parent">,
   onDamage: (sessionId: string, reason: string) => void,
 ): Promise<readonly AuditEntry[]> {
   const entries: AuditEntry[] = [];

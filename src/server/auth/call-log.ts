@@ -25,7 +25,7 @@ export function callLogOf(runtime: Runtime, ports: { readonly clock: Clock; read
 }
 
 /** So many are kept in the store. */
-const MAX_KEPT = 1_000_000;
+export const MAX_KEPT = 1_000_000;
 /** So many may wait for the store; the others are counted. */
 const MAX_WAITING = 10_000;
 const WRITTEN_AT_ONCE = 1_000;

@@ -3,6 +3,7 @@ import { ToolError, describeThrown } from "../../../core/error.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
+import { keepCallsOf } from "../../auth/keep-calls.ts";
 import { forgetSessions } from "../../forget-sessions.ts";
 import type { ServedTask } from "./served-task.ts";
 import { TASK_SESSION_PREFIX, newTaskId, taskSessionId } from "./task-id.ts";
@@ -107,13 +108,20 @@ export class Tasks {
     return sessionId === undefined ? undefined : this.#known.get(sessionId);
   }
 
-  /** Keeps nothing of a session: its call did not become a task, or the task's time is over. Not waited for. */
+  /** Keeps nothing of a session but its calls in the audit: its call did not become a task, or the task's time is over. Not waited for. */
   forget(sessionId: string): void {
-    const { runtime, log } = this.#options;
-    runtime.sessions.forget(sessionId).catch((thrown: unknown) => {
+    const { log } = this.#options;
+    this.#forget(sessionId).catch((thrown: unknown) => {
       const { code } = ToolError.fromUnknown(thrown, "store_failed");
       if (code !== "not_found") log.warn(`The session of a call over MCP was not removed: ${describeThrown(thrown)}`);
     });
+  }
+
+  async #forget(sessionId: string): Promise<void> {
+    const { store, sessions } = this.#options.runtime;
+    await sessions.get(sessionId)?.close(); // its log is whole then
+    if (store !== undefined) await keepCallsOf(store, { sessionId, via: "mcp" });
+    await sessions.forget(sessionId);
   }
 
   /** Calls the listener when the server stops. The returned function ends that. */
@@ -136,7 +144,7 @@ export class Tasks {
     const { runtime, clock, log } = this.#options;
     const { ttlMs } = this.settings;
     try {
-      await forgetSessions(runtime, { prefix: TASK_SESSION_PREFIX, before: clock.wallTime() - ttlMs, stopped: () => this.#isClosed });
+      await forgetSessions(runtime, { prefix: TASK_SESSION_PREFIX, via: "mcp", before: clock.wallTime() - ttlMs, stopped: () => this.#isClosed });
     } catch (thrown: unknown) {
       log.warn(`Old tasks over MCP were not removed: ${describeThrown(thrown)}`);
     }
