@@ -24,7 +24,12 @@ export const auditCommand: CommandBody = {
   ],
   args: [0, 0],
   options: ["store", "config", "principal", "tool", "outcome", "since", "until", "limit"],
-  examples: ["haft audit --since 24h", "haft audit --outcome permission_denied", "haft audit --principal 'key:*' --tool 'files::*'", "haft audit --json | jq -r .principal"],
+  examples: [
+    "haft audit --since 24h",
+    "haft audit --outcome permission_denied",
+    "haft audit --principal 'key:*' --tool 'files::*'",
+    "haft audit --json | jq -r .principal",
+  ],
   async run(context) {
     const { principal, tool, outcome, since, until, limit = DEFAULT_LIMIT } = context.options;
     const now = systemPorts.clock.wallTime();

@@ -114,7 +114,11 @@ export class SqlAccess implements AccessStore {
   /** Numbers the rows, and drops those of the lowest numbers. */
   #append(
     bodies: readonly (RefusedRequest | AuditedCall)[],
-    { table, counter, keep }: { readonly table: "haft_refusal" | "haft_call"; readonly counter: "refusals" | "calls"; readonly keep: number },
+    {
+      table,
+      counter,
+      keep,
+    }: { readonly table: "haft_refusal" | "haft_call"; readonly counter: "refusals" | "calls"; readonly keep: number },
   ): Promise<void> {
     return this.#tables.transaction().execute(async (tables) => {
       await lockCounter(tables, counter); // as for the positions of approvals

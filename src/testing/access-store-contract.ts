@@ -115,7 +115,10 @@ const alone: readonly StoreCase[] = [
     const ids = ({ calls: found }: AuditedCallPage): readonly (string | undefined)[] => found.map(({ callId }) => callId);
     const listed = async (query: AuditedCallQuery): Promise<readonly (string | undefined)[]> => ids(await access.calls(query));
     deepEqual(await listed({}), ["c4", "c5", "c0", "c3", "c2", "c1"]);
-    deepEqual([await listed({ since: 4 }), await listed({ until: 2 }), await listed({ principal: "key:b" })], [["c4", "c5"], ["c1"], ["c3", "c2"]]);
+    deepEqual(
+      [await listed({ since: 4 }), await listed({ until: 2 }), await listed({ principal: "key:b" })],
+      [["c4", "c5"], ["c1"], ["c3", "c2"]],
+    );
     const first = await access.calls({ limit: 4 });
     deepEqual(ids(first), ["c4", "c5", "c0", "c3"]);
     await access.addCalls({ calls: [{ ...callAt(6), callId: "later" }], keep: 10 });

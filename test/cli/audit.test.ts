@@ -102,6 +102,37 @@ test("issue 19.5 the audit is narrowed by principal, tool, time and number", asy
   }
 });
 
+test("calls that no session has are told beside the others, and narrowed by outcome and time", async () => {
+  const project = await auditedProject();
+  const store = sqliteStore({ path: project.path("haft.db"), synchronous: "normal" });
+  const at = Date.UTC(2026, 0, 2, 12);
+  const call = { at, callId: "c", toolName: "notes::erase", via: "api", outcome: "ok", durationMs: 2, principal: "key:ada" } as const;
+  const denied = {
+    at: at + 1,
+    toolName: "notes::\u001b[31m",
+    via: "mcp",
+    outcome: "error",
+    errorCode: "permission_denied",
+    missed: 3,
+  } as const;
+  const pretended = { ...call, at: at + 2, callId: "d", simulated: true } as const;
+  await store.access.addCalls({ calls: [{ ...call, approvedBy: "key:bob" }, denied, pretended], keep: 10 });
+  await store.close();
+  const { stdout } = await project.haft(["audit", "--until", "2026-01-03T00:00Z"]);
+  expect(stdout.split("\n").map((line) => line.replace(/^\S+ \S+ {2}/u, ""))).toEqual([
+    "key:ada called notes::erase: ok, 2 ms, simulated, over HTTP",
+    expect.stringMatching(/^- called notes::.*: error, permission_denied, over MCP, and 3 more before it that were not kept$/u),
+    "key:ada called notes::erase: ok, 2 ms, over HTTP, approved by key:bob",
+    "",
+  ]);
+  expect(stdout).not.toContain("\u001b");
+  expect(await audit(project, "--outcome", "permission_denied")).toEqual([{ type: "call", ...denied }]);
+  expect((await audit(project, "--outcome", "error")).map(({ toolName }) => toolName)).toEqual(["default::fail", denied.toolName]);
+  const wrong = await project.haft(["audit", "--outcome", "late"]);
+  expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('"late" is no outcome of a call.')]);
+  expect((await project.haft(["audit", "--until", "soon"])).stderr).toContain("--until takes a time or a span");
+});
+
 test("issue 19.5 a log that was changed is told up to the change, and said to be damaged", async () => {
   const project = await auditedProject();
   const file = new DatabaseSync(project.path("haft.db"));

@@ -74,7 +74,9 @@ test("issue 21.5 prune says what it would forget, and forgets it", async () => {
   const place = project.path("haft.db");
   const prune = ["store", "prune", "--older-than", "90d"];
   expect((await project.haft([...prune, "--only", "sessions", "--dry-run"])).stdout).toBe(`${place}: would forget 3 sessions\n`);
-  expect((await project.haft(prune)).stdout).toBe(`${place}: forgot 2 jobs, 3 sessions, 0 artifacts, 0 first answers, 0 cached results\n`);
+  expect((await project.haft(prune)).stdout).toBe(
+    `${place}: forgot 2 jobs, 3 sessions, 0 artifacts, 0 first answers, 0 audited calls, 0 cached results\n`,
+  );
   expect(jsonLines((await project.haft([...prune, "--json"])).stdout)).toMatchObject([{ dryRun: false, sessions: 0, cache: 0 }]);
 });
 
@@ -96,7 +98,7 @@ test("issue 21.1 copy writes a whole file, or none when it is stopped", async ()
 test.each([
   [["store", "prune"], "--older-than is missing."],
   [["store", "prune", "--older-than", "soon"], '--older-than takes a span of time, not "soon".'],
-  [["store", "prune", "--older-than", "9d", "--only", "session"], "--only takes one of jobs, sessions, artifacts, answers, cache"],
+  [["store", "prune", "--older-than", "9d", "--only", "session"], "--only takes one of jobs, sessions, artifacts, answers, calls, cache"],
   [["store", "copy", "x.db", "--schema", "s"], "--schema belongs to a postgres:// address, not to a file."],
   [["store", "check", "--schema", "s"], "--schema belongs to an address of --store."],
   [["store", "copy", "postgres://"], "url"],

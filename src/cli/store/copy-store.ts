@@ -18,7 +18,7 @@ export const copyStoreCommand: Command = {
   details: [
     "The target is a file that is not there yet, or a postgres:// address; --schema",
     "names its schema. It must be empty: nothing is ever added to a store. Copied are",
-    "sessions, jobs, keys, refusals, first answers, approvals, rules, webhooks and",
+    "sessions, jobs, keys, refusals, calls, first answers, approvals, rules, webhooks and",
     "artifacts; the cache begins empty. All that was copied is read again, compared",
     "by checksums, and every session is verified, before the copy counts. Whatever",
     "fails, or Ctrl-C, leaves the target as it was. What is written to the source",

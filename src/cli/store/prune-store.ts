@@ -16,6 +16,7 @@ const WORDS: Readonly<Record<PrunedPart, string>> = {
   sessions: "session",
   artifacts: "artifact",
   answers: "first answer",
+  calls: "audited call",
   cache: "cached result",
 };
 
@@ -26,9 +27,10 @@ export const pruneStoreCommand: Command = {
   details: [
     "Forgets sessions by the time of their last event, with their jobs and questions;",
     "files of answers that no session refers to any more; jobs that have ended; first",
-    "answers of requests with an Idempotency-Key, after a day at the earliest; cached",
-    "results. A session stays while it is open, and while a session that stays",
-    "branches off it. Ctrl-C stops between two batches: what is gone is gone.",
+    "answers of requests with an Idempotency-Key, after a day at the earliest; calls",
+    "that the audit has without a session; cached results. A session stays while it is",
+    "open, and while a session that stays branches off it. Ctrl-C stops between two",
+    "batches: what is gone is gone.",
   ],
   args: [0, 0],
   options: ["older-than", "only", "dry-run", "store", "schema", "config"],

@@ -109,7 +109,11 @@ export async function readAudit(
 }
 
 /** Calls that no session has, the newest first, until one is not wanted any more. */
-async function takeCalls({ access }: Store, { principal, since, until }: AuditOptions, take: (call: AuditedCall) => boolean): Promise<void> {
+async function takeCalls(
+  { access }: Store,
+  { principal, since, until }: AuditOptions,
+  take: (call: AuditedCall) => boolean,
+): Promise<void> {
   const query = { limit: PAGE, ...omitUndefined({ since, until, principal: principal?.includes("*") === true ? undefined : principal }) };
   let after: AuditedCallPlace | undefined;
   do {

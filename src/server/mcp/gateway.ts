@@ -49,7 +49,11 @@ export class Gateway implements Shared {
   #offered: { readonly version: number; readonly era: Era; readonly capabilities: JsonObject } | undefined;
 
   /** @param calls by default a log of its own, which ends with it */
-  constructor(runtime: Runtime, options: McpServerOptions, { sdk, calls }: { readonly sdk: ServerModule; readonly calls?: CallLog | undefined }) {
+  constructor(
+    runtime: Runtime,
+    options: McpServerOptions,
+    { sdk, calls }: { readonly sdk: ServerModule; readonly calls?: CallLog | undefined },
+  ) {
     this.runtime = runtime;
     this.settings = settingsOf(options);
     this.sdk = sdk;

@@ -46,7 +46,8 @@ export function answerCall(serving: CallServing, request: McpRequest, context: S
   const { sdk, tools } = gateway;
   const name = textParam(request, "name");
   const args = request.params?.["arguments"] ?? {};
-  const refused = (errorCode: ErrorCode): void => gateway.calls?.refused(originOf(serving, context), { toolName: name, errorCode });
+  const refused = (errorCode: ErrorCode, toolName: string = name): void =>
+    gateway.calls?.refused(originOf(serving, context), { toolName, errorCode });
   if (!isJsonObject(args)) {
     refused("invalid_input");
     throw new sdk.ProtocolError(INVALID_PARAMS, "The arguments of a tool are an object.");
@@ -55,7 +56,8 @@ export function answerCall(serving: CallServing, request: McpRequest, context: S
   const tool = tools.find(name);
   const visible = visibleTo(gateway.settings, serving.info.caller);
   if (tool === undefined || visible?.permits(tool.registered.qualifiedName) === false) {
-    refused(tool === undefined ? "not_found" : "permission_denied");
+    if (tool === undefined) refused("not_found");
+    else refused("permission_denied", tool.registered.qualifiedName);
     throw new sdk.ProtocolError(INVALID_PARAMS, `Unknown tool: ${name}`);
   }
   return serveExchange<JsonObject>({ request, context, serving }, (work) => callTool({ tool, args, request, context, serving }, work));

@@ -20,12 +20,13 @@ const PRUNES: Readonly<Record<PrunedPart, { readonly count: Prune; readonly forg
   artifacts: { count: countOldArtifacts, forget: pruneArtifacts },
   jobs: { count: countJobs, forget: ({ tables }, { before }) => pruneJobs(tables, { keep: Number.MAX_SAFE_INTEGER, endedBefore: before }) },
   answers: { count: countAnswers, forget: pruneAnswers },
+  calls: { count: countCalls, forget: pruneCalls },
   cache: { count: countCache, forget: pruneCache },
 };
 
 /**
  * Forgets sessions whose last event is older than a time, files that no session that is left refers to, rows of jobs that have ended, first
- * answers and cached results.
+ * answers, calls that the audit has without a session, and cached results.
  *
  * A session stays while a process has it open, and while another session that stays branches off it. First answers stay for a day in any
  * case. What is forgotten is committed in batches: work that is stopped in the middle has forgotten some of it, each whole.
@@ -56,12 +57,30 @@ async function countAnswers({ tables }: SqlConnection, options: PruneOptions): P
   return (await old.select(({ fn }) => fn.countAll<number>().as("rows")).executeTakeFirstOrThrow()).rows;
 }
 
-async function pruneAnswers({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
+function pruneAnswers({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
   const old = tables.selectFrom("haft_request").select("key").where("at", "<", answersBefore(options)).limit(ROWS_AT_ONCE);
+  return inBatches("answers", options, () => tables.deleteFrom("haft_request").where("key", "in", old).executeTakeFirst());
+}
+
+async function countCalls({ tables }: SqlConnection, { before }: PruneOptions): Promise<number> {
+  const old = tables.selectFrom("haft_call").where("at", "<", Math.ceil(before));
+  return (await old.select(({ fn }) => fn.countAll<number>().as("rows")).executeTakeFirstOrThrow()).rows;
+}
+
+function pruneCalls({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
+  const old = tables.selectFrom("haft_call").select("number").where("at", "<", Math.ceil(options.before)).limit(ROWS_AT_ONCE);
+  return inBatches("calls", options, () => tables.deleteFrom("haft_call").where("number", "in", old).executeTakeFirst());
+}
+
+async function inBatches(
+  part: PrunedPart,
+  options: PruneOptions,
+  forgetSome: () => Promise<{ readonly numDeletedRows: bigint }>,
+): Promise<number> {
   for (let pruned = 0; ;) {
-    const { numDeletedRows } = await tables.deleteFrom("haft_request").where("key", "in", old).executeTakeFirst();
+    const { numDeletedRows } = await forgetSome();
     pruned += Number(numDeletedRows);
-    options.onProgress?.("answers", pruned);
+    options.onProgress?.(part, pruned);
     if (numDeletedRows < BigInt(ROWS_AT_ONCE)) return pruned;
     await betweenSteps(options);
   }

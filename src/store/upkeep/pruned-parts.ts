@@ -1,7 +1,7 @@
 /** The parts of a store that can be forgotten, in the order in which it is done. */
 import type { UpkeepOptions } from "./upkeep-work.ts";
 
-export const PRUNED_PARTS = ["jobs", "sessions", "artifacts", "answers", "cache"] as const;
+export const PRUNED_PARTS = ["jobs", "sessions", "artifacts", "answers", "calls", "cache"] as const;
 
 export type PrunedPart = (typeof PRUNED_PARTS)[number];
 

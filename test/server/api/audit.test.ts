@@ -15,7 +15,12 @@ const SECRET = "Buy milk";
 async function keyedApi(limits: Parameters<typeof startApi>[0] = {}) {
   const { access } = memoryStore();
   const auth = await openServerAccess({ access, others: [staticToken({ token: TOKEN, id: "boss" })] }, systemPorts);
-  const { key, stored } = await new Keys(access, systemPorts).add({ name: "ci", scopes: ["execute", "simulate"], allow: ["notes::*"], deny: ["notes::fail"] });
+  const { key, stored } = await new Keys(access, systemPorts).add({
+    name: "ci",
+    scopes: ["execute", "simulate"],
+    allow: ["notes::*"],
+    deny: ["notes::fail"],
+  });
   const api = await startApi({ auth, ...limits });
   return { api, access, key, principal: `key:${stored.id}` };
 }
@@ -28,20 +33,29 @@ async function audited({ runtime, server }: ApiServer, options: AuditOptions = {
 
 function shown(entries: readonly AuditEntry[]): readonly unknown[] {
   return entries.flatMap((entry) =>
-    entry.type === "call" ? [[entry.principal, entry.via, entry.toolName, entry.outcome, entry.errorCode].filter((word) => word !== undefined).join(" ")] : [],
+    entry.type === "call"
+      ? [[entry.principal, entry.via, entry.toolName, entry.outcome, entry.errorCode].filter((word) => word !== undefined).join(" ")]
+      : [],
   );
 }
 
 async function mcpClient({ url }: ApiServer, key: string): Promise<Client> {
   const client = new Client({ name: "test", version: "1.0.0" }, { versionNegotiation: { mode: { pin: "2026-07-28" } } });
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers: { authorization: `Bearer ${key}` } } }));
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers: { authorization: `Bearer ${key}` } } }),
+  );
   onTestFinished(() => client.close());
   return client;
 }
 
 test("each call of POST /v1/execute is in the audit with its principal, outcome and trace, and nothing of its input", async () => {
   const { api, key, principal } = await keyedApi();
-  const calls = [{ name: "notes::add", input: { text: SECRET } }, { name: "notes::lost", input: { SECRET } }, { name: "notes::fail" }, { name: "notes::list", input: [] }];
+  const calls = [
+    { name: "notes::add", input: { text: SECRET } },
+    { name: "notes::lost", input: { SECRET } },
+    { name: "notes::fail" },
+    { name: "notes::list", input: [] },
+  ];
   const headers = { traceparent: `00-${TRACE}-b7ad6b7169203331-01` };
   const { json } = await api.ask("POST", "/v1/execute", { token: key, body: { calls }, headers });
   await api.ask("POST", "/v1/execute", { body: { calls: [{ name: "notes::fail" }] } });
@@ -71,7 +85,8 @@ test("the audit has who approved a call that no session has, and that it was ref
   const { api } = await keyedApi();
   for (const answer of ["allow-once", "deny"]) {
     const running = api.ask("POST", "/v1/execute", { body: { calls: [{ name: "notes::erase" }] } });
-    const open = async (): Promise<{ readonly id: string; readonly digest: string } | undefined> => (await api.runtime.approvals.pending())[0];
+    const open = async (): Promise<{ readonly id: string; readonly digest: string } | undefined> =>
+      (await api.runtime.approvals.pending())[0];
     await expect.poll(open, { timeout: 10_000 }).toBeDefined();
     const { id, digest } = (await open()) ?? { id: "", digest: "" };
     await api.runtime.approvals.answer({ id, digest, answer: answer as "deny", by: "key:bob" });
@@ -118,7 +133,7 @@ test("each call of an MCP client of 2026-07-28 is in the audit, with those of to
     `${principal} mcp lost error not_found`,
     `${principal} mcp notes::add error invalid_input`,
     `${principal} mcp notes::add ok`,
-    `${principal} mcp notes__fail error permission_denied`,
+    `${principal} mcp notes::fail error permission_denied`,
   ]);
   expect(JSON.stringify(entries)).not.toContain(SECRET);
 });
@@ -126,7 +141,9 @@ test("each call of an MCP client of 2026-07-28 is in the audit, with those of to
 test("calls that come one right after the other, as plain messages, are each in the audit", async () => {
   const { api, key } = await keyedApi();
   const params = { name: "notes__add", arguments: { text: SECRET } };
-  const answers = Array.from({ length: 50 }, () => raw(`${api.url}/mcp`, "tools/call", params, { headers: { authorization: `Bearer ${key}` } }));
+  const answers = Array.from({ length: 50 }, () =>
+    raw(`${api.url}/mcp`, "tools/call", params, { headers: { authorization: `Bearer ${key}` } }),
+  );
   await Promise.all(answers);
   expect(await audited(api, { tool: "notes::add" })).toHaveLength(50);
 });
@@ -136,7 +153,8 @@ test("a call whose client knows tasks is in the audit once its session was remov
   const { store } = api.runtime;
   const params = { name: "notes__add", arguments: { text: SECRET } };
   await raw(`${api.url}/mcp`, "tools/call", params, { headers: { authorization: `Bearer ${key}` }, capabilities: TASKS });
-  const tasks = async (): Promise<number> => ((await store?.list()) ?? []).filter(({ sessionId }) => sessionId.startsWith("mcp-task-")).length;
+  const tasks = async (): Promise<number> =>
+    ((await store?.list()) ?? []).filter(({ sessionId }) => sessionId.startsWith("mcp-task-")).length;
   await expect.poll(tasks, { timeout: 10_000 }).toBe(0);
   const entries = await audited(api);
   expect(entries).toMatchObject([{ type: "call", via: "mcp", principal, toolName: "notes::add", outcome: "ok" }]);

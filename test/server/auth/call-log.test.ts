@@ -31,7 +31,15 @@ test("each call is kept with its principal, outcome, time and trace, and so are 
   const { runtime, calls, clock } = one;
   const at = clock.wallTime();
   const traced = { ...API, traceparent: `00-${TRACE}-b7ad6b7169203331-01` };
-  const results = await calls.within(traced, () => runtime.execute([{ name: "outer", input: {} }, { name: "none", input: { secret: 1 } }], { principal: "key:ada" }));
+  const results = await calls.within(traced, () =>
+    runtime.execute(
+      [
+        { name: "outer", input: {} },
+        { name: "none", input: { secret: 1 } },
+      ],
+      { principal: "key:ada" },
+    ),
+  );
   await runtime.execute({ name: "look", input: {} }); // the program's own
   await calls.within(API, () => runtime.execute({ name: "session", input: {} }));
   await calls.close();
@@ -65,7 +73,8 @@ test("the calls wait in groups of a fifth of a second, and the oldest may be no 
 test("what a store does not take waits for it, at most 10,000 calls of it; the others are counted, and the next call says how many", async () => {
   let isBroken = true;
   const one = logged((access) => ({
-    addCalls: (added: Parameters<typeof access.addCalls>[0]) => (isBroken ? Promise.reject(new Error("the disk is full")) : access.addCalls(added)),
+    addCalls: (added: Parameters<typeof access.addCalls>[0]) =>
+      isBroken ? Promise.reject(new Error("the disk is full")) : access.addCalls(added),
   }));
   const { calls, clock, log } = one;
   for (let times = 0; times < 10_007; times++) calls.refused(API, { toolName: `t${times}`, errorCode: "not_found" });

@@ -41,14 +41,14 @@ for (const { name, start, isRun } of SUBJECTS)
       await append(store, "new", [message("new", NOW)]);
       const before = await ids(store);
       const counted = await prune(kept, { dryRun: true });
-      expect(counted).toEqual({ jobs: 0, sessions: before.length - 1, artifacts: 1, answers: 1, cache: 1 });
+      expect(counted).toEqual({ jobs: 0, sessions: before.length - 1, artifacts: 1, answers: 1, calls: 1, cache: 1 });
       expect(await ids(store)).toEqual(before);
       expect(await prune(kept)).toEqual(counted);
       expect(await ids(store)).toEqual(["new"]);
       expect([await store.jobs.list(), await store.artifacts.get(PICTURE.id)]).toEqual([[], undefined]);
       expect(await store.cache.get("weather", NOW)).toBeUndefined();
       expect((await store.access.keys()).map(({ id }) => id)).toEqual(["k"]);
-      expect(await prune(kept)).toEqual({ jobs: 0, sessions: 0, artifacts: 0, answers: 0, cache: 0 });
+      expect(await prune(kept)).toEqual({ jobs: 0, sessions: 0, artifacts: 0, answers: 0, calls: 0, cache: 0 });
       for await (const finding of checkStore(await kept.connection())) expect.fail(finding.what);
     });
 
@@ -102,6 +102,15 @@ for (const { name, start, isRun } of SUBJECTS)
       expect(await pruned.pruning).toEqual({ sessions: 0 });
       const found = await other.tables.selectFrom("haft_session").select(["owner", "epoch"]).execute();
       expect(found).toEqual([{ owner: owner.id, epoch: 2 }]);
+    });
+
+    test("calls of the audit that began before the time go, later ones stay", async () => {
+      const kept = keep();
+      const { access } = kept.store();
+      const calls = [49, 50, 51].map((at) => ({ at, toolName: "t", via: "mcp", outcome: "ok" }) as const);
+      await access.addCalls({ calls, keep: 10 });
+      expect(await prune(kept, { before: 50, parts: ["calls"] })).toEqual({ calls: 1 });
+      expect((await access.calls()).calls.map(({ at }) => at)).toEqual([51, 50]);
     });
 
     test("first answers stay for a day however short the time is, and the files of sessions that are left stay", async () => {

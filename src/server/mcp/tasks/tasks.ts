@@ -144,7 +144,12 @@ export class Tasks {
     const { runtime, clock, log } = this.#options;
     const { ttlMs } = this.settings;
     try {
-      await forgetSessions(runtime, { prefix: TASK_SESSION_PREFIX, via: "mcp", before: clock.wallTime() - ttlMs, stopped: () => this.#isClosed });
+      await forgetSessions(runtime, {
+        prefix: TASK_SESSION_PREFIX,
+        via: "mcp",
+        before: clock.wallTime() - ttlMs,
+        stopped: () => this.#isClosed,
+      });
     } catch (thrown: unknown) {
       log.warn(`Old tasks over MCP were not removed: ${describeThrown(thrown)}`);
     }
