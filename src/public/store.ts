@@ -1,6 +1,10 @@
 /** The public names of `haft/store`, listed by hand: the seam behind which sessions outlive their process. @packageDocumentation */
 export type {
   AccessStore,
+  AuditedCall,
+  AuditedCallPage,
+  AuditedCallPlace,
+  AuditedCallQuery,
   KeyQuery,
   KeyedRequest,
   NewKeyedRequest,

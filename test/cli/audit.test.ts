@@ -120,9 +120,9 @@ test("calls that no session has are told beside the others, and narrowed by outc
   await store.close();
   const { stdout } = await project.haft(["audit", "--until", "2026-01-03T00:00Z"]);
   expect(stdout.split("\n").map((line) => line.replace(/^\S+ \S+ {2}/u, ""))).toEqual([
-    "key:ada called notes::erase: ok, 2 ms, simulated, over HTTP",
+    "key:ada called notes::erase: ok, 2.0 ms, simulated, over HTTP",
     expect.stringMatching(/^- called notes::.*: error, permission_denied, over MCP, and 3 more before it that were not kept$/u),
-    "key:ada called notes::erase: ok, 2 ms, over HTTP, approved by key:bob",
+    "key:ada called notes::erase: ok, 2.0 ms, over HTTP, approved by key:bob",
     "",
   ]);
   expect(stdout).not.toContain("\u001b");

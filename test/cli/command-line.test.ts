@@ -19,6 +19,8 @@ const NONE: CliOptions = {
   principal: undefined,
   tool: undefined,
   since: undefined,
+  until: undefined,
+  outcome: undefined,
   scope: [],
   limit: undefined,
   store: undefined,

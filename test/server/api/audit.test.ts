@@ -31,7 +31,7 @@ async function audited({ runtime, server }: ApiServer, options: AuditOptions = {
   return runtime.store === undefined ? [] : readAudit(runtime.store, options, () => {});
 }
 
-function shown(entries: readonly AuditEntry[]): readonly unknown[] {
+function shown(entries: readonly AuditEntry[]): readonly string[] {
   return entries.flatMap((entry) =>
     entry.type === "call"
       ? [[entry.principal, entry.via, entry.toolName, entry.outcome, entry.errorCode].filter((word) => word !== undefined).join(" ")]
