@@ -184,7 +184,7 @@ export interface AuditedCall {
   readonly parentCallId?: string;
   /** The id of the principal that it was made for. */
   readonly principal?: string;
-  /** The author of the yes, where it was put to somebody. */
+  /** The author of its approval. */
   readonly approvedBy?: string;
   /** The trace that it belongs to: 32 hex digits. */
   readonly traceId?: string;

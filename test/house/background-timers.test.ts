@@ -26,6 +26,7 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/server/api/session-pool.ts": "closes a session that no request uses",
   "src/server/api/submissions.ts":
     "forgets what came of calls that nobody asked for; ends the wait of a request whose connection keeps the process alive",
+  "src/server/auth/call-log.ts": "writes calls for the audit, which the end of the server writes as well",
   "src/server/auth/credential-watch.ts":
     "looks whether the credentials behind a stream still hold, whose connection keeps the process alive",
   "src/server/auth/issuer-keys.ts": "ends the request for an issuer's keys, whose connection keeps the process alive",

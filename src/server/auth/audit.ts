@@ -11,7 +11,7 @@ import { fitsPieces, quickMatcher } from "../../policy/permission.ts";
 /** One line of the audit. */
 export type AuditEntry = CallEntry | ApprovalEntry | SentEntry | KeyEntry | (RefusedRequest & { readonly type: "refusal" });
 
-/** A call: of a session, or of none, whose way in is told then. `open`: it has not ended, or its server stopped before. */
+/** A call of a session, or of none, which has `via`. `open`: it has not ended, or its server stopped before. */
 interface CallEntry extends Omit<AuditedCall, "via"> {
   readonly type: "call";
   readonly via?: AuditedCall["via"];

@@ -150,7 +150,7 @@ export class CallLog {
     return (this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined)));
   }
 
-  /** What could not be written waits for the next time. */
+  /** Rows that could not be written wait for the next time. */
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const calls = this.#waiting.slice(0, WRITTEN_AT_ONCE);
