@@ -32,8 +32,8 @@ console.log(refused.error?.code);
 await nobody.close();
 
 /* Prints:
-? default::delete_report {"year":2019}: default::delete_report destroys something.
-? default::delete_report {"year":2026}: default::delete_report destroys something.
+? default::delete_report {"year":2019}: default::delete_report may destroy something.
+? default::delete_report {"year":2026}: default::delete_report may destroy something.
 deleted 2019
 Error (approval_denied): default::delete_report was not approved: the answer was no.
 Hint: Do not call it again with this input unless the user asks for it; continue without it, or ask the user what to do.

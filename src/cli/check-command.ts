@@ -1,6 +1,7 @@
 /** `haft check`: reads the configuration, opens every toolset, compiles every schema, and calls nothing. */
 import { OWN_NAMESPACE } from "../core/call.ts";
 import { plural } from "../core/base/wording.ts";
+import { modelProblems } from "../config/configured-models.ts";
 import { isSource, type ToolsetConfig } from "../config/toolset-config.ts";
 import { blockedText, blockedTools } from "./blocked-tools.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
@@ -34,7 +35,7 @@ export const checkCommand: CommandBody = {
   async run(context) {
     const lines: string[] = [];
     return withRuntime(context, { reportFailures: false, onWarning: (line) => void lines.push(line) }, (open) => {
-      lines.push(...storeProblems(open));
+      lines.push(...storeProblems(open), ...modelProblems(open.config));
       const checks = checkToolsets(open, lines);
       const said = lines.filter((line) => !checks.some(({ problems }) => problems.includes(line)));
       const problems = checks.reduce((count, check) => count + check.problems.length, said.length);

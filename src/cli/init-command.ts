@@ -135,7 +135,7 @@ const HEAD = `# The tools of this folder, for Haft. "haft list" shows them, "haf
 # All keys: https://github.com/haft-dev/haft/blob/main/docs/reference/configuration.md
 
 [approval]
-# Patterns of tools that must be approved, besides those that destroy something.
+# Patterns of tools that must be approved, besides those that may destroy something.
 always = ["files::write", "files::edit", "files::multi_edit", "files::json_write"]`;
 
 const FILES = `# The files of a folder: read, list, glob, grep, write, edit and more. Nothing outside of it is touched.

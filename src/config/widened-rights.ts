@@ -5,12 +5,12 @@ import type { KeyPath } from "../documents/key-positions.ts";
 import { findProvider } from "../model/providers.ts";
 import type { EngineConfig } from "./engine-config.ts";
 import { liesOutside } from "./file-path.ts";
+import { modelsOf } from "./configured-models.ts";
 import { routedOf, type HaftConfig } from "./haft-config.ts";
 import type { LoadedConfig } from "./load-config.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { isLoopback, serverRights, type Right } from "./server-rights.ts";
 import type { ToolsetConfig } from "./toolset-config.ts";
-import type { DelegatesConfig } from "./toolset/delegates.ts";
 import type { WebConfig } from "./toolset/web.ts";
 import type { FilesConfig } from "./toolset/files.ts";
 import { withHome } from "../toolsets/programs/program-options.ts";
@@ -224,35 +224,6 @@ function telemetryRights({ telemetry }: HaftConfig): readonly WidenedRight[] {
           },
         ]),
   ];
-}
-
-function modelsOf({
-  model,
-  simulation,
-  engines,
-  enrichments,
-  toolsets,
-  registry,
-}: HaftConfig): readonly { readonly path: KeyPath; readonly model: ModelConfig }[] {
-  return [
-    ...(model === undefined ? [] : [{ path: ["model"], model }]),
-    ...(simulation?.model === undefined ? [] : [{ path: ["simulation", "model"], model: simulation.model }]),
-    ...[...engines].flatMap(([name, engine]) =>
-      engine.type === "lm" ? [{ path: ["engines", name, engine.modelKey], model: engine.model }] : [],
-    ),
-    ...routedOf({ toolsets, registry }).flatMap(({ path, toolset }) =>
-      toolset.enabled && toolset.type === "delegates" ? delegateModels(toolset, path) : [],
-    ),
-    ...enrichments.flatMap((enrichment) =>
-      enrichment.type === "output_parameters" ? [{ path: [...enrichment.path, enrichment.lm.modelKey], model: enrichment.lm.model }] : [],
-    ),
-  ];
-}
-
-function delegateModels({ delegates }: DelegatesConfig, path: KeyPath): readonly { readonly path: KeyPath; readonly model: ModelConfig }[] {
-  return [...delegates].flatMap(([name, { model }]) =>
-    model === undefined ? [] : [{ path: [...path, "delegates", name, "model"], model }],
-  );
 }
 
 /** Another address gets what is said, and the key; a key that is not the provider's own is a variable that the file chose. */

@@ -10,7 +10,7 @@ export interface Effects<Input = JsonObject> {
   readonly idempotent?: boolean;
   /** It reaches outside this machine's own data (mail, payments, a remote service). @default false */
   readonly external?: boolean;
-  /** It destroys something: approval is asked. @default false */
+  /** It may destroy something: approval is asked. @default false */
   readonly destructive?: boolean;
   /** Writers of the same key may run at the same time, because their order does not matter. @default false */
   readonly commutative?: boolean;

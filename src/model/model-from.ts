@@ -40,9 +40,7 @@ export function modelFrom(spec: string | ModelSpec, context: ModelContext = {}):
   if (typeof spec !== "string") checkKnownKeys(spec, SPEC, "modelFrom()");
   const { provider: wanted, model, apiKey, baseUrl, headers, ...rest } = typeof spec === "string" ? splitSpec(spec) : spec;
   if (model === "") throw new ToolError("invalid_argument", `A model needs a name behind its provider: ${wanted}/….`);
-  const found = findProvider(wanted);
-  if (found === undefined) throw unknownProvider(wanted);
-  const { name, provider } = found;
+  const { name, provider } = knownProvider(wanted);
   const key = apiKey ?? keyOf(provider, environment);
   const { keyHint = keyHintOf(provider) } = rest;
   if (key === undefined && provider.keyOptional !== true && rest.sign === undefined)
@@ -72,12 +70,26 @@ export function splitSpec(spec: string): ModelSpec {
   return { provider: spec.slice(0, at), model: spec.slice(at + 1) };
 }
 
-function unknownProvider(wanted: string): ToolError {
+/** The provider of a name. @throws ToolError `invalid_argument` for one that is not known, naming the nearest. @internal */
+export function knownProvider(wanted: string): NonNullable<ReturnType<typeof findProvider>> {
+  const found = findProvider(wanted);
+  if (found !== undefined) return found;
   const near = nearProviders(wanted).map((name) => JSON.stringify(name));
   const meant = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
-  return new ToolError("invalid_argument", `No provider ${JSON.stringify(wanted.slice(0, 100))}.${meant}`, {
+  throw new ToolError("invalid_argument", `No provider ${JSON.stringify(wanted.slice(0, 100))}.${meant}`, {
     hint: `There are: ${PROVIDER_NAMES.join(", ")}. A server that speaks Chat Completions is "openai-compatible" with its baseUrl.`,
   });
+}
+
+/**
+ * Checks that the address of a model is known, without its key.
+ *
+ * @throws ToolError `invalid_argument` for a provider that is not known; `invalid_config` where the address is missing, naming the variable
+ * @internal
+ */
+export function checkAddress({ provider: wanted, baseUrl }: Pick<ModelSpec, "provider" | "baseUrl">, environment: Environment): void {
+  const { name, provider } = knownProvider(wanted);
+  if (baseUrl === undefined) baseUrlOf(name, provider, environment);
 }
 
 function keyOf({ keyVariables }: Provider, environment: Environment): string | undefined {

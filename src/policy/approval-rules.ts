@@ -5,8 +5,8 @@ import { MAX_REMEMBERED_NAMES, nameMatcher, type NameMatcher } from "./permissio
 type Rule = "never" | "always" | "none";
 
 /** The reasons that settings and tools give, which any process finds again; all others are those of a session's own rule. */
-function reasonsOfSettings(qualifiedName: string): { readonly destroys: string; readonly always: string } {
-  return { destroys: `${qualifiedName} destroys something.`, always: `The approval rules ask before ${qualifiedName} runs.` };
+function reasonsOfSettings(qualifiedName: string): { readonly destructive: string; readonly always: string } {
+  return { destructive: `${qualifiedName} may destroy something.`, always: `The approval rules ask before ${qualifiedName} runs.` };
 }
 
 export function isOfSettings(reason: string, qualifiedName: string): boolean {
@@ -32,7 +32,7 @@ export class ApprovalRules {
   needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
     const rule = this.#always === undefined && this.#never === undefined ? "none" : this.#ruleFor(qualifiedName);
     if (rule === "never") return undefined;
-    if (destructive) return reasonsOfSettings(qualifiedName).destroys;
+    if (destructive) return reasonsOfSettings(qualifiedName).destructive;
     if (rule === "always") return reasonsOfSettings(qualifiedName).always;
     // The id of a call's own session is minted when it is asked for, which few calls need.
     return session === undefined || this.#ofSessions.size === 0 ? undefined : this.#ofSessions.get(session.id)?.(qualifiedName);

@@ -265,7 +265,7 @@ function question(fields: Partial<NewApproval> = {}): NewApproval {
     input: { path: "/a" },
     digest: "digest",
     definition: "definition",
-    reason: "files::delete destroys something.",
+    reason: "files::delete may destroy something.",
     simulated: false,
     askedAt: 10,
     ...fields,

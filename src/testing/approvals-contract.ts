@@ -209,7 +209,7 @@ function question(fields: Partial<ApprovalQuestion> = {}): ApprovalQuestion {
     toolName: "files::delete",
     description: "Deletes a file.",
     input: { path: "/a" },
-    reason: "files::delete destroys something.",
+    reason: "files::delete may destroy something.",
     simulated: false,
     signal: new AbortController().signal,
     ...fields,

@@ -149,7 +149,7 @@ describe.concurrent("haft call", { timeout: PATIENCE_MS }, () => {
     expect([asked.exitCode, asked.stdout, asked.stderr.split("\n", 1)]).toEqual([
       6,
       "",
-      ["haft: approval_required: math::forget needs approval, and no approver is configured. math::forget destroys something."],
+      ["haft: approval_required: math::forget needs approval, and no approver is configured. math::forget may destroy something."],
     ]);
     expect(allowed).toEqual({ exitCode: 0, stdout: "forgotten\n", stderr: "" });
   });
@@ -184,6 +184,30 @@ describe.concurrent("haft check", { timeout: PATIENCE_MS }, () => {
         ],
       },
     });
+  });
+});
+
+describe.concurrent("haft check of models", { timeout: PATIENCE_MS }, () => {
+  test("a model whose server has no address is a problem, with its place and what to set, until the variable is set", async () => {
+    const delegate = '[toolsets.team]\ntype = "delegates"\n[toolsets.team.delegates.ask]\ndescription = "Asks."\nmodel = "azure/gpt-5"\n';
+    const folder = folderWith({ "haft.toml": `[model]\nname = "openai-compatible/qwen3"\n${delegate}` });
+    const { exitCode, stdout } = await haft(["check"], { folder });
+    const text = stdout.replaceAll(/\s+/gu, " ");
+    expect(exitCode).toBe(3);
+    expect(text).toContain(
+      "haft.toml:1:2: model: The provider openai-compatible has no address of its own. Give baseUrl, or set OPENAI_COMPATIBLE_BASE_URL.",
+    );
+    expect(text).toContain("toolsets.team.delegates.ask.model: The address of azure-openai needs AZURE_RESOURCE_NAME, which is not set.");
+    const environment = { OPENAI_COMPATIBLE_BASE_URL: "http://127.0.0.1:1/v1", AZURE_RESOURCE_NAME: "mine" };
+    expect((await haft(["check"], { folder, environment })).stdout).not.toContain("address");
+  });
+
+  test.each([
+    ['name = "antropic/claude"', 'haft.toml:1:2: model: No provider "antropic". Did you mean "anthropic"?'],
+    ['name = "ollama/qwen3"\ntextFormat = "hermess"', 'haft.toml:1:2: model: There is no text format "hermess". Formats: '],
+  ])("a model that cannot be made is a problem: %s", async (lines, problem) => {
+    const { exitCode, stdout } = await haft(["check"], { folder: folderWith({ "haft.toml": `[model]\n${lines}\n` }) });
+    expect([exitCode, stdout.replaceAll(/\s+/gu, " ")]).toEqual([3, expect.stringContaining(problem)]);
   });
 });
 

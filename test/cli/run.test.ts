@@ -56,7 +56,7 @@ model
   → #4  math::fial    {}
   ✗ #4  math::fial # ms  not_found
         No tool "math::fial". Did you mean "math::fail"?
-  ? #3  waits for approval: math::forget destroys something.
+  ? #3  waits for approval: math::forget may destroy something.
   ? #3  the approver of the conversation answers deny
   ✗ #3  math::forget # ms  approval_denied
         math::forget was not approved: the answer was no.
@@ -129,7 +129,7 @@ summary
       0,
       [
         undefined,
-        "math::forget needs approval, and no approver line is left in the conversation, and there is no terminal. math::forget destroys something.",
+        "math::forget needs approval, and no approver line is left in the conversation, and there is no terminal. math::forget may destroy something.",
       ],
     ]);
   });

@@ -104,7 +104,7 @@ describe("approval by the person at the terminal", () => {
         exitCode: 0,
         stdout: "forgotten\n",
         stderr:
-          '\n  ? May math::forget run? math::forget destroys something.\n    Forgets everything.\n    {\n      "from": "\\u001b[8mhidden\\u202e"\n    }\n  Type y, n, i for this input in this session, or a for always in this session.\n',
+          '\n  ? May math::forget run? math::forget may destroy something.\n    Forgets everything.\n    {\n      "from": "\\u001b[8mhidden\\u202e"\n    }\n  Type y, n, i for this input in this session, or a for always in this session.\n',
       },
       2,
     ]);

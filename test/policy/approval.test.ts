@@ -20,7 +20,7 @@ function question(fields: Partial<ApprovalQuestion> = {}): ApprovalQuestion {
     description: "Deletes a file.",
     input: { path: "/a" },
     simulated: false,
-    reason: "files::delete destroys something.",
+    reason: "files::delete may destroy something.",
     signal: new AbortController().signal,
     ...fields,
   };
@@ -102,7 +102,7 @@ describe("F1.50 a call is denied when", () => {
     const error = await gate({ approve }, ports).ask(question());
     expect(error).toMatchObject({
       code: "approval_required",
-      message: "files::delete needs approval, and the terminal is closed. files::delete destroys something.",
+      message: "files::delete needs approval, and the terminal is closed. files::delete may destroy something.",
     });
     expect(error?.hint).toBe((await gate({}).ask(question()))?.hint);
     expect(ports.log.lines).toEqual([]);
@@ -136,7 +136,7 @@ test("F1.50 an approver that failed is reported to the operator", async () => {
 test("F1.50 without an approver the call needs approval, and only the hint for the operator says how to give one", async () => {
   expect((await gate({}).ask(question()))?.toJSON()).toEqual({
     code: "approval_required",
-    message: "files::delete needs approval, and no approver is configured. files::delete destroys something.",
+    message: "files::delete needs approval, and no approver is configured. files::delete may destroy something.",
     retryable: false,
     outcome: "not_started",
     hint: "A person must approve this call, and none can be asked here. Go on without it, or tell the user what it would do and that it needs approval.",
@@ -263,10 +263,10 @@ test("F1.50 what needs approval: destructive tools and the always list, never th
   ]);
   expect(reasons(true)).toEqual([
     undefined,
-    "files::clean destroys something.",
+    "files::clean may destroy something.",
     undefined,
-    "mail::send destroys something.",
-    "web::get destroys something.",
+    "mail::send may destroy something.",
+    "web::get may destroy something.",
   ]);
   expect(gate({}).needed("web::get", false)).toBeUndefined();
   expect(gate({ always: ["*"] }).needed("web::get", false)).toBe("The approval rules ask before web::get runs.");

@@ -59,7 +59,7 @@ describe("issue 19.4 a question", () => {
     const input = { path: "/a", deep: { list: [1, null, "x"] } };
     const result = await runtime.session("s").execute({ name: "remove", input }, { data: { principal: { id: "key:1", name: "Anna" } } });
     expect(result.status).toBe("ok");
-    const reason = "default::remove destroys something.";
+    const reason = "default::remove may destroy something.";
     expect(seen).toEqual(["open", input, reason, "key:1", "s", input, ["session-start", "call-start", "approval-ask"]]);
     const events = (await store.read("s")).events.filter(({ type }) => type.startsWith("approval-"));
     const [record] = await runtime.approvals.list();

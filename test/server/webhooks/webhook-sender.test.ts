@@ -92,7 +92,7 @@ test("issue 19.4 a call that waits and a job that ended are told, signed, withou
       sessionId: "trip",
       callId: expect.any(String),
       toolName: "default::remove",
-      reason: "default::remove destroys something.",
+      reason: "default::remove may destroy something.",
       digest: expect.any(String),
     },
   });
