@@ -144,7 +144,8 @@ class Builder {
         }
       } catch (thrown: unknown) {
         const problem = this.#say(thrown);
-        problems.add([...path, namedKey(toolset, problem) ?? keyAtFault(toolset)], problem);
+        const key = namedKey(toolset, problem) ?? keyAtFault(toolset);
+        problems.add([...path, key], problem.startsWith(`${key}: `) ? problem.slice(key.length + 2) : problem);
       }
     }
     if (this.#loaded.config.findTools !== undefined) toolsets.push(await this.#findTools(this.#loaded.config.findTools));

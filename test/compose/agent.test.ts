@@ -6,6 +6,7 @@ import type { LoopResult } from "../../src/compose/loop-result.ts";
 import type { Model, ModelRequest } from "../../src/core/model.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { MemoryLog, settle } from "../../src/testing/fake-ports.ts";
 import { FailingStore } from "../runtime/session/failing-store.ts";
 import { testRuntime } from "../runtime/bench-runtime.ts";
@@ -377,3 +378,33 @@ test.each(["cancel", "stop and start"] as const)(
     await agent.stop();
   },
 );
+
+test("an agent whose call waits for approval in the inbox is waiting, not running, and runs on with the answer", async () => {
+  const asked = Promise.withResolvers<void>();
+  const tool: Tool = { ...named("remove"), effects: { destructive: true }, execute: () => "removed" };
+  await using runtime = createRuntime({
+    tools: [tool],
+    store: memoryStore(),
+    approval: { approve: "inbox" },
+    onEvent: ({ type }) => (type === "approval-ask" ? asked.resolve() : undefined),
+  });
+  const states: string[] = [];
+  const model = scriptedModel([{ calls: [{ name: "remove", input: {} }] }, { text: "Gone." }]);
+  const agent = createAgent({
+    session: runtime.session(),
+    model,
+    onEvent: ({ type }) => (type === "round-end" ? states.push(agent.state) : undefined),
+  });
+  agent.start();
+  await agent.send("Remove it.");
+  await asked.promise;
+  expect(agent.state).toBe("waiting");
+  for (const { callId, digest } of await runtime.approvals.pending()) await runtime.approvals.answer({ callId, digest, answer: "allow-once" });
+  await agent.whenIdle();
+  expect([states, agent.state, agent.session.messages().at(-1)]).toEqual([
+    ["running", "running"],
+    "idle",
+    expect.objectContaining({ role: "assistant" }),
+  ]);
+  await agent.stop();
+});

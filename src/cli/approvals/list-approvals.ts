@@ -19,7 +19,8 @@ export const listApprovals: Command = {
   details: [
     "One line a call: its id, its state, when it was asked about, its tool and input.",
     "Without --state those that are open. States: open, allowed, denied, withdrawn (its",
-    "call has ended) and expired; of those that are not open, the newest come first.",
+    "call has ended), expired, and all; of those that are not open, the newest come",
+    "first.",
     "With --json one object a line.",
   ],
   args: [0, 0],
@@ -27,7 +28,7 @@ export const listApprovals: Command = {
   examples: ["haft approvals list", "haft approvals list --state denied --session travel", "haft approvals list --tools 'files::*' --json"],
   async run(context) {
     const { session: sessionId, state, tools, limit = DEFAULT_LIMIT } = context.options;
-    const status = state.length === 0 ? (["open"] as const) : state.map(statusNamed);
+    const status = state.length === 0 ? (["open"] as const) : state.includes("all") ? APPROVAL_STATUSES : state.map(statusNamed);
     const first = status.includes("open") ? "oldest" : "newest";
     const [tool] = tools;
     if (tools.length > 1) throw new ToolError("invalid_argument", "haft approvals list takes --tools once.");
@@ -44,7 +45,7 @@ function statusNamed(name: string): ApprovalStatus {
   if (status !== undefined) return status;
   const [near] = nearNames(name, APPROVAL_STATUSES);
   throw new ToolError("invalid_argument", `An approval has no state ${JSON.stringify(name)}.`, {
-    hint: near === undefined ? `States: ${APPROVAL_STATUSES.join(", ")}.` : `Did you mean ${near}?`,
+    hint: near === undefined ? `States: ${APPROVAL_STATUSES.join(", ")}, all.` : `Did you mean ${near}?`,
   });
 }
 

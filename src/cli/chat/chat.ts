@@ -162,7 +162,7 @@ export class Chat {
 
   /** A run is active, started by a message or by itself. */
   get isRunning(): boolean {
-    return this.#agent.state === "running";
+    return ["running", "waiting"].includes(this.#agent.state);
   }
 
   /** The run need not be waited for: a call of it is, or triggers keep it going although the model has received the person's message. */

@@ -2,6 +2,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
+import { systemReason } from "../../toolsets/files/file-error.ts";
 import { type JsonObject, copyJson, isJsonObject } from "../../core/base/json.ts";
 import { knownTools } from "../../engine/known-tools.ts";
 import { mcpEngine } from "../../engine/mcp.ts";
@@ -197,15 +198,23 @@ function optionsOf(config: McpServer, { folder, logins }: { readonly folder: str
 
 const MAX_CA_BYTES = 4 * 1024 * 1024;
 
-/** A pipe or device would be waited for, or read, without end. @throws the system's error for a file that cannot be read */
+/** A pipe or device would be waited for, or read, without end. @throws ToolError `invalid_config` for a file that cannot be read */
 export function readAuthorities(path: string): string {
-  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  const file = opened(path);
   try {
     const info = fstatSync(file);
     if (info.isFile() && info.size <= MAX_CA_BYTES) return readFileSync(file, "utf8");
     throw new ToolError("invalid_config", `ca must be a file in PEM of at most ${MAX_CA_BYTES} bytes, and ${path} is none.`);
   } finally {
     closeSync(file);
+  }
+}
+
+function opened(path: string): number {
+  try {
+    return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  } catch (thrown: unknown) {
+    throw new ToolError("invalid_config", `ca: ${path} cannot be read: ${systemReason(thrown)}.`, { cause: thrown });
   }
 }
 

@@ -11,7 +11,7 @@ import { sessionPath, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { Panel } from "../show/panel.tsx";
 import { Loading, Notice } from "../show/parts.tsx";
-import { AgentState, type Agent } from "./agent-state.tsx";
+import { AgentState, hasRun, type Agent } from "./agent-state.tsx";
 import { ChatCall, ChatMessage, ChatWriting } from "./chat-parts.tsx";
 import { ChatLog } from "./chat-log.ts";
 
@@ -28,7 +28,7 @@ export function AgentPanel({ name, agent }: { readonly name: string; readonly ag
       actions={
         <>
           {agent !== undefined && <AgentState agent={agent} />}
-          {agent?.state === "running" && <CancelRun name={name} />}
+          {agent !== undefined && hasRun(agent) && <CancelRun name={name} />}
         </>
       }
     >
@@ -113,7 +113,7 @@ function Conversation({ agent, followed }: { readonly agent: Agent; readonly fol
             <ChatCall key={`${entry.id} ${entry.result === undefined}`} entry={entry} log={log.calls} sessionId={agent.sessionId} />
           ),
         )}
-      {log.writing !== "" && <ChatWriting text={log.writing} isRunning={agent.state === "running"} />}
+      {log.writing !== "" && <ChatWriting text={log.writing} isRunning={hasRun(agent)} />}
       {[...log.waiting].map(([id, text]) => (
         <div key={id} className="chat-message chat-user chat-waiting">
           <p className="chat-role">waits for the agent</p>
@@ -122,9 +122,9 @@ function Conversation({ agent, followed }: { readonly agent: Agent; readonly fol
           </p>
         </div>
       ))}
-      {agent.state === "running" && (
+      {hasRun(agent) && (
         <p className="muted chat-busy" role="status">
-          The agent is at work…
+          {agent.state === "waiting" ? "A call waits for approval." : "The agent is at work…"}
         </p>
       )}
     </div>

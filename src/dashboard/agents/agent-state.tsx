@@ -6,7 +6,7 @@ import { plural } from "../show/words.ts";
 
 export type Agent = AnswerOf<"getAgent">;
 
-const TONES: Readonly<Record<Agent["state"], Tone>> = { running: "busy", idle: "good", stopped: "plain" };
+const TONES: Readonly<Record<Agent["state"], Tone>> = { running: "busy", waiting: "warn", idle: "good", stopped: "plain" };
 
 export function AgentState({ agent: { state, waiting } }: { readonly agent: Agent }): ReactNode {
   return (
@@ -15,4 +15,9 @@ export function AgentState({ agent: { state, waiting } }: { readonly agent: Agen
       <Badge tone={TONES[state]}>{state}</Badge>
     </span>
   );
+}
+
+/** It has a run, which can be cancelled. */
+export function hasRun({ state }: Agent): boolean {
+  return state === "running" || state === "waiting";
 }

@@ -1,5 +1,5 @@
 /** Turns what the file system throws into errors a model can act on. */
-import { ToolError } from "../../core/error.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { systemCode } from "../../core/base/system-code.ts";
 
@@ -32,6 +32,11 @@ const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map<string, Explanati
   ["EMFILE", { code: "execution_failed", text: "too many files are open", retryable: true }],
   ["ENFILE", { code: "execution_failed", text: "too many files are open", retryable: true }],
 ]);
+
+/** What the system says of a file, in words and without its path, which the message around it has. */
+export function systemReason(thrown: unknown): string {
+  return EXPLANATIONS.get(systemCode(thrown) ?? "")?.text ?? describeThrown(thrown);
+}
 
 /**
  * Explains a failure of the file system: `Cannot read "a.txt": it does not exist.`

@@ -3,11 +3,11 @@ import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { ToolContext } from "../../core/context.ts";
-import { ToolError, describeThrown } from "../../core/error.ts";
+import { ToolError } from "../../core/error.ts";
 import { messageOf } from "../../call/tool-context.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { systemCode } from "../../core/base/system-code.ts";
-import { fileError, refusal } from "./file-error.ts";
+import { fileError, refusal, systemReason } from "./file-error.ts";
 import { type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { type Sensitivity, sensitivityOf } from "./sensitive-paths.ts";
 
@@ -204,7 +204,7 @@ function openRoot(root: string): string {
     return real;
   } catch (thrown: unknown) {
     if (thrown instanceof ToolError) throw thrown;
-    throw new ToolError("invalid_config", `The workspace ${JSON.stringify(root)} cannot be used: ${describeThrown(thrown)}.`, {
+    throw new ToolError("invalid_config", `The workspace ${JSON.stringify(root)} cannot be used: ${systemReason(thrown)}.`, {
       hint: "Give the path of an existing folder that this process may read.",
       cause: thrown,
     });

@@ -2,10 +2,11 @@
 import { statSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { COUNT, checkNumber, type Bounds } from "../../core/base/number-bounds.ts";
-import { describeThrown, ToolError } from "../../core/error.ts";
+import { ToolError } from "../../core/error.ts";
 import type { OptionNames } from "../../core/known-keys.ts";
 import { homeFolder } from "../../documents/home-folder.ts";
 import { compileGlob, type PathMatcher } from "../files/glob-pattern.ts";
+import { systemReason } from "../files/file-error.ts";
 import { canonicalPath } from "../files/workspace-path.ts";
 
 /** `bubblewrap`: programs run in the sandbox of that name. `none`: they may do all that this process may. */
@@ -130,7 +131,7 @@ function existing(path: string, key: "root" | "read" | "write"): string {
     const real = realpathSync.native(absolute);
     if (key === "read" || statSync(real).isDirectory()) return real;
   } catch (error: unknown) {
-    throw new ToolError("invalid_config", `${key}: ${JSON.stringify(absolute)} cannot be used: ${describeThrown(error)}`, { cause: error });
+    throw new ToolError("invalid_config", `${key}: ${JSON.stringify(absolute)} cannot be used: ${systemReason(error)}.`, { cause: error });
   }
   throw new ToolError("invalid_config", `${key}: ${JSON.stringify(absolute)} is not a folder.`);
 }

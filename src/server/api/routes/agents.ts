@@ -7,9 +7,9 @@ const channelName = text("The name of a channel.", { minLength: 1, maxLength: 12
 const agent = answer(
   {
     name: agentName,
-    state: oneOf("idle: it waits for a message.", ["stopped", "idle", "running"]),
+    state: oneOf("idle: it waits for a message; waiting: it has a run, and a call waits for approval.", ["stopped", "idle", "running", "waiting"]),
     sessionId: id("Its session, whose events are its events."),
-    waiting: integer("How many of its calls wait for a decision.", 0, Number.MAX_SAFE_INTEGER),
+    waiting: integer("How many of its calls wait for approval.", 0, Number.MAX_SAFE_INTEGER),
   },
   ["name", "state", "sessionId", "waiting"],
 );
