@@ -27,12 +27,12 @@ export interface TakeUpOptions {
   readonly resume?: ResumeOptions;
 }
 
-/** Takes up a session of the store; calls that were interrupted are numbered and shown as calls that begin. @throws ToolError as `Runtime.resume` does */
+/** Takes up a session of the store; calls that were interrupted are shown as calls that begin. @throws ToolError as `Runtime.resume` does */
 export async function takeUp(context: CommandContext, options: TakeUpOptions): Promise<RuntimeSession> {
   const { runtime, store, sessionId, printer } = options;
   return withSession(store, sessionId, async () => {
     const known = await findSession(store, sessionId);
-    const interrupted = await readInterrupted(context, store, sessionId);
+    const interrupted = await readInterrupted(context, { store, sessionId, printer });
     // While another process has it open, they are not interrupted but run there.
     if (known?.openedBy === undefined || options.resume?.takeOver === true) {
       printer?.aside(`session ${safeText(sessionId)}: continues after ${plural(interrupted.events, "event")}`);
@@ -79,13 +79,18 @@ export async function copySession(
   }
 }
 
-async function readInterrupted({ err, signal }: CommandContext, store: Store, sessionId: string): Promise<InterruptedCalls> {
+/** Also numbers the calls of the log, so that those to come do not begin at #1 again. */
+async function readInterrupted(
+  { err, signal }: CommandContext,
+  { store, sessionId, printer }: Pick<TakeUpOptions, "store" | "sessionId" | "printer">,
+): Promise<InterruptedCalls> {
   const interrupted = new InterruptedCalls();
   const progress = new Progress(err);
   try {
     for await (const event of storedEvents(store, sessionId)) {
       signal.throwIfAborted();
       interrupted.read(event);
+      if (event.type === "call-start") printer?.number(event.callId);
       progress.tell(() => `reading: ${plural(interrupted.events, "event")}`);
     }
   } finally {

@@ -44,6 +44,7 @@ export const initCommand: CommandBody = {
     await writeFileWhole(out, pieces(configText(answers, schemaOf(folder))), {
       force: overwrite,
       forceOption: "--overwrite",
+      isPublic: true,
       signal: context.signal,
     });
     if (json) context.out.write(`${safeJson({ file: out, ...answers, model: answers.model ?? null })}\n`);

@@ -53,7 +53,7 @@ function progressText({ update: { message, done, total } }: Of<"call-progress">)
   return message ?? `${done ?? "?"} of ${total ?? "?"}`;
 }
 
-/** Prints the events of calls, which it numbers in the order they arrive. */
+/** Prints the events of calls, which it numbers in the order of their session. */
 export class EventPrinter {
   readonly #screen: Screen;
   readonly #labels = new Map<string, string>();
@@ -114,7 +114,7 @@ export class EventPrinter {
 
   #callLines(event: CallEvent, indent: number): readonly string[] {
     const width = this.width - indent;
-    const label = event.type === "call-start" ? this.#number(event.callId) : this.labelOf(event.callId);
+    const label = event.type === "call-start" ? this.number(event.callId) : this.labelOf(event.callId);
     const dim = (text: string): readonly string[] => [`  ${this.#screen.paint("dim", `· ${label} ${text}`)}`];
     const yellow = (mark: string, text: string): readonly string[] => [`  ${this.#screen.paint("yellow", `${mark} ${label} ${text}`)}`];
     switch (event.type) {
@@ -148,8 +148,9 @@ export class EventPrinter {
     }
   }
 
-  #number(callId: string): string {
-    this.#labels.set(callId, `#${this.#labels.size + 1}`);
+  /** Numbers a call without printing it, as those of a session before it was resumed. One that has a number keeps it. */
+  number(callId: string): string {
+    if (!this.#labels.has(callId)) this.#labels.set(callId, `#${this.#labels.size + 1}`);
     return this.labelOf(callId);
   }
 

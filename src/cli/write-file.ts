@@ -12,6 +12,8 @@ export interface WriteFileOptions {
   readonly force: boolean;
   /** The option that replaces it. @default "--force" */
   readonly forceOption?: "--force" | "--overwrite";
+  /** Other users may read it, as far as the umask lets them: a file for a repository, without private data. @default false */
+  readonly isPublic?: boolean;
   /** The command writes to standard output where the path is `-`. */
   readonly takesOutput?: boolean;
   readonly signal: AbortSignal;
@@ -19,7 +21,8 @@ export interface WriteFileOptions {
 
 const CHUNK_CHARS = 256 * 1024;
 /** Readable by its owner only: an export may hold private data. */
-const MODE = 0o600;
+const PRIVATE_MODE = 0o600;
+const PUBLIC_MODE = 0o666;
 
 /**
  * Writes the text into a temporary file next to the target, and gives it that name when all of it is on the disk. When the
@@ -36,7 +39,7 @@ export async function writeFileWhole(path: string, text: AsyncIterable<string | 
   const removeAtExit = (): void => rmSync(temporary, { force: true }); // a second Ctrl-C does not wait for what is below
   process.once("exit", removeAtExit);
   try {
-    const file = await attempt(path, () => open(temporary, "wx", MODE));
+    const file = await attempt(path, () => open(temporary, "wx", options.isPublic === true ? PUBLIC_MODE : PRIVATE_MODE));
     try {
       await writeText(path, file, text, signal);
       await attempt(path, () => syncFile(file));

@@ -70,6 +70,7 @@ describe("haft approvals", { timeout: PATIENCE_MS }, () => {
       scope: "once",
       answeredBy: expect.stringMatching(/^cli/u),
     });
+    expect((await command("list", "--state", "all")).stdout).toContain(`${id}  allowed`);
   });
 
   test("issue 19.4 answers several by a filter, keeps rules with an end, lists and revokes them", async () => {

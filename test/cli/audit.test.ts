@@ -63,6 +63,18 @@ test("issue 19.5 MCP08 each call is told once, with who, what, outcome, when and
   expect(stdout).not.toContain("\u001b");
 });
 
+test("a cancelled call is said to be cancelled once", async () => {
+  const project = new SessionProject();
+  const store = sqliteStore({ path: project.path("haft.db"), synchronous: "normal" });
+  const runtime = createRuntime({ store, tools: [tool("wait", () => new Promise(() => {}))] });
+  const stop = new AbortController();
+  const ended = runtime.session("trip").execute({ name: "wait", input: {} }, { signal: stop.signal });
+  stop.abort();
+  await ended;
+  await runtime.close();
+  expect((await project.haft(["audit"])).stdout).toMatch(/called wait: cancelled, (?!cancelled)/u);
+});
+
 test("issue 19.5 the audit has who answered a question, and that it was asked", async () => {
   const project = new SessionProject();
   const store = sqliteStore({ path: project.path("haft.db"), synchronous: "normal" });

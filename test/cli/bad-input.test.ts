@@ -124,7 +124,7 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
       refused(
         3,
         "haft: invalid_config: 2 problems",
-        `  haft.toml:3:1: toolsets.files.root: The workspace "${folder}/nowhere" cannot be used: ENOENT: no such file or directory, realpath '${folder}/nowhere'. Give the path of an existing folder that this process may read.`,
+        `  haft.toml:3:1: toolsets.files.root: The workspace "${folder}/nowhere" cannot be used: it does not exist. Give the path of an existing folder that this process may read.`,
         `  haft.toml:6:1: toolsets.mine.path: there is no file ${folder}/mine.mjs.`,
       ),
     );

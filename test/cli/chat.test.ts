@@ -162,8 +162,8 @@ describe("approval", () => {
     expect(second.stdout.split("\n").slice(2)).toEqual([
       "",
       "model",
-      "  → #1  shop::wipe  {}",
-      "  ✓ #1  shop::wipe # ms  wiped",
+      "  → #2  shop::wipe  {}",
+      "  ✓ #2  shop::wipe # ms  wiped",
       "",
       "model   Done.",
       "  · 1 round, 1 call, 10 tokens in, 5 out",
@@ -296,6 +296,14 @@ describe("lines that are sent", () => {
       { role: "user", content: "Sure?" },
     ]);
   });
+});
+
+test("calls of a chat that is continued are numbered after those before, as in the log of its session", async () => {
+  const project = await chatProject({ script: [calling("shop__look"), { text: "One." }, calling("shop__look"), { text: "Two." }] });
+  const kept = ["--session", "s", "--store", project.path("haft.db")];
+  expect((await project.haft(["chat", ...kept], { input: "Look." })).stdout).toContain("✓ #1  shop::look");
+  const { stdout } = await project.haft(["chat", ...kept], { input: "Again." });
+  expect([stdout.includes("✓ #2  shop::look"), stdout.includes("#1")]).toEqual([true, false]);
 });
 
 describe("limits", () => {

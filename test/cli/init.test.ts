@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load-config.ts";
@@ -47,6 +47,7 @@ describe("haft init", { timeout: PATIENCE_MS }, () => {
     const folder = folderWith({});
     const { exitCode, stdout } = await haft(["init", "--yes"], { folder });
     expect([exitCode, stdout]).toEqual([0, "haft.toml: written\n\nhaft list    the tools\nhaft check   whether everything opens\n"]);
+    expect(statSync(join(folder, "haft.toml")).mode & 0o777).toBe(0o666 & ~process.umask());
     const text = readFileSync(join(folder, "haft.toml"), "utf8");
     expect(text).toMatch(/^#:schema file:.*haft\.schema\.json\n# /u);
     const listed = await haft(["list"], { folder });

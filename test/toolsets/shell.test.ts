@@ -183,7 +183,7 @@ describe("F1.64 a command that is refused or fails", () => {
     expect((await bash(runtime, "echo x")).error?.message).toBe('There is no shell "no-such-shell" here.');
     const nul = await runtime.execute({ name: "shell::bash", input: { command: "echo \0", shell: "sh" } });
     expect(nul.error).toMatchObject({ code: "invalid_input", outcome: "not_started" });
-    expect(() => shellToolset({ root: join(root, "none") })).toThrow(/^root: ".*none" cannot be used/u);
+    expect(() => shellToolset({ root: join(root, "none") })).toThrow(/^root: ".*none" cannot be used: it does not exist\.$/u);
     expect(() => shellToolset({ root, sandbox: "docker" as "none" })).toThrow(
       'The sandbox "docker" is unknown. Use "bubblewrap" or "none".',
     );
