@@ -123,7 +123,7 @@ function callWords(entry: AuditEntry & { readonly type: "call" }): readonly stri
   const { outcome, errorCode, durationMs, simulated, via, sessionId, approvedBy, missed } = entry;
   return [
     outcome,
-    ...(errorCode === undefined ? [] : [errorCode]),
+    ...(errorCode === undefined || errorCode === outcome ? [] : [errorCode]),
     ...(durationMs === undefined ? [] : [duration(durationMs)]),
     ...(simulated === undefined ? [] : ["simulated"]),
     ...(via === undefined ? [] : [via === "api" ? "over HTTP" : "over MCP"]),

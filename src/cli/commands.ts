@@ -85,7 +85,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   init: {
     usage: "",
-    summary: "Write a first haft.toml, with three questions.",
+    summary: "Write a first haft.toml, after a few questions.",
     example: "haft init",
     load: async () => (await import("./init-command.ts")).initCommand,
   },

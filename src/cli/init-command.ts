@@ -1,9 +1,10 @@
-/** `haft init`: a first configuration, with three questions. */
+/** `haft init`: a first configuration, after a few questions. */
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { findConfig } from "../config/load-config.ts";
 import { ToolError, operatorText } from "../core/error.ts";
+import { checkAddress, splitSpec } from "../model/model-from.ts";
 import { findProvider, nearProviders } from "../model/providers.ts";
 import type { CommandBody, CommandContext } from "./command.ts";
 import { shellWord } from "./shell-word.ts";
@@ -16,6 +17,8 @@ interface Answers {
   readonly folder: string;
   /** Undefined = none. */
   readonly model: string | undefined;
+  /** Where the server of the model is; undefined where that is known. */
+  readonly baseUrl: string | undefined;
   readonly shell: boolean;
 }
 
@@ -24,11 +27,12 @@ const SCHEMA = "haft.schema.json";
 
 export const initCommand: CommandBody = {
   details: [
-    "Asks for the folder that tools may work in, for the model, and whether it may",
-    "run commands in a sandbox; --yes asks nothing and takes this folder, the model",
-    "of --model or none, and no commands. The file is commented, and names its JSON",
-    "Schema, so that an editor completes and checks it. An existing file is replaced",
-    "with --overwrite only.",
+    "Asks for the folder that tools may work in, for the model, for the address of its",
+    "server where that is not known, and whether the model may run commands in a",
+    "sandbox; --yes asks nothing and takes this folder, the model of --model or none,",
+    "and no commands. The file is commented, and names its JSON Schema, so that an",
+    "editor completes and checks it. An existing file is replaced with --overwrite",
+    "only.",
   ],
   args: [0, 0],
   options: ["yes", "model", "out", "overwrite"],
@@ -65,7 +69,7 @@ function refuseOther(folder: string, out: string): void {
 async function answersOf(context: CommandContext, folder: string): Promise<Answers> {
   const { options, ask, signal } = context;
   const model = options.model === undefined ? undefined : checkedModel(options.model);
-  if (options.yes) return { folder: ".", model, shell: false };
+  if (options.yes) return { folder: ".", model, baseUrl: undefined, shell: false };
   if (ask === undefined)
     throw new ToolError("invalid_argument", "There is no terminal to ask questions at.", { hint: "Give --yes to take the defaults." });
   const put = async <Answer>(question: string, read: (text: string) => Answer): Promise<Answer> => {
@@ -79,15 +83,38 @@ async function answersOf(context: CommandContext, folder: string): Promise<Answe
       }
     }
   };
-  return {
+  const answers = {
     folder: await put("Which folder may tools work in? [.] ", (text) => checkedFolder(text === "" ? "." : text, folder)),
     model:
       model ??
       (await put("Which model, such as anthropic/claude-sonnet-5 or ollama/qwen3? [none] ", (text) =>
         text === "" ? undefined : checkedModel(text),
       )),
+  };
+  return {
+    ...answers,
+    baseUrl: needsAddress(answers.model, context.environment)
+      ? await put("Where is the server of the model, such as http://localhost:8000/v1? ", checkedAddress)
+      : undefined,
     shell: await put("May the model run commands there, in a sandbox, each after your yes? [y/N] ", checkedYes),
   };
+}
+
+/** The provider has no address of its own, and no variable says it. */
+function needsAddress(model: string | undefined, environment: CommandContext["environment"]): boolean {
+  if (model === undefined) return false;
+  try {
+    checkAddress(splitSpec(model), environment);
+    return false;
+  } catch {
+    return true; // the provider is known
+  }
+}
+
+function checkedAddress(text: string): string {
+  const protocol = URL.parse(text)?.protocol;
+  if (protocol === "http:" || protocol === "https:") return text;
+  throw new ToolError("invalid_argument", "Type an address that begins with http:// or https://.");
 }
 
 function checkedFolder(text: string, folder: string): string {
@@ -121,13 +148,16 @@ function schemaOf(folder: string): string | undefined {
   return existsSync(own) ? pathToFileURL(own).href : undefined;
 }
 
-function configText({ folder, model, shell }: Answers, schema: string | undefined): string {
+function configText({ folder, model, baseUrl, shell }: Answers, schema: string | undefined): string {
   const root = JSON.stringify(folder);
   return [
     `${schema === undefined ? "" : `#:schema ${schema}\n`}${HEAD}`,
     `${FILES}root = ${root}\n# readOnly = true`,
     commented(!shell, `${SHELL}root = ${root}\n# network = true`),
-    commented(model === undefined, `${MODEL}name = ${JSON.stringify(model ?? "anthropic/claude-sonnet-5")}`),
+    commented(
+      model === undefined,
+      `${MODEL}name = ${JSON.stringify(model ?? "anthropic/claude-sonnet-5")}${baseUrl === undefined ? "" : `\nbaseUrl = ${JSON.stringify(baseUrl)}`}`,
+    ),
     REST,
   ].join("\n\n");
 }

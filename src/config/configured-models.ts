@@ -16,14 +16,7 @@ interface ConfiguredModel {
 }
 
 /** Every model of a configuration: those of its loop, simulations, engines, enrichments and enabled delegates. */
-export function modelsOf({
-  model,
-  simulation,
-  engines,
-  enrichments,
-  toolsets,
-  registry,
-}: HaftConfig): readonly ConfiguredModel[] {
+export function modelsOf({ model, simulation, engines, enrichments, toolsets, registry }: HaftConfig): readonly ConfiguredModel[] {
   return [
     ...(model === undefined ? [] : [{ path: ["model"], model }]),
     ...(simulation?.model === undefined ? [] : [{ path: ["simulation", "model"], model: simulation.model }]),

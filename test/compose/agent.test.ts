@@ -399,7 +399,8 @@ test("an agent whose call waits for approval in the inbox is waiting, not runnin
   await agent.send("Remove it.");
   await asked.promise;
   expect(agent.state).toBe("waiting");
-  for (const { callId, digest } of await runtime.approvals.pending()) await runtime.approvals.answer({ callId, digest, answer: "allow-once" });
+  for (const { callId, digest } of await runtime.approvals.pending())
+    await runtime.approvals.answer({ callId, digest, answer: "allow-once" });
   await agent.whenIdle();
   expect([states, agent.state, agent.session.messages().at(-1)]).toEqual([
     ["running", "running"],
