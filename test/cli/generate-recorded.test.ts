@@ -1,4 +1,4 @@
-import { existsSync, linkSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, readFileSync, symlinkSync, writeFileSync, statSync } from "node:fs";
 import { expect, describe, test } from "vitest";
 import { PRIVATE_LINES, SECRET_LINES, plainLines, recordingText, type Line } from "../generate/conversations/desk.ts";
 import { SessionProject, jsonLines } from "./session-project.ts";
@@ -26,6 +26,7 @@ describe("issue 16.4 haft generate of recordings", () => {
     expect(jsonLines(text)).toHaveLength(2);
     expect(text).not.toMatch(/grace|hopper|navy|48213/iu);
     const card = readFileSync(here.path("train.card.md"), "utf8");
+    expect(statSync(here.path("train.card.md")).mode & 0o777).toBe(0o666 & ~process.umask());
     expect(card).toContain("| texts | recorded sessions |");
     expect(card).toContain("- Redacted where they were found: secrets, emails, phones, names, ids.");
     expect(card).not.toContain("synthetic");

@@ -33,7 +33,7 @@ const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map<string, Explanati
   ["ENFILE", { code: "execution_failed", text: "too many files are open", retryable: true }],
 ]);
 
-/** What the system says of a file, in words and without its path, which the message around it has. */
+/** The reason of the file system, in words and without the path, which the message around it has. */
 export function systemReason(thrown: unknown): string {
   return EXPLANATIONS.get(systemCode(thrown) ?? "")?.text ?? describeThrown(thrown);
 }
