@@ -179,6 +179,8 @@ export interface StoredSession {
   readonly openedIn?: string;
   /** Where another process that has it open is reached, where that one announced an address. */
   readonly openedAt?: string;
+  /** Set where the process that had it open last is gone and did not close it: calls of it may have no result. */
+  readonly isLeftOpen?: true;
 }
 
 /** Which sessions of a store are listed. */

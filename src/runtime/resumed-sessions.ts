@@ -70,6 +70,7 @@ export class ResumedSessions {
       session = this.#newSessions.begin({ id, parentCall, ...around, eventLog, ...fold.start });
       resuming.check();
       if (options.interrupted === "settle") await this.#settleWithin(id, fold);
+      await this.#settleLeftOpen(session, store);
       const callOptions = this.#options.runner.callOptions({});
       await this.#continueCalls(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
       await this.#parts.approvals.resumed(id);
@@ -105,11 +106,22 @@ export class ResumedSessions {
     for (const { callId } of open) await this.#settleOf(sessionId, callId);
   }
 
+  /** Settles the sessions that a crash left open though the calls that had begun them have ended: nothing takes them up. */
+  async #settleLeftOpen(session: RuntimeSession, store: Store): Promise<void> {
+    if (!store.outlivesProcess) return;
+    const settled = session.log.map(async (event) => {
+      if (event.type !== "call-end" || event.sessionId !== session.id || !mayBeComposite(session, event.result.name)) return;
+      const [inner] = await store.list({ sessionId: innerIdOf(session.id, event.callId) });
+      if (inner?.isLeftOpen === true) await this.#settleOf(session.id, event.callId, false); // another process may have been quicker
+    });
+    await Promise.all(settled);
+  }
+
   /** Settles the session that a call has begun, if any. One that cannot be settled, or is open here, does not keep its call from being settled. */
-  async #settleOf(sessionId: string, callId: string): Promise<void> {
+  async #settleOf(sessionId: string, callId: string, takeOver: boolean = true): Promise<void> {
     const parentCall = { sessionId, callId };
     try {
-      const inner = await this.resume(shortId(`${sessionId}/${callId}`), { interrupted: "settle", takeOver: true, parentCall });
+      const inner = await this.resume(innerIdOf(sessionId, callId), { interrupted: "settle", takeOver, parentCall });
       await inner.close();
     } catch (thrown: unknown) {
       const { code, message } = ToolError.fromUnknown(thrown, "store_failed");
@@ -128,6 +140,17 @@ export class ResumedSessions {
       throw thrown;
     }
   }
+}
+
+/** The id of the session that a call begins. */
+export function innerIdOf(sessionId: string, callId: string): string {
+  return shortId(`${sessionId}/${callId}`);
+}
+
+/** A tool that is gone may have been. */
+function mayBeComposite({ registry }: RuntimeSession, name: string): boolean {
+  const overloads = registry.overloads(name);
+  return overloads.length === 0 || overloads.some(({ tool }) => tool.composite === true);
 }
 
 /** Takes the log of a session. Undefined when there is none and it may begin. @throws ToolError as `Store.claim`. By rejecting */

@@ -11,14 +11,14 @@ import type { AdmittedCall, CallParts } from "../call/call-run.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
-import { checkSessionId, shortId } from "../session/session-id.ts";
+import { checkSessionId } from "../session/session-id.ts";
 import { Branches } from "./branches.ts";
 import { SessionFold } from "./fold-events.ts";
 import { NewSessions, type SessionsOptions } from "./new-sessions.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 import { ownEvents, recordedEvents } from "./recorded-events.ts";
 import { checkResumeOptions, type ResumeOptions } from "./resume-session.ts";
-import { ResumedSessions } from "./resumed-sessions.ts";
+import { ResumedSessions, innerIdOf } from "./resumed-sessions.ts";
 import { RuntimeSession, type SessionHost, type SessionTurn } from "./runtime-session.ts";
 import { recordStart, type SessionStart } from "./session-start.ts";
 import { simulationParts } from "./simulation-parts.ts";
@@ -64,7 +64,7 @@ export class Sessions implements SessionHost {
     const { simulation, setup, workingFolder, environment, seedName, eventLog } = session;
     const around = omitUndefined({ setup, workingFolder, environment });
     const again = omitUndefined({ ...around, data: options.data, allow });
-    const id = shortId(`${session.id}/${callId}`);
+    const id = innerIdOf(session.id, callId);
     await this.open.whenLeft(id, () => (session.isHandedOver ? session.broken : attempt.late()));
     if (session instanceof RuntimeSession && simulation !== undefined) {
       const parts = simulationParts(this.#parts, id, simulation);

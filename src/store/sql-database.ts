@@ -282,6 +282,7 @@ export class SqlDatabase implements LogDatabase {
       updatedAt: row.updated_at,
       length: row.length,
       ...omitUndefined({ parent, openedBy: owner?.text, openedIn: owner?.id, openedAt: owner?.address }),
+      ...(row.owner !== null && owner === undefined ? { isLeftOpen: true } : {}),
       ...(sessionChecksum(row) === row.checksum ? {} : { damage: "its record does not have the checksum it should have" }),
     };
   }

@@ -4,6 +4,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
 import { StoredApprovals } from "../../../src/policy/stored-approvals.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
+import { storedEvents } from "../../../src/session/read-events.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { bundledProgram } from "../../bundled-program.ts";
@@ -12,7 +14,7 @@ import { IN_CI, inCI } from "../../ci.ts";
 const PROGRAM = bundledProgram("runtime/approvals/approval-process");
 
 /** Starts a process; `next` is the next thing that it says, undefined when it has ended. */
-function start(action: "ask" | "resume" | "simulate" | "alone", path: string, description?: string) {
+function start(action: "ask" | "resume" | "within" | "simulate" | "alone", path: string, description?: string) {
   const args = description === undefined ? [PROGRAM, action, path] : [PROGRAM, action, path, description];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(() => void child.kill("SIGKILL"));
@@ -68,6 +70,34 @@ test.each(["simulate", "alone"] as const)(
     const { id = "", digest = "" } = open ?? {};
     expect([await inbox.list({ status: "open" }), await inbox.answer({ id, digest, answer: "allow-once" })]).toEqual([[], false]);
     expect((await inbox.get(id))?.status).toBe("withdrawn");
+  },
+);
+
+test.each(["run", "settle"] as const)(
+  "a session that a call had begun is settled once its process was killed behind the result of that call, when the call's session is resumed (%s)",
+  async (interrupted) => {
+    const path = temporaryFile();
+    const asking = start("within", path);
+    expect(await asking.next()).toMatchObject({ asked: expect.any(String) });
+    expect(await asking.next()).toMatchObject({ ended: "ok" });
+    expect(await asking.next()).toMatchObject({ sessions: ["trip", expect.stringContaining("trip/")] });
+    await asking.kill();
+    const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" } });
+    onTestFinished(async () => void (await runtime.close()));
+    const session = await runtime.resume("trip", { interrupted });
+    const [call] = session.history;
+    expect(call?.result).toMatchObject({ name: "default::leave_running", status: "ok", output: "left" });
+    const types: string[] = [];
+    const { store } = runtime;
+    if (store !== undefined) for await (const { type } of storedEvents(store, `trip/${call?.callId}`)) types.push(type);
+    expect(types).toEqual(["session-start", "call-start", "approval-ask", "call-end"]);
+    expect(await runtime.approvals.pending()).toEqual([]);
+    expect((await store?.list())?.map(({ sessionId, openedBy, isLeftOpen }) => [sessionId === "trip", openedBy !== undefined, isLeftOpen])).toEqual(
+      expect.arrayContaining([
+        [true, true, undefined],
+        [false, false, undefined],
+      ]),
+    );
   },
 );
 
