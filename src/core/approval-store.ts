@@ -168,6 +168,8 @@ export interface ApprovalStore {
   /**
    * Keeps a question as open, at a new position, asked by this store object. One that another store object asked, with the same digest, and
    * that has an answer stays as it is. Resolves to the question as it is kept then.
+   *
+   * @throws ToolError `conflict` for a question of a session that another store object has claimed: that one asks its questions. By rejecting
    */
   put(question: NewApproval): Promise<ApprovalRecord>;
   list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]>;
@@ -180,7 +182,10 @@ export interface ApprovalStore {
    * Leaves a question that this store object asked, at this position, to whatever takes its call up: it is kept as if its process were gone.
    */
   leave(question: { readonly id: string; readonly digest: string; readonly position: number }): Promise<void>;
-  /** Withdraws the open questions of a session that no living process waits for. Resolves to how many. */
+  /**
+   * Withdraws the open questions of a session that no living process waits for and, where this store object has claimed the session, those that
+   * others have asked: their calls are not theirs any more. Resolves to how many.
+   */
   withdrawAbandoned(request: { readonly sessionId: string; readonly at: number }): Promise<number>;
   /** Those that hold at a time, the oldest first; with `sessionId` those of all sessions and of that one. */
   rules(query: { readonly now: number; readonly sessionId?: string }): Promise<readonly ApprovalRule[]>;

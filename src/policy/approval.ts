@@ -237,7 +237,12 @@ export class ApprovalGate implements Approvals {
     if (kept.status === "open") pending.cleanUps.push(onAbort(question.signal, () => this.#withdraw(pending)));
     if (question.signal.aborted) return cancelled(question);
     pending.isNoted = true;
-    await question.note?.({ type: "ask", id, digest, ...omitUndefined({ expiresAt }) });
+    try {
+      await question.note?.({ type: "ask", id, digest, ...omitUndefined({ expiresAt }) });
+    } catch (thrown: unknown) {
+      if (kept.status === "open") this.#withdraw(pending); // its call ends with this error, and takes no answer
+      throw thrown;
+    }
     if (kept.status !== "open") return this.#conclude(question, kept);
     if (!pending.settled) this.#begin(pending, approve);
     return pending.settlement;

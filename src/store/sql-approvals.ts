@@ -52,6 +52,7 @@ export class SqlApprovals implements ApprovalStore {
 
   async #put(tables: Transaction<Tables>, question: NewApproval): Promise<ApprovalTable> {
     await this.#owner.register(tables);
+    await this.#requireOwn(tables, question.sessionId);
     await lockCounter(tables, "approvals"); // two that read the same last position would be in each other's way
     const id = storedText(question.id);
     const kept = await tables.selectFrom("haft_approval").selectAll().where("id", "=", id).executeTakeFirst();
@@ -135,7 +136,31 @@ export class SqlApprovals implements ApprovalStore {
   async withdrawAbandoned({ sessionId, at }: { readonly sessionId: string; readonly at: number }): Promise<number> {
     const session = storedText(sessionId);
     const open = (await this.#openIn.add(session)).filter((row) => row.session === session);
-    return open.length === 0 ? 0 : this.#withdraw(await this.#abandoned(open), at);
+    if (open.length === 0) return 0;
+    return (await this.#withdraw(await this.#abandoned(open), at)) + (await this.#withdrawOfOthers(session, at));
+  }
+
+  /** Those of a session of this owner's that an earlier one, which lives, has asked. */
+  async #withdrawOfOthers(session: string, at: number): Promise<number> {
+    const owner = this.#owner.id ?? "";
+    const claimed = this.#connection.tables.selectFrom("haft_session").select("id").where("id", "=", session).where("owner", "=", owner);
+    const { numUpdatedRows } = await this.#connection.tables
+      .updateTable("haft_approval")
+      .set({ status: "withdrawn", answer: JSON.stringify({ at }), wants_preview: 0 })
+      .where("session", "in", claimed)
+      .where("owner", "!=", owner)
+      .where("status", "=", "open")
+      .executeTakeFirst();
+    return Number(numUpdatedRows);
+  }
+
+  /** @throws ToolError `conflict` for a session that another owner has claimed */
+  async #requireOwn(tables: Transaction<Tables>, sessionId: string): Promise<void> {
+    const row = await tables.selectFrom("haft_session").select("owner").where("id", "=", storedText(sessionId)).executeTakeFirst();
+    if (row === undefined || row.owner === null || row.owner === this.#owner.id) return;
+    throw new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed by another process, which asks its questions.`, {
+      operatorHint: "Answer them in that process, or claim the session again to continue it here.",
+    });
   }
 
   async rules({ now, sessionId }: { readonly now: number; readonly sessionId?: string }): Promise<readonly ApprovalRule[]> {

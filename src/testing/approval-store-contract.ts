@@ -2,7 +2,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { ApprovalRecord, ApprovalRule, NewApproval, StoredApprovalQuery } from "../core/approval-store.ts";
 import type { Store } from "../core/store.ts";
-import { caseAlone, caseOfTwo, refuses, type StoreCase } from "./store-case.ts";
+import { caseAlone, caseOfTwo, message, refuses, type StoreCase } from "./store-case.ts";
 
 const ODD_TEXTS: readonly string[] = ["a\u0000b", "\ud800", "'; drop table haft_approval; --", "__proto__", "\u202e", "x".repeat(1_000)];
 
@@ -229,6 +229,25 @@ const shared: readonly StoreCase[] = [
         [2, "denied"],
         [5, "open"],
         [6, "open"],
+      ],
+    );
+  }),
+  caseOfTwo("a session that was taken over has no questions of its earlier owner, and gets none from it", async (one, other) => {
+    const log = one.create("a", { at: 1, durability: "sync" });
+    log.append([message("a", 1)]);
+    await log.whenDurable();
+    for (const id of ["q1", "q2"]) await one.approvals.put(question({ id, sessionId: "a" }));
+    await other.claim("a", { takeOver: true });
+    await other.approvals.put(question({ id: "q2", sessionId: "a" }));
+    equal(await one.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 0);
+    equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 1);
+    for (const id of ["q2", "q3"])
+      await refuses(() => one.approvals.put(question({ id, sessionId: "a" })), "conflict");
+    deepEqual(
+      (await list(other, {})).map(({ id, status }) => [id, status]),
+      [
+        ["q1", "withdrawn"],
+        ["q2", "open"],
       ],
     );
   }),

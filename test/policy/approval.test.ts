@@ -67,6 +67,15 @@ function denied(why: string): ErrorInfo {
   };
 }
 
+test("a question that its session's log could not take is not left open", async () => {
+  const approvals = gate({ approve: "inbox" });
+  const note: ApprovalQuestion["note"] = ({ type }) =>
+    type === "ask" ? Promise.reject(new ToolError("store_failed", "The disk is full.")) : undefined;
+  expect((await approvals.ask(question({ note })))?.code).toBe("store_failed");
+  await approvals.whenSettled();
+  expect((await approvals.list()).map(({ status }) => status)).toEqual(["withdrawn"]);
+});
+
 describe("F1.50 a call is denied when", () => {
   test("the answer is no", async () => {
     expect(await denial(() => "deny")).toEqual(denied("the answer was no"));

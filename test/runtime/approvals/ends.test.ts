@@ -61,9 +61,15 @@ const ENDS: readonly (readonly [string, "open" | "over", (world: World) => Promi
   ["handed over", "open", ({ first, second }) => first.sessions.handOver("s").then(() => second.resume("s"))],
 ];
 
+/** Those that the process does not know of. A handler that asks by itself goes on there, with its question. */
+const TAKEN: typeof ENDS = [
+  ["settled by another process", "over", ({ second }) => second.resume("s", { interrupted: "settle", takeOver: true })],
+  ["taken over", "open", ({ second }) => second.resume("s", { takeOver: true })],
+];
+
 // A session in whose turn a call runs is not left to others, and a resume waits for the calls of turns.
-const cases = ENDS.flatMap(([what, after, end]) =>
-  KINDS.flatMap((kind) =>
+const cases = [...ENDS, ...TAKEN].flatMap(([what, after, end]) =>
+  KINDS.filter((kind) => kind === "approve" || !TAKEN.some(([taken]) => taken === what)).flatMap((kind) =>
     MODES.filter((mode) => mode === "in a job" || after === "over").map((mode) => ({ what, after, end, kind, mode })),
   ),
 );
