@@ -122,8 +122,8 @@ export class OpenSessions {
   }
 
   /**
-   * From now on nothing is recorded of the session, nor of those that its calls have begun. The calls of a resume are cancelled, and those of
-   * sessions that belong to a call. Returns the ids of all these sessions, its own first.
+   * From now on nothing is recorded of the session, nor of those that its calls have begun, and their calls are cancelled, also those of a batch
+   * that have not begun. Returns the ids of all these sessions, its own first.
    */
   #leave(id: string, reason: (id: string) => ToolError): readonly string[] {
     const left = [id];
@@ -134,8 +134,7 @@ export class OpenSessions {
     for (const [inner, { outerId }] of this.#resuming) if (outerId === id) left.push(...this.#leave(inner, reason));
     for (const [inner, { parentCall }] of this.#byId)
       if (parentCall?.sessionId === id && !left.includes(inner)) left.push(...this.#leave(inner, reason));
-    if (session !== undefined && (resuming !== undefined || session.parentCall !== undefined))
-      endCalls(session, this.#options.parts.running, "its session was handed over");
+    if (session !== undefined) endCalls(session, this.#options.parts.running, "its session was handed over");
     return left;
   }
 

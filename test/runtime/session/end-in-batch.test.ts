@@ -63,3 +63,26 @@ test.each(ENDS)("F0.36 no call of a batch starts once %s, and each has one resul
   expect(new Set(made.ended.map((event) => (event.type === "call-end" ? event.callId : ""))).size).toBe(made.ended.length);
   await made.runtime.close();
 });
+
+test("F0.36 no job of a batch starts once its session is handed over, and the next owner gives each that had begun its result", async () => {
+  const made = world();
+  const session = made.runtime.session("s");
+  await session.execute({ name: "t" });
+  const answer = session.execute(calls, { background: true }).catch((error: unknown) => error);
+  await settle();
+  const { store } = made.runtime;
+  const begun = made.runtime.running.length;
+  expect(begun).toBeGreaterThan(0);
+  expect(begun).toBeLessThan(CALLS);
+  const before = made.started();
+  await made.runtime.sessions.handOver("s");
+  expect(made.started()).toBe(before);
+  expect(await answer).toMatchObject({ code: "conflict" });
+  const resumed = await made.runtime.resume("s");
+  await Promise.all(resumed.jobs.map(({ id }) => made.runtime.jobs.wait(id)));
+  expect(resumed.history).toHaveLength(1 + begun);
+  expect(resumed.history.map(({ result }) => result?.status)).toEqual(resumed.history.map(() => "ok"));
+  expect(made.started()).toBe(1 + begun);
+  expect(await store?.jobs.list({ states: ["queued", "running", "waiting"] })).toEqual([]);
+  await made.runtime.close();
+});
