@@ -11,7 +11,7 @@ export function lastCopied(first: SessionEvent | undefined): number {
 
 /**
  * Finds the copied part of a whole log. The log of a branch that was exported begins with events of its parent, which may be fewer than the
- * snapshot of the parent had.
+ * snapshot of the parent had. One that was imported under another id ends with a start of that id, which names the session that was recorded.
  */
 export class CopiedPart {
   readonly #starts: { readonly position: number; readonly event: Start }[] = [];
@@ -27,7 +27,7 @@ export class CopiedPart {
     if (first?.position !== 1) return 0;
     let last = lastCopied(first.event);
     let id = sessionId;
-    // A start inside the copied part may be of any session; the one that the runtime recorded for a branch comes behind those.
+    // A start inside the copied part may be of any session; the one that was recorded for a branch, or by an import, comes behind those.
     for (const { position, event } of this.#starts.toReversed()) {
       if (first.event.sessionId === id) break;
       if (event.sessionId !== id || event.parent?.length !== position - 1) continue;

@@ -1,5 +1,6 @@
 /** Puts a recording into a store, as a session that can be resumed. */
 import { ToolError } from "../core/error.ts";
+import { lastCopied } from "../core/copied-events.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { diffJson } from "../core/base/json-patch.ts";
@@ -74,12 +75,13 @@ async function imported(store: Store, sessionId: string, { header, events }: Ope
   const log = store.create(sessionId, { at: header.exportedAt, durability: "sync" });
   const fold = new SessionFold(1);
   try {
-    const count = await copyEvents(events, log, fold, header.exportedAt);
+    const { count, copied } = await copyEvents(events, log, fold, header.exportedAt);
     // Whether they ran after they were recorded is known nowhere: taken for never started, a resume would run them.
     log.append([
       ...takenBack(fold, header),
       ...fold.open.flatMap((call) => endOpenCall(call, unrecorded(call), { sessionId: header.sessionId, at: header.exportedAt })),
     ]);
+    if (copied > 0 && sessionId !== header.sessionId) log.append([renamed(sessionId, header, log.length)]);
     await log.close();
     return { sessionId, events: count, isNew: true };
   } catch (thrown: unknown) {
@@ -132,6 +134,12 @@ function unrecorded({ call }: OpenCall): ToolError {
   return outcomeUnknown(call.name, "It had no result when its session was recorded.");
 }
 
+/** Says, where a snapshot brought events, which session was recorded: by its starts the log shows where that copied part ends. */
+function renamed(sessionId: string, header: RecordingHeader, length: number): SessionEvent {
+  const parent = Object.freeze({ sessionId: header.sessionId, length });
+  return Object.freeze({ type: "session-start", sessionId, at: header.exportedAt, parent });
+}
+
 /** Events are frozen JSON, even if their type has optional fields. */
 function asJson(event: SessionEvent): JsonValue {
   return copyJson(event).value;
@@ -143,20 +151,29 @@ function another(sessionId: string): ToolError {
   });
 }
 
-async function copyEvents(events: AsyncIterable<SessionEvent>, log: EventLog, fold: SessionFold, at: number): Promise<number> {
+interface CopiedEvents {
+  readonly count: number;
+  /** Position of the last event that a snapshot brought; 0 where there is none. */
+  readonly copied: number;
+}
+
+async function copyEvents(events: AsyncIterable<SessionEvent>, log: EventLog, fold: SessionFold, at: number): Promise<CopiedEvents> {
   let count = 0;
+  let copied = 0;
   let group: SessionEvent[] = [];
   for await (const event of events) {
     if (count === 0 && event.type !== "session-start") group.push(Object.freeze({ type: "session-start", sessionId: log.sessionId, at }));
+    if (count === 0) copied = lastCopied(event);
     fold.apply(event);
     group.push(event);
     count++;
-    if (group.length < GROUP || fold.open.length > 0) continue;
+    // What a snapshot brought is told from the rest by the first event, with which it is appended.
+    if (group.length < GROUP || fold.open.length > 0 || count < copied) continue;
     log.append(group);
     group = [];
     await log.whenDurable(); // no more than a group waits in memory
   }
   log.append(group);
   await log.whenDurable();
-  return count;
+  return { count, copied };
 }

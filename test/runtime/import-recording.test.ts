@@ -119,3 +119,19 @@ test("imports of one recording at the same time import it once, also when the fi
   expect(broken?.status).toBe("rejected");
   expect(others.map((one) => (one.status === "fulfilled" ? one.value.isNew : one.reason))).toEqual([true, false, false]);
 });
+
+test("I15 the jobs that a snapshot brought are in no list of the store that a long recording is imported into", async () => {
+  const first = createRuntime({ ports: fakePorts(), tools: [{ ...payTool([], false), mode: "background" }] });
+  const before = first.session("s");
+  for (let count = 0; count < 520; count++) await before.addMessage({ role: "user", content: "Again." });
+  const { id } = await before.submit({ name: "pay" });
+  await first.jobs.wait(id);
+  const second = createRuntime({ ports: fakePorts(), store: memoryStore() });
+  const session = second.session("s", { from: await before.snapshot() });
+  expect(await second.store?.jobs.list()).toEqual([]);
+  let text = "";
+  for await (const line of writeRecording(session.events(), HEADER)) text += line;
+  const store = memoryStore();
+  await importRecording(store, text);
+  expect(await store.jobs.list()).toEqual([]);
+});

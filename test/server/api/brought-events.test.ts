@@ -269,9 +269,15 @@ test("a reader that begins in the middle of what a snapshot brought gets what ha
   expect(read).toEqual(["call-start", "call-end"]);
 });
 
-test.each([1, 2, 4])(
-  "the audit and the stream of all sessions have the calls of an early branch of a session from a snapshot also where it was exported and imported: %i",
-  async (at) => {
+test.each([
+  [1, "twig"],
+  [2, "twig"],
+  [4, "twig"],
+  [1, "another"],
+  [4, "another"],
+])(
+  "the audit and the stream of all sessions have the calls of an early branch of a session from a snapshot also where it was exported and imported: %i as %s",
+  async (at, as) => {
     const api = await startApi();
     const forged = { type: "session-start", sessionId: "branch", at: AT, parent: { sessionId: "made", length: 1 } };
     const past = Array.from({ length: 20 }, (_, index) => endedCall("made", `c${index}`)).flat();
@@ -286,14 +292,15 @@ test.each([1, 2, 4])(
     const feed = other.runtime.events();
     await feed.begin();
     const headers = { "content-type": "application/jsonl" };
-    const imported = await other.ask("POST", "/v1/recordings", { raw: text, headers });
-    expect(imported.json).toMatchObject({ sessionId: "twig" });
+    const imported = await other.ask("POST", `/v1/recordings?id=${as}`, { raw: text, headers });
+    expect(imported.json).toMatchObject({ sessionId: as });
+    const after = await other.ask("POST", `/v1/sessions/${as}/execute`, { body: { calls: [{ ...add, input: { text: "after" } }] } });
     const { store } = other.runtime;
     const entries = store === undefined ? [] : await readAudit(store, { tool: "notes::add" }, () => {});
-    expect(entries.map((entry) => ("sessionId" in entry ? entry.sessionId : ""))).toEqual(["twig", "branch"]);
-    expect(entries[0]).toMatchObject({ callId: json.results[0].callId });
+    expect(entries.map((entry) => ("sessionId" in entry ? entry.sessionId : ""))).toEqual([as, "twig", "branch"]);
+    expect(entries).toMatchObject([{ callId: after.json.results[0].callId }, { callId: json.results[0].callId }, {}]);
     const streamed: string[] = [];
-    while (!streamed.includes(json.results[0].callId))
+    while (!streamed.includes(after.json.results[0].callId))
       for (const item of await feed.read()) if ("event" in item && item.event.type === "call-end") streamed.push(item.event.callId);
     feed.close();
     expect(streamed).toEqual(entries.map((entry) => ("callId" in entry ? entry.callId : "")).toReversed());
