@@ -241,8 +241,7 @@ const shared: readonly StoreCase[] = [
     await other.approvals.put(question({ id: "q2", sessionId: "a" }));
     equal(await one.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 0);
     equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 1);
-    for (const id of ["q2", "q3"])
-      await refuses(() => one.approvals.put(question({ id, sessionId: "a" })), "conflict");
+    for (const id of ["q2", "q3"]) await refuses(() => one.approvals.put(question({ id, sessionId: "a" })), "conflict");
     deepEqual(
       (await list(other, {})).map(({ id, status }) => [id, status]),
       [

@@ -92,7 +92,9 @@ test.each(["run", "settle"] as const)(
     if (store !== undefined) for await (const { type } of storedEvents(store, `trip/${call?.callId}`)) types.push(type);
     expect(types).toEqual(["session-start", "call-start", "approval-ask", "call-end"]);
     expect(await runtime.approvals.pending()).toEqual([]);
-    expect((await store?.list())?.map(({ sessionId, openedBy, isLeftOpen }) => [sessionId === "trip", openedBy !== undefined, isLeftOpen])).toEqual(
+    expect(
+      (await store?.list())?.map(({ sessionId, openedBy, isLeftOpen }) => [sessionId === "trip", openedBy !== undefined, isLeftOpen]),
+    ).toEqual(
       expect.arrayContaining([
         [true, true, undefined],
         [false, false, undefined],

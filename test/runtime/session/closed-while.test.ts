@@ -18,7 +18,7 @@ interface World {
   /** Has what the closed one waits for, or waits for it. */
   readonly other: RuntimeSession;
   /** Lets every handler end. */
-  readonly isReleased: ReturnType<typeof gate>;
+  readonly isReleased: ReturnType<typeof gate<void>>;
   /** By the id of a call, how often it has ended. */
   readonly ends: Map<string, number>;
 }

@@ -48,7 +48,6 @@ const OPERATIONS = [
   "answer",
   "cancel",
 ] as const;
-type Operation = (typeof OPERATIONS)[number];
 
 const step = fc.record({
   what: fc.constantFrom(...OPERATIONS),
@@ -60,7 +59,10 @@ const step = fc.record({
 const race = fc.record({
   seed: fc.nat(1_000_000),
   /** What runs in the session before. */
-  before: fc.array(fc.record({ tools: fc.array(toolName, { minLength: 1, maxLength: 2 }), submit: fc.boolean() }), { minLength: 1, maxLength: 2 }),
+  before: fc.array(fc.record({ tools: fc.array(toolName, { minLength: 1, maxLength: 2 }), submit: fc.boolean() }), {
+    minLength: 1,
+    maxLength: 2,
+  }),
   steps: fc.array(step, { minLength: 2, maxLength: 6, size: "max" }),
 });
 type Race = typeof race extends fc.Arbitrary<infer T> ? T : never;
@@ -146,7 +148,7 @@ class World {
     const runtime = this.runtimes[step.by];
     if (runtime === undefined) return;
     const what = `${step.what} by ${step.by}`;
-    const work = (async () => this.#do(step, runtime))().then(
+    const work: Promise<unknown> = (async () => this.#do(step, runtime))().then(
       () => this.#work.delete(work),
       (thrown: unknown) => {
         this.#work.delete(work);
@@ -225,11 +227,14 @@ class World {
   }
 
   #running(): string {
-    return this.runtimes.map(({ running }, index) => `${index}: ${running.map(({ name, callId }) => `${name} ${callId}`).join()}`).join("; ");
+    return this.runtimes
+      .map(({ running }, index) => `${index}: ${running.map(({ name, callId }) => `${name} ${callId}`).join()}`)
+      .join("; ");
   }
 
   async close(): Promise<void> {
-    if (!(await endsIn(Promise.all(this.runtimes.map((runtime) => runtime.close()))))) throw new Error(`To close hangs: ${this.#running()}`);
+    if (!(await endsIn(Promise.all(this.runtimes.map((runtime) => runtime.close())))))
+      throw new Error(`To close hangs: ${this.#running()}`);
   }
 }
 
