@@ -167,7 +167,7 @@ async function copyEvents(events: AsyncIterable<SessionEvent>, log: EventLog, fo
     fold.apply(event);
     group.push(event);
     count++;
-    // What a snapshot brought is told from the rest by the first event, with which it is appended.
+    // The events that a snapshot brought are appended with the first one, which counts them.
     if (group.length < GROUP || fold.open.length > 0 || count < copied) continue;
     log.append(group);
     group = [];
