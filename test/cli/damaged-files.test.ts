@@ -164,7 +164,7 @@ describe("J06 a damaged file is read or refused in words, soon, and stays as it 
     const path = join(folder, file);
     const whole = readFileSync(path, "utf8");
     const complaints: object[] = [];
-    for (let seed = 0; seed < repeated(40); seed++) {
+    for (let seed = 0; seed < repeated(20); seed++) {
       const damaged = mutatedFile(whole, seed);
       writeFileSync(path, damaged);
       for (const args of commands) {

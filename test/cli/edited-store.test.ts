@@ -125,7 +125,7 @@ describe("an edited store", { timeout: 10 * PATIENCE_MS }, () => {
 
   test("is read as far as it is whole, and what is wrong is said in words", async () => {
     const complaints: object[] = [];
-    for (let seed = 0; seed < repeated(60); seed++) {
+    for (let seed = 0; seed < repeated(30); seed++) {
       copyFileSync(project.path("whole.db"), project.path("haft.db"));
       const edited = edit(project.path("haft.db"), seed);
       for (const args of edited === undefined ? [] : COMMANDS) {

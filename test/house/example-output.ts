@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import type { SourceTree } from "./source-tree.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const IMPORT_BUNDLED = new URL("../fixtures/import-bundled.ts", import.meta.url).href;
+const IMPORT_BUNDLED = new URL("../fixtures/import-bundled.mjs", import.meta.url).href;
 
 export interface Run {
   readonly exitCode: number | null;

@@ -17,8 +17,8 @@ const promises = [...examples.values()].map((text) => promisedOutput(text) ?? ""
 const commands = haftCommands(blocksOf(documents, "console"));
 
 /** All in CI, elsewhere some of them: each is a process of its own. */
-const tried = [...examples].filter((_, index) => inCI || index % 16 === 0);
-const triedCommands = commands.filter((_, index) => inCI || index % 12 === 0);
+const tried = [...examples].filter((_, index) => inCI || index % 24 === 0);
+const triedCommands = commands.filter((_, index) => inCI || index % 18 === 0);
 
 test.concurrent.each(tried)(
   "%s ends well and prints what its last lines say",

@@ -126,13 +126,11 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     return output.split("\n").filter((line) => line.includes("error") && !ofOthers(line));
   }
 
-  // The oldest and the newest, in both ways to resolve imports.
+  // Each version, the oldest and the newest among them, and each of both ways to resolve imports with two of them.
   const cases = [
     ["5.4", "nodenext"],
-    ["5.4", "bundler"],
-    ["5.9", "nodenext"],
-    ["6", "bundler"],
-    ["7", "nodenext"],
+    ["5.9", "bundler"],
+    ["6", "nodenext"],
     ["7", "bundler"],
   ] as const;
   test.each(cases)("TypeScript %s, %s", { timeout: 240_000 }, async (version, resolution) => {

@@ -6,8 +6,8 @@ import { SimulationFailure, play } from "./simulate.ts";
 import { SOMETIMES } from "./sometimes.ts";
 import { IN_CI, inCI } from "../ci.ts";
 
-const SEEDS = inCI ? 80 : 4;
-const GROUP = inCI ? 20 : 4;
+const SEEDS = inCI ? 80 : 2;
+const GROUP = inCI ? 20 : 2;
 const OPERATIONS = 140;
 
 describe("L24 the runtime keeps its promises in every world", () => {

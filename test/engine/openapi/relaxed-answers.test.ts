@@ -86,7 +86,7 @@ test.each<readonly [what: string, schema: JsonObject, answer: JsonValue]>([
   expect(refusals(answering(schema), answer)).toEqual([]);
 });
 
-const RANDOM_SCHEMAS = inCI ? 1_000 : 30;
+const RANDOM_SCHEMAS = inCI ? 400 : 30;
 
 test("F0.20 an answer that a random schema allows is never refused by what the import makes of it", { timeout: 240_000 }, () => {
   let compared = 0;

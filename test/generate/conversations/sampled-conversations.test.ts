@@ -77,7 +77,7 @@ interface Line {
 }
 
 const read = (lines: readonly string[]): readonly Line[] => lines.map((line) => JSON.parse(line));
-const SAMPLED = { kind: "sampled", count: 150, calls: 5 } as const;
+const SAMPLED = { kind: "sampled", count: inCI ? 150 : 60, calls: 5 } as const;
 
 describe("issue 16.3 a sampled conversation", () => {
   test.for(["chain", "random", "neighbour"] as const)(
@@ -89,7 +89,7 @@ describe("issue 16.3 a sampled conversation", () => {
         expect(line.problems).toBeUndefined();
       }
       expect(summary.checks).toEqual({ danglingIds: 0, unresolvedReferences: 0, ungroundedAnswers: 0, openEnds: 0, duplicates: 0 });
-      expect(summary.calls).toBe(750);
+      expect(summary.calls).toBe(SAMPLED.count * SAMPLED.calls);
     },
   );
 
@@ -112,15 +112,15 @@ describe("issue 16.3 a sampled conversation", () => {
         ofTurn += JSON.stringify(output ?? "");
       }
     }
-    expect(booked).toBeGreaterThan(50);
+    expect(booked).toBeGreaterThan(SAMPLED.count / 3);
     expect(fromSearch).toBe(booked);
-    expect(chained).toBeGreaterThan(10);
+    expect(chained).toBeGreaterThan(SAMPLED.count / 15);
     expect(chained).toBeLessThan(booked);
-    expect(parallel).toBeGreaterThan(10);
+    expect(parallel).toBeGreaterThan(SAMPLED.count / 15);
   });
 
   test("asks in words that hold every value, several ways, without JSON and without the names of parameters", async () => {
-    const { lines } = await generated({ plan: { ...SAMPLED, calls: 1 }, runtime: travel() });
+    const { lines } = await generated({ plan: { ...SAMPLED, count: 150, calls: 1 }, runtime: travel() });
     const asked = new Set<string>();
     for (const { messages } of read(lines)) {
       const [{ content }, { calls }] = messages as readonly [Message, Message];

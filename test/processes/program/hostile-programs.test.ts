@@ -6,7 +6,7 @@ import { programToolset } from "haft/program";
 import { IN_CI, inCI } from "../../ci.ts";
 
 /** Threads of the bundled package start in a third of the time. */
-const IMPORT_BUNDLED = new URL("../../fixtures/import-bundled.ts", import.meta.url).href;
+const IMPORT_BUNDLED = new URL("../../fixtures/import-bundled.mjs", import.meta.url).href;
 
 test.skipIf(!inCI)(
   `issue 18 some sixty programs that attack time, memory, calls and the sandbox end as they must, and the process grows by less than 150 MB ${IN_CI}`,
