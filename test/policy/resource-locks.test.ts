@@ -321,7 +321,7 @@ describe("against the rule written out plainly", () => {
     const someKeys = (most: number): readonly string[] => Array.from({ length: below(most + 1) }, aKey);
     function* steps(): Iterable<Step> {
       let live = 0;
-      for (let count = 0; count < (inCI ? 100_000 : 10_000); count++) {
+      for (let count = 0; count < (inCI ? 40_000 : 10_000); count++) {
         if (live < 10 && random.next() < 0.5) {
           live++;
           const wish = below(3);

@@ -117,7 +117,7 @@ test("B10 whatever is mixed, every call has one result, in call order and record
 /** Events that may come after a call's result. */
 const LATE_EVENTS: ReadonlySet<string> = new Set(["call-late", "call-orphan", "outcome-resolve", "state-change"]);
 const SEED = 3;
-const RUNS = inCI ? 800 : 40;
+const RUNS = inCI ? 300 : 40;
 
 /** Without these the mix has grown too tame to prove anything. */
 const SOMETIMES = [

@@ -11,7 +11,7 @@ import { IN_CI, inCI } from "../ci.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
 
 const PROGRAM = bundledProgram("toolsets/edit-process");
-const LINES = 150;
+const LINES = 50;
 
 async function begun(...args: readonly string[]) {
   const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ["pipe", "pipe", "inherit"] });

@@ -11,7 +11,7 @@ import { seededRandom, settle } from "../../../src/testing/fake-ports.ts";
 import { testRuntime } from "../../runtime/bench-runtime.ts";
 import { inCI } from "../../ci.ts";
 
-const ROUNDS = inCI ? 1_500 : 20;
+const ROUNDS = inCI ? 500 : 20;
 
 /** Everything that happened to the engines of one round, and what should not have. */
 class World {

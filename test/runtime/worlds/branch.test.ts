@@ -64,7 +64,7 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds in branches ${IN_CI}`,
   test("L35 F0.32 forked at a random call, a task ends right in the branch and in the session", { timeout: 240_000 }, async () => {
     const score = new Score();
     await using runtime = await traceRuntime(worlds, { probe: { before: settle } });
-    const forked = sample(2);
+    const forked = sample(6);
     await eachOf(forked, 16, async (task, index) => {
       const random = seededRandom(SEED + index);
       await using session = runtime.session();
@@ -99,7 +99,7 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds in branches ${IN_CI}`,
     const random = seededRandom(SEED);
     const score = new Score();
     await using runtime = await traceRuntime(worlds);
-    const brought = sample(2);
+    const brought = sample(6);
     for (const task of brought) {
       await using session = runtime.session();
       await using plain = runtime.session();
@@ -123,7 +123,7 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds in branches ${IN_CI}`,
   test("L35 a branch whose session has moved on is refused, and the session ends right", { timeout: 240_000 }, async () => {
     const random = seededRandom(SEED);
     const score = new Score();
-    const moving = sample(4).filter((task) => task.calls.length > 1);
+    const moving = sample(8).filter((task) => task.calls.length > 1);
     await using runtime = await traceRuntime(worlds);
     for (const task of moving) {
       await using session = runtime.session();
@@ -149,7 +149,7 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds in branches ${IN_CI}`,
     const random = seededRandom(SEED);
     const score = new Score();
     // A snapshot of a large world is a megabyte or more of text.
-    const restoring = sample(3).filter((task, index) => index % 4 === 0 || SMALL.test(task.id));
+    const restoring = sample(6).filter((task, index) => index % 4 === 0 || SMALL.test(task.id));
     await using first = await traceRuntime(worlds);
     await using second = await traceRuntime(worlds);
     for (const task of restoring) {

@@ -9,7 +9,7 @@ import { TOKEN, startApi } from "./api-server.ts";
 /** Those that wait for what does not come, or end what others need, are asked with no wait. */
 const LEFT_OUT: ReadonlySet<OperationId> = new Set<OperationId>(["listEvents"]);
 /** HAFT_FUZZ_REQUESTS=100000 for the whole of it. */
-const REQUESTS = Number(process.env["HAFT_FUZZ_REQUESTS"] ?? (inCI ? 10_000 : 150));
+const REQUESTS = Number(process.env["HAFT_FUZZ_REQUESTS"] ?? (inCI ? 3_000 : 150));
 const WORDS = ["travel", "desk", "call_1", "clerk", "news", "notes::add", "notes::list", "..", "a/b", "%00", "é", "💥", "__proto__", " "];
 
 /** Whole messages of models, in forms that may not be those that are named. */

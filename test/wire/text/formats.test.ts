@@ -76,7 +76,7 @@ test.each(NAMES.filter((name) => !PLAIN.has(name)))("F1.37 %s: whatever two argu
         ["bash", bash.input],
       ]);
     }),
-    { numRuns: inCI ? 200 : 20 },
+    { numRuns: inCI ? 80 : 20 },
   );
 });
 

@@ -4,7 +4,7 @@ import { TEXT_FORMATS, textFormat } from "../../../src/wire/text/formats.ts";
 import { readPieces, readText } from "./reading.ts";
 
 const MEGABYTE = 1_000_000;
-const CHARS = inCI ? MEGABYTE : MEGABYTE / 8;
+const CHARS = inCI ? MEGABYTE / 2 : MEGABYTE / 16;
 const OPENERS = [
   "<tool_call>",
   "[TOOL_CALLS]",
