@@ -8,7 +8,7 @@ import { chunksByEntries } from "./chunks.ts";
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** Started as threads of their own, by their files. */
 const WORKERS = [
-  "./dist/store/sqlite-worker.js",
+  "./dist/store/sqlite/sqlite-worker.js",
   "./dist/toolsets/convert/convert-worker.js",
   "./dist/processes/program/program-worker.js",
 ];

@@ -1,6 +1,6 @@
 /** The table of routes as a page of the documentation. */
 import { API, OPERATION_IDS } from "../src/server/api.ts";
-import type { Route } from "../src/server/api/route.ts";
+import type { Route } from "../src/server/api/requests/route.ts";
 
 const HEAD = `# HTTP API
 

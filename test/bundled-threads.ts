@@ -26,7 +26,7 @@ export const bundledThreads: Plugin = {
     id.includes("/src/") && THREAD_FILE.test(code)
       ? code.replace(THREAD_FILE, (_, file: string) => {
           const bundled = JSON.stringify(pathToFileURL(join(BUNDLE, "dist", file)).href);
-          return file === "store/sqlite-worker.js" ? `process.env["${WITHOUT_THREAD}"] ? "no-thread" : ${bundled}` : bundled;
+          return file === "store/sqlite/sqlite-worker.js" ? `process.env["${WITHOUT_THREAD}"] ? "no-thread" : ${bundled}` : bundled;
         })
       : undefined,
 };

@@ -3,20 +3,20 @@ import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
-import { onAbort, waitFor } from "../policy/deadline.ts";
+import { onAbort, waitFor } from "../policy/attempts/deadline.ts";
 import type { Turn } from "../session/turn.ts";
-import { dropWritten } from "./announce-write.ts";
+import { dropWritten } from "./cache/announce-write.ts";
 import { startOf } from "./call-start.ts";
 import { CallRun, type AdmittedCall, type Answer, type CallParts } from "./call-run.ts";
 import type { CallOptions } from "./call-options.ts";
-import { finishCall } from "./finish-call.ts";
+import { finishCall } from "./finish/finish-call.ts";
 import { LoopBreaks } from "./loop-breaks.ts";
-import { nestedIn, settle } from "./call-tree.ts";
+import { nestedIn, settle } from "./context/call-tree.ts";
 import { admitCall, beginCall, executeCall } from "./pipeline.ts";
 import { isSequential } from "./route.ts";
 import { ToolExecutionError } from "./tool-execution-error.ts";
-import { turnEnded } from "./turn-rules.ts";
-import { undoCalls } from "./undo-calls.ts";
+import { turnEnded } from "./admit/turn-rules.ts";
+import { undoCalls } from "./finish/undo-calls.ts";
 
 export interface BatchOptions extends CallOptions {
   readonly signal: AbortSignal | undefined;

@@ -3,13 +3,13 @@ import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Hook, HookContext } from "../core/hook.ts";
 import type { JsonSchema } from "../core/tool.ts";
-import { isPromiseLike, waitFor, type Interruptible } from "../policy/deadline.ts";
+import { isPromiseLike, waitFor, type Interruptible } from "../policy/attempts/deadline.ts";
 import { chooseOverload } from "../registry/overload.ts";
 import { fingerprintOf } from "../registry/prepare-toolset.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
-import { readableInput } from "./admit-call.ts";
+import { readableInput } from "./admit/admit-call.ts";
 import type { CallRun } from "./call-run.ts";
-import { withinRun } from "./call-tree.ts";
+import { withinRun } from "./context/call-tree.ts";
 
 /** Longest time one hook may take. */
 const HOOK_TIMEOUT_MS = 10_000;

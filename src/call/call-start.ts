@@ -1,8 +1,8 @@
 /** The record of a call that begins. */
 import type { SessionEvent } from "../core/event.ts";
-import { calledOverload } from "./admit-call.ts";
+import { calledOverload } from "./admit/admit-call.ts";
 import { CallRun } from "./call-run.ts";
-import { sessionNeed } from "./composite.ts";
+import { sessionNeed } from "./context/composite.ts";
 import type { Answerer } from "./route.ts";
 
 /** The event of a call that begins, and how it is to be run should the process end before it does. */

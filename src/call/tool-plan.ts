@@ -7,15 +7,15 @@ import type { Clock } from "../core/ports.ts";
 import type { SlotLimit, Slots } from "../core/slots.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import { localEngine } from "../engine/local.ts";
-import { Circuit, type CircuitSettings } from "../policy/circuit.ts";
-import { RetryBudget } from "../policy/retry-budget.ts";
+import { Circuit, type CircuitSettings } from "../policy/attempts/circuit.ts";
+import { RetryBudget } from "../policy/attempts/retry-budget.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
-import { InputFitter } from "../schema/repair-input.ts";
+import { InputFitter } from "../schema/repair/repair-input.ts";
 import type { Validator } from "../schema/compile-schema.ts";
-import type { CachePlan } from "./cache-plan.ts";
-import { createEffectsResolver, dependsOnInput } from "./resolve-effects.ts";
+import type { CachePlan } from "./cache/cache-plan.ts";
+import { createEffectsResolver, dependsOnInput } from "./admit/resolve-effects.ts";
 import { liveRoute, type Route } from "./route.ts";
-import { endsTurn, runsOnce } from "./turn-rules.ts";
+import { endsTurn, runsOnce } from "./admit/turn-rules.ts";
 
 export interface ToolPlanOptions {
   readonly registered: RegisteredTool;

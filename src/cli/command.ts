@@ -1,6 +1,6 @@
 /** The arguments of every command, and its description. */
 import type { CliOptions, OptionName } from "./command-line.ts";
-import type { Output, Screen } from "./terminal-text.ts";
+import type { Output, Screen } from "./terminal/terminal-text.ts";
 
 /** The world the program runs in. */
 export interface CommandWorld {

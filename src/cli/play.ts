@@ -6,18 +6,18 @@ import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Registry } from "../registry/registry.ts";
-import type { Jobs } from "../call/jobs.ts";
+import type { Jobs } from "../call/jobs/jobs.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import { personApprover } from "./ask-person.ts";
+import { personApprover } from "./terminal/ask-person.ts";
 import type { CommandContext } from "./command.ts";
-import type { ConversationLine } from "./conversation.ts";
-import { drained } from "./drained.ts";
-import { EventPrinter } from "./print-event.ts";
-import { printMessage } from "./print-message.ts";
-import { exitOf } from "./chat/chat-exit.ts";
-import type { Chat } from "./chat/chat.ts";
-import { Summary } from "./summary.ts";
-import { duration, safeJson, safeText } from "./terminal-text.ts";
+import type { ConversationLine } from "./input/conversation.ts";
+import { drained } from "./terminal/drained.ts";
+import { EventPrinter } from "./print/print-event.ts";
+import { printMessage } from "./print/print-message.ts";
+import { exitOf } from "./commands/chat/chat-exit.ts";
+import type { Chat } from "./commands/chat/chat.ts";
+import { Summary } from "./print/summary.ts";
+import { duration, safeJson, safeText } from "./terminal/terminal-text.ts";
 
 type ApproverLine = Extract<ConversationLine, { readonly role: "approver" }>;
 

@@ -9,8 +9,8 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import { divertOutput, type DivertedOutput } from "../processes/divert-output.ts";
 import { endServersQuickly } from "../processes/process.ts";
 import { runCli } from "./run-cli.ts";
-import { TerminalPrompt } from "./terminal-prompt.ts";
-import type { Output } from "./terminal-text.ts";
+import { TerminalPrompt } from "./terminal/terminal-prompt.ts";
+import type { Output } from "./terminal/terminal-text.ts";
 
 /** The signals that stop a command. */
 type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";

@@ -7,8 +7,8 @@ import { COMMANDS, loadCommand } from "./commands.ts";
 import type { Command, CommandWorld } from "./command.ts";
 import { commandHelp, groupHelp, programHelp, usageOf } from "./help.ts";
 import { packageVersion } from "./package-version.ts";
-import { errorLines } from "./print-result.ts";
-import { safeJson, screenFor } from "./terminal-text.ts";
+import { errorLines } from "./print/print-result.ts";
+import { safeJson, screenFor } from "./terminal/terminal-text.ts";
 
 const COMMON_OPTIONS: readonly OptionName[] = ["json", "help", "version"];
 

@@ -1,7 +1,7 @@
 /** A client of a Haft server, for browsers and Node: typed by the server's table of routes, without dependencies. @packageDocumentation */
 import { readRetryAfter } from "../core/retry-after.ts";
 import { API, type AnswerOf, type BodyOf, type OperationId, type ParamsOf, type QueryInput } from "../server/api.ts";
-import type { Route } from "../server/api/route.ts";
+import type { Route } from "../server/api/requests/route.ts";
 import { ApiError, errorOf, parseAnswer, pathPart } from "./api-error.ts";
 import { EventFollower, type FollowOptions, type ReceivedEvent } from "./event-follower.ts";
 import { wait } from "./wait.ts";

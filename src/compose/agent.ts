@@ -6,7 +6,7 @@ import type { JobStatus } from "../core/job-status.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import { endedWell } from "../core/model.ts";
-import { endsTurn } from "../call/turn-rules.ts";
+import { endsTurn } from "../call/admit/turn-rules.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { createLoop, type Loop, type ResumeDecisions } from "./loop.ts";
 import type { LoopEvent } from "./loop-event.ts";

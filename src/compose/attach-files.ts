@@ -1,7 +1,7 @@
 /** Puts the files that a conversation has as artifacts into a request. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { ModelRequest } from "../core/model.ts";
-import { onAbort, waitFor, type Interruptible } from "../policy/deadline.ts";
+import { onAbort, waitFor, type Interruptible } from "../policy/attempts/deadline.ts";
 import { artifactsOf, type RuntimeSession } from "../runtime/runtime-session.ts";
 import { attachArtifacts, withoutArtifacts } from "../session/attach-artifacts.ts";
 

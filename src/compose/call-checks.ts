@@ -7,7 +7,7 @@ import type { ToolCategory } from "../core/tool.ts";
 import { plural } from "../core/base/wording.ts";
 import type { LoopBudget } from "./loop-budget.ts";
 import { RepeatGuard } from "./repeat-guard.ts";
-import { endsTurn, runsOnce } from "../call/turn-rules.ts";
+import { endsTurn, runsOnce } from "../call/admit/turn-rules.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { RoundCall } from "./loop-continues.ts";
 import type { CheckedLimits } from "./loop-limits.ts";

@@ -2,7 +2,7 @@
 import type { SessionEvent } from "../core/event.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { DEFAULT_MAX_TURNS, turnStarts } from "../history/limit-turns.ts";
-import { holdsFiles } from "../policy/sendable-content.ts";
+import { holdsFiles } from "../policy/results/sendable-content.ts";
 import { pairMessages } from "../history/pair-messages.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { conversationOf, type MessagesOptions } from "../runtime/session-messages.ts";

@@ -9,7 +9,7 @@ import { plural } from "../core/base/wording.ts";
 import { CONTEXT_LEVELS, advisoryNote, contextAdvisory, type ContextAdvisory, type ContextLevel } from "../history/context-advisory.ts";
 import { LoopBudget } from "./loop-budget.ts";
 import type { Visibility } from "../policy/visibility.ts";
-import { withBackgroundFlag } from "../call/background-flag.ts";
+import { withBackgroundFlag } from "../call/jobs/background-flag.ts";
 import type { ProgressListener } from "../call/execute-options.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { providerName } from "../wire/provider-name.ts";

@@ -5,7 +5,7 @@ import type { SessionMessage } from "../core/message.ts";
 import type { Model } from "../core/model.ts";
 import type { SchemaSource } from "../registry/define-tool.ts";
 import type { InferInput } from "../schema/infer-schema.ts";
-import { onAbort } from "../policy/deadline.ts";
+import { onAbort } from "../policy/attempts/deadline.ts";
 import { visibilityOf, type Visibility } from "../policy/visibility.ts";
 import type { RuntimeSession, SessionTurn } from "../runtime/runtime-session.ts";
 import { EmergencyStop } from "./emergency-stop.ts";

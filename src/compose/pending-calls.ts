@@ -2,7 +2,7 @@
 import type { ApprovalAnswer } from "../core/ask.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
-import { approvalDigest } from "../policy/approval-digest.ts";
+import { approvalDigest } from "../policy/approval/approval-digest.ts";
 import { definitionOf } from "../registry/definition-of.ts";
 import type { Registry } from "../registry/registry.ts";
 

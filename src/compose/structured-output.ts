@@ -6,7 +6,7 @@ import { faultOf, readReply } from "../engine/lm/read-reply.ts";
 import type { SchemaSource } from "../registry/define-tool.ts";
 import { compileSchema, type Validator } from "../schema/compile-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
-import { fitInput } from "../schema/repair-input.ts";
+import { fitInput } from "../schema/repair/repair-input.ts";
 import { fromStandardSchema, isStandardSchema, type ParsingSchema } from "../schema/standard-schema.ts";
 
 /** How often a model is asked again for an answer that does not fit. */

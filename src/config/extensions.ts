@@ -4,8 +4,8 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { ToolSource } from "../core/source.ts";
 import type { Enrichment } from "../generate/enrichment.ts";
-import { ENRICHMENT_TYPES } from "./enrichment-config.ts";
-import { moduleExports } from "./module-tools.ts";
+import { ENRICHMENT_TYPES } from "./tables/enrichment-config.ts";
+import { moduleExports } from "./tools/module-tools.ts";
 import { nearKey } from "./near-key.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 

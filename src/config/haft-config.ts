@@ -2,31 +2,39 @@
 import { resolve } from "node:path";
 import type { CallSettings } from "../core/tool.ts";
 import type { RuntimeOptions } from "../runtime/runtime-options.ts";
-import type { CacheOptions } from "../policy/result-cache.ts";
-import type { CircuitSettings } from "../policy/circuit.ts";
+import type { CacheOptions } from "../policy/cache/result-cache.ts";
+import type { CircuitSettings } from "../policy/attempts/circuit.ts";
 import type { PermissionRules } from "../policy/permission.ts";
-import type { RetrySettings } from "../policy/retry.ts";
+import type { RetrySettings } from "../policy/attempts/retry.ts";
 import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { readMcpTables } from "./descriptor/read-descriptor.ts";
-import { readCreatureTools } from "./creature-tools.ts";
-import { clientTableOf, readClientServers, type Note } from "./mcp-servers.ts";
-import { readDocumentationPaths } from "./documentation-config.ts";
-import { NOT_OF_RETRY, readApproval, readCache, readCircuit, readPermission, readRetry, type ApprovalConfig } from "./policy-config.ts";
+import { readCreatureTools } from "./tools/creature-tools.ts";
+import { clientTableOf, readClientServers, type Note } from "./tools/mcp-servers.ts";
+import { readDocumentationPaths } from "./tables/documentation-config.ts";
+import {
+  NOT_OF_RETRY,
+  readApproval,
+  readCache,
+  readCircuit,
+  readPermission,
+  readRetry,
+  type ApprovalConfig,
+} from "./tables/policy-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Problems } from "../documents/problems.ts";
-import { checkRouting, readToolsBlock, type RegistryEntry, type ToolsBlock } from "./registry-config.ts";
-import { readFindTools, type FindToolsConfig } from "./find-tools-config.ts";
-import { readLoop, readModel, type LoopConfig, type ModelConfig } from "./model-config.ts";
-import { readServe, type ServeConfig } from "./serve-config.ts";
-import { readWorker, type WorkerConfig } from "./worker-config.ts";
-import { readWebhooks, type WebhookConfig } from "./webhooks-config.ts";
-import { readSimulation, type SimulationConfig } from "./simulation-config.ts";
-import { readStore, readStoreUrl, type StoreConfig } from "./store-config.ts";
-import { readTelemetry, type TelemetryConfig } from "./telemetry-config.ts";
+import { checkRouting, readToolsBlock, type RegistryEntry, type ToolsBlock } from "./tables/registry-config.ts";
+import { readFindTools, type FindToolsConfig } from "./tables/find-tools-config.ts";
+import { readLoop, readModel, type LoopConfig, type ModelConfig } from "./tables/model-config.ts";
+import { readServe, type ServeConfig } from "./tables/serve-config.ts";
+import { readWorker, type WorkerConfig } from "./tables/worker-config.ts";
+import { readWebhooks, type WebhookConfig } from "./tables/webhooks-config.ts";
+import { readSimulation, type SimulationConfig } from "./tables/simulation-config.ts";
+import { readStore, readStoreUrl, type StoreConfig } from "./tables/store-config.ts";
+import { readTelemetry, type TelemetryConfig } from "./tables/telemetry-config.ts";
 import { TableReader, isTable, kindOf } from "./table-reader.ts";
 import type { NamedTrigger } from "../triggers/session-triggers.ts";
-import { readChannels, readTriggers, type ChannelConfig } from "./triggers-config.ts";
-import { checkToolsetName, readCallSettings, readToolsets, type ToolsetConfig, type ToolsetReadContext } from "./toolset-config.ts";
+import { readChannels, readTriggers, type ChannelConfig } from "./tables/triggers-config.ts";
+import { checkToolsetName, readCallSettings, readToolsets, type ToolsetConfig, type ToolsetReadContext } from "./tables/toolset-config.ts";
 import { Variables, isVariableName, type Environment, type SentVariable } from "./variables.ts";
 
 /** Its registry begins with the servers of `mcp`. */

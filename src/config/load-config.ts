@@ -4,15 +4,15 @@ import { statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import { floatingVersion } from "./floating-version.ts";
+import { floatingVersion } from "./trust/floating-version.ts";
 import { type HaftConfig, readHaftConfig } from "./haft-config.ts";
 import { KeyPositions, type KeyPath } from "../documents/key-positions.ts";
 import { Problems } from "../documents/problems.ts";
 import { readDocument } from "../documents/read-document.ts";
 import { redactor, type Redact } from "../core/base/redact.ts";
-import { EMBEDDINGS_TYPE } from "./enrichment-config.ts";
+import { EMBEDDINGS_TYPE } from "./tables/enrichment-config.ts";
 import { ExtensionTable, type Extensions } from "./extensions.ts";
-import type { ToolsetConfig } from "./toolset-config.ts";
+import type { ToolsetConfig } from "./tables/toolset-config.ts";
 import type { Environment, SentVariable } from "./variables.ts";
 
 /** A configuration that was read and checked. */

@@ -5,7 +5,7 @@ import { parseJson } from "../core/base/parse-json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { behindThinking } from "../engine/lm/read-reply.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
-import { fixJsonText } from "../schema/fix-json-text.ts";
+import { fixJsonText } from "../schema/repair/fix-json-text.ts";
 import { importSchema } from "../schema/import-schema.ts";
 import { words } from "../core/base/wording.ts";
 

@@ -2,7 +2,7 @@
 import { own } from "../core/base/own.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
-import { walkPointer } from "../schema/reference-uri.ts";
+import { walkPointer } from "../schema/references/reference-uri.ts";
 
 export interface SchemaParameter {
   /** As the schema calls it; `$` for a result that is not an object with properties. */

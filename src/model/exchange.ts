@@ -3,7 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
 import { networkFailure, neverConnected } from "../net/network-failure.ts";
-import { onAbort } from "../policy/deadline.ts";
+import { onAbort } from "../policy/attempts/deadline.ts";
 
 /** The part of `fetch` that is used. */
 export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>;

@@ -18,7 +18,7 @@ import type {
   TokenUsage,
 } from "../core/model.ts";
 import type { Clock } from "../core/ports.ts";
-import { onAbort } from "../policy/deadline.ts";
+import { onAbort } from "../policy/attempts/deadline.ts";
 import { cancelled } from "./exchange.ts";
 import { modelPorts } from "./model-ports.ts";
 import { EventStream } from "./event-stream.ts";

@@ -1,6 +1,6 @@
 /** The public names of `haft/session`, listed by hand: sessions, what they record, and what they are made from. @packageDocumentation */
 export type { ResultNotes } from "../call/call-options.ts";
-export type { JobLimits } from "../call/job-table.ts";
+export type { JobLimits } from "../call/jobs/job-table.ts";
 export type { ProgressingCall, ProgressListener } from "../call/execute-options.ts";
 export type { ResumeDecisions } from "../compose/loop.ts";
 export type { SessionRule } from "../core/approvals.ts";
@@ -14,14 +14,14 @@ export type { JobMessage, NativeMessage } from "../core/message.ts";
 export type { Repair, ResultStatus, Truncation } from "../core/result.ts";
 export type { SentBy } from "../core/sent-by.ts";
 export { supersedesAt, supersedesSameInput } from "../history/supersede.ts";
-export type { CircuitSettings } from "../policy/circuit.ts";
-export type { CacheOptions } from "../policy/result-cache.ts";
-export type { WholeResult } from "../policy/large-result-store.ts";
-export type { RetrySettings } from "../policy/retry.ts";
+export type { CircuitSettings } from "../policy/attempts/circuit.ts";
+export type { CacheOptions } from "../policy/cache/result-cache.ts";
+export type { WholeResult } from "../policy/results/large-result-store.ts";
+export type { RetrySettings } from "../policy/attempts/retry.ts";
 export type { ToolsetFailure } from "../registry/lifecycle/merge-toolsets.ts";
 export type { OpenReport, RefreshReport } from "../registry/lifecycle/open-report.ts";
 export type { ToolsetChange } from "../registry/prepare-toolset.ts";
-export type { CancelOutcome, Jobs, ListJobsOptions, StoredJobName, WaitForJobOptions } from "../call/jobs.ts";
+export type { CancelOutcome, Jobs, ListJobsOptions, StoredJobName, WaitForJobOptions } from "../call/jobs/jobs.ts";
 export { diffSessions, type DiffSessionsOptions } from "../runtime/diff-sessions.ts";
 export type { EventFeed } from "../runtime/events/event-feed.ts";
 export type { EventsOptions } from "../runtime/events/event-feeds.ts";

@@ -54,7 +54,7 @@ export type {
   StoredSession,
 } from "../core/store.ts";
 export type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
-export { StoredApprovals, type StoredApprovalsOptions } from "../policy/stored-approvals.ts";
+export { StoredApprovals, type StoredApprovalsOptions } from "../policy/approval/stored-approvals.ts";
 export type { FeedEntry, FeedPage, ReadFeedOptions, StoreFeed } from "../core/store-feed.ts";
 export { attachArtifacts } from "../session/attach-artifacts.ts";
 export { artifactsOf } from "../runtime/runtime-session.ts";

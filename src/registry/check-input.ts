@@ -2,9 +2,9 @@
 import { copyJson, isJsonObject } from "../core/base/json.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { ParsedInput, Tool } from "../core/tool.ts";
-import { isPromiseLike } from "../policy/deadline.ts";
+import { isPromiseLike } from "../policy/attempts/deadline.ts";
 import type { Validator } from "../schema/compile-schema.ts";
-import { fitInput, type RepairOptions } from "../schema/repair-input.ts";
+import { fitInput, type RepairOptions } from "../schema/repair/repair-input.ts";
 import { ValidationResult } from "../schema/validation-result.ts";
 
 /** In the order of a call: the schema with its repairs, the rules of the tool itself, the program's own schema library. */

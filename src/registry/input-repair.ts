@@ -3,7 +3,7 @@ import { declaresNoWrites } from "../core/effects.ts";
 import { copyJson, type JsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
-import { fitInput, type RepairOptions } from "../schema/repair-input.ts";
+import { fitInput, type RepairOptions } from "../schema/repair/repair-input.ts";
 
 /** Which repairs inputs of a tool may have: a tool that declares no writes loses forbidden keys, and is guessed at. */
 export function repairsOf({ effects, unknownKeys }: Tool): RepairOptions {

@@ -4,7 +4,7 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
-import { isPromiseLike } from "../policy/deadline.ts";
+import { isPromiseLike } from "../policy/attempts/deadline.ts";
 import { plainTool, refuseOtherWords } from "./check-tool-fields.ts";
 
 /**

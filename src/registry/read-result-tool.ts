@@ -5,7 +5,7 @@ import type { ToolContext } from "../core/context.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
-import type { LargeResultStore } from "../policy/large-result-store.ts";
+import type { LargeResultStore } from "../policy/results/large-result-store.ts";
 import { defineTool } from "./define-tool.ts";
 
 /** The qualified name of the tool. */

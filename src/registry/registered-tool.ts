@@ -5,7 +5,7 @@ import type { CallSettings, JsonSchema, Tool, ToolCategory } from "../core/tool.
 import type { Toolset } from "../core/toolset.ts";
 import type { Permission } from "../policy/permission.ts";
 import { compileSchema, type Validator } from "../schema/compile-schema.ts";
-import { defaultWarnings, type RepairOptions } from "../schema/repair-input.ts";
+import { defaultWarnings, type RepairOptions } from "../schema/repair/repair-input.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
 import type { ValidationResult } from "../schema/validation-result.ts";
 import { inheritSettings } from "../core/call-settings.ts";

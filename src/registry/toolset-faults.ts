@@ -1,6 +1,6 @@
 /** The faults that the calls of a toolset meet. */
 import type { Toolset } from "../core/toolset.ts";
-import { faultPolicy, type FaultPolicy } from "../policy/fault.ts";
+import { faultPolicy, type FaultPolicy } from "../policy/faults/fault.ts";
 
 const POLICIES = new WeakMap<Toolset, FaultPolicy>();
 

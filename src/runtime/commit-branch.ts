@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import type { JobTable } from "../call/job-table.ts";
+import type { JobTable } from "../call/jobs/job-table.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 
 interface CommitParts {

@@ -1,12 +1,12 @@
 /** From the events of a session to the session: its state, its latest events, and what was under way when they ended. */
-import { isOfSettings } from "../policy/approval-rules.ts";
+import { isOfSettings } from "../policy/approval/approval-rules.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { applyPatch, diffJson } from "../core/base/json-patch.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { PersistentMap } from "../core/base/persistent-map.ts";
 import { shareJson } from "../core/base/share-json.ts";
-import { NO_CALLS, countCall, type CallSample, type CallTally } from "../policy/fault-tally.ts";
+import { NO_CALLS, countCall, type CallSample, type CallTally } from "../policy/faults/fault-tally.ts";
 import { Inbox, isInboxEvent } from "../session/inbox.ts";
 import { SessionLog } from "../session/session-log.ts";
 import { stateKey, type SessionHead, type StateMap } from "../session/session.ts";

@@ -9,7 +9,7 @@ import { copyJson, type JsonValue } from "../core/base/json.ts";
 import { readRecording, type RecordingSource } from "../core/recording/recording.ts";
 import type { RecordingHeader } from "../core/recording/format.ts";
 import type { EventLog, Store } from "../core/store.ts";
-import { outcomeUnknown } from "../call/reconcile-call.ts";
+import { outcomeUnknown } from "../call/admit/reconcile-call.ts";
 import { SessionFold } from "./fold-events.ts";
 import { endOpenCall, type OpenCall } from "./open-call.ts";
 import { storedEvents } from "../session/read-events.ts";

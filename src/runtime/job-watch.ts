@@ -3,7 +3,7 @@ import { describeThrown } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
 import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../core/store-changes.ts";
-import { jobLimits, type JobTable } from "../call/job-table.ts";
+import { jobLimits, type JobTable } from "../call/jobs/job-table.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 
 /** How often another process's wish is looked for while a job runs. */

@@ -2,7 +2,7 @@
 import type { CallPlace, BranchPoint, SessionEvent } from "../core/event.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import type { CallParts } from "../call/call-run.ts";
-import { NO_CALLS } from "../policy/fault-tally.ts";
+import { NO_CALLS } from "../policy/faults/fault-tally.ts";
 import type { SessionHead, Surroundings } from "../session/session.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { SessionFold } from "./fold-events.ts";

@@ -6,8 +6,8 @@ import type { SessionEvent } from "../core/event.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { readEvent } from "../core/recording/read-event.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { EarlierJob } from "../call/job.ts";
-import type { CallSample } from "../policy/fault-tally.ts";
+import type { EarlierJob } from "../call/jobs/job.ts";
+import type { CallSample } from "../policy/faults/fault-tally.ts";
 
 /** The call as it may have been dispatched. */
 interface Intent {

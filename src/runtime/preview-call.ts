@@ -4,7 +4,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { AdmittedCall, CallParts, SimulatedCall } from "../call/call-run.ts";
-import { unavailable } from "../policy/await-preview.ts";
+import { unavailable } from "../policy/approval/await-preview.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
 import type { SessionDiff } from "../session/session-diff.ts";
 import { simulationParts } from "./simulation-parts.ts";

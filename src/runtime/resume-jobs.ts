@@ -1,6 +1,6 @@
 /** The background jobs that a crash left behind, and the calls made in them: which are not run again, and which are run before their job. */
 import { ToolError } from "../core/error.ts";
-import { outcomeUnknown } from "../call/reconcile-call.ts";
+import { outcomeUnknown } from "../call/admit/reconcile-call.ts";
 import type { OpenCall } from "./open-call.ts";
 import { addTo } from "../core/base/add-to.ts";
 

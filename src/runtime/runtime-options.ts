@@ -1,10 +1,10 @@
 /** The options of createRuntime, and their checks. */
-import { checkJobLimits, type JobLimits } from "../call/job-table.ts";
+import { checkJobLimits, type JobLimits } from "../call/jobs/job-table.ts";
 import { CALL_SETTINGS, checkMs, checkSettings } from "../core/call-settings.ts";
 import { checkNumber, type Bounds } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import { HOOK_PARTS, type Hook } from "../core/hook.ts";
-import { checkRetry, type RetrySettings } from "../policy/retry.ts";
+import { checkRetry, type RetrySettings } from "../policy/attempts/retry.ts";
 import { checkKnownKeys, checkOptionTypes, type OptionNames, type OptionTypes } from "../core/known-keys.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
 import type { Approvals } from "../core/approvals.ts";
@@ -22,10 +22,10 @@ import type { Store } from "../core/store.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { ToolPins } from "../core/tool-pins.ts";
 import type { Toolset } from "../core/toolset.ts";
-import type { ApprovalSettings } from "../policy/approval.ts";
-import { circuitSettings, type CircuitSettings } from "../policy/circuit.ts";
+import type { ApprovalSettings } from "../policy/approval/approval.ts";
+import { circuitSettings, type CircuitSettings } from "../policy/attempts/circuit.ts";
 import type { PermissionRules } from "../policy/permission.ts";
-import type { CacheOptions } from "../policy/result-cache.ts";
+import type { CacheOptions } from "../policy/cache/result-cache.ts";
 import { isPlainObject } from "../registry/check-tool-fields.ts";
 import { showValue } from "../schema/schema-problem.ts";
 import { Registry } from "../registry/registry.ts";

@@ -2,7 +2,7 @@
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { beginSessionWithin } from "../call/tool-context.ts";
+import { beginSessionWithin } from "../call/context/tool-context.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import { RuntimeSession } from "./runtime-session.ts";
 

@@ -6,7 +6,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { BeginningAttempt } from "../call/execute-within.ts";
+import type { BeginningAttempt } from "../call/context/execute-within.ts";
 import type { AdmittedCall, CallParts } from "../call/call-run.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";

@@ -5,7 +5,7 @@ import type { SessionEvent } from "../core/event.ts";
 import { diffJson } from "../core/base/json-patch.ts";
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { readEvent } from "../core/recording/read-event.ts";
-import { outcomeUnknown } from "../call/reconcile-call.ts";
+import { outcomeUnknown } from "../call/admit/reconcile-call.ts";
 import type { Clock } from "../core/ports.ts";
 import { SessionFold } from "./fold-events.ts";
 import { endOpenCall } from "./open-call.ts";

@@ -1,7 +1,7 @@
 /** The background jobs of a store: those of sessions that are open here, elsewhere, or nowhere. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
-import type { CancelOutcome, StoredJobName, StoredJobs } from "../call/jobs.ts";
+import type { CancelOutcome, StoredJobName, StoredJobs } from "../call/jobs/jobs.ts";
 import type { StoredJob } from "../core/job-store.ts";
 import type { Clock } from "../core/ports.ts";
 import type { EventLog, Store } from "../core/store.ts";

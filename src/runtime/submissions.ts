@@ -6,7 +6,7 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonLimits } from "../core/base/json-limits.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { ToolResult } from "../core/result.ts";
-import { readCall } from "../call/read-call.ts";
+import { readCall } from "../call/admit/read-call.ts";
 
 /** A batch that was submitted under a key. */
 export interface Submitted {

@@ -1,6 +1,6 @@
 /** The words of a compiled schema: its nodes and rules, the resources they lie in, and one run over a value. */
 import { isPrototypeBare } from "../core/base/json.ts";
-import type { Evaluated } from "./evaluated.ts";
+import type { Evaluated } from "./keywords/evaluated.ts";
 import { type SchemaProblem, escapePointer, problemAt, showValue } from "./schema-problem.ts";
 
 export interface RawSchema {

@@ -1,7 +1,7 @@
 /** Holds a value against a compiled schema. */
 import type { JsonSchema } from "../core/tool.ts";
 import { ANY_TYPE, type Rule, type SchemaNode, ValidationRun } from "./compiled-schema.ts";
-import { Evaluated } from "./evaluated.ts";
+import { Evaluated } from "./keywords/evaluated.ts";
 import { MAX_PROBLEMS, MAX_VISIT_DEPTH } from "./schema-limits.ts";
 import { type SchemaProblem, problemAt, typeName } from "./schema-problem.ts";
 

@@ -3,7 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonLimits } from "../core/base/json-limits.ts";
 import { copyJson, isJsonObject, jsonPath, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
-import { mapKeywords } from "./map-keywords.ts";
+import { mapKeywords } from "./keywords/map-keywords.ts";
 import { showValue } from "./schema-problem.ts";
 
 /** A schema as it was taken over, and what was changed. */

@@ -1,12 +1,12 @@
 /** Turns a schema document into nodes: one walk over its subschemas, then its references. */
 import { isJsonObject } from "../core/base/json.ts";
 import { type Location, NEVER, type RawSchema, type Rule, SchemaNode, type SchemaResource } from "./compiled-schema.ts";
-import { DIALECTS, LATEST, dialectNamed, dialectOf } from "./dialects.ts";
+import { DIALECTS, LATEST, dialectNamed, dialectOf } from "./references/dialects.ts";
 import { own } from "../core/base/own.ts";
-import { type Reference, type SubschemaCompiler, refuse, stringOf } from "./keyword.ts";
-import { checkReferenceGraph } from "./reference-graph.ts";
-import { DEFAULT_URI, absoluteUri, splitUri, walkPointer } from "./reference-uri.ts";
-import { RECURSIVE_ANCHOR } from "./reference-keywords.ts";
+import { type Reference, type SubschemaCompiler, refuse, stringOf } from "./keywords/keyword.ts";
+import { checkReferenceGraph } from "./references/reference-graph.ts";
+import { DEFAULT_URI, absoluteUri, splitUri, walkPointer } from "./references/reference-uri.ts";
+import { RECURSIVE_ANCHOR } from "./keywords/reference-keywords.ts";
 import { MAX_SCHEMA_DEPTH, MAX_SCHEMA_VALUES, MAX_SUBSCHEMAS } from "./schema-limits.ts";
 import { showValue } from "./schema-problem.ts";
 

@@ -2,7 +2,7 @@
 import { own } from "../core/base/own.ts";
 import { type JsonObject, type JsonValue, isJsonObject } from "../core/base/json.ts";
 import { compileSchema, type CompileOptions, type Validator } from "./compile-schema.ts";
-import { DEFAULT_URI } from "./reference-uri.ts";
+import { DEFAULT_URI } from "./references/reference-uri.ts";
 import { escapePointer } from "./schema-problem.ts";
 
 /** Most subschemas that are compiled a second time, as parts, for one schema: some 200 ms in the worst case, once. */

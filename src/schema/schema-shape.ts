@@ -2,10 +2,10 @@
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { compileSchema, type Validator } from "./compile-schema.ts";
-import { foldKey } from "./coerce.ts";
-import { compilePattern } from "./pattern.ts";
+import { foldKey } from "./repair/coerce.ts";
+import { compilePattern } from "./pattern/pattern.ts";
 import { own } from "../core/base/own.ts";
-import { References } from "./references.ts";
+import { References } from "./references/references.ts";
 import { SchemaParts } from "./schema-part.ts";
 
 export interface SchemaShape {

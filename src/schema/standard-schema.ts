@@ -5,9 +5,9 @@ import { copyJson, jsonPath, type JsonObject, type JsonValue } from "../core/bas
 import type { JsonSchema, ParsedInput } from "../core/tool.ts";
 import type { Validator } from "./compile-schema.ts";
 import { copySchema } from "./import-schema.ts";
-import { mapKeywords } from "./map-keywords.ts";
-import { isLinearPattern } from "./pattern.ts";
-import { fitInput, type RepairOptions } from "./repair-input.ts";
+import { mapKeywords } from "./keywords/map-keywords.ts";
+import { isLinearPattern } from "./pattern/pattern.ts";
+import { fitInput, type RepairOptions } from "./repair/repair-input.ts";
 import type { SchemaProblem } from "./schema-problem.ts";
 
 /** A schema library's schema as a tool needs it. */

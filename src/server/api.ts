@@ -10,7 +10,7 @@ import { sessionRoutes } from "./api/routes/sessions.ts";
 import { sessionKeyRoutes } from "./api/routes/session-keys.ts";
 import { toolRoutes } from "./api/routes/tools.ts";
 import { upstreamRoutes } from "./api/routes/upstreams.ts";
-import type { SchemaType } from "./api/schema-type.ts";
+import type { SchemaType } from "./api/openapi/schema-type.ts";
 
 /** Every operation by its id. */
 export const API = {

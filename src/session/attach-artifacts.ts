@@ -2,10 +2,10 @@
 import { artifactId, type Artifact, type ArtifactStore } from "../core/artifact.ts";
 import type { ContentPart } from "../core/content.ts";
 import type { ModelMessage, NativeMessage } from "../core/message.ts";
-import { idsInNative, restoreNative } from "../policy/artifact-parts.ts";
-import { changeTexts } from "../policy/data-urls.ts";
-import { imageType, isImage, isPdf } from "../policy/lift-data.ts";
-import { MAX_MEDIA_BYTES } from "../policy/shown-media.ts";
+import { idsInNative, restoreNative } from "../policy/results/artifact-parts.ts";
+import { changeTexts } from "../policy/results/data-urls.ts";
+import { imageType, isImage, isPdf } from "../policy/results/lift-data.ts";
+import { MAX_MEDIA_BYTES } from "../policy/results/shown-media.ts";
 
 const SHOWN = /^(?:image\/|audio\/|application\/pdf$)/u;
 

@@ -3,7 +3,7 @@ import type { Engine, EngineSession } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { copyJson, type JsonValue } from "../core/base/json.ts";
 import type { Log, Clock } from "../core/ports.ts";
-import { waitFor } from "../policy/deadline.ts";
+import { waitFor } from "../policy/attempts/deadline.ts";
 
 /** Longest time an engine may take to let go of a session, or to say what it remembers of one. */
 const TIMEOUT_MS = 10_000;

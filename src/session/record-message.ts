@@ -2,7 +2,7 @@
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Session } from "./session.ts";
-import type { TurnCall } from "../session/turn-queue.ts";
+import type { TurnCall } from "./turn-queue.ts";
 
 /** @param madeIn the call whose handler says it: it is left out with that one */
 export function recordMessage(

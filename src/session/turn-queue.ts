@@ -1,6 +1,6 @@
 /** The turns of one session: one after the other, except those that may run at the same time. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { onAbort } from "../policy/deadline.ts";
+import { onAbort } from "../policy/attempts/deadline.ts";
 import { runInContext } from "./run-in-context.ts";
 import { SmallSet } from "./small-set.ts";
 import { endTurnWait, deadlocks, newTurnWait, noteTurnWait, turnDeadlock } from "./turn-waits.ts";

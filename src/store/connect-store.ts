@@ -1,7 +1,7 @@
 /** A connection to a store by itself, without what keeps sessions over it: for the work of an administrator. */
-import { checkPostgresSettings } from "./postgres-settings.ts";
-import type { SqlConnection } from "./sql-connection.ts";
-import { DEFAULT_CACHE_BYTES } from "./store-options.ts";
+import { checkPostgresSettings } from "./postgres/postgres-settings.ts";
+import type { SqlConnection } from "./sql/sql-connection.ts";
+import { DEFAULT_CACHE_BYTES } from "./records/store-options.ts";
 
 /** Where a store is. */
 export type StorePlace = { readonly path: string } | { readonly url: string; readonly schema?: string | undefined };
@@ -21,11 +21,14 @@ export interface ConnectStoreOptions {
 /** Nothing is changed in it yet. @throws ToolError `store_failed`, `corrupt_record` */
 export async function connectStore(place: StorePlace, { readOnly = false, idleMs }: ConnectStoreOptions = {}): Promise<SqlConnection> {
   if ("path" in place) {
-    const { connectSqlite } = await import("./sqlite-connection.ts");
+    const { connectSqlite } = await import("./sqlite/sqlite-connection.ts");
     const settings = { busyTimeoutMs: BUSY_TIMEOUT_MS, synchronous: "full", maxCacheBytes: DEFAULT_CACHE_BYTES } as const;
     return connectSqlite({ path: place.path, readOnly, ...settings });
   }
-  const [{ connectPostgres }, { postgresPool }] = await Promise.all([import("./postgres-connection.ts"), import("./postgres-pool.ts")]);
+  const [{ connectPostgres }, { postgresPool }] = await Promise.all([
+    import("./postgres/postgres-connection.ts"),
+    import("./postgres/postgres-pool.ts"),
+  ]);
   const settings = checkPostgresSettings({
     url: place.url,
     readOnly,

@@ -5,7 +5,7 @@ import type { Artifact, ArtifactStore } from "../core/artifact.ts";
 import { systemCode } from "../core/base/system-code.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { checkedArtifact } from "./checked-artifact.ts";
+import { checkedArtifact } from "./records/checked-artifact.ts";
 
 /** Where a folder of artifacts is. */
 export interface FolderArtifactsOptions {

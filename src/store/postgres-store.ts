@@ -1,11 +1,11 @@
 /** Sessions in a PostgreSQL database, which any number of processes on any number of machines share. @packageDocumentation */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Store } from "../core/store.ts";
-import { bossQueue } from "./boss-queue.ts";
-import { checkPostgresSettings } from "./postgres-settings.ts";
-import { DEFAULT_BUFFERED_BYTES, requireWhole } from "./store-options.ts";
-import { PostgresNotifier } from "./postgres-notifier.ts";
-import { storeInPostgres } from "./store-in-postgres.ts";
+import { bossQueue } from "./postgres/boss-queue.ts";
+import { checkPostgresSettings } from "./postgres/postgres-settings.ts";
+import { DEFAULT_BUFFERED_BYTES, requireWhole } from "./records/store-options.ts";
+import { PostgresNotifier } from "./postgres/postgres-notifier.ts";
+import { storeInPostgres } from "./postgres/store-in-postgres.ts";
 
 /** How a store in PostgreSQL is reached. */
 export interface PostgresStoreOptions {
@@ -81,7 +81,7 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   checkKnownKeys(options, OPTIONS, "postgresStore()");
   const { maxBufferedBytes = DEFAULT_BUFFERED_BYTES, ...rest } = options;
   const settings = checkPostgresSettings(rest);
-  const connect = async () => (await import("./postgres-database.ts")).openPostgresDatabase(settings);
+  const connect = async () => (await import("./postgres/postgres-database.ts")).openPostgresDatabase(settings);
   const notifier = settings.notify ? new PostgresNotifier(settings) : undefined;
   return storeInPostgres(settings, {
     connect,

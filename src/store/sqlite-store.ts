@@ -3,11 +3,11 @@ import { resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Store } from "../core/store.ts";
-import { DatabaseStore } from "./database-store.ts";
-import { InThreadDatabase } from "./in-thread-database.ts";
-import type { SqliteSettings } from "./sqlite-settings.ts";
-import { DEFAULT_BUFFERED_BYTES, DEFAULT_CACHE_BYTES, HEARTBEAT_MS, requireWhole } from "./store-options.ts";
-import { WorkerDatabase, findWorkerFile } from "./worker-database.ts";
+import { DatabaseStore } from "./database/database-store.ts";
+import { InThreadDatabase } from "./database/in-thread-database.ts";
+import type { SqliteSettings } from "./sqlite/sqlite-settings.ts";
+import { DEFAULT_BUFFERED_BYTES, DEFAULT_CACHE_BYTES, HEARTBEAT_MS, requireWhole } from "./records/store-options.ts";
+import { WorkerDatabase, findWorkerFile } from "./sqlite/worker-database.ts";
 
 /** How the file of a store is written. */
 export interface SqliteStoreOptions {
@@ -73,6 +73,6 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
 
 /** Each commit holds up the thread until the disk has it. */
 function inThread(settings: SqliteSettings, place: string): InThreadDatabase {
-  const connect = async () => (await import("./sqlite-database.ts")).openSqliteDatabase(settings);
+  const connect = async () => (await import("./sqlite/sqlite-database.ts")).openSqliteDatabase(settings);
   return new InThreadDatabase({ place, heartbeatMs: HEARTBEAT_MS, connect });
 }

@@ -8,7 +8,7 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { callerVisibility, registryOf } from "../call/tool-context.ts";
+import { callerVisibility, registryOf } from "../call/context/tool-context.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import { CATALOG_TOOLSET, noteFound } from "../registry/found-tools.ts";

@@ -8,8 +8,8 @@ import type { Toolset } from "../core/toolset.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import { documentationOf, type DocumentationOverrides } from "../registry/documentation.ts";
-import { INFO_TOOL, DOCUMENTATION_TOOLSET } from "../call/documentation-gate.ts";
-import { callerVisibility, messageOf, registryOf } from "../call/tool-context.ts";
+import { INFO_TOOL, DOCUMENTATION_TOOLSET } from "../call/admit/documentation-gate.ts";
+import { callerVisibility, messageOf, registryOf } from "../call/context/tool-context.ts";
 import { qualifiedNameOf } from "../wire/provider-name.ts";
 
 /** Texts in place of tools' own documentation. */

@@ -11,9 +11,9 @@ import { qualifiedName } from "../core/call.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { listedBy, peerOptions, serverNamed, serversOf, type KnownServer } from "./mcp-access/mcp-servers.ts";
-import { isImage, isPdf } from "../policy/lift-data.ts";
+import { isImage, isPdf } from "../policy/results/lift-data.ts";
 import { passedOnAnswer } from "./passed-on-answer.ts";
-import { MAX_MEDIA_BYTES } from "../policy/shown-media.ts";
+import { MAX_MEDIA_BYTES } from "../policy/results/shown-media.ts";
 
 /** Options of `mcpAccessToolset`. */
 export interface McpAccessOptions {

@@ -7,7 +7,7 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { defineTool } from "../registry/define-tool.ts";
-import { stateNamed } from "../call/tool-context.ts";
+import { stateNamed } from "../call/context/tool-context.ts";
 
 /** The entries of a session's scratchpad. */
 export interface Scratchpad {

@@ -1,7 +1,7 @@
 /** The session of the agent whose model called a tool. */
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
-import { sessionIn } from "../call/tool-context.ts";
+import { sessionIn } from "../call/context/tool-context.ts";
 import { RuntimeSession } from "../runtime/runtime-session.ts";
 
 /** @throws ToolError `unavailable` for a call outside of a session */

@@ -17,7 +17,7 @@ export { openAiResponses } from "./openai-responses.ts";
 export { providerName } from "./provider-name.ts";
 export type { Delimiters } from "./text/delimited-grammar.ts";
 export { mendJsonText } from "../schema/json-text/mend-json-text.ts";
-export { PartialJson, readPartialJson } from "../schema/partial-json.ts";
+export { PartialJson, readPartialJson } from "../schema/repair/partial-json.ts";
 export { TEXT_FORMATS, delimitedFormat, textFormat } from "./text/formats.ts";
 export type { DecodeTextOptions, TextDecoding, TextEnding, TextFormat, WrittenAnswer, WrittenCall } from "./text/text-format.ts";
 export type {

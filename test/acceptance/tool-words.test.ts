@@ -9,7 +9,7 @@ import { toolFromJson, toolToJson } from "../../src/registry/tool-definition.ts"
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { FakeClock, fakePorts } from "../../src/testing/fake-ports.ts";
 import { configFolder } from "../config/config-folder.ts";
-import { fileSource } from "../../src/config/file-source.ts";
+import { fileSource } from "../../src/config/tools/file-source.ts";
 
 const READS = { reads: ["sky"], writes: [] } as const;
 

@@ -5,8 +5,8 @@ import type { ResourceKeys } from "../../src/core/resource-keys.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Clock } from "../../src/core/ports.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { createEffectsResolver } from "../../src/call/resolve-effects.ts";
-import { ResourceLocks } from "../../src/policy/resource-locks.ts";
+import { createEffectsResolver } from "../../src/call/admit/resolve-effects.ts";
+import { ResourceLocks } from "../../src/policy/locks/resource-locks.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 
 function toolWith(effects: Effects | undefined): Tool {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ResolvedEffects } from "../../src/core/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { createEffectsResolver } from "../../src/call/resolve-effects.ts";
+import { createEffectsResolver } from "../../src/call/admit/resolve-effects.ts";
 import { isSequential, liveRoute, route, type RouteQuestion, type RouteRules } from "../../src/call/route.ts";
 import { SimulationMode, NO_SIDE_EFFECTS } from "../../src/session/simulation-mode.ts";
 

@@ -1,9 +1,9 @@
 import { expect, test, vi } from "vitest";
 import type { QuestionAnswer, AskRequest } from "../../src/core/ask.ts";
-import { personAsk } from "../../src/cli/answer-question.ts";
+import { personAsk } from "../../src/cli/terminal/answer-question.ts";
 import type { Ask } from "../../src/cli/command.ts";
-import { isAsking } from "../../src/cli/in-line.ts";
-import { screenFor } from "../../src/cli/terminal-text.ts";
+import { isAsking } from "../../src/cli/terminal/in-line.ts";
+import { screenFor } from "../../src/cli/terminal/terminal-text.ts";
 
 const REQUEST: AskRequest = {
   message: "Who are you?",

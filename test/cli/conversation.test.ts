@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readConversation } from "../../src/cli/conversation.ts";
+import { readConversation } from "../../src/cli/input/conversation.ts";
 import { ToolError } from "../../src/core/error.ts";
 
 function problemsOf(text: string): readonly string[] {

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { generateConversations, type GenerateOptions } from "../../src/generate/conversations/generate-conversations.ts";
 import { TRAJECTORY_FORMATS } from "../../src/generate/conversations/trajectory-formats.ts";
-import { cardFileOf, checkCardFile, datasetCard, writeCard } from "../../src/cli/generate/dataset-card.ts";
+import { cardFileOf, checkCardFile, datasetCard, writeCard } from "../../src/cli/commands/generate/dataset-card.ts";
 import { SAMPLED } from "../generate/conversations/generated.ts";
 import { linesOf, shop } from "../generate/conversations/shop.ts";
 import { temporaryFolder } from "../generate/temporary-folder.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { NO_PROBLEMS } from "../../src/generate/conversations/check-conversation.ts";
 import { UsageMeter } from "../../src/model/usage-meter.ts";
-import { progressText, summaryLines } from "../../src/cli/generate/generation-words.ts";
+import { progressText, summaryLines } from "../../src/cli/commands/generate/generation-words.ts";
 
 const TOTALS = new UsageMeter().total;
 const SUMMARY = {

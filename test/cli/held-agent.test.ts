@@ -3,7 +3,7 @@ import { scriptedModel } from "haft/model";
 import { memoryStore } from "haft/store";
 import { expect, test, vi } from "vitest";
 import type { Agent } from "../../src/compose/agent.ts";
-import { HeldAgent } from "../../src/cli/held-agent.ts";
+import { HeldAgent } from "../../src/cli/open/held-agent.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { FailingStore } from "../runtime/session/failing-store.ts";
 

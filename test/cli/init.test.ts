@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { parseToml } from "../../src/documents/parse-toml.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
-import { initCommand } from "../../src/cli/init-command.ts";
-import { screenFor } from "../../src/cli/terminal-text.ts";
+import { initCommand } from "../../src/cli/commands/init-command.ts";
+import { screenFor } from "../../src/cli/terminal/terminal-text.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
 import { PATIENCE_MS, folderWith, haft } from "./run-haft.ts";
 

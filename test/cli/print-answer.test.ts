@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { printAnswer } from "../../src/cli/print-answer.ts";
-import { screenFor } from "../../src/cli/terminal-text.ts";
+import { printAnswer } from "../../src/cli/print/print-answer.ts";
+import { screenFor } from "../../src/cli/terminal/terminal-text.ts";
 
 test.each([
   ["done", "done\n"],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { EventPrinter } from "../../src/cli/print-event.ts";
-import { resultLines } from "../../src/cli/print-result.ts";
-import { screenFor } from "../../src/cli/terminal-text.ts";
+import { EventPrinter } from "../../src/cli/print/print-event.ts";
+import { resultLines } from "../../src/cli/print/print-result.ts";
+import { screenFor } from "../../src/cli/terminal/terminal-text.ts";
 
 test("D02 a changed list of tools is told, with the first names, without control characters", () => {
   let shown = "";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { printSimulation } from "../../src/cli/print-simulation.ts";
+import { printSimulation } from "../../src/cli/print/print-simulation.ts";
 import { readCommandLine } from "../../src/cli/command-line.ts";
-import { screenFor } from "../../src/cli/terminal-text.ts";
+import { screenFor } from "../../src/cli/terminal/terminal-text.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import { diffJson } from "../../src/core/base/json-patch.ts";
 

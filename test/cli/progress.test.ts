@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Progress, counted } from "../../src/cli/progress.ts";
-import { screenFor } from "../../src/cli/terminal-text.ts";
+import { Progress, counted } from "../../src/cli/terminal/progress.ts";
+import { screenFor } from "../../src/cli/terminal/terminal-text.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());

@@ -1,7 +1,7 @@
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { stateFolder } from "../../src/cli/state-folder.ts";
+import { stateFolder } from "../../src/cli/open/state-folder.ts";
 
 const own = join(userInfo().homedir, ".local", "state", "haft");
 

@@ -2,7 +2,7 @@
 import { copyFileSync, existsSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CURRENT_VERSION } from "../../src/store/migrate.ts";
+import { CURRENT_VERSION } from "../../src/store/sql/migrate.ts";
 import { messages } from "../../src/testing/store-case.ts";
 import { PASSWORD, postgresPrograms, startPostgres, type PostgresServer } from "../store/postgres/server.ts";
 import { IN_CI, inCI } from "../ci.ts";

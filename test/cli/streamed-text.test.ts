@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { StreamedText } from "../../src/cli/chat/streamed-text.ts";
+import { StreamedText } from "../../src/cli/commands/chat/streamed-text.ts";
 
 function shown(pieces: readonly string[], width = Infinity): string {
   let out = "";

@@ -2,7 +2,7 @@
 import { PassThrough } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
-import { TerminalPrompt } from "../../src/cli/terminal-prompt.ts";
+import { TerminalPrompt } from "../../src/cli/terminal/terminal-prompt.ts";
 
 /** A prompt, what it shows, and what types at it. */
 function terminal() {

@@ -1,5 +1,5 @@
 /** The screen of a terminal, as far as a line editor uses one: what a person sees of what was written. */
-import { columnsOf } from "../../src/cli/text-width.ts";
+import { columnsOf } from "../../src/cli/terminal/text-width.ts";
 
 const TOKEN = /\u001b\[(\d*)([A-Za-z])|\u001b\[[?>]?[\d;]*[A-Za-z]|[^]/gu;
 

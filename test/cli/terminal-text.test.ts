@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cut, duration, oneLine, safeJson, safeText, screenFor, wrap } from "../../src/cli/terminal-text.ts";
+import { cut, duration, oneLine, safeJson, safeText, screenFor, wrap } from "../../src/cli/terminal/terminal-text.ts";
 
 describe("safeText", () => {
   test.for([

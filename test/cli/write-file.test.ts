@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { writeFileWhole } from "../../src/cli/write-file.ts";
+import { writeFileWhole } from "../../src/cli/input/write-file.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { folderWith } from "./run-haft.ts";
 

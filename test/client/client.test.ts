@@ -1,7 +1,7 @@
 /** The client alone: what it sends, and what it makes of answers that no Haft server gives. */
 import { ApiError, createClient, type ClientOptions } from "haft/client";
 import { API } from "../../src/server/api.ts";
-import type { Route } from "../../src/server/api/route.ts";
+import type { Route } from "../../src/server/api/requests/route.ts";
 import { afterEach, expect, test, vi } from "vitest";
 
 afterEach(() => vi.useRealTimers());

@@ -11,7 +11,7 @@ import { programToolset } from "../../src/compose/program/program-toolset.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { delegateTool } from "../../src/compose/delegate/delegate.ts";
 import { createLoop } from "../../src/compose/loop.ts";
-import { approvalDigest } from "../../src/policy/approval-digest.ts";
+import { approvalDigest } from "../../src/policy/approval/approval-digest.ts";
 import { definitionFingerprint } from "../../src/schema/definition-fingerprint.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { scriptedModel, type ReplyScript } from "../../src/model/scripted-model.ts";

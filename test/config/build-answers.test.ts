@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { buildAnswers, type AnswerBuildOptions } from "../../src/config/build-answers.ts";
+import { buildAnswers, type AnswerBuildOptions } from "../../src/config/build/build-answers.ts";
 import { configuredRuntime } from "../../src/config/config.ts";
 import { loadConfig, type LoadedConfig } from "../../src/config/load-config.ts";
 import type { SessionEvent } from "../../src/core/event.ts";

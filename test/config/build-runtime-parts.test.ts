@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
-import { buildRuntimeParts } from "../../src/config/build-runtime-parts.ts";
+import { buildRuntimeParts } from "../../src/config/build/build-runtime-parts.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { engineContext, request, toolContext } from "../engine/engine-contexts.ts";
 import { configError, configFolder } from "./config-folder.ts";

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { descriptorSource, descriptorsToTrust, type DescriptorSourceOptions } from "../../src/config/descriptor-source.ts";
+import { descriptorSource, descriptorsToTrust, type DescriptorSourceOptions } from "../../src/config/tools/descriptor-source.ts";
 import { Registry } from "../../src/registry/registry.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";

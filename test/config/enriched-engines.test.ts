@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { buildRuntimeParts, loadConfig, type Extensions } from "../../src/config/config.ts";
-import { enrichedTools } from "../../src/config/build-enrichments.ts";
+import { enrichedTools } from "../../src/config/build/build-enrichments.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { knownTools, stateOf } from "../../src/engine/known-tools.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { readFaultRules, type FaultRulesOptions } from "../../src/config/faults-config.ts";
+import { readFaultRules, type FaultRulesOptions } from "../../src/config/tables/faults-config.ts";
 import { TableReader } from "../../src/config/table-reader.ts";
 import type { FaultRule } from "../../src/core/fault.ts";
 import { KeyPositions } from "../../src/documents/key-positions.ts";
 import { Problems } from "../../src/documents/problems.ts";
-import { faultPolicy } from "../../src/policy/fault.ts";
+import { faultPolicy } from "../../src/policy/faults/fault.ts";
 
 interface Read {
   readonly rules: readonly FaultRule[] | undefined;

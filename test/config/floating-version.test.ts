@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { floatingVersion } from "../../src/config/floating-version.ts";
+import { floatingVersion } from "../../src/config/trust/floating-version.ts";
 
 test.each([
   ["npx", ["-y", "server"], "server", "server@1.2.3"],

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { fileSource } from "../../src/config/file-source.ts";
+import { fileSource } from "../../src/config/tools/file-source.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { configError } from "./config-folder.ts";
 import { loadSource, namesOf } from "./source-context.ts";

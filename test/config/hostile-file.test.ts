@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { IN_CI, inCI } from "../ci.ts";
 import { parse } from "smol-toml";
 import { loadConfig } from "../../src/config/load-config.ts";
-import { buildRuntimeParts } from "../../src/config/build-runtime-parts.ts";
+import { buildRuntimeParts } from "../../src/config/build/build-runtime-parts.ts";
 import { configError, configFolder, load, problemsOf } from "./config-folder.ts";
 
 describe("files", () => {

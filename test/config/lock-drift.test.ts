@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { Tool } from "../../src/core/tool.ts";
-import { lockDrift, pinToolset, relock, type SeenToolset } from "../../src/config/lock-drift.ts";
-import { parseLock, lockText } from "../../src/config/lock-file.ts";
-import { sourceHash, variableNames } from "../../src/config/tool-origin.ts";
+import { lockDrift, pinToolset, relock, type SeenToolset } from "../../src/config/trust/lock-drift.ts";
+import { parseLock, lockText } from "../../src/config/trust/lock-file.ts";
+import { sourceHash, variableNames } from "../../src/config/tools/tool-origin.ts";
 import type { LockData } from "../../src/trust/pinned-tool.ts";
 
 const tool = (name: string, description = `Does ${name}.`, version = "1.0.0"): Tool => ({

@@ -3,8 +3,8 @@ import { chmodSync, readFileSync, readdirSync, statSync, symlinkSync } from "nod
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Tool } from "../../src/core/tool.ts";
-import { lockPath, lockText, parseLock, readLock, writeLock } from "../../src/config/lock-file.ts";
-import { pinToolset } from "../../src/config/lock-drift.ts";
+import { lockPath, lockText, parseLock, readLock, writeLock } from "../../src/config/trust/lock-file.ts";
+import { pinToolset } from "../../src/config/trust/lock-drift.ts";
 import type { LockData } from "../../src/trust/pinned-tool.ts";
 import { configError, configFolder } from "./config-folder.ts";
 

@@ -1,10 +1,10 @@
 /** Issue 19.7: users log in to the MCP servers of a configuration, each with an account of their own. */
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { buildLogins, loginOrigin, loginServers } from "../../src/config/build-logins.ts";
-import { buildRuntimeParts } from "../../src/config/build-runtime-parts.ts";
+import { buildLogins, loginOrigin, loginServers } from "../../src/config/build/build-logins.ts";
+import { buildRuntimeParts } from "../../src/config/build/build-runtime-parts.ts";
 import { loadConfig, type LoadedConfig } from "../../src/config/load-config.ts";
-import { ownPaths } from "../../src/config/own-paths.ts";
+import { ownPaths } from "../../src/config/trust/own-paths.ts";
 import { UserLogins } from "../../src/engine/mcp/login/user-logins.ts";
 import { configFolder } from "./config-folder.ts";
 

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { buildStore } from "../../src/config/build-store.ts";
+import { buildStore } from "../../src/config/build/build-store.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
-import { trustNeeds } from "../../src/config/trust-needs.ts";
+import { trustNeeds } from "../../src/config/trust/trust-needs.ts";
 import { configFolder, load, problemsOf } from "./config-folder.ts";
 
 const SHAPE = "postgres://user:password@host:5432/database";

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync,
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Tool } from "../../src/core/tool.ts";
-import { toolCacheFiles, toolCacheFolder } from "../../src/config/tool-cache-file.ts";
+import { toolCacheFiles, toolCacheFolder } from "../../src/config/tools/tool-cache-file.ts";
 import { definitionFingerprint } from "../../src/schema/definition-fingerprint.ts";
 import { configError, configFolder } from "./config-folder.ts";
 

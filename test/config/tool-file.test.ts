@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readToolFile, type ReadTools } from "../../src/config/tool-file.ts";
+import { readToolFile, type ReadTools } from "../../src/config/tools/tool-file.ts";
 import { configError, configFolder } from "./config-folder.ts";
 
 async function read(

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { buildRuntimeParts } from "../../src/config/build-runtime-parts.ts";
+import { buildRuntimeParts } from "../../src/config/build/build-runtime-parts.ts";
 import { configuredRuntime } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { ToolOutput } from "../../src/core/content.ts";

@@ -1,7 +1,7 @@
 /** Channels and triggers of a configuration: read, refused at their places, and given to agents. */
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { buildRuntimeParts } from "../../src/config/build-runtime-parts.ts";
+import { buildRuntimeParts } from "../../src/config/build/build-runtime-parts.ts";
 import { configuredRuntime } from "../../src/config/config.ts";
 import { createChannels } from "../../src/triggers/channels.ts";
 import { createTriggers } from "../../src/triggers/triggers.ts";

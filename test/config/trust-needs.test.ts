@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load-config.ts";
-import { trustNeeds } from "../../src/config/trust-needs.ts";
+import { trustNeeds } from "../../src/config/trust/trust-needs.ts";
 import { configFolder } from "./config-folder.ts";
 
 type Table = Readonly<Record<string, unknown>>;

@@ -36,6 +36,10 @@ const RULES: HouseRules = {
     cli: 11,
     dashboard: 11,
   },
+  folderFloors: {
+    store: { records: 1, sql: 2, memory: 3, database: 3, sqlite: 4, postgres: 4, ".": 5, upkeep: 6 },
+    policy: { attempts: 1, results: 1, locks: 1, cache: 2, ".": 2, approval: 3, faults: 3 },
+  },
   worldly: [
     "store",
     "documents",
@@ -67,6 +71,8 @@ const RULES: HouseRules = {
     "hono",
   ],
   maxLines: 400,
+  maxFiles: 45,
+  largeFolders: ["src/core"], // the words, one file each
 };
 
 test("the source keeps the rules of the house", () => {
@@ -116,6 +122,21 @@ describe("the checker catches", () => {
       what: "the import of an index",
       files: { "src/cli/a.ts": 'import { b } from "../index.ts";\n', "src/index.ts": "" },
       problem: "src/cli/a.ts: imports an index, src/index.ts",
+    },
+    {
+      what: "a folder of a room that imports one above it",
+      files: { "src/store/sql/a.ts": 'import { b } from "../sqlite/b.ts";\n', "src/store/sqlite/b.ts": "" },
+      problem: "src/store/sql/a.ts: the folder sql (floor 2) may not import src/store/sqlite/b.ts (floor 4)",
+    },
+    {
+      what: "a folder that such a room does not know",
+      files: { "src/policy/a.ts": 'import { b } from "./attic/b.ts";\n', "src/policy/attic/b.ts": "" },
+      problem: "src/policy/a.ts: the folder . (floor 2) may not import src/policy/attic/b.ts (floor undefined)",
+    },
+    {
+      what: "a folder with too many files",
+      files: Object.fromEntries(Array.from({ length: 46 }, (_, index) => [`src/net/a${index}.ts`, ""])),
+      problem: "src/net: 46 files; with more than 45, folders say where to look",
     },
     {
       what: "an import without extension",

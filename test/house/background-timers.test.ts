@@ -5,9 +5,10 @@ import { readTree } from "./source-tree.ts";
 const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/adapters/chat-runs.ts": "forgets a run that is over, and a look at open approvals",
   "src/adapters/feed-steps.ts": "lets open approvals of a run be looked for, which keeps the process alive while it works",
-  "src/call/orphan.ts": "counts an abandoned handler; gives back what it holds, for which a waiting call keeps the process alive",
-  "src/call/run-in-background.ts": "lets the next job start after one that runs for long; a job that waits in line keeps the process alive",
-  "src/cli/held-agent.ts": "looks whether an agent's session is free; the command that runs the agent waits to be stopped",
+  "src/call/attempt/orphan.ts": "counts an abandoned handler; gives back what it holds, for which a waiting call keeps the process alive",
+  "src/call/jobs/run-in-background.ts":
+    "lets the next job start after one that runs for long; a job that waits in line keeps the process alive",
+  "src/cli/open/held-agent.ts": "looks whether an agent's session is free; the command that runs the agent waits to be stopped",
   "src/documents/watch-files.ts": "looks at changed files; a refresh reads them all the same",
   "src/engine/lazy-server.ts": "ends a server that no call uses",
   "src/engine/mcp.ts": "lists tools again that may be out of date",
@@ -16,16 +17,16 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/engine/mcp/server-stream.ts": "opens the stream of a server's own messages again",
   "src/model/exchange.ts": "closes the connection of an answer that was whole before its body ended",
   "src/net/response.ts": "drops a body that nobody reads",
-  "src/policy/approval-watch.ts": "looks for answers of other processes; a call that waits for one keeps the process alive",
+  "src/policy/approval/approval-watch.ts": "looks for answers of other processes; a call that waits for one keeps the process alive",
   "src/registry/lifecycle/engine-relister.ts": "lists the tools of an engine again, as it asked for",
   "src/runtime/events/event-feeds.ts": "forgets events that no reader came back for",
   "src/runtime/events/store-watch.ts": "looks for what other processes wrote; a reader that waits keeps the process alive",
   "src/runtime/job-watch.ts": "looks for jobs that another process cancelled, while they run",
-  "src/server/api/keyed-answers.ts":
-    "says that a keyed request is under way, and looks for the answer of another process; the request's connection keeps the process alive",
-  "src/server/api/session-pool.ts": "closes a session that no request uses",
-  "src/server/api/submissions.ts":
+  "src/server/api/handlers/submissions.ts":
     "forgets what came of calls that nobody asked for; ends the wait of a request whose connection keeps the process alive",
+  "src/server/api/requests/keyed-answers.ts":
+    "says that a keyed request is under way, and looks for the answer of another process; the request's connection keeps the process alive",
+  "src/server/api/sessions/session-pool.ts": "closes a session that no request uses",
   "src/server/auth/call-log.ts": "writes calls for the audit, which the end of the server writes as well",
   "src/server/auth/credential-watch.ts":
     "looks whether the credentials behind a stream still hold, whose connection keeps the process alive",
@@ -42,10 +43,10 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/server/mcp/tasks/tasks.ts": "forgets a task that is over",
   "src/server/webhooks/webhook-sender.ts": "tries a delivery again, which the store keeps",
   "src/server/worker/create-worker.ts": "looks for sessions whose process is gone; the queue keeps the process alive",
-  "src/store/database-store.ts": "closes a log again whose store did not answer",
-  "src/store/postgres-notifier.ts":
+  "src/store/database/database-store.ts": "closes a log again whose store did not answer",
+  "src/store/postgres/postgres-notifier.ts":
     "tells other processes what was written, and connects again; the calls that wrote it keep the process alive",
-  "src/store/taken-entries.ts":
+  "src/store/postgres/taken-entries.ts":
     "looks for sessions that are offered, and keeps those that are held; the queue's own timers keep the process alive",
   "src/triggers/channel-trigger.ts": "looks whether the inbox of an agent has room again",
   "src/triggers/kept-messages.ts": "looks for messages of other processes: a channel keeps no process alive, as one in memory does not",
@@ -65,11 +66,11 @@ test("timers are set and let go of in the ports alone, and in a thread of its ow
   // Besides the dashboard, which is a page: the last sending of the command line's telemetry; a client that runs in browsers, which have no ports; the heartbeats of the store: in a
   // thread, and in the calling one where a bundle has no file for a thread.
   expect(found).toEqual([
-    "src/cli/start-telemetry.ts",
+    "src/cli/open/start-telemetry.ts",
     "src/client/wait.ts",
     "src/core/late-timer.ts",
     "src/core/system-ports.ts",
-    "src/store/in-thread-database.ts",
-    "src/store/sqlite-worker.ts",
+    "src/store/database/in-thread-database.ts",
+    "src/store/sqlite/sqlite-worker.ts",
   ]);
 });

@@ -1,14 +1,21 @@
 /** The rules of the house as one function over a tree of files: what breaks them, one line each. */
+import { dirname } from "node:path/posix";
 import { importsOf, resolvePath, type SourceTree } from "./source-tree.ts";
 
 export interface HouseRules {
   /** Each room's floor. A room is a folder of `src/`, or a file beside the folders. */
   readonly floors: Readonly<Record<string, number>>;
+  /** Of rooms whose folders may not all import each other: the floor of each folder, and of the files beside them as `.`. */
+  readonly folderFloors: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** Rooms and single files that may reach files, processes and sockets. */
   readonly worldly: readonly string[];
   /** Packages that may not be loaded with `src/index.ts`. */
   readonly late: readonly string[];
   readonly maxLines: number;
+  /** In one folder, without those in its folders. */
+  readonly maxFiles: number;
+  /** Folders that may have more. */
+  readonly largeFolders: readonly string[];
 }
 
 const WORLD = /^node:(?:fs|child_process|net|tls|http|https|http2|dgram|dns|cluster|worker_threads|sqlite)(?:\/|$)/u;
@@ -23,7 +30,7 @@ export function checkArchitecture(tree: SourceTree, rules: HouseRules): readonly
       else checkPackage(path, specifier, rules, problems);
     }
   }
-  return [...problems, ...findCircles(tree), ...findEarlyLoads(tree, rules.late)];
+  return [...problems, ...findLargeFolders(tree, rules), ...findCircles(tree), ...findEarlyLoads(tree, rules.late)];
 }
 
 function checkFile(path: string, text: string, rules: HouseRules, problems: string[]): void {
@@ -53,7 +60,15 @@ function checkRelative(path: string, specifier: string, { tree, rules, problems 
   else if (target.endsWith("/index.ts")) problems.push(`${path}: imports an index, ${target}`);
   else if (room !== targetRoom && (rules.floors[room] ?? 0) <= (rules.floors[targetRoom] ?? 0)) {
     problems.push(`${path}: ${room} (floor ${rules.floors[room]}) may not import ${target} (floor ${rules.floors[targetRoom]})`);
-  }
+  } else if (room === targetRoom) checkFolders(path, target, rules.folderFloors[room], problems);
+}
+
+function checkFolders(path: string, target: string, floors: HouseRules["folderFloors"][string] | undefined, problems: string[]): void {
+  const [folder, targetFolder] = [folderOf(path), folderOf(target)];
+  if (floors === undefined || folder === targetFolder) return;
+  const [floor, targetFloor] = [floors[folder], floors[targetFolder]];
+  if (floor !== undefined && targetFloor !== undefined && floor > targetFloor) return;
+  problems.push(`${path}: the folder ${folder} (floor ${floor}) may not import ${target} (floor ${targetFloor})`);
 }
 
 function checkPackage(path: string, specifier: string, rules: HouseRules, problems: string[]): void {
@@ -64,6 +79,22 @@ function checkPackage(path: string, specifier: string, rules: HouseRules, proble
 
 function roomOf(path: string): string {
   return path.split("/")[1] ?? path;
+}
+
+/** The folder of its room in which a file is, `.` where it is in none. */
+function folderOf(path: string): string {
+  const parts = path.split("/");
+  return parts.length > 3 ? (parts[2] ?? ".") : ".";
+}
+
+function findLargeFolders(tree: SourceTree, { maxFiles, largeFolders }: HouseRules): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const path of tree.keys()) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+  return [...counts].flatMap(([folder, count]) =>
+    count > maxFiles && !largeFolders.includes(folder)
+      ? [`${folder}: ${count} files; with more than ${maxFiles}, folders say where to look`]
+      : [],
+  );
 }
 
 /** Each circle of imports once, type imports included. */

@@ -16,7 +16,7 @@ import { scriptedModel } from "../../src/model/scripted-model.ts";
 import type { PermissionRules } from "../../src/policy/permission.ts";
 import { visibleTools } from "../../src/policy/visibility.ts";
 import { infoToolset } from "../../src/toolsets/info.ts";
-import { WIRE_NAMES } from "../../src/server/api/message-formats.ts";
+import { WIRE_NAMES } from "../../src/server/api/handlers/message-formats.ts";
 import * as wire from "../../src/wire/wire.ts";
 import type { Runtime } from "../../src/runtime/runtime.ts";
 import { openRuntime, overStdio } from "../server/mcp-clients.ts";
@@ -127,17 +127,18 @@ function isAsked(surface: string, text: string): boolean {
 /** Who may look at tools past the permission rules, and why that reaches no model and no client. */
 const PAST_THE_RULES: Readonly<Record<string, string>> = {
   "server/worker/lacking-tools.ts": "whether the tool of a job is here at all",
-  "call/admit-call.ts": "finds which of a name's tools was called",
-  "call/background-flag.ts": "asks whether a called tool has a parameter of its own by the name of the flag",
-  "call/same-definition.ts": "compares the tool of a call with what bears its name by now",
-  "cli/tool-words.ts": "marks denied tools for the person at the terminal",
-  "cli/search-command.ts": "marks denied tools for the person at the terminal",
-  "cli/info-command.ts": "shows a person why a tool is denied",
+  "call/admit/admit-call.ts": "finds which of a name's tools was called",
+  "call/jobs/background-flag.ts": "asks whether a called tool has a parameter of its own by the name of the flag",
+  "call/admit/same-definition.ts": "compares the tool of a call with what bears its name by now",
+  "cli/print/tool-words.ts": "marks denied tools for the person at the terminal",
+  "cli/commands/search-command.ts": "marks denied tools for the person at the terminal",
+  "cli/commands/info-command.ts": "shows a person why a tool is denied",
   "generate/conversations/conversation-maker.ts": "finds which of a name's tools was called",
   "registry/definition-of.ts": "makes the digest of the tool that a person was asked about",
   "registry/registry.ts": "where they are",
   "registry/tool-search.ts": "names the options of a search",
   "runtime/resume-session.ts": "finds the composites among the calls that a crash cut off",
+  "runtime/resumed-sessions.ts": "finds the calls behind whose results a crash may have left a session open",
   "runtime/why-not-run.ts": "says whether a call that a crash cut off can have run",
   "toolsets/mcp-access/mcp-servers.ts": "finds the servers whose tools are all denied, and keeps them from the model",
   "server/mcp/peers.ts": "finds the servers whose tools are all denied, and keeps their prompts and resources back",
@@ -151,8 +152,8 @@ test("F3.37 what lists tools goes through the registry's listings, which the per
     /\bof (?:\w+\.)*registry\)|\[\.\.\.(?:\w+\.)*registry\]/u.test(readFileSync(join(SRC, file), "utf8")),
   );
   expect(walked.filter((file) => !file.startsWith("config/")).sort()).toEqual([
-    "call/announce-write.ts", // whether any tool at all has a persistent cache
-    "cli/blocked-tools.ts", // says to the person at the terminal what is left out
+    "call/cache/announce-write.ts", // whether any tool at all has a persistent cache
+    "cli/open/blocked-tools.ts", // says to the person at the terminal what is left out
     "registry/definition-digests.ts", // digests, which name no tool
   ]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { ApprovalGate } from "../../src/policy/approval.ts";
-import { approvalDigest } from "../../src/policy/approval-digest.ts";
+import { ApprovalGate } from "../../src/policy/approval/approval.ts";
+import { approvalDigest } from "../../src/policy/approval/approval-digest.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 
 const gate = (never?: readonly string[]): ApprovalGate => new ApprovalGate(never === undefined ? {} : { never }, fakePorts());

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ApprovalQuestion } from "../../src/core/approvals.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../src/core/ask.ts";
 import { ToolError, type ErrorInfo } from "../../src/core/error.ts";
-import { ApprovalGate, type ApprovalSettings } from "../../src/policy/approval.ts";
+import { ApprovalGate, type ApprovalSettings } from "../../src/policy/approval/approval.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { approvalsContract } from "../../src/testing/approvals-contract.ts";
 import { fakePorts, settle, type FakePorts } from "../../src/testing/fake-ports.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ERROR_CODES, type ErrorCode } from "../../src/core/error-codes.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { Circuit, circuitOutcome, type CircuitOutcome, type CircuitSettings } from "../../src/policy/circuit.ts";
+import { Circuit, circuitOutcome, type CircuitOutcome, type CircuitSettings } from "../../src/policy/attempts/circuit.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 
 function setUp(settings: CircuitSettings = {}): { clock: FakeClock; circuit: Circuit; changes: string[] } {

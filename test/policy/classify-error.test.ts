@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { ToolError, type ErrorInfo } from "../../src/core/error.ts";
-import { classifyError } from "../../src/policy/classify-error.ts";
+import { classifyError } from "../../src/policy/attempts/classify-error.ts";
 
 /** What the policy acts on. */
 function verdict(thrown: unknown): Pick<ErrorInfo, "code" | "retryable" | "outcome" | "retryAfterMs"> {

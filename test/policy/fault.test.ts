@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import { FAULT_TYPES, type FaultPlan } from "../../src/core/fault.ts";
-import { drawFault, faultPolicy, type FaultSubject } from "../../src/policy/fault.ts";
-import { NO_CALLS, countCall } from "../../src/policy/fault-tally.ts";
-import { emptiest, firstHalf, garbled } from "../../src/policy/fault-output.ts";
+import { drawFault, faultPolicy, type FaultSubject } from "../../src/policy/faults/fault.ts";
+import { NO_CALLS, countCall } from "../../src/policy/faults/fault-tally.ts";
+import { emptiest, firstHalf, garbled } from "../../src/policy/faults/fault-output.ts";
 
 const COUNT = 10_000;
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { finder } from "../../src/policy/find-text.ts";
+import { finder } from "../../src/policy/results/find-text.ts";
 
 test("finds what indexOf finds, wherever it starts", () => {
   const text = fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 60 });

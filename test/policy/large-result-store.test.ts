@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { ContentPart } from "../../src/core/content.ts";
 import { partText } from "../../src/core/result.ts";
 import { jsonPath, type JsonValue } from "../../src/core/base/json.ts";
-import { truncateResult } from "../../src/policy/truncate-result.ts";
-import { LargeResultStore, type ResultPage, type ResultRequest } from "../../src/policy/large-result-store.ts";
+import { truncateResult } from "../../src/policy/results/truncate-result.ts";
+import { LargeResultStore, type ResultPage, type ResultRequest } from "../../src/policy/results/large-result-store.ts";
 
 function readOne(output: JsonValue, request: ResultRequest = {}): ResultPage {
   const store = new LargeResultStore();

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { LeaseLocks } from "../../src/policy/lease-locks.ts";
-import { LeaseSlots } from "../../src/policy/lease-slots.ts";
+import { LeaseLocks } from "../../src/policy/locks/lease-locks.ts";
+import { LeaseSlots } from "../../src/policy/locks/lease-slots.ts";
 import { systemPorts } from "../../src/core/system-ports.ts";
 import type { Store } from "../../src/core/store.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";

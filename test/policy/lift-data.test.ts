@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { liftData } from "../../src/policy/lift-data.ts";
+import { liftData } from "../../src/policy/results/lift-data.ts";
 import { resultText } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { toAnthropicMessages } from "../../src/wire/anthropic-conversation.ts";

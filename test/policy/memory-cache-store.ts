@@ -1,7 +1,7 @@
 /** A store's cache in memory that notes what it is asked, and can be made to fail or to wait. */
 import { ToolError } from "../../src/core/error.ts";
 import type { CacheRecord, CacheStore } from "../../src/core/store.ts";
-import { ResourceVersions } from "../../src/policy/resource-versions.ts";
+import { ResourceVersions } from "../../src/policy/cache/resource-versions.ts";
 
 export class MemoryCacheStore implements CacheStore {
   readonly entries = new Map<string, CacheRecord>();

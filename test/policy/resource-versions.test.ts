@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { isInside } from "../../src/core/effects.ts";
-import { ResourceVersions } from "../../src/policy/resource-versions.ts";
+import { ResourceVersions } from "../../src/policy/cache/resource-versions.ts";
 
 function isOutdated(read: string, written: string): boolean {
   const versions = new ResourceVersions();

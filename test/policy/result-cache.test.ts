@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { ResultCache, type CacheOptions, type CachedAnswer, type CacheTerms, type CachePartition } from "../../src/policy/result-cache.ts";
+import {
+  ResultCache,
+  type CacheOptions,
+  type CachedAnswer,
+  type CacheTerms,
+  type CachePartition,
+} from "../../src/policy/cache/result-cache.ts";
 import { fakePorts, seededRandom } from "../../src/testing/fake-ports.ts";
 import { IN_CI, inCI } from "../ci.ts";
 

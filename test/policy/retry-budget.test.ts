@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import { mayRetry, retryDelay } from "../../src/policy/retry.ts";
-import { RetryBudget } from "../../src/policy/retry-budget.ts";
+import { mayRetry, retryDelay } from "../../src/policy/attempts/retry.ts";
+import { RetryBudget } from "../../src/policy/attempts/retry-budget.ts";
 import { FakeClock, seededRandom } from "../../src/testing/fake-ports.ts";
 
 const random = seededRandom(7);

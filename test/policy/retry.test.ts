@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import { mayRetry, retryDelay } from "../../src/policy/retry.ts";
+import { mayRetry, retryDelay } from "../../src/policy/attempts/retry.ts";
 import { seededRandom } from "../../src/testing/fake-ports.ts";
 
 const lowest = { next: () => 0 };

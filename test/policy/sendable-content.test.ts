@@ -4,7 +4,7 @@ import { ToolOutput, type ContentPart } from "../../src/core/content.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
-import { sendableMessages } from "../../src/policy/sendable-content.ts";
+import { sendableMessages } from "../../src/policy/results/sendable-content.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 

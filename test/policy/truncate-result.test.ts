@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { heapBytes } from "../../scripts/exact-accounting.ts";
 import type { ContentPart } from "../../src/core/content.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
-import { truncateResult, type ShownResult } from "../../src/policy/truncate-result.ts";
+import { truncateResult, type ShownResult } from "../../src/policy/results/truncate-result.ts";
 import { repeated } from "../ci.ts";
 import { inProcessorTime } from "../processor-time.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toolFromFile } from "../../src/config/tool-from-file.ts";
+import { toolFromFile } from "../../src/config/tools/tool-from-file.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";

@@ -7,11 +7,11 @@ import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { MemoryCacheStore } from "../policy/memory-cache-store.ts";
 import { noAccess } from "../store/no-access.ts";
-import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
+import { MemoryApprovals } from "../../src/store/memory/memory-approvals.ts";
 import { noFeed, noJobs } from "../store/no-jobs.ts";
-import { MemoryArtifacts } from "../../src/store/memory-artifacts.ts";
-import { MemoryLeases } from "../../src/store/memory-leases.ts";
-import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
+import { MemoryArtifacts } from "../../src/store/memory/memory-artifacts.ts";
+import { MemoryLeases } from "../../src/store/memory/memory-leases.ts";
+import { MemoryWebhooks } from "../../src/store/memory/memory-webhooks.ts";
 import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
 /** A store of which only the cache is used. */

@@ -5,11 +5,11 @@ import { parseJson } from "../../src/core/base/parse-json.ts";
 import { readEvent } from "../../src/core/recording/read-event.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../src/core/store.ts";
 import { noAccess } from "../store/no-access.ts";
-import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
+import { MemoryApprovals } from "../../src/store/memory/memory-approvals.ts";
 import { noFeed, noJobs } from "../store/no-jobs.ts";
-import { MemoryArtifacts } from "../../src/store/memory-artifacts.ts";
-import { MemoryLeases } from "../../src/store/memory-leases.ts";
-import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
+import { MemoryArtifacts } from "../../src/store/memory/memory-artifacts.ts";
+import { MemoryLeases } from "../../src/store/memory/memory-leases.ts";
+import { MemoryWebhooks } from "../../src/store/memory/memory-webhooks.ts";
 
 /** What the disk has of one session: its own events as text. */
 interface Written {

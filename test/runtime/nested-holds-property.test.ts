@@ -6,7 +6,7 @@ import { isInside } from "../../src/core/effects.ts";
 import { isToolError } from "../../src/core/error.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
-import { ResourceLocks } from "../../src/policy/resource-locks.ts";
+import { ResourceLocks } from "../../src/policy/locks/resource-locks.ts";
 import { inCI } from "../ci.ts";
 import { testRuntime } from "./bench-runtime.ts";
 

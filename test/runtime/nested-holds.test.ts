@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { ResourceLocks } from "../../src/policy/resource-locks.ts";
+import { ResourceLocks } from "../../src/policy/locks/resource-locks.ts";
 import type { Runtime } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { settle } from "../../src/testing/fake-ports.ts";

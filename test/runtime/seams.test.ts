@@ -1,12 +1,12 @@
 /** What a program may put in the place of a runtime's own locks, slots and approvals. */
 import { expect, test } from "vitest";
-import { ResourceLocks } from "../../src/policy/resource-locks.ts";
+import { ResourceLocks } from "../../src/policy/locks/resource-locks.ts";
 import { pure } from "../../src/core/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { LockTicket, Locks } from "../../src/core/locks.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { ApprovalGate } from "../../src/policy/approval.ts";
-import { Limits } from "../../src/policy/limits.ts";
+import { ApprovalGate } from "../../src/policy/approval/approval.ts";
+import { Limits } from "../../src/policy/locks/limits.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";

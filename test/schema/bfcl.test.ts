@@ -7,7 +7,7 @@ import { parseJson } from "../../src/core/base/parse-json.ts";
 import type { JsonSchema } from "../../src/core/tool.ts";
 import { compileSchema, type Validator } from "../../src/schema/compile-schema.ts";
 import { importSchema } from "../../src/schema/import-schema.ts";
-import { defaultWarnings, fitInput } from "../../src/schema/repair-input.ts";
+import { defaultWarnings, fitInput } from "../../src/schema/repair/repair-input.ts";
 
 const folder = join(process.env["HAFT_CASES"] ?? "../shared/cases", "bfcl");
 const present = existsSync(folder);

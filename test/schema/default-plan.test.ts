@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type JsonObject, copyJson } from "../../src/core/base/json.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
-import { defaultWarnings, fitInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair-input.ts";
+import { defaultWarnings, fitInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair/repair-input.ts";
 
 const WRITE: RepairOptions = { dropUnknownKeys: false };
 

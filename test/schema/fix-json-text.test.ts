@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fixJsonText, readJsonText } from "../../src/schema/fix-json-text.ts";
+import { fixJsonText, readJsonText } from "../../src/schema/repair/fix-json-text.ts";
 import { MAX_DAMAGED_CHARS } from "../../src/schema/json-text/damaged-text.ts";
 import { inProcessorTime } from "../processor-time.ts";
 

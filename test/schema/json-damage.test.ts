@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import { seededRandom } from "../../src/core/base/seeded-random.ts";
-import { fixJsonText } from "../../src/schema/fix-json-text.ts";
+import { fixJsonText } from "../../src/schema/repair/fix-json-text.ts";
 import { mendJsonText } from "../../src/schema/json-text/mend-json-text.ts";
 import { DAMAGES, isSame, randomArguments, type Damage } from "./json-damage.ts";
 import { writeTokens, type Layout } from "./json-tokens.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../src/core/base/json.ts";
-import { fixJsonText, readJsonText } from "../../src/schema/fix-json-text.ts";
+import { fixJsonText, readJsonText } from "../../src/schema/repair/fix-json-text.ts";
 import { MAX_DAMAGED_CHARS } from "../../src/schema/json-text/damaged-text.ts";
 import { mendJsonText } from "../../src/schema/json-text/mend-json-text.ts";
 

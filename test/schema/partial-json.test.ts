@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../src/core/base/json.ts";
-import { PartialJson, readPartialJson } from "../../src/schema/partial-json.ts";
+import { PartialJson, readPartialJson } from "../../src/schema/repair/partial-json.ts";
 
 function read(...pieces: readonly string[]): PartialJson {
   const reader = new PartialJson();

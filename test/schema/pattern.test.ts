@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { nativeCost } from "../../src/schema/pattern-cost.ts";
-import { re2Matcher } from "../../src/schema/pattern-re2.ts";
-import { readPattern } from "../../src/schema/pattern-syntax.ts";
-import { compilePattern } from "../../src/schema/pattern.ts";
+import { nativeCost } from "../../src/schema/pattern/pattern-cost.ts";
+import { re2Matcher } from "../../src/schema/pattern/pattern-re2.ts";
+import { readPattern } from "../../src/schema/pattern/pattern-syntax.ts";
+import { compilePattern } from "../../src/schema/pattern/pattern.ts";
 
 test.each([
   ["not empty", "^(?!\\s*$).+", [" x", "x"], ["", "  "]],

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { type JsonObject, type JsonValue, copyJson } from "../../src/core/base/json.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
-import { defaultWarnings, fitInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair-input.ts";
+import { defaultWarnings, fitInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair/repair-input.ts";
 import { repeated } from "../ci.ts";
 
 const READ: RepairOptions = { dropUnknownKeys: true };

@@ -4,13 +4,13 @@ import type { SessionEvent } from "../../src/core/event.ts";
 import type { Clock } from "../../src/core/ports.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../src/core/store.ts";
-import { MemoryCache } from "../../src/store/memory-cache.ts";
+import { MemoryCache } from "../../src/store/memory/memory-cache.ts";
 import { noAccess } from "../store/no-access.ts";
-import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
+import { MemoryApprovals } from "../../src/store/memory/memory-approvals.ts";
 import { noFeed, noJobs } from "../store/no-jobs.ts";
-import { MemoryArtifacts } from "../../src/store/memory-artifacts.ts";
-import { MemoryLeases } from "../../src/store/memory-leases.ts";
-import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
+import { MemoryArtifacts } from "../../src/store/memory/memory-artifacts.ts";
+import { MemoryLeases } from "../../src/store/memory/memory-leases.ts";
+import { MemoryWebhooks } from "../../src/store/memory/memory-webhooks.ts";
 import type { Dice } from "./dice.ts";
 import type { Sabotage } from "./sabotage.ts";
 

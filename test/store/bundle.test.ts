@@ -6,10 +6,10 @@ import { promisify } from "node:util";
 import { rolldown } from "rolldown";
 import { describe, expect, test } from "vitest";
 import { storeContract } from "../../src/testing/store-contract.ts";
-import { DatabaseStore } from "../../src/store/database-store.ts";
-import { InThreadDatabase } from "../../src/store/in-thread-database.ts";
-import { openSqliteDatabase } from "../../src/store/sqlite-database.ts";
-import { findWorkerFile } from "../../src/store/worker-database.ts";
+import { DatabaseStore } from "../../src/store/database/database-store.ts";
+import { InThreadDatabase } from "../../src/store/database/in-thread-database.ts";
+import { openSqliteDatabase } from "../../src/store/sqlite/sqlite-database.ts";
+import { findWorkerFile } from "../../src/store/sqlite/worker-database.ts";
 import { BUNDLE } from "../bundled-program.ts";
 import { localStore } from "./local-store.ts";
 import { temporaryFile } from "./temporary-file.ts";
@@ -40,7 +40,7 @@ describe("bundled", { timeout: 240_000 }, () => {
 test("a place that is unknown, or has no file for a thread beside it, has none", () => {
   const somewhere = new URL("./nowhere/a/bundle.js", import.meta.url).href;
   expect([null, "", "blob:nodedata:1", somewhere].map((here) => findWorkerFile(here)?.href ?? "none")).toEqual(Array(4).fill("none"));
-  expect(findWorkerFile()?.href).toBe(pathToFileURL(`${BUNDLE}/dist/store/sqlite-worker.js`).href); // as test/bundled-threads.ts has it
+  expect(findWorkerFile()?.href).toBe(pathToFileURL(`${BUNDLE}/dist/store/sqlite/sqlite-worker.js`).href); // as test/bundled-threads.ts has it
 });
 
 test.each(storeContract.filter((_, index) => inCI || index % 4 === 0))(

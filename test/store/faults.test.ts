@@ -5,7 +5,7 @@ import type { Worker } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { Store } from "../../src/core/store.ts";
-import { explainSqlite } from "../../src/store/sqlite-error.ts";
+import { explainSqlite } from "../../src/store/sqlite/sqlite-error.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { callEnd, message, messages } from "../../src/testing/store-case.ts";

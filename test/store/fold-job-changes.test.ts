@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { foldJobChanges } from "../../src/store/fold-job-changes.ts";
-import type { JobChange } from "../../src/store/job-changes.ts";
+import { foldJobChanges } from "../../src/store/records/fold-job-changes.ts";
+import type { JobChange } from "../../src/store/records/job-changes.ts";
 
 const start = { type: "start", id: "a", toolName: "t", mode: "background", notify: true, at: 1, isQueued: true } as const;
 const end = { type: "end", id: "a", toolName: "t", state: "done", at: 9, errorCode: null } as const;

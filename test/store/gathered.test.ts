@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Gathered } from "../../src/store/gathered.ts";
+import { Gathered } from "../../src/store/records/gathered.ts";
 import { gate } from "../runtime/bench-runtime.ts";
 
 test("issue 21 callers of one moment are answered together, and those that come meanwhile with the next", async () => {

@@ -3,8 +3,8 @@ import type { SessionEvent } from "../../src/core/event.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import { whileWritten, writtenJson } from "../../src/core/base/written-json.ts";
 import type { ContentPart } from "../../src/core/content.ts";
-import { writeEvent } from "../../src/store/event-text.ts";
-import { bytesOfPieces, joinPieces, mostChars } from "../../src/store/json-pieces.ts";
+import { writeEvent } from "../../src/store/records/event-text.ts";
+import { bytesOfPieces, joinPieces, mostChars } from "../../src/store/records/json-pieces.ts";
 
 const LONG = `"quoted" \\ é € \u{1f600} \ud800 \u0000\n`.repeat(20_000);
 const image: ContentPart = { type: "image", data: "aGk=", mediaType: "image/png" };

@@ -7,7 +7,7 @@
 import { on } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRuntime, defineTool } from "../../src/index.ts";
-import { isPostgresUrl } from "../../src/store/postgres-settings.ts";
+import { isPostgresUrl } from "../../src/store/postgres/postgres-settings.ts";
 import { postgresStore } from "../../src/store/postgres-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 

@@ -1,10 +1,10 @@
 /** A SQLite store whose database is in the test's own thread, where the test can lay hands on it. */
 import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../src/core/ports.ts";
-import { DatabaseStore } from "../../src/store/database-store.ts";
-import type { SqlDatabase } from "../../src/store/sql-database.ts";
-import { connectSqlite } from "../../src/store/sqlite-connection.ts";
-import { openSqliteDatabase } from "../../src/store/sqlite-database.ts";
+import { DatabaseStore } from "../../src/store/database/database-store.ts";
+import type { SqlDatabase } from "../../src/store/sql/sql-database.ts";
+import { connectSqlite } from "../../src/store/sqlite/sqlite-connection.ts";
+import { openSqliteDatabase } from "../../src/store/sqlite/sqlite-database.ts";
 
 export interface LocalStore {
   readonly store: DatabaseStore;

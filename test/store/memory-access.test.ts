@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { KEYED_REQUEST_KEPT_MS } from "../../src/core/access-store.ts";
-import { MemoryAccess } from "../../src/store/memory-access.ts";
+import { MemoryAccess } from "../../src/store/memory/memory-access.ts";
 
 test("issue 19.6 a memory that is full refuses new keyed requests, keeps those it has, and takes new ones when they are a day old", async () => {
   const access = new MemoryAccess({ maxRequestBytes: 1_000 });

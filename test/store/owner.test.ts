@@ -2,8 +2,8 @@
 import type { KyselyPlugin } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
 import { connectStore } from "../../src/store/connect-store.ts";
-import { migrate } from "../../src/store/migrate.ts";
-import { Owner } from "../../src/store/owner.ts";
+import { migrate } from "../../src/store/sql/migrate.ts";
+import { Owner } from "../../src/store/sql/owner.ts";
 import { temporaryFile } from "./temporary-file.ts";
 
 test("issue 21.2 an owner that leaves in the middle of a beat is gone for good: what it had is free at once", async () => {

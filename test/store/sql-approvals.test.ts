@@ -1,9 +1,9 @@
 import { onTestFinished, expect, test } from "vitest";
 import type { NewApproval } from "../../src/core/approval-store.ts";
-import { migrate } from "../../src/store/migrate.ts";
-import { Owner } from "../../src/store/owner.ts";
-import { SqlApprovals } from "../../src/store/sql-approvals.ts";
-import { connectSqlite } from "../../src/store/sqlite-connection.ts";
+import { migrate } from "../../src/store/sql/migrate.ts";
+import { Owner } from "../../src/store/sql/owner.ts";
+import { SqlApprovals } from "../../src/store/sql/sql-approvals.ts";
+import { connectSqlite } from "../../src/store/sqlite/sqlite-connection.ts";
 import { temporaryFile } from "./temporary-file.ts";
 
 const text = { sessionId: "s", callId: "c", turnId: "t", toolName: "a::b", description: "", reason: "It may do harm." };

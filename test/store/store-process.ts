@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
 import { isToolError } from "../../src/core/error.ts";
-import { isPostgresUrl } from "../../src/store/postgres-settings.ts";
+import { isPostgresUrl } from "../../src/store/postgres/postgres-settings.ts";
 import { postgresStore } from "../../src/store/postgres-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { message } from "../../src/testing/store-case.ts";

@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import type { EventRow, LogRefusal, LogWrite } from "../../src/store/log-database.ts";
-import { WriteBuffer, type BufferedLog } from "../../src/store/write-buffer.ts";
+import type { EventRow, LogRefusal, LogWrite } from "../../src/store/records/log-database.ts";
+import { WriteBuffer, type BufferedLog } from "../../src/store/database/write-buffer.ts";
 import { seededRandom } from "../../src/testing/fake-ports.ts";
 
 const full = new ToolError("store_failed", "The disk is full.", { hint: "Free space." });

@@ -1,14 +1,14 @@
 /** The contracts of locks, slots, approvals and stored jobs find an implementation that breaks a promise. */
 import { expect, test } from "vitest";
-import { ResourceLocks } from "../../src/policy/resource-locks.ts";
+import { ResourceLocks } from "../../src/policy/locks/resource-locks.ts";
 import type { ApprovalDecision, Approvals } from "../../src/core/approvals.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { JobStore } from "../../src/core/job-store.ts";
 import type { LockRequest, Locks } from "../../src/core/locks.ts";
 import type { Slots } from "../../src/core/slots.ts";
 import type { Store } from "../../src/core/store.ts";
-import { ApprovalGate } from "../../src/policy/approval.ts";
-import { Limit } from "../../src/policy/limit.ts";
+import { ApprovalGate } from "../../src/policy/approval/approval.ts";
+import { Limit } from "../../src/policy/locks/limit.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { approvalsContract, type ApprovalsMaker } from "../../src/testing/approvals-contract.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load-config.ts";
-import { buildRuntimeParts } from "../../src/config/build-runtime-parts.ts";
+import { buildRuntimeParts } from "../../src/config/build/build-runtime-parts.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { sensitivityOf } from "../../src/toolsets/files/sensitive-paths.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { ChannelStore } from "../../src/core/channel-store.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { MemoryChannels } from "../../src/store/memory-channels.ts";
+import { MemoryChannels } from "../../src/store/memory/memory-channels.ts";
 import { NOT_FOLLOWED } from "../../src/core/store-changes.ts";
 import { fakePorts, type FakePorts } from "../../src/testing/fake-ports.ts";
 import type { Channel, ChannelOptions } from "../../src/triggers/channel.ts";

@@ -8,7 +8,7 @@ import { toOpenAiAgentsTools } from "../../src/adapters/openai-agents.ts";
 import { ToolOutput, type ContentPart } from "../../src/core/content.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { resultText, type ToolResult } from "../../src/core/result.ts";
-import { LargeResultStore } from "../../src/policy/large-result-store.ts";
+import { LargeResultStore } from "../../src/policy/results/large-result-store.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { toCallAnswer } from "../../src/server/mcp/call-result.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";

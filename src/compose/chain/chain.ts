@@ -12,7 +12,7 @@ import { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { wholeResult } from "../sequence/whole-result.ts";
 import type { SequenceTool } from "../sequence/sequence-tools.ts";
 import { copyOf, readStep, type ChainStep, type ReadStep } from "./chain-step.ts";
-import { registryOf } from "../../call/tool-context.ts";
+import { registryOf } from "../../call/context/tool-context.ts";
 import { problemsOf, type ChainCheck, type ChainProblem } from "./check-chain.ts";
 import { runSteps, type ChainResult } from "./run-steps.ts";
 

@@ -7,7 +7,7 @@ import type { Tool } from "../../core/tool.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { callerVisibility, portsOf, registryOf, sessionIn } from "../../call/tool-context.ts";
+import { callerVisibility, portsOf, registryOf, sessionIn } from "../../call/context/tool-context.ts";
 import { visibleTools } from "../../policy/visibility.ts";
 import type { ProgramEnd, ProgramLimits, ThrownInProgram } from "../../processes/program/thread-messages.ts";
 import { PROGRAM_TOOL, type ProgramOffer } from "../../registry/program-offer.ts";

@@ -2,7 +2,7 @@
 import { isJsonObject, jsonPath, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { compileSchema, type SchemaProblem, type Validator } from "../../schema/compile-schema.ts";
-import { fitInput } from "../../schema/repair-input.ts";
+import { fitInput } from "../../schema/repair/repair-input.ts";
 import { escapePointer } from "../../schema/schema-problem.ts";
 import { words } from "../../core/base/wording.ts";
 

@@ -5,7 +5,7 @@ import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.
 import { parseJson } from "../../core/base/parse-json.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
 import type { RoundOptions } from "../../runtime/round.ts";
-import type { WholeResult } from "../../policy/large-result-store.ts";
+import type { WholeResult } from "../../policy/results/large-result-store.ts";
 import { Runtime } from "../../runtime/runtime.ts";
 import { ROUND_OPTIONS } from "../../runtime/session-turn.ts";
 import { RuntimeSession, type SessionTurn } from "../../runtime/runtime-session.ts";

@@ -1,6 +1,6 @@
 /** The whole answer of a call whose result was cut for the model. */
 import type { ToolResult } from "../../core/result.ts";
-import type { WholeResult } from "../../policy/large-result-store.ts";
+import type { WholeResult } from "../../policy/results/large-result-store.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 
 /** The answer, or why there is no more of it than the result shows. @param session undefined where the result has all that is kept */

@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { missingHandler } from "../../core/missing-handler.ts";
 import type { Tool } from "../../core/tool.ts";
-import { bindingsOf, moduleExports } from "../module-tools.ts";
+import { bindingsOf, moduleExports } from "../tools/module-tools.ts";
 import { plainTool } from "../../registry/check-tool-fields.ts";
 
 export interface Described {

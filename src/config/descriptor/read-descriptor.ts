@@ -5,10 +5,10 @@ import { Problems } from "../../documents/problems.ts";
 import { readDocument, type ReadDocument } from "../../documents/read-document.ts";
 import { redactor, type Redact } from "../../core/base/redact.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { commandLine, importLine, sentLine } from "../trust-lines.ts";
+import { commandLine, importLine, sentLine } from "../trust/trust-lines.ts";
 import { TableReader, isTable } from "../table-reader.ts";
 import { readMcpServer, type McpServer } from "../toolset/mcp.ts";
-import { serverRights } from "../server-rights.ts";
+import { serverRights } from "../trust/server-rights.ts";
 import { Variables, type Environment } from "../variables.ts";
 
 /** The content of one file. A part that could not be used is among its problems, each reported once. */

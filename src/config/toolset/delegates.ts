@@ -7,9 +7,9 @@ import type { Model } from "../../core/model.ts";
 import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { PermissionRules } from "../../policy/permission.ts";
-import { readModelOf } from "../lm-config.ts";
-import { readLoop, type LoopConfig, type ModelConfig } from "../model-config.ts";
-import { readPermission } from "../policy-config.ts";
+import { readModelOf } from "../tables/lm-config.ts";
+import { readLoop, type LoopConfig, type ModelConfig } from "../tables/model-config.ts";
+import { readPermission } from "../tables/policy-config.ts";
 import type { TableReader } from "../table-reader.ts";
 import type { BuildContext, CommonConfig, Place, ToolsetType } from "./toolset-type.ts";
 
@@ -85,7 +85,7 @@ interface Building {
 /** One whose model cannot be made is listed with the reason, and takes no other along. */
 async function delegateOptions(name: string, config: DelegateConfig, building: Building): Promise<DelegateOptions> {
   const { description, title, share, mode, timeoutMs, loop, tools } = config;
-  const { configuredLoop } = await import("../build-model.ts");
+  const { configuredLoop } = await import("../build/build-model.ts");
   const { model: configured, findTools } = building.context;
   const own = config.model ?? configured?.config;
   const built = await modelOf(name, config, building);
@@ -107,7 +107,7 @@ async function modelOf(name: string, { model }: DelegateConfig, { place, context
   const config = model ?? context.model?.config;
   if (config === undefined) return without(`It has no model: name one in ${key}, or in model.name.`);
   if (model === undefined && context.model?.model !== undefined) return { model: context.model.model };
-  const { buildModel } = await import("../build-model.ts");
+  const { buildModel } = await import("../build/build-model.ts");
   try {
     const keyName = model === undefined ? "model.apiKey" : `${key}.apiKey`;
     const { onMeter, onRetry } = context.listeners;

@@ -1,5 +1,5 @@
 /** `type = "descriptors"`: ensembles, tools and MCP servers in TOML files of their own. */
-import { descriptorSource } from "../descriptor-source.ts";
+import { descriptorSource } from "../tools/descriptor-source.ts";
 import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";

@@ -1,9 +1,9 @@
 /** `type = "file"`: tools that a YAML or JSON file describes. */
 import { endingProblem } from "../../documents/read-document.ts";
 import { filePath } from "../file-path.ts";
-import { fileSource } from "../file-source.ts";
+import { fileSource } from "../tools/file-source.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { TOOL_FILE_ENDINGS } from "../tool-file.ts";
+import { TOOL_FILE_ENDINGS } from "../tools/tool-file.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
 export interface FileConfig extends CommonConfig {

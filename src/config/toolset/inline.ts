@@ -1,10 +1,10 @@
 /** `type = "inline"`: tools in the configuration itself. */
 import type { SourceContext } from "../../core/source.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { toToolsets } from "../file-source.ts";
+import { toToolsets } from "../tools/file-source.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { kindOf } from "../table-reader.ts";
-import { toolsOfList, type ReadTools } from "../tool-file.ts";
+import { toolsOfList, type ReadTools } from "../tools/tool-file.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
 export interface InlineConfig extends CommonConfig {

@@ -1,6 +1,6 @@
 /** `type = "module"`: the tools that a JavaScript or TypeScript file exports. */
 import { checkTool } from "../../registry/check-registration.ts";
-import { moduleTools } from "../module-tools.ts";
+import { moduleTools } from "../tools/module-tools.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
 export interface ModuleConfig extends CommonConfig {

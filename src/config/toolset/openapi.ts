@@ -2,9 +2,9 @@
 import type { Engine } from "../../core/engine.ts";
 import type { OperationFilter } from "../../engine/openapi/import-openapi.ts";
 import type { RestOptions } from "../../engine/rest/rest-options.ts";
-import { readRestAuth } from "../auth-config.ts";
+import { readRestAuth } from "../tables/auth-config.ts";
 import { COUNT, MILLISECONDS, SIZE } from "../../core/base/number-bounds.ts";
-import { readEffectsByName } from "../effects-config.ts";
+import { readEffectsByName } from "../tables/effects-config.ts";
 import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { readRename, readTls } from "./mcp.ts";

@@ -15,7 +15,7 @@ import { readAuthorities, readTls } from "./mcp.ts";
 import { serverEnvironment } from "../../processes/process.ts";
 import { SANDBOXES, readSandbox, type SandboxConfig } from "./sandbox.ts";
 import { kindOf, type TableReader } from "../table-reader.ts";
-import { toolFromFile } from "../tool-from-file.ts";
+import { toolFromFile } from "../tools/tool-from-file.ts";
 import type { BuildContext, CommonConfig, ToolsetType } from "./toolset-type.ts";
 
 export interface CommandConfig extends CommonConfig, Omit<SandboxConfig, "sandbox"> {

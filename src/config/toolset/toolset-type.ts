@@ -1,5 +1,5 @@
 /** The description of one type of toolset: how its table is read, and what is made of it. */
-import type { ModelListeners } from "../model-listeners.ts";
+import type { ModelListeners } from "../build/model-listeners.ts";
 import type { Engine } from "../../core/engine.ts";
 import type { Model } from "../../core/model.ts";
 import type { Store } from "../../core/store.ts";
@@ -12,9 +12,9 @@ import type { Problems } from "../../documents/problems.ts";
 import type { ToolMemory } from "../../engine/known-tools.ts";
 import type { UserLogins } from "../../engine/mcp/login/user-logins.ts";
 import type { Triggers } from "../../triggers/triggers.ts";
-import type { CommonToolset } from "../file-source.ts";
-import type { FindToolsConfig } from "../find-tools-config.ts";
-import type { ModelConfig } from "../model-config.ts";
+import type { CommonToolset } from "../tools/file-source.ts";
+import type { FindToolsConfig } from "../tables/find-tools-config.ts";
+import type { ModelConfig } from "../tables/model-config.ts";
 import type { TableReader } from "../table-reader.ts";
 import type { Environment, Variables } from "../variables.ts";
 

@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson, wideKeys } from "../../core/base/parse-json.ts";
-import { fixJsonText, readJsonText } from "../../schema/fix-json-text.ts";
+import { fixJsonText, readJsonText } from "../../schema/repair/fix-json-text.ts";
 
 /** How many objects among prose are read; each costs at most a look at the whole rest. */
 const MAX_OBJECTS = 8;

@@ -2,7 +2,7 @@
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { decode } from "../../schema/reference-uri.ts";
+import { decode } from "../../schema/references/reference-uri.ts";
 import { ROOT, Warnings, below, quote, type Place } from "./warnings.ts";
 
 /** The features of later versions are read as in 3.1. */

@@ -1,7 +1,7 @@
 /** The constraints of a schema of any version on single values, in the words of JSON Schema 2020-12; keywords that cannot hold are left out. */
 import { describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { linearPattern } from "../../schema/pattern.ts";
+import { linearPattern } from "../../schema/pattern/pattern.ts";
 import { own } from "../../core/base/own.ts";
 import { cutText, quote } from "./warnings.ts";
 

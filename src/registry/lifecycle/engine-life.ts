@@ -4,7 +4,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { waitFor, type Interruptible, type Waited } from "../../policy/deadline.ts";
+import { waitFor, type Interruptible, type Waited } from "../../policy/attempts/deadline.ts";
 
 const DEFAULT_OPEN_TIMEOUT_MS = 10_000;
 const CLOSE_TIMEOUT_MS = 10_000;

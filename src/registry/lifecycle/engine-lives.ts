@@ -3,7 +3,7 @@ import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { waitFor } from "../../policy/deadline.ts";
+import { waitFor } from "../../policy/attempts/deadline.ts";
 import { EngineLife } from "./engine-life.ts";
 
 /** So many are opened at a time: each may start a process. */

@@ -3,7 +3,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { ToolSource } from "../../core/source.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { waitFor, type Interruptible } from "../../policy/deadline.ts";
+import { waitFor, type Interruptible } from "../../policy/attempts/deadline.ts";
 import type { ToolsetFailure } from "./merge-toolsets.ts";
 
 const LOAD_TIMEOUT_MS = 30_000;

@@ -1,7 +1,7 @@
 /** Reads what a schema demands of one value: references followed, branches chosen. */
 import { type SchemaNode, type SchemaResource, TYPE_BITS, type RawSchema } from "../compiled-schema.ts";
-import { dialectNamed } from "../dialects.ts";
-import { RECURSIVE_ANCHOR } from "../reference-keywords.ts";
+import { dialectNamed } from "../references/dialects.ts";
+import { RECURSIVE_ANCHOR } from "../keywords/reference-keywords.ts";
 import type { CompiledDocument } from "../schema-compiler.ts";
 import { own } from "../../core/base/own.ts";
 import { Demand, type Part, asObject } from "./demand.ts";

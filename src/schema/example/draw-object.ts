@@ -1,6 +1,6 @@
 /** Objects: which properties, and what each has to be. */
 import type { JsonValue } from "../../core/base/json.ts";
-import { compilePattern } from "../pattern.ts";
+import { compilePattern } from "../pattern/pattern.ts";
 import { agree } from "./agree.ts";
 import { own } from "../../core/base/own.ts";
 import type { Demand, Part } from "./demand.ts";

@@ -1,5 +1,5 @@
 /** Texts that a regular expression matches. */
-import { type PatternNode, type SetMember, readPattern } from "../pattern-syntax.ts";
+import { type PatternNode, type SetMember, readPattern } from "../pattern/pattern-syntax.ts";
 import type { RandomStream } from "./random-stream.ts";
 
 type SetNode = Extract<PatternNode, { type: "set" }>;

@@ -1,5 +1,5 @@
 /** Strings that fit patterns, formats and lengths, and where they can the name. */
-import { compilePattern } from "../pattern.ts";
+import { compilePattern } from "../pattern/pattern.ts";
 import { formatText } from "./format-text.ts";
 import { patternText } from "./pattern-text.ts";
 import { type TextNames, plausibleText } from "./plausible-text.ts";

@@ -8,10 +8,10 @@ import type { Caller } from "../mcp/serving.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { CALL_METHOD } from "../mcp/plain-call.ts";
 import { messagesOf } from "../mcp/session-transport.ts";
-import { countedRequest, countedResponse } from "./counted-bytes.ts";
-import { admitted } from "./refused.ts";
+import { countedRequest, countedResponse } from "./requests/counted-bytes.ts";
+import { admitted } from "./requests/refused.ts";
 import type { ApiServices } from "./services.ts";
-import { refuseSessionKey } from "./session-pool.ts";
+import { refuseSessionKey } from "./sessions/session-pool.ts";
 import { watchedStream } from "../auth/watched-stream.ts";
 
 export const MCP_PATH = "/mcp";

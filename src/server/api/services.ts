@@ -8,15 +8,15 @@ import type { ServerAccess } from "../auth/server-access.ts";
 import type { Triggers } from "../../triggers/triggers.ts";
 import type { AnswerOf, BodyOf, OperationId, ParamsOf, QueryOf } from "../api.ts";
 import type { WholeAnswer } from "../http/whole-answer.ts";
-import type { ApiRequest } from "./api-request.ts";
+import type { ApiRequest } from "./requests/api-request.ts";
 import type { EventHub } from "../events/event-hub.ts";
-import type { Limits } from "./limits.ts";
-import type { Metrics } from "./metrics.ts";
+import type { Limits } from "./requests/limits.ts";
+import type { Metrics } from "./handlers/metrics.ts";
 import type { ServerSettings } from "./server-settings.ts";
-import type { SessionPool } from "./session-pool.ts";
+import type { SessionPool } from "./sessions/session-pool.ts";
 import type { UpstreamLogins } from "./upstream-logins.ts";
-import type { SessionTitles } from "./session-titles.ts";
-import type { Submissions } from "./submissions.ts";
+import type { SessionTitles } from "./sessions/session-titles.ts";
+import type { Submissions } from "./handlers/submissions.ts";
 import type { WorkUnderWay } from "./work-under-way.ts";
 
 /** The parts of one server. */

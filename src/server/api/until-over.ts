@@ -1,6 +1,6 @@
 /** Waits for work, but no longer than that. */
 import type { Clock } from "../../core/ports.ts";
-import { onAbort } from "../../policy/deadline.ts";
+import { onAbort } from "../../policy/attempts/deadline.ts";
 
 /** Resolves to whether the work ended in time, and before the signal aborts. Never rejects for what the work does. */
 export async function untilOver(work: Promise<unknown>, timeoutMs: number, clock: Clock, signal?: AbortSignal): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** Serves one file to the dashboard, which shows it without a runtime: the page, the file, and nothing else. */
 import { HttpError } from "../http/http-error.ts";
-import { errorAnswer } from "../api/error-answer.ts";
+import { errorAnswer } from "../api/requests/error-answer.ts";
 import { bearerToken } from "../auth/credentials.ts";
 import { isSameSecret } from "../../net/secret.ts";
 import { distrustOf } from "../http/guard.ts";

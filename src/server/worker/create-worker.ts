@@ -7,7 +7,7 @@ import type { SessionQueue, TakenSessions } from "../../core/session-queue.ts";
 import type { Store } from "../../core/store.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { definitionDigests } from "../../registry/definition-digests.ts";
-import { onAbort } from "../../policy/deadline.ts";
+import { onAbort } from "../../policy/attempts/deadline.ts";
 import { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { untilOver } from "../api/until-over.ts";

@@ -1,10 +1,10 @@
 /** Verifies the log of every session: its record, its checksums, and that no position is missing or too many. */
 import type { Transaction } from "kysely";
-import { LogReader } from "../log-reader.ts";
-import { LogStatements } from "../log-statements.ts";
-import type { SqlConnection } from "../sql-connection.ts";
-import { originalText } from "../stored-text.ts";
-import type { SessionTable, Tables } from "../tables.ts";
+import { LogReader } from "../sql/log-reader.ts";
+import { LogStatements } from "../sql/log-statements.ts";
+import type { SqlConnection } from "../sql/sql-connection.ts";
+import { originalText } from "../records/stored-text.ts";
+import type { SessionTable, Tables } from "../sql/tables.ts";
 import type { Finding } from "./finding.ts";
 import { soundSessions } from "./sound-sessions.ts";
 import { betweenSteps, type UpkeepOptions } from "./upkeep-work.ts";

@@ -1,10 +1,10 @@
 /** Looks for everything that is not as it should be in a store, and changes nothing. */
 import { hash } from "node:crypto";
 import type { Transaction } from "kysely";
-import { cacheChecksum } from "../checksum.ts";
-import { CURRENT_VERSION, pendingSteps } from "../migrate.ts";
-import type { SqlConnection } from "../sql-connection.ts";
-import type { Tables } from "../tables.ts";
+import { cacheChecksum } from "../sql/checksum.ts";
+import { CURRENT_VERSION, pendingSteps } from "../sql/migrate.ts";
+import type { SqlConnection } from "../sql/sql-connection.ts";
+import type { Tables } from "../sql/tables.ts";
 import { checkSessions } from "./check-sessions.ts";
 import type { Finding } from "./finding.ts";
 import { expectedShape, schemaDrift } from "./schema-drift.ts";

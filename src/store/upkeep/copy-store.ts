@@ -2,9 +2,9 @@
 import { sql, type Transaction } from "kysely";
 import { keptMediaType } from "../../core/artifact.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { requireCurrent, runNext } from "../migrate.ts";
-import type { SqlConnection } from "../sql-connection.ts";
-import type { Tables } from "../tables.ts";
+import { requireCurrent, runNext } from "../sql/migrate.ts";
+import type { SqlConnection } from "../sql/sql-connection.ts";
+import type { Tables } from "../sql/tables.ts";
 import { checkSessions } from "./check-sessions.ts";
 import { expectedShape } from "./schema-drift.ts";
 import { TableSum, anyTables, partsOf, readPieces, type Row, type TableParts } from "./table-rows.ts";

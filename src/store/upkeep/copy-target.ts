@@ -6,7 +6,7 @@ import { syncFile } from "../../core/base/sync-file.ts";
 import { systemCode } from "../../core/base/system-code.ts";
 import { ToolError } from "../../core/error.ts";
 import { connectStore, type ConnectStoreOptions, type StorePlace } from "../connect-store.ts";
-import type { SqlConnection } from "../sql-connection.ts";
+import type { SqlConnection } from "../sql/sql-connection.ts";
 
 /**
  * A file is written under another name, and gets its own when the work is done; in a database the transaction of the work decides.

@@ -1,5 +1,5 @@
 /** Forgets files that were last stored before a time, and that no event of a session which stays refers to. */
-import type { SqlConnection } from "../sql-connection.ts";
+import type { SqlConnection } from "../sql/sql-connection.ts";
 import type { PruneOptions } from "./pruned-parts.ts";
 import { withStaying } from "./prune-sessions.ts";
 import { betweenSteps } from "./upkeep-work.ts";

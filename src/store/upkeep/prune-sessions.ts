@@ -1,8 +1,8 @@
 /** Forgets sessions that nothing was added to for long: their events, jobs, questions and rules go with them. */
 import type { Kysely, Transaction } from "kysely";
-import { Owner } from "../owner.ts";
-import type { SqlConnection } from "../sql-connection.ts";
-import type { Tables } from "../tables.ts";
+import { Owner } from "../sql/owner.ts";
+import type { SqlConnection } from "../sql/sql-connection.ts";
+import type { Tables } from "../sql/tables.ts";
 import type { PruneOptions } from "./pruned-parts.ts";
 import { betweenSteps } from "./upkeep-work.ts";
 

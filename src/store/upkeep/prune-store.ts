@@ -1,9 +1,9 @@
 /** Forgets what is old in a store, in batches between which others may write. */
 import { KEYED_REQUEST_KEPT_MS } from "../../core/access-store.ts";
-import { requireCurrent } from "../migrate.ts";
-import { oldEntries, pruneEntries } from "../sql-cache.ts";
-import type { SqlConnection } from "../sql-connection.ts";
-import { pruneJobs } from "../sql-jobs.ts";
+import { requireCurrent } from "../sql/migrate.ts";
+import { oldEntries, pruneEntries } from "../sql/sql-cache.ts";
+import type { SqlConnection } from "../sql/sql-connection.ts";
+import { pruneJobs } from "../sql/sql-jobs.ts";
 import { countOldArtifacts, pruneArtifacts } from "./prune-artifacts.ts";
 import { PRUNED_PARTS, type PrunedPart, type PruneOptions } from "./pruned-parts.ts";
 import { countOldSessions, pruneSessions } from "./prune-sessions.ts";

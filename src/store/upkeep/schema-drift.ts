@@ -1,7 +1,7 @@
 /** The differences between the tables of a store and those that its version should have. */
-import { migrate } from "../migrate.ts";
-import type { ColumnShape, SchemaShape, TableShape } from "../schema-shape.ts";
-import { connectSqlite } from "../sqlite-connection.ts";
+import { migrate } from "../sql/migrate.ts";
+import type { ColumnShape, SchemaShape, TableShape } from "../sql/schema-shape.ts";
+import { connectSqlite } from "../sqlite/sqlite-connection.ts";
 import type { Finding } from "./finding.ts";
 
 const RESTORE =

@@ -1,8 +1,8 @@
 /** Tells of many small sessions at once that they are sound. Of one that is not known to be, nothing is said: it has to be looked at by itself. */
 import { sql, type Transaction } from "kysely";
-import { eventChecksum, rootChecksum, sessionChecksum } from "../checksum.ts";
-import type { StoredEvent } from "../log-statements.ts";
-import type { SessionTable, Tables } from "../tables.ts";
+import { eventChecksum, rootChecksum, sessionChecksum } from "../sql/checksum.ts";
+import type { StoredEvent } from "../sql/log-statements.ts";
+import type { SessionTable, Tables } from "../sql/tables.ts";
 
 /** Of the bodies that are read together. */
 const MAX_BYTES = 4 * 1024 * 1024;

@@ -1,8 +1,8 @@
 /** The rows of any table of a store, read in pieces of bounded size, and a sum that tells whether two tables hold the same. */
 import { hash } from "node:crypto";
 import { sql, type Kysely } from "kysely";
-import type { SchemaShape } from "../schema-shape.ts";
-import type { Tables } from "../tables.ts";
+import type { SchemaShape } from "../sql/schema-shape.ts";
+import type { Tables } from "../sql/tables.ts";
 import { betweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
 
 export type Value = string | number | null;

@@ -7,7 +7,7 @@ import { ToolError } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { plural } from "../../core/base/wording.ts";
 import { supersedesSameInput } from "../../history/supersede.ts";
-import { type LinearPattern, linearPattern } from "../../schema/pattern.ts";
+import { type LinearPattern, linearPattern } from "../../schema/pattern/pattern.ts";
 import { binaryReason } from "./binary.ts";
 import { fileError } from "./file-error.ts";
 import { MAX_PATTERN_LENGTH, compileGlob } from "./glob-pattern.ts";

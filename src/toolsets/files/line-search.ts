@@ -1,6 +1,6 @@
 /** Finds the lines of one file that a pattern matches, with the lines around them. */
 import { StringDecoder } from "node:string_decoder";
-import type { LinearPattern } from "../../schema/pattern.ts";
+import type { LinearPattern } from "../../schema/pattern/pattern.ts";
 import { HEAD_BYTES, binaryReason, wideEncoding } from "./binary.ts";
 import { letOthersRun, pieces } from "./file-bytes.ts";
 import { withoutMark } from "./json-file.ts";

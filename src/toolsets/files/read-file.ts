@@ -13,7 +13,7 @@ import { LineWindow, MAX_LINE_BYTES, MAX_LINE_CHARS } from "./line-window.ts";
 import { type OpenFile, openFile } from "./open-place.ts";
 import { pathLine } from "./path-list.ts";
 import { recordRead, showingCall } from "./read-record.ts";
-import { MAX_MEDIA_BYTES } from "../../policy/shown-media.ts";
+import { MAX_MEDIA_BYTES } from "../../policy/results/shown-media.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
 import { type Place, type Workspace, MAX_PATH_LENGTH } from "./workspace-path.ts";
 

@@ -4,7 +4,7 @@ import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
-import { messageOf } from "../../call/tool-context.ts";
+import { messageOf } from "../../call/context/tool-context.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { systemCode } from "../../core/base/system-code.ts";
 import { fileError, refusal, systemReason } from "./file-error.ts";

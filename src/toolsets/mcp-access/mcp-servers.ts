@@ -3,7 +3,7 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { nearNames } from "../../core/base/near-names.ts";
-import { callerVisibility, registryOf } from "../../call/tool-context.ts";
+import { callerVisibility, registryOf } from "../../call/context/tool-context.ts";
 import { mcpPeerOf, type McpPeer, type PeerOptions } from "../../engine/mcp/peer.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 

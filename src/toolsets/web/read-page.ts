@@ -6,7 +6,7 @@ import { isTextType, parseMediaType, type MediaType } from "../../engine/rest/me
 import type { HttpResponse } from "../../net/http-request.ts";
 import { convertDocument } from "../convert/convert-document.ts";
 import { detectMedia } from "../files/binary.ts";
-import { MAX_MEDIA_BYTES } from "../../policy/shown-media.ts";
+import { MAX_MEDIA_BYTES } from "../../policy/results/shown-media.ts";
 
 const MAX_CHARS = 100_000;
 const IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);

@@ -5,7 +5,7 @@ import { isTrivial } from "./description.ts";
 import { CONSTRAINT_KEYWORDS } from "./keywords.ts";
 import { joinRootUnion, mergeSchemas } from "./merge-schemas.ts";
 import type { Losses, Place } from "./place.ts";
-import { References } from "../../schema/references.ts";
+import { References } from "../../schema/references/references.ts";
 import { namedTypes, objectOf, schemasOf, without } from "./schema-node.ts";
 import type { SubsetRules } from "./subset-rules.ts";
 

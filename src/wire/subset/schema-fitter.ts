@@ -12,7 +12,7 @@ import {
 } from "./keywords.ts";
 import { Flattener, type FitterOptions } from "./flatten.ts";
 import { withNull } from "./nullable.ts";
-import { isCircular } from "../../schema/references.ts";
+import { isCircular } from "../../schema/references/references.ts";
 import { Losses, ROOT, type Place, type SchemaLoss, type PathStep } from "./place.ts";
 import {
   allowsNothing,

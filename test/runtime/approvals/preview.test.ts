@@ -7,7 +7,7 @@ import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime-options.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { fakePorts, settle } from "../../../src/testing/fake-ports.ts";
-import { StoredApprovals } from "../../../src/policy/stored-approvals.ts";
+import { StoredApprovals } from "../../../src/policy/approval/stored-approvals.ts";
 
 const INPUT = { type: "object" } as const;
 

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
-import { StoredApprovals } from "../../../src/policy/stored-approvals.ts";
+import { StoredApprovals } from "../../../src/policy/approval/stored-approvals.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { storedEvents } from "../../../src/session/read-events.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";

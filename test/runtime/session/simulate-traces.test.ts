@@ -10,7 +10,7 @@ import { readOnly } from "../../../src/core/effects.ts";
 import type { ApprovalVerdict } from "../../../src/core/approvals.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { programToolset } from "../../../src/compose/program/program-toolset.ts";
-import { StoredApprovals } from "../../../src/policy/stored-approvals.ts";
+import { StoredApprovals } from "../../../src/policy/approval/stored-approvals.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { sessionWithin } from "../../../src/runtime/session-within.ts";

@@ -3,7 +3,7 @@ import { request as httpRequest } from "node:http";
 import { staticToken } from "haft/server";
 import { expect, test, vi } from "vitest";
 import { API, OPERATION_IDS } from "../../../src/server/api.ts";
-import type { Route } from "../../../src/server/api/route.ts";
+import type { Route } from "../../../src/server/api/requests/route.ts";
 import { firstOf } from "../../../src/server/auth/principal.ts";
 import { TOKEN, startApi, type ApiServer, type ApiServerOptions } from "./api-server.ts";
 

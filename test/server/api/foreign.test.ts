@@ -4,7 +4,7 @@ import { Keys, openServerAccess, staticToken } from "haft/server";
 import { expect, test } from "vitest";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { API, OPERATION_IDS } from "../../../src/server/api.ts";
-import type { Route } from "../../../src/server/api/route.ts";
+import type { Route } from "../../../src/server/api/requests/route.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { TOKEN, startApi } from "./api-server.ts";
 

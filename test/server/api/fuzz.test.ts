@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { inCI } from "../../ci.ts";
 import { API, OPERATION_IDS, type OperationId } from "../../../src/server/api.ts";
-import type { Parameters, Route } from "../../../src/server/api/route.ts";
+import type { Parameters, Route } from "../../../src/server/api/requests/route.ts";
 import { TOKEN, startApi } from "./api-server.ts";
 
 /** Those that wait for what does not come, or end what others need, are asked with no wait. */

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { artifactOf } from "../../../src/core/artifact.ts";
 import { compileSchema } from "../../../src/schema/compile-schema.ts";
 import { API, OPERATION_IDS } from "../../../src/server/api.ts";
-import { COMPONENTS } from "../../../src/server/api/components.ts";
-import type { Route } from "../../../src/server/api/route.ts";
+import { COMPONENTS } from "../../../src/server/api/openapi/components.ts";
+import type { Route } from "../../../src/server/api/requests/route.ts";
 import { TOKEN, startApi, type ApiServer } from "./api-server.ts";
 import { MAY_BE_GONE, authWithKeys, setTheScene, valueOf, type Facts } from "./scene.ts";
 

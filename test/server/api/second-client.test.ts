@@ -6,7 +6,7 @@ import createFetchClient from "openapi-fetch";
 import { expect, onTestFinished, test } from "vitest";
 import { IN_CI, inCI } from "../../ci.ts";
 import { API, OPERATION_IDS } from "../../../src/server/api.ts";
-import type { Route } from "../../../src/server/api/route.ts";
+import type { Route } from "../../../src/server/api/requests/route.ts";
 import { TOKEN, startApi } from "./api-server.ts";
 import { MAY_BE_GONE, authWithKeys, setTheScene, valueOf } from "./scene.ts";
 

@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { writeRecording } from "../../../src/core/recording/recording.ts";
 import type { Engine } from "../../../src/core/engine.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
-import { SessionPool } from "../../../src/server/api/session-pool.ts";
+import { SessionPool } from "../../../src/server/api/sessions/session-pool.ts";
 import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { startApi } from "./api-server.ts";

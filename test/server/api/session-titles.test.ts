@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../../src/core/event.ts";
 import type { Store } from "../../../src/core/store.ts";
-import type { ApiSession } from "../../../src/server/api/component-types.ts";
-import { SessionTitles } from "../../../src/server/api/session-titles.ts";
+import type { ApiSession } from "../../../src/server/api/openapi/component-types.ts";
+import { SessionTitles } from "../../../src/server/api/sessions/session-titles.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate } from "../../runtime/bench-runtime.ts";

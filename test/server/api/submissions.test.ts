@@ -1,7 +1,7 @@
 /** Results that are kept for requests that did not wait for them. */
 import { FakeClock } from "haft/testing";
 import { expect, test } from "vitest";
-import { Submissions } from "../../../src/server/api/submissions.ts";
+import { Submissions } from "../../../src/server/api/handlers/submissions.ts";
 import { WholeAnswer } from "../../../src/server/http/whole-answer.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { MemoryLog } from "haft/testing";
 import { systemPorts } from "../../../src/core/system-ports.ts";
-import { countedRequest } from "../../../src/server/api/counted-bytes.ts";
+import { countedRequest } from "../../../src/server/api/requests/counted-bytes.ts";
 import { listenOn } from "../../../src/server/http/listen.ts";
 
 setFlagsFromString("--expose-gc");

@@ -9,7 +9,7 @@
 import { createInterface } from "node:readline";
 import pg from "pg";
 import { defineTool } from "../../../src/registry/define-tool.ts";
-import { HeldAgent } from "../../../src/cli/held-agent.ts";
+import { HeldAgent } from "../../../src/cli/open/held-agent.ts";
 import { createAgent } from "../../../src/compose/agent.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";

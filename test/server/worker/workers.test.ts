@@ -9,7 +9,7 @@ import { memoryStore } from "../../../src/store/memory-store.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
 import type { Store } from "../../../src/core/store.ts";
 import type { Toolset } from "../../../src/core/toolset.ts";
-import type { JobLimits } from "../../../src/call/job-table.ts";
+import type { JobLimits } from "../../../src/call/jobs/job-table.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "../../store/postgres/server.ts";
 import type { StoreProcess } from "../../store/run-process.ts";

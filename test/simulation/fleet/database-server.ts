@@ -5,9 +5,9 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery, type QueryResult } from "kysely";
 import type { FakeClock } from "../../../src/testing/fake-ports.ts";
-import { migrate } from "../../../src/store/migrate.ts";
-import type { SqlConnection } from "../../../src/store/sql-connection.ts";
-import type { Tables } from "../../../src/store/tables.ts";
+import { migrate } from "../../../src/store/sql/migrate.ts";
+import type { SqlConnection } from "../../../src/store/sql/sql-connection.ts";
+import type { Tables } from "../../../src/store/sql/tables.ts";
 import type { Dice } from "../dice.ts";
 
 /** A session that does nothing in a transaction for so long is ended, as by idle_in_transaction_session_timeout. */

@@ -1,7 +1,7 @@
 /** What is tried again over PostgreSQL, on a clock of its own. */
 import { expect, test } from "vitest";
-import { attemptAgain } from "../../../src/store/postgres-connection.ts";
-import { explainPostgres } from "../../../src/store/postgres-error.ts";
+import { attemptAgain } from "../../../src/store/postgres/postgres-connection.ts";
+import { explainPostgres } from "../../../src/store/postgres/postgres-error.ts";
 import type { Clock } from "../../../src/core/ports.ts";
 
 /** Waits take no time, and are counted. */

@@ -2,10 +2,10 @@
 import type { PostgresPool, PostgresPoolClient } from "kysely";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../../src/core/store.ts";
-import { openPostgresDatabase } from "../../../src/store/postgres-database.ts";
-import { postgresPool } from "../../../src/store/postgres-pool.ts";
-import { checkPostgresSettings } from "../../../src/store/postgres-settings.ts";
-import { storeInPostgres } from "../../../src/store/store-in-postgres.ts";
+import { openPostgresDatabase } from "../../../src/store/postgres/postgres-database.ts";
+import { postgresPool } from "../../../src/store/postgres/postgres-pool.ts";
+import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";
+import { storeInPostgres } from "../../../src/store/postgres/store-in-postgres.ts";
 import { message, messages } from "../../../src/testing/store-case.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
 

@@ -1,9 +1,9 @@
 /** Stores in PostgreSQL for tests: on a server where one is installed, else in PGlite. */
 import pg from "pg";
-import { openPostgresDatabase } from "../../../src/store/postgres-database.ts";
-import { checkPostgresSettings } from "../../../src/store/postgres-settings.ts";
+import { openPostgresDatabase } from "../../../src/store/postgres/postgres-database.ts";
+import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
-import { storeInPostgres } from "../../../src/store/store-in-postgres.ts";
+import { storeInPostgres } from "../../../src/store/postgres/store-in-postgres.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { pgliteDatabase } from "./pglite-pool.ts";
 import { startPostgres } from "./server.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkStore } from "../../../src/store/upkeep/check-store.ts";
-import { migrate } from "../../../src/store/migrate.ts";
+import { migrate } from "../../../src/store/sql/migrate.ts";
 import { SUBJECTS, fill, type Kept, type KeptMaker } from "./kept-store.ts";
 
 const START = 120_000;

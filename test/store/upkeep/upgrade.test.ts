@@ -1,12 +1,12 @@
 /** Programs of the version before and of this one side by side on one store, and the migration between them. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { DatabaseStore } from "../../../src/store/database-store.ts";
-import { CURRENT_VERSION, migrate, pendingSteps } from "../../../src/store/migrate.ts";
-import { SqlDatabase } from "../../../src/store/sql-database.ts";
+import { DatabaseStore } from "../../../src/store/database/database-store.ts";
+import { CURRENT_VERSION, migrate, pendingSteps } from "../../../src/store/sql/migrate.ts";
+import { SqlDatabase } from "../../../src/store/sql/sql-database.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { checkStore } from "../../../src/store/upkeep/check-store.ts";
 import { message, messages } from "../../../src/testing/store-case.ts";
-import { InThreadDatabase } from "../../../src/store/in-thread-database.ts";
+import { InThreadDatabase } from "../../../src/store/database/in-thread-database.ts";
 import { PICTURE, SUBJECTS, append, type Kept, type KeptMaker } from "./kept-store.ts";
 
 const START = 120_000;

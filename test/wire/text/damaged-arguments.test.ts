@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { type JsonValue, isJsonObject } from "../../../src/core/base/json.ts";
 import { seededRandom } from "../../../src/core/base/seeded-random.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
-import { fixJsonText } from "../../../src/schema/fix-json-text.ts";
+import { fixJsonText } from "../../../src/schema/repair/fix-json-text.ts";
 import { TEXT_FORMATS, textFormat } from "../../../src/wire/text/formats.ts";
 import { DAMAGES, isSame, randomArguments } from "../../schema/json-damage.ts";
 import { writeTokens } from "../../schema/json-tokens.ts";

@@ -5,7 +5,7 @@ import type { FaultPlan } from "../../../core/fault.ts";
 import { checkKnownKeys, type OptionNames } from "../../../core/known-keys.ts";
 import { COUNT, checkNumber } from "../../../core/base/number-bounds.ts";
 import type { Clock } from "../../../core/ports.ts";
-import type { RetrySettings } from "../../../policy/retry.ts";
+import type { RetrySettings } from "../../../policy/attempts/retry.ts";
 import type { CheckedPlan } from "../checked-plan.ts";
 import type { ConversationWriter } from "../conversation-writer.ts";
 import { checkRedaction, type Redaction } from "./redaction.ts";

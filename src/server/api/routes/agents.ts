@@ -1,6 +1,6 @@
 /** Routes of agents, channels and triggers: what runs when something arrives. */
-import { answer, array, flag, id, integer, object, oneOf, record, ref, text } from "../json-schema.ts";
-import type { Routes } from "../route.ts";
+import { answer, array, flag, id, integer, object, oneOf, record, ref, text } from "../openapi/json-schema.ts";
+import type { Routes } from "../requests/route.ts";
 
 const agentName = text("The name of an agent.", { minLength: 1, maxLength: 256 });
 const channelName = text("The name of a channel.", { minLength: 1, maxLength: 128 });

@@ -1,7 +1,7 @@
 /** Routes of calls that wait for approval. */
 import { APPROVAL_SCOPES, APPROVAL_STATUSES } from "../../../core/approval-store.ts";
-import { answer, array, flag, id, integer, object, oneOf, record, ref, text } from "../json-schema.ts";
-import type { Routes } from "../route.ts";
+import { answer, array, flag, id, integer, object, oneOf, record, ref, text } from "../openapi/json-schema.ts";
+import type { Routes } from "../requests/route.ts";
 
 const digest = text("That of the question: an answer to another input decides nothing.", { minLength: 1, maxLength: 256 });
 const decision = oneOf(

@@ -1,6 +1,6 @@
 /** Routes of the files that answers refer to. */
-import { answer, text } from "../json-schema.ts";
-import type { Routes } from "../route.ts";
+import { answer, text } from "../openapi/json-schema.ts";
+import type { Routes } from "../requests/route.ts";
 
 export const artifactRoutes = {
   getArtifact: {

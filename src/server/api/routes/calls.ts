@@ -1,8 +1,8 @@
 /** Routes that run calls, and look at them. */
-import { answerSources } from "../components.ts";
-import { answer, array, flag, id, integer, MAX_WAIT_MS, object, record, ref, text } from "../json-schema.ts";
-import { TEXT_PREFIX, WIRE_NAMES } from "../message-formats.ts";
-import type { Routes } from "../route.ts";
+import { answerSources } from "../openapi/components.ts";
+import { answer, array, flag, id, integer, MAX_WAIT_MS, object, record, ref, text } from "../openapi/json-schema.ts";
+import { TEXT_PREFIX, WIRE_NAMES } from "../handlers/message-formats.ts";
+import type { Routes } from "../requests/route.ts";
 import { atPlace } from "./place.ts";
 
 const callFields = {

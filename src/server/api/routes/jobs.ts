@@ -1,7 +1,7 @@
 /** Routes of background jobs. */
 import { JOB_STATES } from "../../../core/job-status.ts";
-import { answer, anyJson, array, flag, id, integer, MAX_WAIT_MS, object, ref, text } from "../json-schema.ts";
-import type { Routes } from "../route.ts";
+import { answer, anyJson, array, flag, id, integer, MAX_WAIT_MS, object, ref, text } from "../openapi/json-schema.ts";
+import type { Routes } from "../requests/route.ts";
 import { page } from "./paging.ts";
 
 const params = { jobId: id("The id of a job, which is that of its call.") } as const;

@@ -1,5 +1,5 @@
 /** The query parameters of lists. */
-import { integer, text } from "../json-schema.ts";
+import { integer, text } from "../openapi/json-schema.ts";
 
 export const page = {
   limit: integer("Most entries of the page.", 1, 1_000, { default: 100 }),

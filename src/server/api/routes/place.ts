@@ -1,5 +1,5 @@
 /** The place that calls need. */
-import { id } from "../json-schema.ts";
+import { id } from "../openapi/json-schema.ts";
 
 export const atPlace = {
   place: id("A place that tools of the calls are at: a process that has it answers, where no other one has the session open."),

@@ -1,6 +1,6 @@
 /** Routes of the server itself. */
-import { answer, array, flag, integer, oneOf, record, ref, text } from "../json-schema.ts";
-import type { Routes } from "../route.ts";
+import { answer, array, flag, integer, oneOf, record, ref, text } from "../openapi/json-schema.ts";
+import type { Routes } from "../requests/route.ts";
 
 export const serverRoutes = {
   getInfo: {

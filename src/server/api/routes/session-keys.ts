@@ -1,6 +1,6 @@
 /** Routes of the keys of one session. */
-import { answer, array, id, integer, object, oneOf, text } from "../json-schema.ts";
-import type { Routes } from "../route.ts";
+import { answer, array, id, integer, object, oneOf, text } from "../openapi/json-schema.ts";
+import type { Routes } from "../requests/route.ts";
 
 const DAY_MS = 86_400_000;
 const sessionId = id("The session that the key is for.");

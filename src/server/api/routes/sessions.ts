@@ -1,6 +1,6 @@
 /** Routes of sessions, their branches and recordings. */
-import { answer, array, flag, id, integer, object, record, ref, text } from "../json-schema.ts";
-import type { Routes } from "../route.ts";
+import { answer, array, flag, id, integer, object, record, ref, text } from "../openapi/json-schema.ts";
+import type { Routes } from "../requests/route.ts";
 import { atPlace } from "./place.ts";
 import { executeInSessionBody, results, simulateBody, simulation } from "./calls.ts";
 import { page } from "./paging.ts";

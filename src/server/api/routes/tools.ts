@@ -1,6 +1,6 @@
 /** Routes of the tools. */
-import { answer, anyJson, array, flag, object, ref, text } from "../json-schema.ts";
-import type { Routes } from "../route.ts";
+import { answer, anyJson, array, flag, object, ref, text } from "../openapi/json-schema.ts";
+import type { Routes } from "../requests/route.ts";
 import { page } from "./paging.ts";
 
 const toolName = text("A qualified name, or a bare one that only one tool has.", { minLength: 1, maxLength: 512 });

@@ -1,6 +1,6 @@
 /** Routes of the MCP servers behind this one that users log in to. */
-import { answer, array, id, oneOf, text, time } from "../json-schema.ts";
-import type { Routes } from "../route.ts";
+import { answer, array, id, oneOf, text, time } from "../openapi/json-schema.ts";
+import type { Routes } from "../requests/route.ts";
 
 const login = {
   state: oneOf("Whether calls have a token of yours.", ["logged-in", "login-wanted"]),

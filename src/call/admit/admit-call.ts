@@ -1,0 +1,145 @@
+/** From a name to a call that may run: its tool, the gates that need no input, what it touches, who answers, and room in its turn. */
+import { OWN_NAMESPACE } from "../../core/call.ts";
+import type { ResolvedEffects } from "../../core/effects.ts";
+import { ToolError } from "../../core/error.ts";
+import { noHandler } from "../../core/missing-handler.ts";
+import type { JsonValue } from "../../core/base/json.ts";
+import { waitFor } from "../../policy/attempts/deadline.ts";
+import { chooseOverload, offeredFingerprint } from "../../registry/overload.ts";
+import type { RegisteredTool } from "../../registry/registered-tool.ts";
+import { resolveVisible } from "../../registry/visible-tool.ts";
+import { fitInput } from "../../schema/repair/repair-input.ts";
+import { takeBackgroundFlag } from "../jobs/background-flag.ts";
+import { admitted, resolved, type AdmittedCall, type CallRun, type FittedCall, type ResolvedCall } from "../call-run.ts";
+import { tooDeep } from "../context/composite.ts";
+import { ANY_OBJECT } from "./fit-call.ts";
+import { passDocumentationGate } from "./documentation-gate.ts";
+import { route, type Answerer, type Route } from "../route.ts";
+import { enterTurn } from "./turn-rules.ts";
+
+/** Finds the tools of this name and, by the input, the one that is meant. */
+export function resolveTool(run: CallRun): ResolvedCall | ToolError {
+  const { parts, call } = run;
+  const candidates = candidatesOf(run);
+  if (candidates instanceof Error) return candidates;
+  const [only] = candidates;
+  if (only !== undefined && call.name.length === only.qualifiedName.length - ":".length) noteName(run, only.qualifiedName);
+  return resolved(
+    run,
+    parts.planOf(candidates.length === 1 && only !== undefined ? only : chooseOverload(candidates, readableInput(call.input))),
+  );
+}
+
+function candidatesOf({ parts, call, options }: CallRun): readonly RegisteredTool[] | ToolError {
+  const { visibility } = options;
+  return visibility === undefined ? parts.registry.resolve(call.name) : resolveVisible(parts.registry, call.name, visibility);
+}
+
+/** Of a name with several tools on offer, the fingerprint of the one that the call is of, as it came. */
+export function calledOverload(run: CallRun): string | undefined {
+  const { call, parts } = run;
+  const family = parts.registry.overloads(call.name);
+  if (family.length < 2) return undefined;
+  try {
+    const candidates = candidatesOf(run);
+    if (candidates instanceof Error) return undefined;
+    const { input } = takeBackgroundFlag(call, parts.registry)?.call ?? call;
+    return offeredFingerprint(chooseOverload(candidates, readableInput(input)), family);
+  } catch {
+    return undefined; // the admission says why the tool cannot be called
+  }
+}
+
+/** A name with one colon for two is one character shorter than that of its tool, as that which providers are given for a long one may be. */
+function noteName(run: CallRun, qualifiedName: string): void {
+  const { name } = run.call;
+  if (!name.includes(":")) return;
+  run.warnings = [
+    ...run.warnings,
+    `${JSON.stringify(name)} was taken for ${JSON.stringify(qualifiedName)}: toolset and tool are separated by "::".`,
+  ];
+}
+
+/** The same once a toolset that was added late is open, or could not be opened in its time. */
+export async function resolveLater(run: CallRun, opening: Promise<unknown>): Promise<ResolvedCall | ToolError> {
+  const waited = await waitFor(run, opening, {
+    endsAt: Infinity,
+    late: () => new ToolError("timeout", "Its toolset did not open in time."),
+  });
+  return "ended" in waited ? waited.ended : resolveTool(run);
+}
+
+/** The input by which an overload is chosen. @param input as `readCall` copied it */
+export function readableInput(input: unknown): JsonValue {
+  const sent = input as JsonValue; // copied into plain JSON by readCall
+  if (typeof sent !== "string") return sent;
+  const read = fitInput(sent, ANY_OBJECT, { dropUnknownKeys: false, allowGuesses: true });
+  return read.ok ? read.value : sent;
+}
+
+/** Refuses tools that cannot or may not run, whatever their input. */
+export function passGates(run: ResolvedCall): ResolvedCall | ToolError {
+  const { tool, qualifiedName, registered } = run.plan;
+  if (tool.providerExecuted === true) {
+    return new ToolError("not_executable", `${qualifiedName} is run by the model's provider, never here.`);
+  }
+  if (registered.quarantine !== undefined) return registered.quarantine;
+  const refusal = tool.composite === true ? tooDeep(run) : undefined;
+  if (refusal !== undefined) return refusal;
+  for (const key of tool.requires ?? []) {
+    if (!Object.hasOwn(run.options.data, key) || run.options.data[key] === undefined) {
+      return new ToolError("unavailable", `${qualifiedName} needs "${key}", which this program did not provide.`, {
+        operatorHint: `Give it as data: execute(calls, { data: { ${key}: … } }).`,
+      });
+    }
+  }
+  return passDocumentationGate(run) ?? run;
+}
+
+/** Calls of a batch pass here one after another, in call order. */
+export function routeCall(run: FittedCall): AdmittedCall | ToolError {
+  const { plan, turn, parts, options } = run;
+  const { session } = turn;
+  const effects = plan.effects ?? plan.effectsOf(run.input);
+  const isOrdinary =
+    session.parent === undefined && session.simulation === undefined && options.answerers === undefined && !parts.chains.hasRules;
+  const found = isOrdinary ? plan.live : findRoute(run, effects);
+  if (found instanceof Error) return found;
+  if (plan.isOnlyDescribed && found.rules.isTool && found.next === undefined) return noHandler(plan.tool);
+  const call = admitted(run, effects, found);
+  const refusal = run.cancelled ?? (plan.hasTurnRule ? enterTurn(turn, plan.tool, plan.qualifiedName) : undefined);
+  if (refusal !== undefined) return refusal;
+  if (plan.hasTurnRule) call.enteredTurn = plan.qualifiedName;
+  // Pretended writes are remembered for the reads after them.
+  if (found.rules.isPretended) session.simulation?.markDirty(call.callId, { writes: effects.writes, locked: effects.lock.writes });
+  return call;
+}
+
+function findRoute(run: FittedCall, effects: ResolvedEffects): Route | ToolError {
+  const { plan, turn, parts } = run;
+  const { simulation, parent } = turn.session;
+  const found = route({
+    toolName: plan.qualifiedName,
+    effects,
+    live: plan.live,
+    isOnlyDescribed: plan.isOnlyDescribed,
+    answerers: answerersOf(run) ?? [],
+    simulation,
+    isBranch: parent !== undefined,
+    standIns: parts.chains.simulation,
+  });
+  if (found instanceof ToolError || simulation === undefined || parts.undecidedHook === undefined) return found;
+  return undecidedHook(plan.qualifiedName, parts.undecidedHook);
+}
+
+/** The fallback chain of the call; the runtime's own tools always answer themselves. */
+function answerersOf({ plan, parts, options }: FittedCall): readonly Answerer[] | undefined {
+  if (plan.registered.toolset.name === OWN_NAMESPACE) return undefined;
+  return options.answerers ?? parts.chains.answerersFor(plan.registered, plan.engine);
+}
+
+function undecidedHook(toolName: string, hook: string): ToolError {
+  return new ToolError("not_simulatable", `${toolName} was not run: the hook "${hook}" does not say what becomes of it in a simulation.`, {
+    operatorHint: 'Give the hook inSimulation: "run" when it leaves no trace, or "skip" to leave it out.',
+  });
+}

@@ -1,0 +1,52 @@
+/** Records which documentation was read in a session, and refuses calls of tools that ask for it to be read first. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import type { ResolvedCall } from "../call-run.ts";
+import { isShown } from "../finish/shown-results.ts";
+import { isVisible } from "../../registry/visible-tool.ts";
+
+/** The toolset of the tool `info`. Reading marks are its state, so a session's branches, rollbacks and stored log have them too, under this name. */
+export const DOCUMENTATION_TOOLSET = "manual";
+/** Hands out the documentation of one tool. */
+export const INFO_TOOL = "info";
+
+const INFO_NAME = `${DOCUMENTATION_TOOLSET}::${INFO_TOOL}`;
+
+/**
+ * Refuses a tool with `requiresReading` unless the model has its documentation before it, read by an earlier message: a call next to the
+ * reading was written without knowing what it says, whichever of the two is quicker.
+ */
+export function passDocumentationGate(run: ResolvedCall): ToolError | undefined {
+  const { tool, qualifiedName } = run.plan;
+  if (tool.requiresReading !== true || run.options.knowsDocumentation === true) return undefined;
+  const read = readingOf(run.turn.session.state(DOCUMENTATION_TOOLSET, qualifiedName));
+  const isKnown = read !== undefined && (read.callId === undefined || isShown(run.turn, read.callId));
+  if (isKnown && (run.isInterrupted || read.message !== run.turn.message)) return undefined;
+  const why =
+    read === undefined || isKnown
+      ? `${qualifiedName} may be called once its documentation was read in this session`
+      : `${qualifiedName} may be called while its documentation, which was read earlier, is still shown`;
+  if (!isVisible(run.parts.registry, INFO_NAME, run.options.visibility)) {
+    return new ToolError("unavailable", `${why}, and there is no tool to read it with.`, {
+      operatorHint:
+        "Add one: createRuntime({ toolsets: [infoToolset()] }). Calls of the program's own say that they need none: execute(calls, { knowsDocumentation: true }).",
+    });
+  }
+  return new ToolError("permission_denied", `${why}: call ${INFO_NAME} with ${JSON.stringify({ name: qualifiedName })} first.`, {
+    hint: "Then call it again with what the documentation says.",
+    toolNames: [INFO_NAME],
+  });
+}
+
+interface Reading {
+  readonly message: string;
+  /** Logs of the first version lack it. */
+  readonly callId?: string;
+}
+
+function readingOf(mark: JsonValue | undefined): Reading | undefined {
+  if (typeof mark === "string") return { message: mark };
+  if (!isJsonObject(mark)) return undefined;
+  const { message, callId } = mark;
+  return typeof message === "string" && typeof callId === "string" ? { message, callId } : undefined;
+}

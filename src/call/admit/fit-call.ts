@@ -1,0 +1,82 @@
+/** Makes the input fit the tool's schema, or says why it cannot. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import type { ParsedInput } from "../../core/tool.ts";
+import { compileSchema } from "../../schema/compile-schema.ts";
+import { InputFitter } from "../../schema/repair/repair-input.ts";
+import { readProblems } from "../../registry/check-input.ts";
+import type { RegisteredTool } from "../../registry/registered-tool.ts";
+import { fitted, type FittedCall, type ResolvedCall } from "../call-run.ts";
+import { settleParsing } from "./settle-parsing.ts";
+
+/** Accepts any object; text is read as the JSON it spells, as it will be for the tool's own schema. */
+export const ANY_OBJECT = compileSchema(true);
+const FITS_ANY_OBJECT = new InputFitter(ANY_OBJECT);
+
+export function fitCall(run: ResolvedCall): FittedCall | ToolError | Promise<FittedCall | ToolError> {
+  const { plan } = run;
+  const { validate } = run.options;
+  const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
+  if (!plan.registered.hasWarned && validate) warnOnce(run, plan.registered);
+  // Without validation an input still is an object: there is nothing else to record and to hand on.
+  const fitter = (validate ? plan.inputFitter : undefined) ?? FITS_ANY_OBJECT;
+  const input = fitter.accepts(sent) ? sent : fitSent(run, sent, fitter);
+  if (input instanceof Error) return input;
+  return validate ? applyOwnRules(run, input) : fitted(run, input, input);
+}
+
+function fitSent(run: ResolvedCall, sent: JsonValue, fitter: InputFitter): JsonObject | ToolError {
+  const outcome = fitter.refit(sent, run.plan);
+  if (!outcome.ok)
+    return invalidInput(
+      run,
+      outcome.problems.map((problem) => `${problem.path}: ${problem.message}`),
+    );
+  if (outcome.repairs.length > 0) run.repairs = run.repairs.length === 0 ? outcome.repairs : [...run.repairs, ...outcome.repairs];
+  return outcome.value;
+}
+
+const MAX_WARNINGS = 5;
+
+/** Schemas are compiled when they are first needed, so this is when their warnings are known. */
+function warnOnce(run: ResolvedCall, registered: RegisteredTool): void {
+  registered.hasWarned = true;
+  const { warnings, qualifiedName } = registered;
+  for (const warning of warnings.slice(0, MAX_WARNINGS)) {
+    run.parts.ports.log.warn(`The input schema of ${JSON.stringify(qualifiedName)} has a mistake: ${warning}.`);
+  }
+}
+
+/** The tool's own rules, then its own schema library. */
+function applyOwnRules(run: ResolvedCall, input: JsonObject): FittedCall | ToolError | Promise<FittedCall | ToolError> {
+  const { tool } = run.plan;
+  run.input = input; // recorded, whatever the rules say
+  if (tool.validate !== undefined) {
+    const problems = readProblems(tool.validate(input));
+    if (problems.length > 0) return invalidInput(run, problems);
+  }
+  if (tool.parseInput === undefined) return fitted(run, input, input);
+  return settleParsing(run, { what: "input", work: tool.parseInput(input), take: (parsed) => takeParsed(run, input, parsed) });
+}
+
+function takeParsed(run: ResolvedCall, input: JsonObject, parsed: ParsedInput): FittedCall | ToolError {
+  return "issues" in parsed ? invalidInput(run, parsed.issues) : fitted(run, input, parsed.value);
+}
+
+function invalidInput(run: ResolvedCall, problems: readonly string[]): ToolError {
+  const properties = propertyNames(run);
+  return new ToolError("invalid_input", `The input of ${run.toolName} does not fit its schema.`, {
+    details: problems,
+    ...(properties.length === 0 ? {} : { hint: `Its properties: ${properties.join(", ")}.` }),
+  });
+}
+
+function propertyNames(run: ResolvedCall): readonly string[] {
+  const schema = run.plan.tool.inputSchema;
+  if (typeof schema === "boolean" || !isJsonObject(schema["properties"])) return [];
+  const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
+  const properties: JsonObject = schema["properties"];
+  return Object.keys(properties)
+    .slice(0, 30)
+    .map((name) => (required.has(name) ? `${name} (required)` : name));
+}

@@ -1,0 +1,297 @@
+/** Reads a call that came from a model: whatever it is, it becomes a ToolCall or an error that says why not. */
+import { MAX_NAME_LENGTH, type ToolCall } from "../../core/call.ts";
+import { ToolError } from "../../core/error.ts";
+import type { JsonLimits } from "../../core/base/json-limits.ts";
+import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import type { Repair } from "../../core/result.ts";
+import { typeInWords } from "../../core/base/wording.ts";
+import { nearNames } from "../../core/base/near-names.ts";
+
+export interface ReadCall {
+  readonly call: ToolCall;
+  readonly error: ToolError | undefined;
+  readonly repairs: readonly Repair[];
+  readonly warnings: readonly string[];
+}
+
+const NONE: readonly never[] = Object.freeze([]);
+const NO_INPUT: JsonObject = Object.freeze({});
+const NAMELESS: ToolCall = Object.freeze({ name: "" });
+const MAX_ID_LENGTH = 1024;
+/** Keys of a call that are never taken for input by the rule of misplaced parameters. */
+const CALL_KEYS: ReadonlySet<string> = new Set([
+  "id",
+  "callId",
+  "call_id",
+  "type",
+  "index",
+  "name",
+  "tool",
+  "input",
+  "arguments",
+  "parameters",
+  "reasoning",
+]);
+
+/**
+ * Other keys that providers and protocols write next to a call and that do not affect how it is run, with their usual values. With another
+ * value, such a key is like any other.
+ */
+const PASSED_OVER: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
+  ["kind", (value) => value === "function" || value === "custom"],
+  ["status", (value) => value === "completed" || value === "in_progress" || value === "incomplete"],
+  ["caller", isJsonObject],
+  ["cache_control", isJsonObject],
+  ["cacheControl", isJsonObject],
+  ["thoughtSignature", (value) => typeof value === "string"],
+  ["thought_signature", (value) => typeof value === "string"],
+  ["_meta", isJsonObject],
+  ["warnings", isTextList],
+  ["offeredName", (value) => typeof value === "string"],
+]);
+/** Of those, the ones that tools have as parameters, too. */
+const LIKE_PARAMETERS = ["kind", "status", "warnings", "offeredName"] as const;
+const INPUT_KEYS = ["input", "arguments", "parameters"] as const;
+
+/** The key that is meant by a key with these words. */
+const MEANT: ReadonlyMap<string, string> = new Map([
+  ["args", "input"],
+  ["argument", "input"],
+  ["params", "input"],
+  ["param", "input"],
+  ["parameter", "input"],
+  ["payload", "input"],
+  ["inputs", "input"],
+  ["toolinput", "input"],
+  ["kwargs", "input"],
+  ["toolname", "name"],
+  ["function", "name"],
+  ["callids", "id"],
+  ["toolcallid", "id"],
+  ["tooluseid", "id"],
+]);
+
+/** True for the calls of a message; false for one alone. */
+export function isBatch(calls: ToolCall | readonly ToolCall[]): calls is readonly ToolCall[] {
+  try {
+    return Array.isArray(calls);
+  } catch {
+    return false;
+  }
+}
+
+/** A call that was read before its turn has come: what happens to the original meanwhile changes nothing. */
+export class CallAsRead implements ToolCall {
+  readonly name: string;
+  readonly read: ReadCall;
+
+  constructor(raw: unknown, limits: JsonLimits) {
+    this.read = readCall(raw, limits);
+    this.name = this.read.call.name;
+  }
+}
+
+/**
+ * Copies a call into frozen plain JSON.
+ *
+ * Reads `tool` for `name` and `arguments` or `parameters` for `input`, as other runtimes write them. Where no
+ * input is given and the call has other keys, those are the input, with a warning. An
+ * unreadable call still gives a ToolCall to record, besides its error.
+ */
+export function readCall(raw: unknown, limits: JsonLimits): ReadCall {
+  try {
+    return raw instanceof CallAsRead ? raw.read : readUnguarded(raw, limits);
+  } catch (error: unknown) {
+    return unreadable(NAMELESS, new ToolError("invalid_call", "The call cannot be read: one of its properties throws.", { cause: error }));
+  }
+}
+
+function readUnguarded(raw: unknown, limits: JsonLimits): ReadCall {
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+    return unreadable(
+      NAMELESS,
+      new ToolError("invalid_call", `A call is an object with a name and an input, not ${kindOf(raw)}.`, { hint: CALL_HINT }),
+    );
+  }
+  const fields = raw as Readonly<Record<string, unknown>>; // an object can be asked for any key; a getter that throws is caught
+  const id = readId(fields["id"] ?? fields["callId"] ?? fields["call_id"]);
+  const name = fields["name"] ?? fields["tool"];
+  if (typeof name !== "string" || name === "") {
+    const hint = isProviderCall(fields) ? WIRE_HINT : CALL_HINT;
+    return unreadable(
+      makeCall({ name: "", id }),
+      new ToolError("invalid_call", `The call has no name: "name" is ${kindOf(name)}.`, { hint }),
+    );
+  }
+  if (name.length > MAX_NAME_LENGTH * 2) {
+    return unreadable(
+      makeCall({ name: name.slice(0, MAX_NAME_LENGTH), id }),
+      new ToolError("invalid_call", `The call's name has ${name.length} characters.`),
+    );
+  }
+  return readInput({ name, id }, fields, limits);
+}
+
+/** A call as OpenAI, Gemini or Bedrock write it, or a message of theirs. */
+function isProviderCall(fields: Readonly<Record<string, unknown>>): boolean {
+  return ["function", "functionCall", "function_call", "toolUse", "tool_use", "tool_calls", "content", "parts"].some(
+    (key) => typeof fields[key] === "object" && fields[key] !== null,
+  );
+}
+
+const WIRE_HINT =
+  'This looks like the JSON of a provider: read it with a format of haft/wire, openAiChat().decodeReply(json).calls, which gives {"name": …, "input": {…}}.';
+const CALL_HINT = 'Send {"name": "toolset::tool", "input": {…}}.';
+
+function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknown>>, limits: JsonLimits): ReadCall {
+  const reasoning = typeof fields["reasoning"] === "string" ? fields["reasoning"] : undefined;
+  let input = givenInput(fields);
+  if (input instanceof Error && input instanceof ToolError) return unreadable(makeCall({ name, id, reasoning }), input);
+  const hasNoInput = input === undefined || isEmptyObject(input);
+  let warnings = hasNoInput ? NONE : readWarnings(fields["warnings"]);
+  const unknown = unknownKey(fields, hasNoInput);
+  if (unknown !== undefined) return unreadable(makeCall({ name, id, reasoning }), unknown);
+  if (hasNoInput) {
+    const misplaced = misplacedInput(fields, !INPUT_KEYS.some((key) => key in fields));
+    if (misplaced !== undefined) {
+      input = misplaced;
+      warnings = [`The input was next to the name instead of in "input": ${Object.keys(misplaced).join(", ")}.`];
+    }
+  }
+  input ??= NO_INPUT; // null is how callers and models mean that there is none
+  try {
+    const copy = copyJson(input, limits);
+    const repairs = copy.dropped.length === 0 ? NONE : copy.dropped.map(droppedKey);
+    return { call: makeCall({ name, id, input: copy.value, reasoning }), error: undefined, repairs, warnings };
+  } catch (error: unknown) {
+    const cause = ToolError.fromUnknown(error);
+    const code = cause.code === "too_large" ? "too_large" : "invalid_input";
+    return {
+      call: makeCall({ name, id, reasoning }),
+      error: new ToolError(code, `The input of ${name} cannot be read: ${cause.message}`),
+      repairs: NONE,
+      warnings,
+    };
+  }
+}
+
+/** The input, under any of its three names; an error where two of them are set. */
+function givenInput(fields: Readonly<Record<string, unknown>>): unknown {
+  const { input, arguments: given, parameters } = fields;
+  if (given === undefined && parameters === undefined) return input ?? undefined;
+  const said = INPUT_KEYS.filter((key) => fields[key] !== undefined && fields[key] !== null && !isEmptyObject(fields[key]));
+  const [first, second] = said;
+  if (first === undefined) return input ?? given ?? parameters ?? undefined;
+  if (second === undefined) return fields[first];
+  return new ToolError("invalid_call", `A call has both "${first}" and "${second}"; the call was not run.`, { hint: CALL_HINT });
+}
+
+/** Returns the corrections of the call's reader. */
+function readWarnings(warnings: unknown): readonly string[] {
+  return isTextList(warnings) ? warnings.slice(0, MAX_WARNINGS).map((warning) => warning.slice(0, MAX_WARNING_LENGTH)) : NONE;
+}
+
+const MAX_WARNINGS = 20;
+const MAX_WARNING_LENGTH = 2_000;
+
+/** The known facts of a call before its input is read. */
+interface Caption {
+  readonly name: string;
+  readonly id: string | undefined;
+}
+
+function makeCall({
+  name,
+  id,
+  input,
+  reasoning,
+}: Caption & { readonly input?: unknown; readonly reasoning?: string | undefined }): ToolCall {
+  // Made whole where it is as most are: a field that is added later is kept apart from the others.
+  const call: { id?: string; name: string; input?: unknown; reasoning?: string } =
+    id === undefined || input === undefined ? { name } : { id, name, input };
+  if (id !== undefined && input === undefined) call.id = id;
+  if (input !== undefined && id === undefined) call.input = input;
+  if (reasoning !== undefined) call.reasoning = reasoning;
+  return Object.freeze(call);
+}
+
+function readId(id: unknown): string | undefined {
+  if (typeof id === "number") return String(id);
+  return typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH ? id : undefined;
+}
+
+function isEmptyObject(value: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  for (const key in value) if (Object.hasOwn(value, key)) return false;
+  return true;
+}
+
+/**
+ * Refuses a key that says nothing to us: whatever it was meant to do would not be done.
+ *
+ * @param mayBeInput there is no other input, so that a key may be a parameter in the wrong place
+ */
+function unknownKey(fields: Readonly<Record<string, unknown>>, mayBeInput: boolean): ToolError | undefined {
+  for (const key in fields) {
+    if (key === "id" || key === "name" || key === "input") continue; // as most have no others
+    if (CALL_KEYS.has(key) || key === "__proto__" || isPassedOver(key, fields[key])) continue;
+    const meant = meantKey(key);
+    if (mayBeInput && (meant === undefined || !holdsInput(fields[key]))) continue;
+    const shown = JSON.stringify(key.slice(0, 100));
+    return new ToolError("invalid_call", `A call has no key ${shown}; the call was not run.`, {
+      hint: meant === undefined ? CALL_HINT : `Did you mean ${JSON.stringify(meant)}? ${CALL_HINT}`,
+    });
+  }
+  return undefined;
+}
+
+function meantKey(key: string): string | undefined {
+  const [near] = key.length > 20 ? [] : nearNames(key, KEYS_OF_A_CALL, 1);
+  return MEANT.get(key.replaceAll(/[_-]/gu, "").toLowerCase()) ?? near;
+}
+
+const KEYS_OF_A_CALL = ["name", "input", "id", "arguments", "parameters", "reasoning"] as const;
+
+/** Whether a value looks like all of the input, rather than one parameter of it. */
+function holdsInput(value: unknown): boolean {
+  return isJsonObject(value) || (typeof value === "string" && value.trimStart().startsWith("{"));
+}
+
+/** True for what a provider wrote, and for what is not there. */
+function isPassedOver(key: string, value: unknown): boolean {
+  return value === undefined || value === null || PASSED_OVER.get(key)?.(value) === true;
+}
+
+/**
+ * The parameters next to the name. A key that may be the provider's as well is one of them where others are, and where the call
+ * has no place for an input at all: a tool that is run without one of its parameters may do something else than was asked.
+ *
+ * @param hasNoInputKey none of the keys for the input, not even with an empty one
+ */
+function misplacedInput(fields: Readonly<Record<string, unknown>>, hasNoInputKey: boolean): Record<string, unknown> | undefined {
+  let found: Record<string, unknown> | undefined;
+  const add = (key: string): void => {
+    found ??= Object.create(null) as Record<string, unknown>; // no prototype: the key may be __proto__
+    found[key] = fields[key];
+  };
+  for (const key of Object.keys(fields)) if (!CALL_KEYS.has(key) && PASSED_OVER.get(key)?.(fields[key]) !== true) add(key);
+  if (found !== undefined || (hasNoInputKey && "status" in fields))
+    for (const key of LIKE_PARAMETERS) if (fields[key] !== undefined) add(key);
+  return found;
+}
+
+function droppedKey(path: string): Repair {
+  return { path, kind: "dropped", note: "a key named __proto__ is never passed on" };
+}
+
+function unreadable(call: ToolCall, error: ToolError): ReadCall {
+  return { call, error, repairs: NONE, warnings: NONE };
+}
+
+function kindOf(value: unknown): string {
+  return value === undefined ? "missing" : typeInWords(value);
+}
+
+function isTextList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}

@@ -1,0 +1,54 @@
+/** Finds out what became of a call that a crash interrupted, before anything is done twice. */
+import type { Effects, Reconciled } from "../../core/effects.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { waitFor } from "../../policy/attempts/deadline.ts";
+import { writeEnded } from "../cache/announce-write.ts";
+import type { AdmittedCall } from "../call-run.ts";
+
+type Reconcile = NonNullable<Effects["reconcile"]>;
+
+/** Longest time one `reconcile` may take. */
+const TIMEOUT_MS = 30_000;
+
+/** Asks the tool of an interrupted call that may not be repeated. Without an answer, its outcome is unknown. */
+export function reconcileCall(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
+  writeEnded(run);
+  if (run.effects.repeatable) {
+    run.isInterrupted = false;
+    return run;
+  }
+  const { reconcile } = run.plan.tool.effects ?? {};
+  return reconcile === undefined ? outcomeUnknown(run.toolName) : ask(run, reconcile);
+}
+
+async function ask(run: AdmittedCall, reconcile: Reconcile): Promise<AdmittedCall | ToolError> {
+  const controller = new AbortController();
+  const { callId, toolName, idempotencyKey } = run;
+  const context = { callId, toolName, idempotencyKey, data: run.options.data, input: run.input, signal: controller.signal };
+  const waited = await waitFor(run, new Promise<Reconciled | undefined>((resolve) => resolve(reconcile(context))), {
+    endsAt: Math.min(run.clock.now() + TIMEOUT_MS, run.deadlineAt),
+    late: () => new ToolError("timeout", "Its reconcile did not answer in time."),
+  });
+  if ("ended" in waited) {
+    controller.abort(waited.ended);
+    return outcomeUnknown(run.toolName, waited.ended.message);
+  }
+  if ("thrown" in waited) return outcomeUnknown(run.toolName, `Its reconcile failed: ${describeThrown(waited.thrown)}`);
+  const { value } = waited;
+  // Anything but a plain yes or no is not an answer: taken for a no, it would be run twice.
+  if (value?.happened === true) {
+    run.raw = value.output;
+    run.isAnswered = true;
+    run.resumed?.repeatChanges();
+  } else if (value?.happened !== false) return outcomeUnknown(run.toolName);
+  run.isInterrupted = false;
+  return run;
+}
+
+/** The result of a call that may have had its effect, of which nothing more is known. */
+export function outcomeUnknown(toolName: string, reason?: string): ToolError {
+  const why = reason === undefined ? "" : ` ${reason}`;
+  return new ToolError("outcome_unknown", `The process ended while ${toolName} ran; whether it had its effect is not known.${why}`, {
+    hint: "Check before calling it again.",
+  });
+}

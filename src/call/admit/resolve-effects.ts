@@ -1,0 +1,277 @@
+/** Works out what one call reads and writes, and which keys it must lock for that. */
+import { qualifiedName } from "../../core/call.ts";
+import { isSessionKey, type ResolvedEffects, type Effects, type LockKeys } from "../../core/effects.ts";
+import { areComputed, compileKeys, type ResourceKeys } from "../../core/resource-keys.ts";
+import { describeThrown } from "../../core/error.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { Tool } from "../../core/tool.ts";
+
+const MAX_KEYS = 64;
+const MAX_KEY_LENGTH = 1024;
+const MAX_RESOLVE_MS = 50;
+const MAX_REASON_LENGTH = 200;
+const NONE: readonly string[] = Object.freeze([]);
+
+/**
+ * Returns the function that gives a tool's effects for an input; it never throws.
+ *
+ * Fixed keys give one shared frozen object. Keys that cannot be used (a function throws or returns a promise,
+ * a key is empty or too long, there are too many) make the call undeclared; `warn` gets the reason, once per
+ * tool. With a clock it also gets, once, a warning about functions that take longer than 50 ms.
+ */
+export function createEffectsResolver(
+  tool: Tool,
+  toolsetName: string,
+  warn: (message: string) => void,
+  clock?: Clock,
+): (input: JsonObject) => ResolvedEffects {
+  if (tool.composite === true) return () => COMPOSITE;
+  const resolver = new EffectsResolver({ tool, toolsetName, warn, clock });
+  if (dependsOnInput(tool.effects)) return (input) => resolver.resolve(input);
+  const fixed = resolver.resolve(NO_INPUT, false);
+  freeze(fixed);
+  return () => fixed;
+}
+
+/** Its calls have effects, and it may be run again: they are remembered. */
+const COMPOSITE: ResolvedEffects = Object.freeze({
+  reads: NONE,
+  writes: NONE,
+  lock: Object.freeze({ reads: NONE, writes: NONE, commutative: false }),
+  undeclared: false,
+  repeatable: true,
+  external: false,
+  destructive: false,
+  commutative: false,
+  writesWorld: false,
+  hasSessionKeys: false,
+});
+
+/** Whether two calls of a tool with these effects may touch something different. */
+export function dependsOnInput({ reads, writes }: Effects = {}): boolean {
+  return areComputed(reads) || areComputed(writes);
+}
+
+const NO_INPUT: JsonObject = Object.freeze({});
+
+interface ResolverOptions {
+  readonly tool: Tool;
+  readonly toolsetName: string;
+  readonly warn: (message: string) => void;
+  readonly clock: Clock | undefined;
+}
+
+class EffectsResolver {
+  readonly #effects: Effects;
+  readonly #reads: KeyReader | undefined;
+  readonly #writes: KeyReader | undefined;
+  readonly #name: string;
+  readonly #warn: (message: string) => void;
+  readonly #clock: Clock | undefined;
+  readonly #readsPlace: string;
+  readonly #writesPlace: string;
+  readonly #undeclared: ResolvedEffects;
+  readonly #unusable: ResolvedEffects;
+  readonly #readsToolset: ResolvedEffects;
+  readonly #touchesNothing: ResolvedEffects;
+  #warnedOfKeys = false;
+  #warnedOfTime = false;
+
+  constructor(options: ResolverOptions) {
+    const toolset = toolsetKey(options.toolsetName);
+    this.#effects = options.tool.effects ?? {};
+    this.#reads = keyReader(this.#effects.reads);
+    this.#writes = keyReader(this.#effects.writes);
+    this.#name = qualifiedName(options.toolsetName, options.tool.name);
+    this.#warn = options.warn;
+    this.#clock = options.clock;
+    this.#readsPlace = `${toolset}/reads`;
+    this.#writesPlace = `${toolset}/writes/`;
+    const whole = [toolset];
+    this.#undeclared = this.#build({
+      reads: NONE,
+      writes: whole,
+      lock: { reads: NONE, writes: whole, commutative: this.#effects.commutative === true },
+      undeclared: true,
+    });
+    this.#unusable = this.#build({
+      reads: NONE,
+      writes: whole,
+      lock: { reads: NONE, writes: whole, commutative: false },
+      undeclared: true,
+    });
+    this.#readsToolset = this.#build({ reads: whole, writes: NONE, lock: { reads: whole, writes: NONE, commutative: false } });
+    this.#touchesNothing = this.#build({ reads: NONE, writes: NONE, lock: { reads: NONE, writes: NONE, commutative: false } });
+    for (const shared of [this.#undeclared, this.#unusable, this.#readsToolset, this.#touchesNothing]) freeze(shared);
+  }
+
+  /** @param isTimed whether code of the program's own may run, which may take too long */
+  resolve(input: JsonObject, isTimed: boolean = true): ResolvedEffects {
+    if (this.#reads === undefined && this.#writes === undefined) return this.#undeclared;
+    const startedAt = this.#clock?.now() ?? 0;
+    const reads = this.#reads?.(input) ?? NONE;
+    const writes = this.#writes?.(input) ?? NONE;
+    if (isTimed && this.#clock !== undefined) this.#checkTime(this.#clock.now() - startedAt);
+    if (typeof reads === "string") return this.#giveUp("reads", reads);
+    if (typeof writes === "string") return this.#giveUp("writes", writes);
+    if (writes.length > 0) return this.#writing(reads, writes);
+    if (reads.length > 0) return this.#build({ reads, writes, lock: { reads: [this.#readsPlace, ...reads], writes, commutative: false } });
+    return this.#reads === undefined ? this.#readsToolset : this.#touchesNothing;
+  }
+
+  #writing(allReads: readonly string[], writes: readonly string[]): ResolvedEffects {
+    const commutative = this.#effects.commutative === true;
+    // A plain write keeps out all that a read of its key would; a commutative one that also reads must keep out its like.
+    const reads = commutative || allReads.length === 0 ? allReads : allReads.filter((key) => !writes.includes(key));
+    const [first = ""] = writes;
+    const locked = writes.length === 1 ? [first, this.#writesPlace + first] : [...writes, ...writes.map((key) => this.#writesPlace + key)];
+    return this.#build({ reads, writes, lock: { reads, writes: locked, commutative } });
+  }
+
+  #build(found: {
+    readonly reads: readonly string[];
+    readonly writes: readonly string[];
+    readonly lock: LockKeys;
+    readonly undeclared?: boolean;
+  }): ResolvedEffects {
+    const { reads, writes, lock } = found;
+    const external = this.#effects.external === true;
+    const destructive = this.#effects.destructive === true;
+    return {
+      reads,
+      writes,
+      undeclared: found.undeclared === true,
+      repeatable: writes.length === 0 || this.#effects.idempotent === true,
+      external,
+      destructive,
+      commutative: lock.commutative,
+      lock,
+      writesWorld: destructive || (writes.length > 0 && (external || !writes.every(isSessionKey))),
+      hasSessionKeys: writes.some(isSessionKey) || reads.some(isSessionKey),
+    };
+  }
+
+  #giveUp(field: "reads" | "writes", reason: string): ResolvedEffects {
+    if (!this.#warnedOfKeys) {
+      this.#warnedOfKeys = true;
+      this.#warn(
+        `The effects of tool ${JSON.stringify(this.#name)} could not be used: "${field}" ${reason}. Such a call counts as undeclared, so it waits for every call of its toolset. ` +
+          `Give at most ${MAX_KEYS} keys, each a string of 1 to ${MAX_KEY_LENGTH} characters made from values that the input has, or a function that returns them at once.`,
+      );
+    }
+    return this.#unusable;
+  }
+
+  #checkTime(elapsedMs: number): void {
+    if (elapsedMs <= MAX_RESOLVE_MS || this.#warnedOfTime) return;
+    this.#warnedOfTime = true;
+    this.#warn(
+      `The effects of tool ${JSON.stringify(this.#name)} took ${elapsedMs.toFixed(1)} ms to work out; no other call runs during that time. Stay below ${MAX_RESOLVE_MS} ms: no I/O, no heavy work.`,
+    );
+  }
+}
+
+/**
+ * The keys that a call locks on behalf of its session: what lives in the state of one session is not what lives in another's.
+ *
+ * @param isPretended all of them live there, as the tool is only played
+ */
+export function lockKeysIn(sessionId: string, lock: LockKeys, isPretended: boolean = false): LockKeys {
+  const prefix = `session ${sessionId.replaceAll("%", "%25").replaceAll("/", "%2F").replaceAll(":", "%3A")}:`;
+  const scoped = (key: string): string => {
+    if (isOwn(key)) return key.replace("session:", () => prefix);
+    return isPretended ? `${prefix}${key}` : key;
+  };
+  return { reads: lock.reads.map(scoped), writes: lock.writes.map(scoped), commutative: lock.commutative };
+}
+
+/** A session's own key, as itself or as the place of its writer in a toolset. */
+function isOwn(key: string): boolean {
+  return isSessionKey(key) || (key.startsWith("toolset:") && key.includes("/writes/session:"));
+}
+
+/** Whether it is a key that `lockKeysIn` made of a session's own. */
+export function isKeyOfSession(key: string): boolean {
+  return key.startsWith("session ") || (key.startsWith("toolset:") && key.includes("/writes/session "));
+}
+
+/** The key of everything in a toolset; a slash in its name does not split it. */
+function toolsetKey(name: string): string {
+  return `toolset:${name.replaceAll("%", "%25").replaceAll("/", "%2F")}`;
+}
+
+/** The keys without repeats and without slashes at the end, or what is wrong with them: `threw: …`. */
+type KeyReader = (input: JsonObject) => readonly string[] | string;
+
+function keyReader(declared: ResourceKeys | undefined): KeyReader | undefined {
+  if (declared === undefined) return undefined;
+  const keys = tryOr(threw, () => (typeof declared === "function" ? declared : compileChecked(declared)));
+  if (typeof keys !== "function") return () => keys;
+  return (input) => tryOr(threw, () => checkKeys(keys(input)));
+}
+
+/** Fixed keys, checked, a function for templates, or what is wrong with them. */
+function compileChecked(declared: string | readonly string[]): ReturnType<typeof compileKeys> | string {
+  const fault = checkKeys(declared);
+  if (typeof fault === "string") return fault;
+  const keys = compileKeys(declared);
+  return typeof keys === "function" ? keys : checkKeys(keys);
+}
+
+function tryOr<Value, Other>(otherwise: (thrown: unknown) => Other, work: () => Value): Value | Other {
+  try {
+    return work();
+  } catch (thrown: unknown) {
+    return otherwise(thrown);
+  }
+}
+
+function threw(thrown: unknown): string {
+  return `threw: ${describeThrown(thrown).slice(0, MAX_REASON_LENGTH)}`;
+}
+
+function checkKeys(found: unknown): readonly string[] | string {
+  const value: unknown = typeof found === "string" ? [found] : found;
+  if (value instanceof Promise) {
+    value.catch(() => {}); // its failure needs no handling: the promise itself is the mistake
+    return "gave a promise";
+  }
+  if (!Array.isArray(value)) return `gave ${value === null ? "null" : `a value of type ${typeof value}`} where an array belongs`;
+  const entries: readonly unknown[] = value;
+  const count = entries.length;
+  if (count > MAX_KEYS) return `gave ${count} keys`;
+  const keys: string[] = [];
+  for (let index = 0; index < count; index++) {
+    const key = entries[index];
+    if (typeof key !== "string") return `gave a key of type ${typeof key}`;
+    if (key === "") return "gave an empty key";
+    if (MISSING.test(key)) return `gave the key ${JSON.stringify(key.slice(0, MAX_REASON_LENGTH))}, which was made from a missing value`;
+    if (key.length > MAX_KEY_LENGTH) return `gave a key of ${key.length} characters`;
+    const normal = withoutSlashesAtEnd(key);
+    if (count === 1) return [normal]; // has no room to grow, which matters where many calls wait
+    if (!keys.includes(normal)) keys.push(normal);
+  }
+  return keys;
+}
+
+/** `file:/a/` → `file:/a`, `file:/` → `file:`; a key of slashes only is the one slash. */
+function withoutSlashesAtEnd(key: string): string {
+  let end = key.length;
+  while (end > 1 && key.charCodeAt(end - 1) === SLASH) end--;
+  return end === key.length ? key : key.slice(0, end);
+}
+
+const SLASH = 47;
+
+/** A segment that JavaScript makes of a value that is not there, or is no text. */
+const MISSING = /(?:^|[:/])(?:undefined|null|NaN|\[object Object\])(?:$|[:/])/;
+
+function freeze(effects: ResolvedEffects): void {
+  Object.freeze(effects.reads);
+  Object.freeze(effects.writes);
+  Object.freeze(effects.lock.reads);
+  Object.freeze(effects.lock.writes);
+  Object.freeze(effects.lock);
+  Object.freeze(effects);
+}

@@ -1,0 +1,57 @@
+/** Lets hooks look at a call before anything else does: change it, stop it, or leave it. */
+import type { ToolCall } from "../../core/call.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { Hook, HookDecision } from "../../core/hook.ts";
+import { callHook, hookContext } from "../call-hook.ts";
+import type { CallRun } from "../call-run.ts";
+import { readCall } from "./read-call.ts";
+
+export function rewriteCall(run: CallRun): CallRun | ToolError | Promise<CallRun | ToolError> {
+  const { rewriteInput } = run.options;
+  const refusal = rewriteInput === undefined ? undefined : takeInput(run, rewriteInput);
+  if (refusal !== undefined) return refusal;
+  return run.parts.beforeHooks.length === 0 ? run : runHooks(run);
+}
+
+/** Runs it with the input that the caller makes of the one it came with. */
+function takeInput(run: CallRun, rewriteInput: (call: ToolCall) => unknown): ToolError | undefined {
+  const input = rewriteInput(run.call);
+  if (input === run.call.input) return undefined;
+  const read = readCall({ ...run.call, input }, run.parts.inputLimits);
+  run.call = read.call;
+  run.isRewritten = true;
+  return read.error;
+}
+
+async function runHooks(run: CallRun): Promise<CallRun | ToolError> {
+  const asked = run.call.name;
+  for (const hook of run.parts.beforeHooks) {
+    const { said, ended } = await callHook<HookDecision>(run, hook, () => hook.beforeCall?.(run.call, hookContext(run)));
+    const end = run.cancelled ?? ended ?? obey(run, hook, said);
+    if (end !== undefined) return end;
+  }
+  if (run.call.name !== asked && run.parts.registry.resolve(run.call.name) instanceof ToolError) {
+    return new ToolError("vetoed", `A hook sent this call to ${JSON.stringify(run.call.name)}, which is not a usable tool.`);
+  }
+  return run;
+}
+
+/** Does what a hook decided; a decision that means nothing stops the call, for it may have been meant to. */
+function obey(run: CallRun, hook: Hook, decision: HookDecision | null): ToolError | undefined {
+  if (decision === undefined || decision === null || decision === run.call) return undefined;
+  if (typeof decision === "object" && "veto" in decision) return veto(hook, decision.veto);
+  const read = readCall(
+    typeof decision === "object" ? { ...decision, ...(run.call.id === undefined ? {} : { id: run.call.id }) } : decision,
+    run.parts.inputLimits,
+  );
+  if (read.error !== undefined) return new ToolError("vetoed", `The hook "${hook.name}" made an unusable call: ${read.error.message}`);
+  run.call = read.call;
+  run.isRewritten = true;
+  return undefined;
+}
+
+function veto(hook: Hook, reason: unknown): ToolError {
+  return new ToolError("vetoed", typeof reason === "string" ? reason : describeThrown(reason), {
+    operatorHint: `The hook "${hook.name}" stopped this call.`,
+  });
+}

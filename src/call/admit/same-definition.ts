@@ -1,0 +1,25 @@
+/** A call runs the tool that it was resolved to: while it waits, a server may list another under the same name. */
+import { ToolError } from "../../core/error.ts";
+import { definitionFingerprint } from "../../schema/definition-fingerprint.ts";
+import type { AdmittedCall } from "../call-run.ts";
+
+/**
+ * The error of a call whose tool is defined otherwise by now. Asked right before each attempt, whatever was waited for, where the registry has
+ * changed since the tool was found. A tool that was removed meanwhile is run, or refused by its engine.
+ */
+export function definitionChanged({ plan, parts, isReal, resumed, attempts }: AdmittedCall): ToolError | undefined {
+  const { registry } = parts;
+  if (!isReal || resumed?.remoteId !== undefined) return undefined;
+  const { registered, qualifiedName, tool } = plan;
+  const tools = registry.overloads(qualifiedName);
+  const isSame = tools.includes(registered) || tools.some((other) => definitionFingerprint(other.tool) === definitionFingerprint(tool));
+  if (isSame || tools.length === 0) {
+    plan.foundAt = registry.version;
+    return undefined;
+  }
+  const what = attempts === 0 ? "called" : "called again";
+  return new ToolError("definition_changed", `The definition of ${qualifiedName} was changed while the call waited; it was not ${what}.`, {
+    outcome: attempts === 0 ? "not_started" : "unknown",
+    hint: "Look at its definition, then call again.",
+  });
+}

@@ -1,0 +1,126 @@
+/** Approval of a composite call as a whole: it is simulated first, and one answer covers the calls that the simulation showed. */
+import type { CoveredCall } from "../../core/approval-store.ts";
+import { isToolError, type ToolError } from "../../core/error.ts";
+import { approvalDigest, approvalId } from "../../policy/approval/approval-digest.ts";
+import { readEvents } from "../../session/read-events.ts";
+import { definitionOf } from "../../registry/definition-of.ts";
+import { plural } from "../../core/base/wording.ts";
+import { askApproval, noteAllowed } from "./ask-approval.ts";
+import { CallRun, type AdmittedCall } from "../call-run.ts";
+import { approvalNeed, neededIn } from "../context/composite.ts";
+
+/** Most calls that one answer covers, and most bytes of them as JSON: all of them are shown. */
+const MAX_COVERED = 200;
+const MAX_COVERED_BYTES = 64 * 1024;
+
+/** How often a call with this digest may still be made, without being asked about. */
+export type Covers = Map<string, number>;
+
+/**
+ * Simulates the call. Where it, or a call that it would make, needs approval, it is put to the approver with all of those calls. The answer covers each as
+ * often as it was shown, with the input that was shown; what the call makes besides is asked about as ever.
+ */
+export async function approveWhole(run: AdmittedCall): Promise<AdmittedCall | ToolError> {
+  const { preview, calls } = await run.parts.simulate(run);
+  const own = approvalNeed(run, false);
+  const needing = calls.filter((call) => needsApproval(run, call)).length;
+  if (own === undefined && needing === 0) return run;
+  const reason =
+    needing === 0 ? own : `${run.toolName} would make ${plural(needing, "call")} that ${needing === 1 ? "needs" : "need"} approval.`;
+  const covers = shownCalls(calls);
+  const answer = { isOfPerson: false };
+  const allowed = await askApproval(run, reason ?? "", { preview, covers, onAllowed: () => (answer.isOfPerson = true) });
+  if (isToolError(allowed) || !answer.isOfPerson) return allowed;
+  // A question that an earlier process asked is answered as it was shown then.
+  run.covers = coversOf(run, (await questionOf(run))?.covers ?? covers);
+  return run;
+}
+
+/** After a crash: what the answer covers that was given then, without the calls that have ended. */
+export async function coverAgain(run: AdmittedCall): Promise<AdmittedCall> {
+  const question = await questionOf(run);
+  if (question?.status !== "allowed" || question.covers === undefined) return run;
+  const covers = coversOf(run, question.covers);
+  for (const call of await endedIn(run)) takeOne(covers, digestOf(run, call));
+  run.covers = covers;
+  return run;
+}
+
+/** Whether an answer before a crash, or in the process that had its session before, allowed this very call. */
+export function wasAllowed(run: AdmittedCall): boolean {
+  const allowed = run.resumed?.allowed;
+  return allowed !== undefined && allowed === digestOf(run, { toolName: run.plan.qualifiedName, input: run.input });
+}
+
+/** Whether an answer about a call around this one covers it; it is then used up. */
+export function isCovered(run: AdmittedCall): boolean {
+  let outer: unknown = run.turn.madeIn;
+  let digest: string | undefined;
+  while (outer instanceof CallRun) {
+    if (outer.covers !== undefined) {
+      digest ??= digestOf(run, { toolName: run.plan.qualifiedName, input: run.input });
+      if (takeOne(outer.covers, digest)) {
+        noteAllowed(run, digest);
+        return true;
+      }
+    }
+    outer = outer.turn.madeIn;
+  }
+  return false;
+}
+
+function questionOf({ parts, turn, callId }: AdmittedCall) {
+  return parts.approvals.get(approvalId({ sessionId: turn.session.id, callId })).catch(() => undefined);
+}
+
+/** From the first on, as many as can be shown. */
+function shownCalls(calls: readonly CoveredCall[]): readonly CoveredCall[] {
+  const shown: CoveredCall[] = [];
+  let bytes = 0;
+  for (const call of calls.slice(0, MAX_COVERED)) {
+    bytes += Buffer.byteLength(JSON.stringify(call));
+    if (bytes > MAX_COVERED_BYTES) break;
+    shown.push(call);
+  }
+  return shown;
+}
+
+function needsApproval({ parts, turn }: AdmittedCall, { toolName, input }: CoveredCall): boolean {
+  const registered = parts.registry.get(toolName);
+  const plan = registered === undefined ? undefined : parts.planOf(registered);
+  const { destructive } = plan?.effects ?? plan?.effectsOf(input) ?? { destructive: false };
+  return neededIn(turn.session, parts.approvals, { qualifiedName: toolName, destructive }) !== undefined;
+}
+
+function coversOf(run: AdmittedCall, calls: readonly CoveredCall[]): Covers {
+  const covers: Covers = new Map();
+  for (const call of calls) {
+    const digest = digestOf(run, call);
+    covers.set(digest, (covers.get(digest) ?? 0) + 1);
+  }
+  return covers;
+}
+
+function digestOf({ parts }: AdmittedCall, { toolName, input }: CoveredCall): string {
+  return approvalDigest({ toolName, input, definition: definitionOf(parts.registry, toolName) });
+}
+
+function takeOne(covers: Covers, digest: string): boolean {
+  const left = covers.get(digest) ?? 0;
+  if (left > 0) covers.set(digest, left - 1);
+  return left > 0;
+}
+
+/** The calls made in it, at any depth, that have ended. The oldest events of a long session may be in its store alone. */
+async function endedIn({ turn: { session }, callId }: AdmittedCall): Promise<readonly CoveredCall[]> {
+  const { eventLog, firstKept, log } = session;
+  const events = eventLog === undefined || firstKept === 0 ? log : readEvents(eventLog);
+  const within = new Set([callId]);
+  const ended: CoveredCall[] = [];
+  for await (const event of events) {
+    if (event.type === "call-start" && event.parentCallId !== undefined && within.has(event.parentCallId)) within.add(event.callId);
+    if (event.type === "call-end" && event.callId !== callId && within.has(event.callId) && event.input !== undefined)
+      ended.push({ toolName: event.result.name, input: event.input });
+  }
+  return ended;
+}

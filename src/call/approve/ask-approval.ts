@@ -1,0 +1,106 @@
+/** Puts a call to a person or a rule. No lock is held meanwhile. */
+import type { ApprovalPreview } from "../../core/approval-preview.ts";
+import type { CoveredCall, EnclosingCall } from "../../core/approval-store.ts";
+import type { ApprovalNote } from "../../core/approvals.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { ToolError } from "../../core/error.ts";
+import { principalIdOf } from "../../core/principal-id.ts";
+import { approvalId } from "../../policy/approval/approval-digest.ts";
+import { undecided } from "../../policy/approval/approval-refusals.ts";
+import { waitFor } from "../../policy/attempts/deadline.ts";
+import { definitionOf } from "../../registry/definition-of.ts";
+import { CallRun, type AdmittedCall } from "../call-run.ts";
+import { noteWait } from "../finish/call-timing.ts";
+
+/** The parts of a question about a call and the calls that it would make. */
+export interface WholeQuestion {
+  readonly preview: ApprovalPreview;
+  readonly covers: readonly CoveredCall[];
+  /** Called when it was asked and allowed, and not by a rule or an earlier answer. */
+  onAllowed(): void;
+}
+
+export async function askApproval(run: AdmittedCall, reason: string, whole?: WholeQuestion): Promise<AdmittedCall | ToolError> {
+  const { qualifiedName, tool } = run.plan;
+  if (run.parts.asksNobody === true) return undecided({ toolName: qualifiedName, reason }, "a preview asks nobody");
+  const controller = new AbortController();
+  const since = run.clock.now();
+  let isAsked = false;
+  const question = run.parts.approvals.ask({
+    callId: run.callId,
+    sessionId: run.turn.session.id,
+    turnId: run.turn.id,
+    toolName: qualifiedName,
+    description: tool.description,
+    definition: definitionOf(run.parts.registry, qualifiedName),
+    input: run.input,
+    reason,
+    simulated: run.simulated,
+    ...enclosing(run),
+    ...omitUndefined({ askedBy: askerOf(run) }),
+    ...(whole === undefined ? {} : { covers: whole.covers }),
+    preview: async () => (whole ?? (await run.parts.simulate(run))).preview,
+    whenRecorded: () => run.written?.whenDurable(),
+    note: (note) => {
+      isAsked ||= note.type === "ask";
+      if (isAsked && note.type === "answer" && note.status === "allowed") whole?.onAllowed();
+      return keepNote(run, reason, note);
+    },
+    signal: controller.signal,
+    isLeft: () => run.turn.session.isHandedOver,
+  });
+  const waited = await waitFor(run, question, {
+    endsAt: run.deadlineAt,
+    late: () => new ToolError("approval_denied", `${qualifiedName} was not approved before the call's deadline.`),
+  });
+  noteWait(run, "approval", since);
+  if ("value" in waited) return waited.value ?? run;
+  if ("thrown" in waited) throw waited.thrown;
+  controller.abort(waited.ended);
+  return waited.ended;
+}
+
+/** Records that an answer about a call around this one allows it: after a crash it is not asked about again. */
+export function noteAllowed(run: AdmittedCall, digest: string): void {
+  const id = approvalId({ sessionId: run.turn.session.id, callId: run.callId });
+  void keepNote(run, "", { type: "answer", id, digest, status: "allowed" });
+}
+
+/** The events of a question. The first is recorded once it can be answered, and is durable before the approver is asked. */
+function keepNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promise<void> | undefined {
+  // A call that has its result is over for its log, where its question may still be on its way; one that was left continues elsewhere.
+  if (run.result !== undefined || run.turn.session.isHandedOver) return undefined;
+  const { eventBase, toolName, input } = run;
+  const { id, digest } = note;
+  if (note.type === "ask") {
+    const { expiresAt } = note;
+    run.record({ ...eventBase, type: "approval-ask", toolName, approvalId: id, digest, input, reason, ...omitUndefined({ expiresAt }) });
+    return run.written?.whenDurable();
+  }
+  const { status, scope, ruleId, by } = note;
+  run.record({ ...eventBase, type: "approval-answer", toolName, approvalId: id, digest, status, ...omitUndefined({ scope, ruleId, by }) });
+  return undefined;
+}
+
+/** The principal whose call it is, else the agent. */
+function askerOf({ options, parts }: AdmittedCall): string | undefined {
+  return principalIdOf(options.data) ?? parts.agentName;
+}
+
+function enclosing({ turn }: AdmittedCall): { readonly within?: readonly EnclosingCall[] } {
+  if (turn.madeIn === undefined) return {};
+  const within: EnclosingCall[] = [];
+  let outer: unknown = turn.madeIn;
+  while (outer instanceof CallRun) {
+    const { callId, toolName, input = sentInput(outer) } = outer;
+    within.push(Object.freeze({ callId, toolName, input }));
+    outer = outer.turn.madeIn;
+  }
+  return { within: Object.freeze(within) };
+}
+
+/** The input of a call whose hooks run, which was not checked yet, or does not fit its tool. */
+function sentInput({ call: { input } }: CallRun): JsonObject {
+  return isJsonObject(input) ? input : {};
+}

@@ -1,0 +1,33 @@
+/** Work that an engine continues elsewhere: noted while it runs, and asked for by a later process instead of being begun again. */
+import type { ToolContext } from "../../core/context.ts";
+import type { EngineRequest } from "../../core/engine.ts";
+import { isToolError } from "../../core/error.ts";
+import { MAX_ID_LENGTH } from "../../core/recording/read-event.ts";
+import type { AdmittedCall } from "../call-run.ts";
+import { outcomeUnknown } from "../admit/reconcile-call.ts";
+
+/** Whether a call from before a crash is asked for where its work continues. */
+export function continuesElsewhere({ resumed, route }: AdmittedCall): boolean {
+  return resumed?.remoteId !== undefined && route.engine.attach !== undefined && route.rules.isTool;
+}
+
+/** Records the id of the work, where a later process could ask for it. */
+export function noteRemote(run: AdmittedCall, remoteId: string): void {
+  const { route, turn } = run;
+  if (run.resumed?.remoteId === remoteId || route.engine.attach === undefined || !route.rules.isTool) return;
+  if (turn.session.eventLog === undefined || remoteId === "" || remoteId.length > MAX_ID_LENGTH) return;
+  run.record({ ...run.eventBase, type: "call-remote", toolName: run.toolName, remoteId });
+}
+
+/** Asks for the work. Where there is none any more, the call is made again if it may be repeated. */
+export async function attachTo(run: AdmittedCall, remoteId: string, request: EngineRequest, context: ToolContext): Promise<unknown> {
+  const { engine } = run.route;
+  try {
+    return await engine.attach?.(remoteId, request, context);
+  } catch (thrown: unknown) {
+    if (!isToolError(thrown) || thrown.code !== "not_found") throw thrown;
+    if (run.resumed !== undefined) run.resumed.remoteId = undefined;
+    if (run.effects.repeatable) return engine.call(request, context);
+    throw outcomeUnknown(run.toolName, thrown.message);
+  }
+}

@@ -1,0 +1,159 @@
+/** Finds what the callers of a call hold, and borrows it for the call. */
+import { isInside, type LockKeys } from "../../core/effects.ts";
+import { ToolError } from "../../core/error.ts";
+import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
+import type { SlotLimit } from "../../core/slots.ts";
+import { isAdmitted, lockKeysOf, type AdmittedCall, type CallRun } from "../call-run.ts";
+import { isKeyOfSession } from "../admit/resolve-effects.ts";
+import { LeasedTicket, LentSlot, LentTicket, NestedTicket, limitOf, nestedLines, type HeldSlot } from "./lent-hold.ts";
+
+/** A call around another one that holds locks, or waits for them. */
+interface Holder {
+  readonly run: AdmittedCall;
+  readonly ticket: LockTicket;
+  readonly keys: LockKeys;
+}
+
+interface Access {
+  readonly mode: "reads" | "writes";
+  readonly key: string;
+  readonly commutative: boolean;
+}
+
+type Share = { readonly [Mode in Access["mode"]]: string[] };
+
+/**
+ * The place in line of a call made inside others.
+ *
+ * Each key is lent by the nearest caller that holds it in the same mode or a stronger one, and asked of the locks themselves where none does.
+ * An error where a caller holds it in a weaker mode: it waits for this call, and so this call would wait for itself.
+ */
+export function borrowLocks(run: AdmittedCall): LockTicket | ToolError {
+  const { locks } = run.parts;
+  const { reads, writes, commutative } = lockKeysOf(run);
+  const holders = holdersAround(run);
+  if (holders.length === 0) return locks.request({ owner: run.callId, reads, writes, commutative });
+  const shares = new Map<Holder | undefined, Share>();
+  const wanted: readonly Access[] = [
+    ...writes.map((key) => ({ mode: "writes", key, commutative }) as const),
+    ...reads.map((key) => ({ mode: "reads", key, commutative: false }) as const),
+  ];
+  for (const access of wanted) {
+    const nearest = holders.find((holder) => lends(holder, access) || excludes(holder.keys, access));
+    if (nearest !== undefined && !lends(nearest, access)) return heldTooWeakly(run, nearest.run, access);
+    const share = shares.get(nearest) ?? { reads: [], writes: [] };
+    shares.set(nearest, share);
+    share[access.mode].push(access.key);
+  }
+  return new NestedTicket(
+    Array.from(shares, ([lender, share]) => borrowFrom(lender, { run, holders, request: { owner: run.callId, ...share, commutative } })),
+  );
+}
+
+/**
+ * Adds a lease to the locks of a call of a shared toolset.
+ *
+ * Keys that a caller holds by a lease of its own are covered by that one; those of the session are used by no other process.
+ */
+export function addLease(run: AdmittedCall, ticket: LockTicket, leases: Locks): LockTicket {
+  const { reads, writes, commutative } = lockKeysOf(run);
+  const holders = run.madeBy === undefined ? [] : holdersAround(run).filter((holder) => holder.run.plan.isShared);
+  const lent = new Set<LockTicket>();
+  const isOwn = (mode: Access["mode"], key: string): boolean => {
+    if (isKeyOfSession(key)) return false;
+    const lender = holders.find((holder) => lends(holder, { mode, key, commutative: mode === "writes" && commutative }));
+    if (lender !== undefined) lent.add(lender.ticket);
+    return lender === undefined;
+  };
+  const own = { reads: reads.filter((key) => isOwn("reads", key)), writes: writes.filter((key) => isOwn("writes", key)) };
+  const isCovered = own.reads.length + own.writes.length === 0;
+  if (isCovered && lent.size === 0) return ticket;
+  const within = holders.at(-1)?.run.callId ?? run.callId;
+  const request = { owner: run.callId, ...own, commutative, overtakes: holders.length > 0, within };
+  return new LeasedTicket(ticket, isCovered ? undefined : () => leases.request(request), [...lent]);
+}
+
+interface Borrower {
+  readonly run: AdmittedCall;
+  readonly holders: readonly Holder[];
+  readonly request: LockRequest;
+}
+
+function borrowFrom(lender: Holder | undefined, { run, holders, request }: Borrower): readonly [line: Locks, ticket: LockTicket] {
+  const ticket = lender === undefined ? undefined : lentTicketOf(lender);
+  const line = ticket?.inside ?? run.parts.locks;
+  const overtakes = holders.some((holder) => linesOf(holder).includes(line));
+  return [line, (ticket ?? line).request({ ...request, overtakes })];
+}
+
+function lentTicketOf({ run, ticket }: Holder): LentTicket {
+  const lent = ticket instanceof LentTicket ? ticket : new LentTicket(ticket);
+  run.ticket = lent;
+  return lent;
+}
+
+/** The lines that a surrounding call waits in. */
+function linesOf({ run, ticket }: Holder): readonly Locks[] {
+  return nestedLines(ticket) ?? [run.parts.locks];
+}
+
+/** The nearest first. */
+function holdersAround(run: CallRun): readonly Holder[] {
+  const holders: Holder[] = [];
+  for (let around = run.madeBy; around !== undefined; around = around.madeBy) {
+    const { ticket } = around;
+    if (ticket !== undefined && around.parts.locks === run.parts.locks && isAdmitted(around))
+      holders.push({ run: around, ticket, keys: lockKeysOf(around) });
+  }
+  return holders;
+}
+
+function lends({ ticket, keys }: Holder, { mode, key, commutative }: Access): boolean {
+  if (!ticket.granted) return false;
+  if ((!keys.commutative || commutative) && keys.writes.some((held) => isInside(key, held))) return true;
+  return mode === "reads" && keys.reads.some((held) => isInside(key, held));
+}
+
+function excludes(keys: LockKeys, { mode, key, commutative }: Access): boolean {
+  const meets = (held: string): boolean => isInside(key, held) || isInside(held, key);
+  if (!(keys.commutative && commutative) && keys.writes.some(meets)) return true;
+  return mode === "writes" && keys.reads.some(meets);
+}
+
+function heldTooWeakly(run: AdmittedCall, around: AdmittedCall, { mode, key }: Access): ToolError {
+  const how = mode === "reads" ? "reads" : "writes";
+  const declare = run.effects.undeclared
+    ? `Declare the effects of ${run.toolName}: without them it writes all of its toolset.`
+    : `Declare that ${around.toolName} ${how} it as well.`;
+  return new ToolError(
+    "resource_busy",
+    `${run.toolName} ${how} ${key}, which ${around.toolName} keeps from it: that call made this one, and ends after it.`,
+    { retryable: false, outcome: "not_started", hint: "Make this call by itself.", operatorHint: declare },
+  );
+}
+
+/** The slot of this limit that the nearest caller lends which has one. */
+export function lenderOfSlot(run: CallRun, limit: SlotLimit): LentSlot | undefined {
+  for (let around = run.madeBy; around !== undefined; around = around.madeBy) {
+    const { slots } = around;
+    const at = slots?.findIndex((slot) => limitOf(slot) === limit) ?? -1;
+    const slot = slots?.[at];
+    if (slots === undefined || slot === undefined) continue;
+    const lent = slot instanceof LentSlot ? slot : new LentSlot(slot);
+    around.slots = slots.with(at, lent);
+    return lent;
+  }
+  return undefined;
+}
+
+/** As `lenderOfSlot`, of the places of background jobs. */
+export function lenderOfJobSlot(run: CallRun): LentSlot | undefined {
+  for (let around = run.madeBy; around !== undefined; around = around.madeBy) {
+    const slot: HeldSlot | undefined = around.jobSlot;
+    if (slot === undefined || around.parts.jobs !== run.parts.jobs) continue;
+    const lent = slot instanceof LentSlot ? slot : new LentSlot(slot);
+    around.jobSlot = lent;
+    return lent;
+  }
+  return undefined;
+}

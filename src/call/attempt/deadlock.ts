@@ -1,0 +1,172 @@
+/** Finds deadlocks before they happen: a wait that could never end, because the calls it waits for wait in the end for the one that waits. */
+import { deadlocks, isTurnAwaited, turnWaits, type TurnWait } from "../../session/turn-waits.ts";
+import { CallRun, type CallParts } from "../call-run.ts";
+import { BorrowedSlot, LentSlot, LentTicket, nestedLines, type HeldSlot } from "./lent-hold.ts";
+import { soleOf } from "../context/call-tree.ts";
+import { addTo } from "../../core/base/add-to.ts";
+
+/** Most owners looked at of each wait, and most calls in all; a cycle that is larger ends with a deadline. */
+const MAX_OWNERS = 1_000;
+const MAX_CALLS = 10_000;
+
+/** Of a call or of a turn that is waited for, by its id: a call that has ended may still have lent what it held. */
+interface Wait {
+  /** It continues when all of these do. */
+  readonly all: readonly string[];
+  /** And, where there are any, all of one of these groups. */
+  readonly any: readonly (readonly string[])[];
+}
+
+/** A call, or code of a handler that waits for the turn of another session. Undefined for a call that has ended. */
+type Waiting = CallRun | TurnWait;
+type Known = readonly [id: string, waiting: Waiting | undefined];
+
+deadlocks.closedBy = turnWouldDeadlock;
+
+/**
+ * True where a call that begins to wait for its locks or its slot closes a cycle of waits.
+ *
+ * A call is taken to wait for every call that its handler made and that waits itself, but for background jobs, and for the turns that its
+ * handler waits for. A turn is over when its calls have ended, and what else its code waits for.
+ */
+export function wouldDeadlock(run: CallRun): boolean {
+  if (run.madeBy === undefined && !mayBeWaitedFor(run)) return false;
+  return closesCycle(run, run.parts);
+}
+
+/** As `wouldDeadlock`, for the handler of a call that begins to wait for a turn. */
+function turnWouldDeadlock(wait: TurnWait): boolean {
+  const caller = outerCall(wait);
+  if (caller === undefined || (!holdsAnything(caller) && !wait.turns.some(({ queue }) => isTurnAwaited(queue)))) return false;
+  return closesCycle(wait, caller.parts);
+}
+
+/** A call that is not nested and waits for its first lock came after all that wait for locks: only a turn can be waited for. */
+function mayBeWaitedFor({ parts, turn, awaitedSlot }: CallRun): boolean {
+  if (awaitedSlot !== undefined) return parts.nestedWaits.size > 0 || turnWaits().size > 0;
+  return isTurnAwaited(turn.running?.queue);
+}
+
+function holdsAnything(caller: CallRun): boolean {
+  for (let around: CallRun | undefined = caller; around !== undefined; around = around.madeBy)
+    if (around.ticket !== undefined || around.slots !== undefined || around.jobSlot !== undefined) return true;
+  return false;
+}
+
+function closesCycle(waiting: Waiting, parts: CallParts): boolean {
+  const waits = waitsFrom(waiting, parts);
+  return waits !== undefined && !endingCalls(waits).has(idOf(waiting));
+}
+
+function idOf(waiting: Waiting): string {
+  return waiting instanceof CallRun ? waiting.callId : waiting.id;
+}
+
+/** Those that can still end. */
+function endingCalls(waits: ReadonlyMap<string, Wait>): ReadonlySet<string> {
+  const ending = new Set<string>();
+  const ends = (id: string): boolean => !waits.has(id) || ending.has(id);
+  const lastFirst = [...waits].toReversed(); // those that are waited for were found after those that wait
+  for (let before = -1; before < ending.size;) {
+    before = ending.size;
+    for (const [id, { all, any }] of lastFirst)
+      if (!ending.has(id) && all.every(ends) && (any.length === 0 || any.some((group) => group.every(ends)))) ending.add(id);
+  }
+  return ending;
+}
+
+/** Every wait that this one depends on; undefined where there are too many. */
+function waitsFrom(first: Waiting, parts: CallParts): ReadonlyMap<string, Wait> | undefined {
+  const inside = waitingInside(new Set([first, ...parts.nestedWaits, ...turnWaits()]));
+  const waits = new Map<string, Wait>();
+  const open: Known[] = [[idOf(first), first]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [id, one] = next;
+    if (waits.has(id)) continue;
+    if (waits.size >= MAX_CALLS) return undefined;
+    const all = one === undefined || one instanceof CallRun ? waitedBy([id, one], parts, inside) : waitedByTurn(one, parts);
+    const slots = one instanceof CallRun ? holdersOf(one) : [];
+    waits.set(id, { all: all.map(([callId]) => callId), any: slots.map((group) => group.map(({ callId }) => callId)) });
+    for (const waited of all) open.push(waited);
+    for (const other of slots.flat()) open.push([other.callId, other]);
+  }
+  return waits;
+}
+
+type Inside = ReadonlyMap<string, readonly Waiting[]>;
+
+/** Those that a call waits for, besides a slot. */
+function waitedBy([id, one]: readonly [id: string, run: CallRun | undefined], { running }: CallParts, inside: Inside): readonly Known[] {
+  const below = (inside.get(id) ?? []).filter((other) => !isJob(other) || one === undefined);
+  const owners = one?.ticket?.granted === false ? one.ticket.waitingFor(MAX_OWNERS).filter((owner) => owner !== id) : [];
+  const all: Known[] = below.map((other) => [idOf(other), other]);
+  for (const owner of owners) {
+    const holding = running.get(owner);
+    all.push([owner, holding]);
+    // Its locks may be held longer than it runs, by background jobs that they were lent to.
+    for (const other of inside.get(owner) ?? []) if (isJob(other) && borrows(other, holding)) all.push([other.callId, other]);
+  }
+  return all;
+}
+
+function isJob(waiting: Waiting): waiting is CallRun {
+  return waiting instanceof CallRun && waiting.job !== undefined;
+}
+
+/** The calls of the turns that run there, and the waits of their own code. */
+function waitedByTurn({ queue }: TurnWait, { running }: CallParts): readonly Known[] {
+  const all: Known[] = [];
+  for (const run of running.all()) if (run.turn.running?.queue === queue && run.beside === undefined) all.push([run.callId, run]);
+  for (const wait of turnWaits()) if (wait.turns.some((turn) => turn.queue === queue && !turn.over)) all.push([wait.id, wait]);
+  return all;
+}
+
+function borrows({ ticket }: CallRun, lender: CallRun | undefined): boolean {
+  return lender?.ticket instanceof LentTicket && nestedLines(ticket)?.includes(lender.ticket.inside) === true;
+}
+
+/** Those that wait, by each call that they were made inside of. */
+function waitingInside(waiting: ReadonlySet<Waiting>): Inside {
+  const inside = new Map<string, Waiting[]>();
+  for (const one of waiting)
+    for (let around = outerCall(one); around !== undefined; around = around.madeBy) {
+      addTo(inside, around.callId, one);
+      if (!(one instanceof CallRun) && around.job !== undefined) break; // it is not waited for
+    }
+  return inside;
+}
+
+function outerCall(waiting: Waiting): CallRun | undefined {
+  if (waiting instanceof CallRun) return waiting.madeBy;
+  const caller = waiting.callAround?.(soleOf);
+  return caller instanceof CallRun ? caller : undefined;
+}
+
+/** The calls that use a slot of those that this one waits for, by slot: one that was lent is given back when the last of them has ended. */
+function holdersOf({ awaitedSlot, parts }: CallRun): readonly (readonly CallRun[])[] {
+  if (awaitedSlot === undefined) return [];
+  const groups = new Map<object, CallRun[]>();
+  for (const run of parts.running.all())
+    for (const slot of run.slots ?? []) {
+      const shared = sharedIn(slot, awaitedSlot);
+      if (shared === undefined) continue;
+      const key = slot === awaitedSlot ? run : shared; // not lent: each call has a slot of the limit
+      addTo(groups, key, run);
+    }
+  return [...groups.values()];
+}
+
+/** Of a slot of the awaited ones: the object that all have who share it; the slot itself where it was not lent. Undefined for other slots. */
+function sharedIn(slot: HeldSlot, awaited: object): object | undefined {
+  let one = slot;
+  let shared: HeldSlot | undefined;
+  for (;;) {
+    if (one instanceof LentSlot) {
+      shared = one;
+      one = one.slot;
+    } else if (one instanceof BorrowedSlot) {
+      if (one.lender === awaited) return awaited;
+      one = one.lender;
+    } else return one === awaited ? (shared ?? slot) : undefined;
+  }
+}

@@ -1,0 +1,50 @@
+/** Runs a stateful tool: what its generator yields is said, and what is sent to its job is handed back to it. */
+import { valueText } from "../../core/content.ts";
+import { ToolError } from "../../core/error.ts";
+import { copyJson } from "../../core/base/json.ts";
+import type { AdmittedCall } from "../call-run.ts";
+
+export type StatefulRun = AsyncGenerator<unknown, unknown, unknown>;
+
+export function isStatefulRun(answer: unknown): answer is StatefulRun {
+  return (
+    typeof answer === "object" &&
+    answer !== null &&
+    Symbol.asyncIterator in answer &&
+    typeof (answer as Partial<StatefulRun>).next === "function" &&
+    typeof (answer as Partial<StatefulRun>).return === "function"
+  );
+}
+
+/**
+ * Resolves to what the generator returns. When the attempt ends before, the generator is closed, so that its `finally` runs.
+ *
+ * @throws ToolError `not_executable` for a call that is no job; `not_json` for what cannot be said
+ */
+export async function driveGenerator(run: AdmittedCall, generator: StatefulRun, signal: AbortSignal): Promise<unknown> {
+  const { job } = run;
+  if (job === undefined) {
+    await generator.return(undefined);
+    throw new ToolError("not_executable", `${run.toolName} is talked to while it runs, which needs a session.`, {
+      operatorHint: "Call it by session.execute(), outside simulations.",
+    });
+  }
+  const stop = (): void => job.stopAsking();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    for (let step = await generator.next(); ;) {
+      if (step.done === true) return step.value;
+      const input = signal.aborted ? undefined : await job.ask(saidText(step.value));
+      if (signal.aborted) return undefined;
+      step = await generator.next(input);
+    }
+  } finally {
+    signal.removeEventListener("abort", stop);
+    await generator.return(undefined).catch(() => {}); // of one that has ended, nothing; of any other, its own error is ignored
+  }
+}
+
+function saidText(said: unknown): string {
+  if (typeof said === "string") return said;
+  return said === undefined ? "" : valueText(copyJson(said).value);
+}

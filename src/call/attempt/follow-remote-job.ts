@@ -1,0 +1,25 @@
+/** Waits for work that an engine handed over as a job, and asks for its end when no call waits any more. */
+import type { ToolContext } from "../../core/context.ts";
+import { RemoteJob } from "../../core/remote-job.ts";
+import { onAbort } from "../../policy/attempts/deadline.ts";
+
+/**
+ * The answer itself, or what the job answers in the end.
+ *
+ * @param onJob called with the id of a job
+ */
+export async function followRemoteJob(
+  answer: PromiseLike<unknown> | RemoteJob,
+  context: ToolContext,
+  onJob: (id: string) => void,
+): Promise<unknown> {
+  const job = answer instanceof RemoteJob ? answer : await answer;
+  if (!(job instanceof RemoteJob)) return job;
+  onJob(job.id);
+  const forget = onAbort(context.signal, () => void job.cancel());
+  try {
+    return await job.result;
+  } finally {
+    forget();
+  }
+}

@@ -1,0 +1,221 @@
+/** The resources that a call holds while its handler runs: its locks, then a slot of its tool, its toolset and the runtime. */
+import { ToolError } from "../../core/error.ts";
+import type { LockTicket } from "../../core/locks.ts";
+import type { SlotLimit } from "../../core/slots.ts";
+import { waitFor } from "../../policy/attempts/deadline.ts";
+import { addLease, borrowLocks, lenderOfSlot } from "./borrow.ts";
+import { lockKeysOf, type AdmittedCall, type CallRun } from "../call-run.ts";
+import { noteLockWait, noteWait, REPORTED_WAIT_MS } from "../finish/call-timing.ts";
+import { wouldDeadlock } from "./deadlock.ts";
+import { tryTake, waitForSlot, type HeldSlot, type LentSlot } from "./lent-hold.ts";
+
+/** Takes the call's place in line for its locks: in call order, whatever it still has to wait for. `release` gives it back. */
+export function takePlace(run: AdmittedCall): AdmittedCall | ToolError {
+  const { reads, writes } = run.effects.lock;
+  if (reads.length + writes.length === 0 || run.isAnswered || run.route.rules.locks === "nobody" || run.ticket !== undefined) return run;
+  const ticket = run.madeBy === undefined ? ownPlace(run) : borrowLocks(run);
+  if (ticket instanceof Error) return ticket;
+  if (!run.plan.isShared) {
+    run.ticket = ticket;
+    return run;
+  }
+  const { leases } = run.parts;
+  if (leases === undefined) {
+    ticket.release();
+    return noStore(run);
+  }
+  run.ticket = addLease(run, ticket, leases);
+  return run;
+}
+
+function noStore({ toolName, plan }: AdmittedCall): ToolError {
+  const toolset = plan.registered.toolset.name;
+  return new ToolError(
+    "unavailable",
+    `${toolName} was not started: its toolset ${JSON.stringify(toolset)} is shared, and there is no store.`,
+    {
+      outcome: "not_started",
+      operatorHint: "Give the runtime the store of the processes that share it.",
+    },
+  );
+}
+
+function ownPlace(run: AdmittedCall): LockTicket {
+  const { reads, writes, commutative } = lockKeysOf(run);
+  return run.parts.locks.request({ owner: run.callId, reads, writes, commutative });
+}
+
+/** Takes the call's locks. Returns undefined when nothing had to be waited for; otherwise a promise of the error, if any. */
+export function acquireLocks(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
+  const placed = takePlace(run);
+  if (placed instanceof Error) return Promise.resolve(placed);
+  const { ticket } = run;
+  return ticket === undefined || ticket.granted ? undefined : waitForLocks(run, ticket);
+}
+
+/** Takes the slots that an attempt runs in, once it has its locks. As `acquireLocks`. */
+export function acquireSlots(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
+  if (run.plan.limits.length === 0 || run.route.rules.locks === "nobody") return undefined;
+  return takeSlots(run) ? undefined : waitForSlots(run);
+}
+
+/** Gives everything back; nothing happens the second time. */
+export function release(run: CallRun): void {
+  run.ticket?.release();
+  run.ticket = undefined;
+  if (run.slots === undefined) return;
+  for (const limit of run.slots) limit.release();
+  run.slots = undefined;
+}
+
+async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<ToolError | undefined> {
+  const since = run.clock.now();
+  let waitedFor = run.hasObservers ? ticket.waitingFor() : [];
+  warnUndeclared(run, ticket);
+  if (wouldDeadlock(run)) {
+    release(run);
+    return deadlock(run);
+  }
+  noteNestedWait(run);
+  const waited = await waitFor(run, ticket.whenGranted(), { endsAt: run.deadlineAt, late: () => busy(run, ticket) });
+  run.parts.nestedWaits.delete(run);
+  if (waitedFor.length === 0) waitedFor = "ended" in waited ? ticket.waitingFor() : (ticket.waitedFor?.() ?? []);
+  noteLockWait(run, since, waitedFor);
+  if ("ended" in waited) {
+    release(run);
+    return waited.ended;
+  }
+  if (!ticket.granted) {
+    release(run);
+    return deadlock(run);
+  }
+  reportWait(run, since, "lock", waitedFor);
+  return undefined;
+}
+
+/** Takes a slot of each limit that is set, without waiting; all or none. */
+function takeSlots(run: AdmittedCall): boolean {
+  const { limits } = run.plan;
+  if (run.madeBy !== undefined) return takeNestedSlots(run);
+  let taken = 0;
+  for (const one of limits) {
+    if (!one.tryTake()) {
+      for (const other of limits.slice(0, taken)) other.release();
+      return false;
+    }
+    taken++;
+  }
+  run.slots = limits;
+  return true;
+}
+
+/** As `takeSlots`, of what callers lend first. */
+function takeNestedSlots(run: AdmittedCall): boolean {
+  const taken: HeldSlot[] = [];
+  for (const limit of run.plan.limits) {
+    const slot = tryTake(lenderOfSlot(run, limit), limit);
+    if (slot === undefined) {
+      for (const other of taken) other.release();
+      return false;
+    }
+    taken.push(slot);
+  }
+  run.slots = taken;
+  return true;
+}
+
+async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
+  const since = run.clock.now();
+  run.slots = [];
+  for (const limit of run.plan.limits) {
+    const lender = run.madeBy === undefined ? undefined : lenderOfSlot(run, limit);
+    const slot = tryTake(lender, limit) ?? (await awaitSlot(run, lender, limit));
+    if (slot instanceof ToolError) {
+      noteWait(run, "slot", since);
+      release(run);
+      return slot;
+    }
+    run.slots = [...run.slots, slot]; // those before may be lent meanwhile, to a call of an earlier attempt
+  }
+  noteWait(run, "slot", since);
+  reportWait(run, since, "slot", []);
+  return undefined;
+}
+
+async function awaitSlot(run: AdmittedCall, lender: LentSlot | undefined, limit: SlotLimit): Promise<HeldSlot | ToolError> {
+  run.awaitedSlot = lender ?? limit;
+  if (wouldDeadlock(run)) return deadlock(run);
+  const awaited = waitForSlot(lender, limit, run.turn.session.id);
+  noteNestedWait(run);
+  const waited = await waitFor(run, awaited.whenTaken(), { endsAt: run.deadlineAt, late: () => noSlot(run) });
+  run.parts.nestedWaits.delete(run);
+  run.awaitedSlot = undefined;
+  if (!("ended" in waited)) return awaited.slot;
+  awaited.cancel();
+  return waited.ended;
+}
+
+/** Only calls made inside others are waited for by calls that hold something. */
+function noteNestedWait(run: AdmittedCall): void {
+  if (run.madeBy !== undefined) run.parts.nestedWaits.add(run);
+}
+
+function deadlock(run: AdmittedCall): ToolError {
+  return new ToolError("resource_busy", `${run.toolName} was not started: it would wait for calls that wait for the call it was made in.`, {
+    retryable: false,
+    outcome: "not_started",
+    hint: "Try again when the other calls have ended.",
+    operatorHint: "Declare that the tools whose handlers make calls write what those calls write.",
+  });
+}
+
+function busy(run: AdmittedCall, ticket: LockTicket): ToolError {
+  const holders = namesOf(run, ticket);
+  const by = holders.length === 0 ? "" : ` They are held by ${holders.join(", ")}.`;
+  return new ToolError("resource_busy", `${run.toolName} waited for ${resourcesOf(run)} until its deadline.${by}`, {
+    hint: "Try again when that call has ended.",
+    toolNames: ticket.waitingFor().flatMap((callId) => holderName(run, callId) ?? []),
+  });
+}
+
+function noSlot(run: CallRun): ToolError {
+  return new ToolError("resource_busy", `${run.toolName} waited for a free slot until its deadline.`, {
+    hint: "Try again when fewer calls are running.",
+  });
+}
+
+function resourcesOf({ effects, plan }: AdmittedCall): string {
+  const keys = [...effects.writes, ...effects.reads];
+  return keys.length === 0 ? `the toolset "${plan.registered.toolset.name}"` : keys.slice(0, 5).join(", ");
+}
+
+/** The calls a ticket waits for, as `tool (call id)`, abandoned ones marked. */
+function namesOf(run: CallRun, ticket: LockTicket): readonly string[] {
+  return ticket.waitingFor().map((callId) => {
+    const name = holderName(run, callId) ?? "a call";
+    return run.parts.orphans.has(callId) ? `${name} (${callId}, abandoned but still running)` : `${name} (${callId})`;
+  });
+}
+
+function holderName({ parts }: CallRun, callId: string): string | undefined {
+  return (parts.orphans.get(callId) ?? parts.running.get(callId))?.toolName;
+}
+
+/** Says once per tool when calls wait only because a tool declares no effects. */
+function warnUndeclared(run: CallRun, ticket: LockTicket): void {
+  const waitedFor = ticket.waitingFor();
+  if (waitedFor.length === 0) return; // it is not known yet whether it waits for any
+  const meeting = [run, ...waitedFor.map((callId) => run.parts.running.get(callId))];
+  const undeclared = meeting.find((other) => other?.effects?.undeclared === true && other.plan?.warnedUndeclared === false);
+  if (undeclared?.plan === undefined) return;
+  undeclared.plan.warnedUndeclared = true;
+  run.parts.ports.log.warn(
+    `Calls of "${undeclared.plan.registered.toolset.name}" wait for one another because ${undeclared.toolName} declares no effects. Declare what it reads and writes (for an MCP server: effects, or trustAnnotations to believe its hints), and they run side by side.`,
+  );
+}
+
+function reportWait(run: CallRun, since: number, reason: "lock" | "slot", waitedFor: readonly string[]): void {
+  const waitMs = run.clock.now() - since;
+  if (waitMs < REPORTED_WAIT_MS || !run.parts.listening) return;
+  run.emit({ ...run.eventBase, type: "call-wait", toolName: run.toolName, waitMs, reason, waitedFor });
+}

@@ -1,0 +1,196 @@
+/** Puts the fault that a call meets in the place of its engine's answer, or into it. */
+import type { ToolContext } from "../../core/context.ts";
+import { ToolError } from "../../core/error.ts";
+import type { ErrorCode } from "../../core/error-codes.ts";
+import type { FaultRule } from "../../core/fault.ts";
+import { copyJson, type JsonValue } from "../../core/base/json.ts";
+import { RemoteJob } from "../../core/remote-job.ts";
+import { onAbort } from "../../policy/attempts/deadline.ts";
+import type { Fault } from "../../policy/faults/fault.ts";
+import { emptiest, firstHalf, garbled } from "../../policy/faults/fault-output.ts";
+import type { AdmittedCall } from "../call-run.ts";
+import { noteRemote } from "./attach-to-work.ts";
+import { followRemoteJob } from "./follow-remote-job.ts";
+
+const GARBLED = "Tool execution failed";
+const CONNECTION_FAILED = "The connection to the service failed.";
+const SLOW_DOWN = "The service asks to slow down: it has had too many requests.";
+const BROKEN_ANSWER = "The answer does not fit the output schema of the tool.";
+const CONNECTION_LOST = "The connection was lost before an answer came.";
+const DEFAULT_RETRY_AFTER_MS = 1_000;
+
+/** Asks the engine for the answer of an attempt, unless the call's fault is that it is not asked, or not at once. */
+export function askWithFault(run: AdmittedCall, context: ToolContext, ask: () => unknown): unknown {
+  const { faults, parts } = run;
+  if (faults === undefined) return ask();
+  faults.spoils = undefined;
+  if (faults.drawn === undefined) faults.drawn = parts.faults.draw(faults.sample, run.plan.registered, run.turn.session) ?? null;
+  const fault = faults.drawn;
+  if (fault === null || context.attempt > (fault.rule.attempts ?? Infinity)) return ask();
+  return answerWithFault(run, fault, { context, ask });
+}
+
+interface Asking {
+  readonly context: ToolContext;
+  readonly ask: () => unknown;
+}
+
+function answerWithFault(run: AdmittedCall, fault: Fault, { context, ask }: Asking): unknown {
+  const { rule, delayMs } = fault;
+  switch (rule.type) {
+    case "latency":
+      meet(run, fault);
+      return later(run, delayMs, { context, ask });
+    case "timeout":
+      meet(run, fault);
+      if (context.deadline === Infinity) throw plannedError(rule, "timeout", `${run.toolName} did not answer.`);
+      return new Promise((_, reject) => onAbort(context.signal, () => reject(new ToolError("timeout", "No source was asked."))));
+    case "partial_result":
+    case "crash_after_commit":
+      return askAndSpoil(run, fault, ask);
+    case "unparseable_result":
+    case "empty_result":
+      if (isLive(run)) return askAndSpoil(run, fault, ask);
+      spoilAnswer(run, fault);
+      return undefined;
+    case "schema_violation":
+      if (isLive(run)) return askAndSpoil(run, fault, ask);
+      break;
+    default:
+  }
+  meet(run, fault);
+  throw errorOf(rule);
+}
+
+/** The error that an answered attempt ends with because of a fault; undefined where the answer counts. */
+export function spoiledAnswer(run: AdmittedCall): ToolError | undefined {
+  const fault = run.faults?.spoils;
+  if (fault === undefined) return undefined;
+  meet(run, fault);
+  if (fault.rule.type !== "schema_violation" && fault.rule.type !== "crash_after_commit") return undefined;
+  run.raw = undefined;
+  return errorOf(fault.rule);
+}
+
+/**
+ * The output that replaces the tool's answer, and whether it is still checked against the schema.
+ *
+ * @throws ToolError `not_json` for an answer that cannot be recorded
+ */
+export function spoiledOutput(
+  run: AdmittedCall,
+  { rule }: Fault,
+  answer: unknown,
+): { readonly output: unknown; readonly isChecked: boolean } {
+  if (rule.type === "empty_result") {
+    run.content = undefined;
+    return { output: emptiest(run.plan.tool.outputSchema), isChecked: false };
+  }
+  if (rule.type === "unparseable_result") {
+    const said = answer === undefined ? undefined : copyJson(answer).value;
+    run.content = undefined;
+    return { output: said === undefined ? `<garbled: ${rule.message ?? GARBLED}>` : garbled(said), isChecked: false };
+  }
+  return { output: partOf(run, answer), isChecked: true };
+}
+
+/** Before another is asked for the same call: what it has met is not met again. */
+export function faultIsOver({ faults }: AdmittedCall): void {
+  if (faults?.met !== undefined) faults.drawn = null;
+}
+
+/** The error of a time limit that was reached because a fault was planned. */
+export function plannedTimeout(run: AdmittedCall, error: ToolError): ToolError {
+  const rule = run.faults?.drawn?.rule;
+  if (rule === undefined || !hasPlannedTimeout(run)) return error;
+  return plannedError({ ...rule, retryable: error.retryable && rule.retryable !== false }, error.code, error.message);
+}
+
+/** Whether this attempt is one that its time limit ends on purpose. */
+export function hasPlannedTimeout({ faults, attempts }: AdmittedCall): boolean {
+  const rule = faults?.drawn?.rule;
+  return rule?.type === "timeout" && attempts <= (rule.attempts ?? Infinity);
+}
+
+/** Whether this attempt failed on purpose, or in a stand-in for the tool. */
+export function isPutIn(run: AdmittedCall): boolean {
+  const { faults } = run;
+  if (faults?.met === undefined) return false;
+  return !isLive(run) || (faults.drawn !== null && faults.drawn !== undefined && run.attempts <= (faults.drawn.rule.attempts ?? Infinity));
+}
+
+function isLive({ route }: AdmittedCall): boolean {
+  return route.rules.isTool;
+}
+
+function meet({ faults }: AdmittedCall, { rule }: Fault): void {
+  if (faults !== undefined) faults.met = rule.type;
+}
+
+function spoilAnswer({ faults }: AdmittedCall, fault: Fault): void {
+  if (faults !== undefined) faults.spoils = fault;
+}
+
+function askAndSpoil(run: AdmittedCall, fault: Fault, ask: () => unknown): unknown {
+  const answer = ask();
+  spoilAnswer(run, fault);
+  return answer;
+}
+
+async function later(run: AdmittedCall, delayMs: number, { context, ask }: Asking): Promise<unknown> {
+  await new Promise<void>((resolve, reject) => {
+    const cancel = run.clock.timer(() => {
+      forget();
+      resolve();
+    }, delayMs);
+    const forget = onAbort(context.signal, () => {
+      cancel();
+      reject(new ToolError("cancelled", "No source was asked any more.", { outcome: "not_started" }));
+    });
+  });
+  if (context.signal.aborted) throw new ToolError("cancelled", "No source was asked any more.", { outcome: "not_started" });
+  const answer = ask();
+  return answer instanceof RemoteJob ? followRemoteJob(answer, context, (id) => noteRemote(run, id)) : answer;
+}
+
+function errorOf(rule: FaultRule): ToolError {
+  const { type, retryAfterMs = DEFAULT_RETRY_AFTER_MS } = rule;
+  switch (type) {
+    case "network_error":
+      return plannedError(rule, "network_error", CONNECTION_FAILED, { outcome: "not_started" });
+    case "rate_limited":
+      return plannedError(rule, "rate_limited", SLOW_DOWN, { outcome: "not_started", retryAfterMs });
+    case "crash_before_commit":
+    case "crash_after_commit":
+      return plannedError(rule, "network_error", CONNECTION_LOST, { outcome: "unknown" });
+    case "schema_violation":
+      return plannedError(rule, "invalid_output", BROKEN_ANSWER);
+    default:
+      return plannedError(rule, type === "index_not_found" ? "not_found" : "execution_failed", `Simulated error: ${type}`, {
+        outcome: "failed",
+      });
+  }
+}
+
+function plannedError(
+  { message, retryable }: Pick<FaultRule, "message" | "retryable">,
+  code: ErrorCode,
+  otherwise: string,
+  options: Pick<NonNullable<ConstructorParameters<typeof ToolError>[2]>, "outcome" | "retryAfterMs"> = {},
+): ToolError {
+  return new ToolError(code, message ?? otherwise, { ...options, ...(retryable === undefined ? {} : { retryable }) });
+}
+
+/** Half of the answer; of one that has only parts for the model, half of those. */
+function partOf(run: AdmittedCall, answer: unknown): JsonValue | undefined {
+  const { content } = run;
+  if (answer !== undefined || content === undefined) {
+    run.content = undefined;
+    return firstHalf(answer === undefined ? null : copyJson(answer).value);
+  }
+  const [first] = content;
+  if (content.length === 1 && first?.type === "text")
+    run.content = Object.freeze([Object.freeze({ ...first, text: first.text.slice(0, Math.floor(first.text.length / 2)).toWellFormed() })]);
+  else run.content = Object.freeze(content.slice(0, Math.floor(content.length / 2)));
+  return undefined;
+}

@@ -1,0 +1,270 @@
+/** Locks and slots of a call that are lent to the calls its handler makes: these take turns, and do not wait for the call that waits for them. */
+import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
+import type { SlotLimit, SlotWaiter } from "../../core/slots.ts";
+import { Limit } from "../../policy/locks/limit.ts";
+import { ResourceLocks } from "../../policy/locks/resource-locks.ts";
+
+/** A slot that is given back once. */
+export interface HeldSlot {
+  release(): void;
+}
+
+/** A slot that is waited for, and held once it is taken: it is ended by `cancel` or by its own `release`. */
+export interface AwaitedSlot extends Pick<SlotWaiter, "whenTaken" | "cancel"> {
+  readonly slot: HeldSlot;
+}
+
+/** Gives something back when the last of its users has left it. */
+class Shared {
+  readonly #giveBack: () => void;
+  #users = 1;
+
+  constructor(giveBack: () => void) {
+    this.#giveBack = giveBack;
+  }
+
+  /** Returns how this user leaves; nothing happens the second time. */
+  enter(): () => void {
+    this.#users++;
+    let isIn = true;
+    return () => {
+      if (isIn) this.leave();
+      isIn = false;
+    };
+  }
+
+  leave(): void {
+    if (--this.#users === 0) this.#giveBack();
+  }
+}
+
+/** Locks that are held, with the line of those that they are lent to. */
+export class LentTicket implements LockTicket {
+  /** The calls made inside, in their own order. */
+  readonly inside: Locks = new ResourceLocks();
+  readonly #ticket: LockTicket;
+  readonly #shared: Shared;
+  #isReleased = false;
+
+  constructor(ticket: LockTicket) {
+    this.#ticket = ticket;
+    this.#shared = new Shared(() => ticket.release());
+  }
+
+  get granted(): boolean {
+    return this.#ticket.granted;
+  }
+
+  /** Its own place in the line. */
+  get lines(): readonly Locks[] | undefined {
+    return nestedLines(this.#ticket);
+  }
+
+  whenGranted(): Promise<void> {
+    return this.#ticket.whenGranted();
+  }
+
+  waitingFor(most?: number): readonly string[] {
+    return this.#ticket.waitingFor(most);
+  }
+
+  waitedFor(): readonly string[] {
+    return this.#ticket.waitedFor?.() ?? [];
+  }
+
+  get fence(): number | undefined {
+    return this.#ticket.fence;
+  }
+
+  /** The keys stay held until the ticket that is returned is released as well. */
+  request(request: LockRequest): LockTicket {
+    const ticket = this.inside.request(request);
+    const leave = this.#shared.enter();
+    return {
+      get granted() {
+        return ticket.granted;
+      },
+      whenGranted: () => ticket.whenGranted(),
+      waitingFor: (most) => ticket.waitingFor(most),
+      release() {
+        ticket.release();
+        leave();
+      },
+    };
+  }
+
+  release(): void {
+    if (!this.#isReleased) this.#shared.leave();
+    this.#isReleased = true;
+  }
+}
+
+/** The locks of a call made inside others: some lent by those, some its own. */
+export class NestedTicket implements LockTicket {
+  /** The lines that it waits in. */
+  readonly lines: readonly Locks[];
+  readonly #tickets: readonly LockTicket[];
+
+  constructor(tickets: readonly (readonly [line: Locks, ticket: LockTicket])[]) {
+    this.lines = tickets.map(([line]) => line);
+    this.#tickets = tickets.map(([, ticket]) => ticket);
+  }
+
+  get granted(): boolean {
+    return this.#tickets.every((ticket) => ticket.granted);
+  }
+
+  async whenGranted(): Promise<void> {
+    for (const ticket of this.#tickets) await ticket.whenGranted();
+  }
+
+  waitingFor(most?: number): readonly string[] {
+    return [...new Set(this.#tickets.flatMap((ticket) => ticket.waitingFor(most)))].slice(0, most);
+  }
+
+  release(): void {
+    for (const ticket of this.#tickets) ticket.release();
+  }
+}
+
+/** The locks of a call of a shared toolset: those of this process, and then, once they are granted, a lease. */
+export class LeasedTicket implements LockTicket {
+  readonly #local: LockTicket;
+  readonly #request: (() => LockTicket) | undefined;
+  /** The leases of callers that cover some of its keys. */
+  readonly #lent: readonly LockTicket[];
+  readonly #whenAsked: Promise<void> | undefined;
+  #lease: LockTicket | undefined;
+  #isReleased = false;
+
+  /** @param request undefined where the lent ones cover all its keys */
+  constructor(local: LockTicket, request: (() => LockTicket) | undefined, lent: readonly LockTicket[]) {
+    this.#local = local;
+    this.#request = request;
+    this.#lent = lent;
+    if (local.granted) this.#ask();
+    else this.#whenAsked = local.whenGranted().then(() => this.#ask());
+  }
+
+  get granted(): boolean {
+    return this.#local.granted && (this.#request === undefined || this.#lease?.granted === true);
+  }
+
+  /** Its own places in lines of this process, where it has several. */
+  get lines(): readonly Locks[] | undefined {
+    return nestedLines(this.#local);
+  }
+
+  /** Undefined where there are several: each key has its own then. */
+  get fence(): number | undefined {
+    const leases = this.#lease === undefined ? this.#lent : [...this.#lent, this.#lease];
+    const [first, ...others] = leases.map(({ fence }) => fence);
+    return others.every((fence) => fence === first) ? first : undefined;
+  }
+
+  async whenGranted(): Promise<void> {
+    await this.#whenAsked;
+    await this.#lease?.whenGranted();
+  }
+
+  waitingFor(most?: number): readonly string[] {
+    return (this.#lease ?? this.#local).waitingFor(most);
+  }
+
+  waitedFor(): readonly string[] {
+    return this.#lease?.waitedFor?.() ?? [];
+  }
+
+  release(): void {
+    this.#isReleased = true;
+    this.#lease?.release();
+    this.#local.release();
+  }
+
+  #ask(): void {
+    if (!this.#isReleased) this.#lease = this.#request?.();
+  }
+}
+
+/** The lines that a call made inside others waits in; undefined for others. */
+export function nestedLines(ticket: LockTicket | undefined): readonly Locks[] | undefined {
+  return ticket instanceof NestedTicket || ticket instanceof LentTicket || ticket instanceof LeasedTicket ? ticket.lines : undefined;
+}
+
+/** A slot that is held, lent to one call at a time. */
+export class LentSlot implements HeldSlot {
+  readonly slot: HeldSlot;
+  readonly #turns = new Limit(1);
+  readonly #shared: Shared;
+
+  constructor(slot: HeldSlot) {
+    this.slot = slot;
+    this.#shared = new Shared(() => slot.release());
+  }
+
+  /** Undefined while it is lent. */
+  tryTake(): BorrowedSlot | undefined {
+    return this.#turns.tryTake() ? new BorrowedSlot(this, this.#giveBack(this.#shared.enter())) : undefined;
+  }
+
+  /** Takes the last place in line for it. */
+  wait(lane: string): AwaitedSlot {
+    const leave = this.#shared.enter();
+    const waiter = this.#turns.wait(lane);
+    return {
+      slot: new BorrowedSlot(this, this.#giveBack(leave)),
+      whenTaken: () => waiter.whenTaken(),
+      cancel() {
+        waiter.cancel();
+        leave();
+      },
+    };
+  }
+
+  release(): void {
+    this.#shared.leave();
+  }
+
+  #giveBack(leave: () => void): () => void {
+    return () => {
+      this.#turns.release();
+      leave();
+    };
+  }
+}
+
+export class BorrowedSlot implements HeldSlot {
+  readonly lender: LentSlot;
+  readonly #giveBack: () => void;
+
+  constructor(lender: LentSlot, giveBack: () => void) {
+    this.lender = lender;
+    this.#giveBack = giveBack;
+  }
+
+  release(): void {
+    this.#giveBack();
+  }
+}
+
+/** The limit that a slot is of, however often it was lent. */
+export function limitOf(slot: HeldSlot): HeldSlot {
+  let one = slot;
+  for (;;) {
+    if (one instanceof LentSlot) one = one.slot;
+    else if (one instanceof BorrowedSlot) one = one.lender;
+    else return one;
+  }
+}
+
+/** Takes what a caller lends, else a slot of its own; undefined where either has to be waited for. */
+export function tryTake(lender: LentSlot | undefined, limit: SlotLimit): HeldSlot | undefined {
+  return lender?.tryTake() ?? (limit.tryTake() ? limit : undefined);
+}
+
+/** Takes the last place in line for what a caller lends, else for a slot of the call's own. */
+export function waitForSlot(lender: LentSlot | undefined, limit: SlotLimit, lane: string): AwaitedSlot {
+  if (lender !== undefined) return lender.wait(lane);
+  const waiter = limit.wait(lane);
+  return { slot: limit, whenTaken: () => waiter.whenTaken(), cancel: () => waiter.cancel() };
+}

@@ -1,0 +1,142 @@
+/** A handler that was given up while it still ran: held to its locks for a while, counted, its end never shown to the model. */
+import type { LateEnd } from "../../policy/attempts/deadline.ts";
+import { writeEnded } from "../cache/announce-write.ts";
+import type { AdmittedCall, CallParts } from "../call-run.ts";
+import { limitOf } from "./lent-hold.ts";
+
+/** The part of an abandoned handler's context that is read here. */
+interface HandlerContext {
+  /** The handler asked for its signal, so it may have stopped halfway. */
+  readonly tookSignal: boolean;
+}
+
+/**
+ * Lets go of a handler that did not answer in time.
+ *
+ * The runtime's own slot is free at once. The handler's writes stay locked, and the slots of its tool and
+ * toolset stay taken, until it ends or `orphanHoldMs` passes. A handler that obeys its signal and ends before the
+ * event loop comes round is no orphan; any other is counted and reported, and so is its late end. It may never end: a call that writes
+ * is kept until then, of any other no more than its name.
+ */
+export function abandon(run: AdmittedCall, context: HandlerContext, whenEnded?: (lateMs: number) => void): LateEnd {
+  const { parts, ticket } = run;
+  const slots = run.slots ?? [];
+  for (const slot of slots) if (limitOf(slot) === parts.limit) slot.release();
+  const held = slots.filter((slot) => limitOf(slot) !== parts.limit);
+  const keepsLock = run.effects.lock.writes.length > 0;
+  if (!keepsLock) ticket?.release();
+  run.ticket = undefined;
+  run.slots = undefined;
+  const write = run.effects.writes.length > 0 ? { run, context } : undefined;
+  const orphan = new AbandonedHandler(run, write, whenEnded);
+  if ((keepsLock && ticket !== undefined) || held.length > 0)
+    orphan.hold(() => {
+      if (keepsLock) ticket?.release();
+      for (const slot of held) slot.release();
+    }, parts.orphanHoldMs);
+  return orphan;
+}
+
+interface AbandonedWrite {
+  readonly run: AdmittedCall;
+  readonly context: HandlerContext;
+}
+
+class AbandonedHandler implements LateEnd {
+  readonly #parts: CallParts;
+  readonly #base: { readonly callId: string; readonly sessionId: string; readonly turnId: string };
+  readonly #toolName: string;
+  readonly #abandonedAt: number;
+  readonly #write: AbandonedWrite | undefined;
+  readonly #whenEnded: ((lateMs: number) => void) | undefined;
+  /** Undefined where nothing is held any more. */
+  #giveBack: (() => void) | undefined;
+  #cancelHold: (() => void) | undefined;
+  /** Undefined once it is counted. */
+  #cancelCount: (() => void) | undefined;
+
+  constructor(
+    { parts, callId, turn, toolName }: AdmittedCall,
+    write: AbandonedWrite | undefined,
+    whenEnded: ((lateMs: number) => void) | undefined,
+  ) {
+    const { clock } = parts.ports;
+    this.#parts = parts;
+    this.#base = { callId, sessionId: turn.session.id, turnId: turn.id };
+    this.#toolName = toolName;
+    this.#abandonedAt = clock.now();
+    this.#write = write;
+    this.#whenEnded = whenEnded;
+    this.#cancelCount = clock.timer(() => this.#count(), 0, { background: true });
+  }
+
+  hold(giveBack: () => void, holdMs: number): void {
+    this.#giveBack = giveBack;
+    this.#cancelHold = this.#parts.ports.clock.timer(() => this.#letGo(), holdMs, { background: true });
+  }
+
+  settled(outcome: "returned" | "threw"): void {
+    const isCounted = this.#cancelCount === undefined;
+    this.#cancelCount?.();
+    this.#whenEnded?.(this.#parts.ports.clock.now() - this.#abandonedAt);
+    if (this.#write !== undefined) writeEnded(this.#write.run);
+    this.#letGo();
+    if (outcome === "returned" && this.#write !== undefined) recordEffect(this.#write);
+    if (isCounted) this.#uncount(outcome);
+  }
+
+  #count(): void {
+    const parts = this.#parts;
+    const { callId } = this.#base;
+    this.#cancelCount = undefined;
+    parts.counters.orphans++;
+    parts.counters.abandoned++;
+    if (this.#giveBack !== undefined) countHolder(parts, callId, { toolName: this.#toolName, change: 1 });
+    if (parts.listening) {
+      const at = parts.ports.clock.wallTime();
+      parts.emit({ ...this.#base, at, type: "call-orphan", toolName: this.#toolName, orphans: parts.counters.orphans });
+    }
+  }
+
+  #uncount(outcome: "returned" | "threw"): void {
+    const parts = this.#parts;
+    const { clock, log } = parts.ports;
+    const toolName = this.#toolName;
+    parts.counters.orphans--;
+    const lateMs = clock.now() - this.#abandonedAt;
+    log.debug(`${toolName} ended ${Math.round(lateMs)} ms after it was given up; what it ${outcome} is not used.`, {
+      callId: this.#base.callId,
+    });
+    if (parts.listening) parts.emit({ ...this.#base, at: clock.wallTime(), type: "call-late", toolName, outcome, lateMs });
+  }
+
+  #letGo(): void {
+    const giveBack = this.#giveBack;
+    if (giveBack === undefined) return;
+    this.#giveBack = undefined;
+    this.#cancelHold?.();
+    this.#cancelHold = undefined;
+    if (this.#cancelCount === undefined) countHolder(this.#parts, this.#base.callId, { toolName: this.#toolName, change: -1 });
+    giveBack();
+  }
+}
+
+/**
+ * The call's result said that its outcome is unknown; now its session knows it. Only a handler that ignored its signal did everything: one that asked for
+ * its signal may have stopped halfway.
+ */
+function recordEffect({ run, context }: AbandonedWrite): void {
+  if (context.tookSignal || run.effects.repeatable || run.route.rules.isPretended || !run.isLogged || run.turn.session.closed) return;
+  run.record({ ...run.eventBase, type: "outcome-resolve", toolName: run.toolName, outcome: "applied" });
+}
+
+/** Calls that wait for the locks of an abandoned handler get its name. */
+function countHolder(
+  { orphans }: CallParts,
+  callId: string,
+  { toolName, change }: { readonly toolName: string; readonly change: 1 | -1 },
+): void {
+  const count = (orphans.get(callId)?.count ?? 0) + change;
+  if (count === 0) orphans.delete(callId);
+  else orphans.set(callId, { toolName, count });
+}

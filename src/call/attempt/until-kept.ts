@@ -1,0 +1,41 @@
+/** Waits until what was recorded of a call that is about to run cannot be lost. */
+import { ToolError } from "../../core/error.ts";
+import { waitFor } from "../../policy/attempts/deadline.ts";
+import type { AdmittedCall } from "../call-run.ts";
+
+/** How long a job waits before a store that could not write is asked again. */
+const AGAIN_MS = 1_000;
+const AGAIN = new ToolError("timeout", "The store is asked again.");
+
+export interface KeptOutcome {
+  /** Makes the error when the call's deadline passes. */
+  readonly late: () => ToolError;
+  /** Makes the error of a call whose store cannot write. */
+  readonly failed: (error: ToolError) => ToolError;
+}
+
+/**
+ * Undefined where nothing waits to be written; else resolves to why the call is not to be run. A job was accepted, and its caller does not call again: it
+ * waits for a store that cannot write now, for as long as its session is open here.
+ */
+export function untilKept(run: AdmittedCall, outcome: KeptOutcome): Promise<ToolError | undefined> | undefined {
+  const durable = run.turn.session.eventLog?.whenDurable();
+  return durable === undefined ? undefined : wait(run, durable, outcome);
+}
+
+async function wait(run: AdmittedCall, first: Promise<void>, { late, failed }: KeptOutcome): Promise<ToolError | undefined> {
+  const { session } = run.turn;
+  for (let durable: Promise<void> | undefined = first; durable !== undefined; durable = session.eventLog?.whenDurable()) {
+    const waited = await waitFor(run, durable, { endsAt: run.deadlineAt, late });
+    if ("value" in waited) return undefined;
+    if ("ended" in waited) return waited.ended;
+    const error = ToolError.fromUnknown(waited.thrown, "store_failed");
+    if (run.job === undefined || !error.retryable || session.broken !== undefined) return failed(error);
+    const now = run.clock.now();
+    if (now >= run.deadlineAt) return late(); // a store that refuses at once is quicker than the timer
+    const endsAt = Math.min(now + AGAIN_MS, run.deadlineAt);
+    const paused = await waitFor(run, new Promise<never>(() => {}), { endsAt, late: () => AGAIN });
+    if ("ended" in paused && paused.ended !== AGAIN) return paused.ended;
+  }
+  return undefined;
+}

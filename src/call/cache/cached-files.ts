@@ -1,0 +1,24 @@
+/** The files that a cached answer names: an answer is of no use once they were pruned. */
+import type { ArtifactStore } from "../../core/artifact.ts";
+import type { CachedAnswer } from "../../policy/cache/result-cache.ts";
+
+const ADDRESS = /artifact:([0-9a-f]{64})/gu;
+
+const IDS = new WeakMap<CachedAnswer, readonly string[]>();
+
+/** The ids of its artifacts, each once. */
+export function filesOf(answer: CachedAnswer): readonly string[] {
+  let ids = IDS.get(answer);
+  if (ids === undefined) {
+    const { output, content } = answer;
+    ids = [...new Set([...JSON.stringify([output, content]).matchAll(ADDRESS)].map(([, id = ""]) => id))];
+    IDS.set(answer, ids);
+  }
+  return ids;
+}
+
+/** Whether the store has them all. Rejects as the store does. */
+export async function hasAll(artifacts: ArtifactStore, ids: readonly string[]): Promise<boolean> {
+  for (const id of ids) if ((await artifacts.get(id)) === undefined) return false;
+  return true;
+}

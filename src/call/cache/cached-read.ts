@@ -1,0 +1,267 @@
+/** Answers a call that only reads from what an equal call answered before, or is about to. */
+import { ToolError } from "../../core/error.ts";
+import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { waitFor } from "../../policy/attempts/deadline.ts";
+import { Flight } from "../../policy/cache/flight.ts";
+import type { CachedAnswer } from "../../policy/cache/result-cache.ts";
+import type { StoredResults } from "../../policy/cache/stored-results.ts";
+import { filesOf, hasAll } from "./cached-files.ts";
+import { CachePlan, type CachedRead } from "./cache-plan.ts";
+import { CallRun, lockKeysOf, type AdmittedCall } from "../call-run.ts";
+import { startedTooLate } from "../attempt/not-started.ts";
+import { copyContent } from "../../session/copy-content.ts";
+import type { Session } from "../../session/session.ts";
+import type { Turn } from "../../session/turn.ts";
+
+/** The outcome of a cache look-up: an answer, an error that ends the attempt, or nothing. */
+export type Found = "answered" | ToolError | undefined;
+
+/**
+ * Looks for an answer. The call holds its locks, so it sees every earlier write, and the slots it would run in are not taken yet.
+ *
+ * Of equal calls that find none, the first continues and the others wait for it. When it comes back with nothing, each of them
+ * continues by itself. A call that is simulated finds answers, and otherwise leaves everything as it is.
+ */
+export function lookUp(run: AdmittedCall): Found | Promise<Found> {
+  const read = (run.read ??= beginRead(run));
+  if (read === undefined) return undefined;
+  const { cache } = run.parts;
+  if (run.simulated) return peek(run, read);
+  const answer = read.stored === undefined ? cache.find(read.partition, read.key) : undefined;
+  if (answer !== undefined) return takeWhole(run, read, answer);
+  const flight = read.partition.flights.get(read.key);
+  if (flight !== undefined && flight !== read.flight && (flight.isSettling || (!read.alone && mayFollow(run, flight))))
+    return joinFlight(run, read, flight);
+  if (flight === undefined) {
+    read.flight = new Flight(run);
+    read.partition.flights.set(read.key, read.flight);
+  }
+  read.alone = true;
+  read.asOf = cache.versions.now;
+  return read.stored === undefined ? undefined : lookInStore(run, read, read.stored);
+}
+
+/** As `lookUp`, for a call that may not run: it finds what there is, and neither waits nor lets others wait. */
+export function recall(run: AdmittedCall): Found | Promise<Found> {
+  const read = (run.read ??= beginRead(run));
+  return read === undefined ? undefined : peek(run, read);
+}
+
+/** The handler has answered: what is left needs nothing that others hold, so equal calls may wait for it now. */
+export function readAnswered({ flight }: CachedRead): void {
+  if (flight !== undefined) flight.isSettling = true;
+}
+
+/** Lets those that wait for this call continue without it: it failed, and may take its time to try again. */
+export function leaveFlight(run: CallRun): void {
+  if (run.read !== undefined) endFlight(run.read, undefined);
+}
+
+/** Keeps what the call answered, where it may be kept, and gives it to those that wait. At the end of every call. */
+export function endRead(run: CallRun, error: ToolError | undefined): void {
+  const { read } = run;
+  if (read === undefined) return;
+  run.read = undefined;
+  const isSound =
+    error === undefined &&
+    run.partial === undefined &&
+    run.faults?.spoils === undefined &&
+    run.sameAs === undefined && // it refers to what its own session was shown
+    !run.changedState && // what it remembered is part of having read
+    !run.simulated &&
+    run.parts.cache.versions.unchangedSince(read.asOf, read.reads);
+  // As the tool answered it, before hooks and before it is cut: both come again with every hit.
+  const answer = isSound ? { output: run.output, content: run.content, metadata: run.metadata, exitCode: run.exitCode } : undefined;
+  if (answer !== undefined) keep(run, read, answer);
+  endFlight(read, answer);
+}
+
+/** Undefined for a call whose answer cannot be another's. */
+function beginRead(run: AdmittedCall): CachedRead | undefined {
+  const { effects, route, options, parts, turn, plan: tool } = run;
+  if (effects.writes.length > 0 || !route.rules.caches) return undefined;
+  // Without validation equal calls cannot be found by the input, and the answer is not what the tool promises.
+  if (!options.validate) return undefined;
+  const plan = (tool.cachePlan ??= CachePlan.of(tool.registered, { number: parts.cache.nextNumber(), log: parts.ports.log }));
+  const owner = plan === undefined ? undefined : ownerOf(run, plan);
+  const key = owner === undefined ? undefined : plan?.keyOf(run.input, options, turn.session);
+  if (plan === undefined || owner === undefined || key === undefined) return undefined;
+  return {
+    plan,
+    key,
+    partition: parts.cache.partitionOf(owner),
+    reads: lockKeysOf(run).reads,
+    stored: owner === parts.cache && plan.scope === "persistent" ? parts.cache.stored : undefined,
+    asOf: 0,
+    versions: undefined,
+    flight: undefined,
+    alone: false,
+  };
+}
+
+/** The scope in which the call may share answers; undefined when no other call could use them. */
+function ownerOf(run: AdmittedCall, { scope }: CachePlan): object | undefined {
+  const { turn, parts } = run;
+  if ((scope === "runtime" || scope === "persistent") && readsWorld(run)) return parts.cache;
+  if (scope === "turn" || !turn.session.recorded) return run.job === undefined ? turnOf(turn) : undefined; // a job outlives its turn
+  return run.simulated && namesWhatItReads(run) ? simulatedSession(turn.session) : turn.session;
+}
+
+/** The whole turn, including the calls of handlers and of the code that holds it; undefined for a single call. */
+function turnOf(turn: Turn): Turn | undefined {
+  const { joins } = turn;
+  if (joins === undefined) return turn.isSingleCall ? undefined : turn;
+  joins.keepsAnswers = true;
+  return joins;
+}
+
+/** False where a session's own state may be in the answer, or what an engine remembers of a session: that is private to it. */
+function readsWorld({ effects, route }: AdmittedCall): boolean {
+  return !effects.hasSessionKeys && (route.engine.state ?? "none") === "none" && route.engine.effectFree !== true;
+}
+
+/** False where the answer may hold what only the call's own branch has, because it is read from all of a toolset. */
+function namesWhatItReads(run: AdmittedCall): boolean {
+  return readsWorld(run) && run.plan.tool.effects?.reads !== undefined;
+}
+
+/** The session that a simulation is a simulation of: what is read of the world is the same for both. */
+function simulatedSession(session: Session): Session {
+  let real = session;
+  while (real.simulation !== undefined && real.parent !== undefined) real = real.parent;
+  return real;
+}
+
+/** Makes the answer the call's own: it ends with it as if it had run. */
+function take(run: CallRun, answer: CachedAnswer): "answered" {
+  run.output = answer.output;
+  run.content = answer.content;
+  run.metadata = answer.metadata;
+  run.exitCode = answer.exitCode;
+  run.fromCache = true;
+  leave(run, answer);
+  return "answered";
+}
+
+function leave(run: CallRun, answer: CachedAnswer): void {
+  if (run.read !== undefined) endFlight(run.read, answer);
+  run.read = undefined;
+}
+
+function endFlight(read: CachedRead, answer: CachedAnswer | undefined): void {
+  const { flight, partition, key } = read;
+  if (flight === undefined) return;
+  read.flight = undefined;
+  partition.flights.delete(key);
+  flight.end(answer);
+}
+
+/**
+ * False where a call around it holds what the leader may come to wait for: that one ends after this call.
+ *
+ * The locks that an ended call lent are held until the calls made in it have ended. A leader made in the same call borrows what that holds.
+ */
+function mayFollow({ madeBy }: CallRun, { leader }: Flight<CachedAnswer>): boolean {
+  let holder = madeBy;
+  while (holder !== undefined && !holds(holder)) holder = holder.madeBy;
+  let around = leader instanceof CallRun ? leader.madeBy : undefined;
+  while (around !== undefined && around !== holder) around = around.madeBy;
+  return around === holder;
+}
+
+function holds({ ticket, slots, jobSlot, result }: CallRun): boolean {
+  return ticket !== undefined || slots !== undefined || jobSlot !== undefined || result !== undefined;
+}
+
+async function joinFlight(run: AdmittedCall, read: CachedRead, flight: Flight<CachedAnswer>): Promise<Found> {
+  const waited = await waitFor(run, flight.whenEnded(), { endsAt: run.deadlineAt, late: () => waitedTooLong(run, "an equal call") });
+  if ("ended" in waited) return waited.ended;
+  if ("value" in waited && waited.value !== undefined) return take(run, waited.value);
+  read.alone = true;
+  return lookUp(run);
+}
+
+function peek(run: AdmittedCall, read: CachedRead): Found | Promise<Found> {
+  if (read.stored !== undefined) return lookInStore(run, read, read.stored);
+  const answer = run.parts.cache.peek(read.partition, read.key);
+  return answer === undefined ? undefined : takeWhole(run, read, answer);
+}
+
+/** Takes an answer of this process, where the files that it names are still kept. */
+function takeWhole(run: AdmittedCall, read: CachedRead, answer: CachedAnswer): Found | Promise<Found> {
+  const hasFiles = findFiles(run, answer);
+  if (hasFiles === true) return take(run, answer);
+  return hasFiles.then((found) => {
+    if (found === true) return take(run, answer);
+    if (found instanceof ToolError) return found;
+    run.parts.cache.drop(read.partition, read.key, answer);
+    return run.simulated ? undefined : lookUp(run);
+  });
+}
+
+/** Whether the files that an answer names are still kept, at once where it names none. False where the store cannot say: the call is made again. */
+function findFiles(run: AdmittedCall, answer: CachedAnswer): true | Promise<boolean | ToolError> {
+  const { artifacts } = run.parts;
+  if (artifacts === undefined || artifacts === false) return true;
+  const ids = filesOf(answer);
+  return ids.length === 0 || fromStore(run, hasAll(artifacts, ids)).then((found) => found ?? false);
+}
+
+async function lookInStore(run: AdmittedCall, read: CachedRead, stored: StoredResults): Promise<Found> {
+  const found = await fromStore(run, stored.get(read.plan.storedKey(read.key), run.clock.wallTime()));
+  if (found instanceof ToolError) return found;
+  const answer = found === undefined ? undefined : readBody(run, found);
+  const hasFiles = answer !== undefined && (await findFiles(run, answer));
+  if (hasFiles instanceof ToolError) return hasFiles;
+  if (answer !== undefined && hasFiles) return take(run, answer);
+  if (run.simulated) return undefined;
+  const versions = await fromStore(run, stored.versions(read.reads));
+  if (versions instanceof ToolError) return versions;
+  read.versions = versions;
+  return undefined;
+}
+
+async function fromStore<T>(run: AdmittedCall, asked: Promise<T>): Promise<T | undefined | ToolError> {
+  const waited = await waitFor(run, asked, { endsAt: run.deadlineAt, late: () => waitedTooLong(run, "the store") });
+  if ("ended" in waited) return waited.ended;
+  return "value" in waited ? waited.value : undefined;
+}
+
+function waitedTooLong(run: AdmittedCall, awaited: string): ToolError {
+  return startedTooLate(run, `it waited for ${awaited} until the call's deadline of ${run.plan.settings.deadlineMs} ms.`);
+}
+
+function keep(run: CallRun, read: CachedRead, answer: CachedAnswer): void {
+  const { plan, stored, versions, reads } = read;
+  const { cache } = run.parts;
+  if (stored === undefined) {
+    cache.keep(read, answer, { asOf: read.asOf, reads, ttlMs: plan.ttlMs });
+  } else if (versions !== undefined) {
+    const body = JSON.stringify(answer);
+    if (body.length > cache.maxBytes / 4) return;
+    const storedAt = run.clock.wallTime();
+    const expiresAt = plan.ttlMs === undefined ? undefined : storedAt + plan.ttlMs;
+    stored.put({ key: plan.storedKey(read.key), body, resources: reads, versions, storedAt, expiresAt });
+  }
+}
+
+/** Returns the stored answer, if it still is an answer of this tool: a store may be changed by others. */
+function readBody(run: AdmittedCall, body: string): CachedAnswer | undefined {
+  try {
+    const { value } = copyJson(parseJson(body));
+    if (!isJsonObject(value)) return undefined;
+    const { output, content, metadata, exitCode }: Partial<JsonObject> = value;
+    const validator = run.plan.outputValidator;
+    if (validator !== undefined && !validator.check(output)) return undefined;
+    if (metadata !== undefined && !isJsonObject(metadata)) return undefined;
+    return {
+      output,
+      content: content === undefined ? undefined : copyContent(content),
+      metadata,
+      exitCode: exitCode === 0 ? exitCode : undefined,
+    };
+  } catch {
+    return undefined;
+  }
+}

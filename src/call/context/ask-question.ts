@@ -1,0 +1,55 @@
+/** Puts a handler's question to the caller, within the bounds for untrusted questions. */
+import type { QuestionAnswer, Question } from "../../core/ask.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { copyJson, isJsonObject } from "../../core/base/json.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
+import type { CallRun } from "../call-run.ts";
+
+/** One call may not keep a person busy for ever. */
+const MAX_QUESTIONS = 16;
+const MAX_MESSAGE_LENGTH = 10_000;
+const NOBODY: QuestionAnswer = Object.freeze({ action: "cancel" });
+
+export interface Asking {
+  readonly run: CallRun;
+  readonly signal: AbortSignal;
+  /** @default the tool */
+  readonly asker: string | undefined;
+}
+
+/** Never rejects: what goes wrong is `cancel`, and logged. */
+export async function askQuestion(question: Question, { run, signal, asker = run.toolName }: Asking): Promise<QuestionAnswer> {
+  const { ask } = run.options;
+  if (ask === undefined || run.simulated || signal.aborted) return NOBODY;
+  try {
+    if (++run.questions > MAX_QUESTIONS + 1) return NOBODY; // it has been said
+    if (run.questions > MAX_QUESTIONS) throw new ToolError("limit_exceeded", `one call asks at most ${MAX_QUESTIONS} questions`);
+    const { callId, toolName, turn } = run;
+    const request = { ...checkQuestion(question), asker, callId, toolName, sessionId: turn.session.id, signal };
+    const answer = new Promise<QuestionAnswer>((resolve) => resolve(ask(request))); // it may also throw at once
+    return checkAnswer(await untilAborted(answer, signal));
+  } catch (error: unknown) {
+    if (signal.aborted) return NOBODY;
+    run.parts.ports.log.warn(`A question of ${asker} in a call of ${run.toolName} was not answered: ${describeThrown(error)}.`);
+    return NOBODY;
+  }
+}
+
+function checkQuestion({ message, schema, url }: Question): Question {
+  if (typeof message !== "string" || message.length > MAX_MESSAGE_LENGTH)
+    throw new ToolError("invalid_argument", `its message must be a string of at most ${MAX_MESSAGE_LENGTH} characters`);
+  if (url !== undefined && !/^https?:\/\//iu.test(url))
+    throw new ToolError("invalid_argument", "its page must have an http or https address");
+  return { message, ...(schema === undefined ? {} : { schema }), ...(url === undefined ? {} : { url }) };
+}
+
+/** An answer comes from a person or a program; a value that is not an answer counts as none. */
+function checkAnswer(answer: QuestionAnswer): QuestionAnswer {
+  if (answer.action === "decline") return { action: "decline" };
+  if (answer.action !== "accept") return NOBODY;
+  const { content } = answer;
+  if (content === undefined) return { action: "accept" };
+  const copy = copyJson(content).value;
+  if (!isJsonObject(copy)) throw new ToolError("invalid_argument", "the content of its answer must be an object");
+  return { action: "accept", content: copy };
+}

@@ -1,0 +1,66 @@
+/** `context.execute()`: the calls that a handler makes as part of the call it answers. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { ToolCall } from "../../core/call.ts";
+import type { CallTools, NestedCallOptions } from "../../core/context.ts";
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import type { ResultStatus, ToolResult } from "../../core/result.ts";
+import type { AdmittedCall, CallRun } from "../call-run.ts";
+import { runInCall } from "./call-tree.ts";
+import { runDeeper } from "./composite.ts";
+import { takeForHandler } from "./whole-for-handler.ts";
+import type { ExecuteWithinOptions } from "./execute-within.ts";
+
+type Results = ToolResult | readonly ToolResult[];
+
+const OPTIONS: OptionNames<NestedCallOptions> = { signal: true, background: true };
+const FAILED: ReadonlySet<ResultStatus> = new Set(["error", "cancelled", "skipped"]);
+
+interface Attempt {
+  readonly signal: AbortSignal;
+  readonly isOver: boolean;
+}
+
+/** Returns the function that makes the calls of one attempt. It may be called from anywhere: they are those of the code that asked for it here. */
+export function contextExecute(run: AdmittedCall, attempt: Attempt): CallTools {
+  const asHandler = AsyncLocalStorage.snapshot();
+  let made = 0;
+  const call = (calls: ToolCall | readonly ToolCall[], options: NestedCallOptions = {}): Promise<Results> => {
+    if (attempt.isOver) return Promise.reject(callEnded(run));
+    try {
+      checkKnownKeys(options, OPTIONS, "context.execute()");
+    } catch (thrown: unknown) {
+      return Promise.reject(ToolError.fromUnknown(thrown));
+    }
+    const { signal, background } = options;
+    const nested: ExecuteWithinOptions = {
+      signal: signal === undefined ? attempt.signal : AbortSignal.any([attempt.signal, signal]),
+      ...(background === undefined ? {} : { background }),
+      // After a crash the same code makes the same calls again, in the same order, and those that were made have their results.
+      ...(run.plan.tool.composite === true && run.isLogged ? { idempotencyKey: `${run.callId}/${++made}` } : {}),
+    };
+    run.unanswered = (run.unanswered ?? 0) + 1;
+    const results = asHandler(() => runDeeper(run, () => runInCall(run, () => run.parts.executeWithin(run, calls, nested))));
+    return results.then((ended) => {
+      if ([ended].flat().every(({ status }) => !FAILED.has(status))) run.unanswered = (run.unanswered ?? 1) - 1;
+      return Array.isArray(ended) ? ended.map((one: ToolResult) => whole(run, one)) : whole(run, ended as ToolResult);
+    });
+  };
+  return call as CallTools; // one call gives one result, a list gives a list
+}
+
+/** Code is not cut short what is too long for a model, as far as it is kept. */
+function whole({ parts, turn }: CallRun, result: ToolResult): ToolResult {
+  const { truncation, ...rest } = result;
+  const { handle } = truncation ?? {};
+  const kept = handle === undefined ? takeForHandler(result) : parts.largeResults.whole(turn.session.id, handle);
+  if (kept === undefined) return result;
+  const { output, content } = kept;
+  return { ...rest, ...(output === undefined ? {} : { output }), ...(content === undefined ? {} : { content }) };
+}
+
+function callEnded({ toolName }: CallRun): ToolError {
+  return new ToolError("invalid_argument", `${toolName} made a call after its own had ended; that is too late.`, {
+    outcome: "not_started",
+  });
+}

@@ -1,0 +1,348 @@
+/** The context of a handler in one attempt; costly parts are made when first asked for. */
+import { resolve } from "node:path";
+import type { QuestionAnswer, Question } from "../../core/ask.ts";
+import type { CallTools, ProgressUpdate, ToolContext, ToolState } from "../../core/context.ts";
+import { ToolError } from "../../core/error.ts";
+import { typeInWords } from "../../core/base/wording.ts";
+import type { HistoryEntry } from "../../core/history.ts";
+import type { ModelMessage } from "../../core/message.ts";
+import type { LogFields, Ports } from "../../core/ports.ts";
+import type { TraceHeaders } from "../../core/trace-headers.ts";
+import { visibilityOf, type Visibility, type VisibilityRules } from "../../policy/visibility.ts";
+import type { Registry } from "../../registry/registry.ts";
+import type { Session } from "../../session/session.ts";
+import { askQuestion } from "./ask-question.ts";
+import type { AdmittedCall } from "../call-run.ts";
+import { beginDeeper } from "./composite.ts";
+import { contextExecute } from "./context-execute.ts";
+import { Jobs } from "../jobs/jobs.ts";
+import { isSequential } from "../route.ts";
+import { isShown } from "../finish/shown-results.ts";
+
+const NO_VARIABLES: Readonly<Record<string, string>> = Object.freeze({});
+
+export class AttemptContext implements ToolContext {
+  readonly attempt: number;
+  /** That of the lease of this attempt, which a handler that is late still has. */
+  readonly fence: number | undefined;
+  /** A later one once its call continues in the background. */
+  deadline: number;
+  readonly #run: AdmittedCall;
+  #controller: AbortController | undefined;
+  #state: ToolState | undefined;
+  #toolState: ToolState | undefined;
+  #history: readonly HistoryEntry[] | undefined;
+  #ended: ToolError | "settled" | undefined;
+  /** Ends what is being asked, and the resume of a session for it, when the attempt does, also when it ends well. */
+  #over: AbortController | undefined;
+  #decoder: InstanceType<typeof TextDecoder> | undefined;
+  #execute: CallTools | undefined;
+  #environment: Readonly<Record<string, string>> | undefined;
+
+  constructor(run: AdmittedCall, attempt: number, deadline: number) {
+    this.#run = run;
+    this.attempt = attempt;
+    this.fence = run.plan.isShared ? run.ticket?.fence : undefined;
+    this.deadline = deadline;
+  }
+
+  get callId(): string {
+    return this.#run.callId;
+  }
+
+  get toolName(): string {
+    return this.#run.toolName;
+  }
+
+  get tool(): ToolContext["tool"] {
+    return this.#run.plan.shownTool;
+  }
+
+  get agentName(): string | undefined {
+    return this.#run.parts.agentName;
+  }
+
+  get workingFolder(): string {
+    const { parts, plan, turn } = this.#run;
+    const { workingFolder: own } = plan.tool;
+    const { workingFolder: ofSession } = turn.session;
+    const folder = parts.workingFolder ?? process.cwd();
+    return own === undefined && ofSession === undefined ? folder : resolve(folder, ofSession ?? "", own ?? "");
+  }
+
+  get environment(): Readonly<Record<string, string>> {
+    const { plan, turn } = this.#run;
+    const own = plan.shownTool.environment;
+    const ofSession = turn.session.environment;
+    if (own === undefined || ofSession === undefined) return own ?? ofSession ?? NO_VARIABLES;
+    return (this.#environment ??= Object.freeze({ ...ofSession, ...own }));
+  }
+
+  /** As `progress`, it may be taken out of the context. */
+  get resolvePath(): (path: string) => string {
+    const { workingFolder } = this;
+    return (path) => resolve(workingFolder, path);
+  }
+
+  get sessionId(): string {
+    return this.#run.sessionForEngine.id;
+  }
+
+  get turnId(): string {
+    return this.#run.turn.id;
+  }
+
+  get idempotencyKey(): string {
+    return this.#run.idempotencyKey;
+  }
+
+  get traceHeaders(): TraceHeaders | undefined {
+    return this.#run.parts.tracing?.headersOf(this.#run.callId);
+  }
+
+  /** A handler made the call, as part of its own. */
+  get isNested(): boolean {
+    return this.#run.turn.madeIn !== undefined;
+  }
+
+  /** The input is not the one that was sent. */
+  get isRewritten(): boolean {
+    return this.#run.isRewritten;
+  }
+
+  get simulated(): boolean {
+    return this.#run.simulated;
+  }
+
+  get history(): readonly HistoryEntry[] {
+    return (this.#history ??= historyFor(this.#run));
+  }
+
+  /** Made when asked for, so that a handler may take it out of its context. */
+  get isShown(): (callId: string) => boolean {
+    return (callId) => isShown(this.#run.turn, callId);
+  }
+
+  get data(): Readonly<Record<string, unknown>> {
+    return this.#run.options.data;
+  }
+
+  get variation(): string {
+    return this.#run.options.variation;
+  }
+
+  /** Which tools the caller may use; undefined = all. */
+  get visibility(): Visibility | undefined {
+    return this.#run.options.visibility;
+  }
+
+  /** The tools of the runtime that runs the call. */
+  get registry(): Registry {
+    return this.#run.parts.registry;
+  }
+
+  /** Begins a session that belongs to the call: see `sessionWithin`. */
+  async beginSession(allow: VisibilityRules | undefined): Promise<Session> {
+    const { options, parts } = this.#run;
+    const over = (this.#over ??= new AbortController()).signal;
+    const late = (): ToolError | undefined => (this.isOver ? begunTooLate(this.#run) : undefined);
+    const layers = [options.visibility, allow === undefined ? undefined : visibilityOf(allow)];
+    const rules = layers.every((layer) => layer === undefined) ? undefined : layers;
+    return await beginDeeper(this.#run, () => parts.beginWithin(this.#run, rules, { over, late }));
+  }
+
+  /** The session that the call belongs to. */
+  get session(): Session {
+    return this.#run.sessionForEngine;
+  }
+
+  /** Those of the runtime; of the simulation, where the call is part of one. */
+  get ports(): Ports {
+    return this.#run.parts.ports;
+  }
+
+  get jobs(): Jobs {
+    return new Jobs(this.#run.parts);
+  }
+
+  /** Names the message of the model that the call is part of. */
+  get message(): string {
+    return this.#run.turn.message;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (typeof this.#ended === "object") this.#controller.abort(this.#ended);
+    }
+    return this.#controller.signal;
+  }
+
+  /** The handler asked for its signal, so it may have stopped halfway when that aborted. */
+  get tookSignal(): boolean {
+    return this.#controller !== undefined;
+  }
+
+  get state(): ToolState {
+    return (this.#state ??= this.#openState(this.#run.plan.registered.toolset.name));
+  }
+
+  /** No toolset has such a name: theirs hold no "::". */
+  get toolState(): ToolState {
+    return (this.#toolState ??= this.#openState(this.toolName));
+  }
+
+  /** As `progress`, it may be taken out of the context. */
+  get ask(): (question: Question, asker?: string) => Promise<QuestionAnswer> {
+    return (question, asker) => {
+      if (this.#ended !== undefined) return Promise.resolve({ action: "cancel" });
+      this.#over ??= new AbortController();
+      return askQuestion(question, { run: this.#run, signal: this.#over.signal, asker });
+    };
+  }
+
+  /** As `progress`, it may be taken out of the context. */
+  get execute(): CallTools {
+    return (this.#execute ??= contextExecute(this.#run, this));
+  }
+
+  get isOver(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  /** Made when asked for, so that a handler may take it out of its context: `(input, { progress }) => …`. */
+  get progress(): (update: ProgressUpdate) => void {
+    return (update) => {
+      if (this.#ended !== undefined) return;
+      const { parts, options, call } = this.#run;
+      options.onProgress?.(update, { callId: this.callId, id: call.id, toolName: this.toolName });
+      if (parts.listening) this.#run.emit({ ...this.#run.eventBase, type: "call-progress", toolName: this.toolName, update });
+    };
+  }
+
+  /** As `progress`, it may be taken out of the context. */
+  get output(): (text: string | Uint8Array) => void {
+    return (text) => {
+      if (this.#ended !== undefined) return;
+      if (typeof text !== "string" && !ArrayBuffer.isView(text))
+        throw new ToolError("invalid_argument", `context.output() takes a string or bytes, not ${typeInWords(text)}.`);
+      const written = typeof text === "string" ? text : (this.#decoder ??= new TextDecoder()).decode(text, { stream: true });
+      this.#run.writeOutput(written);
+    };
+  }
+
+  /** As `progress`, it may be taken out of the context. */
+  get partial(): (output: unknown) => void {
+    return (output) => {
+      if (this.#ended === undefined) this.#run.partialOutput = output;
+    };
+  }
+
+  /** The history that the model was given when it made the call; undefined where no model made it. */
+  get shown(): readonly ModelMessage[] | undefined {
+    return this.#run.turn.shown;
+  }
+
+  get log(): (message: string, fields?: LogFields) => void {
+    return (message, fields = {}) => this.#run.parts.ports.log.debug(message, { callId: this.callId, toolName: this.toolName, ...fields });
+  }
+
+  /** State of the session that belongs to no toolset. */
+  stateNamed(owner: string): ToolState {
+    return this.#openState(owner);
+  }
+
+  /** State of the session, read-only once the attempt is over: what is rolled back or given up stays so. */
+  #openState(owner: string): ToolState {
+    const state = this.#run.turn.stateOf(owner, this.callId);
+    return {
+      get: (key) => state.get(key),
+      update: (key, change) => {
+        if (this.#ended !== undefined)
+          throw new ToolError("invalid_argument", `${this.toolName} changed state after its call had ended; that is too late.`);
+        this.#run.changedState = true;
+        state.update(key, change);
+      },
+    };
+  }
+
+  /** Marks the attempt as over; with an error the signal aborts. */
+  end(reason: ToolError | "settled"): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = reason;
+    this.#over?.abort(reason === "settled" ? undefined : reason);
+    if (reason !== "settled") this.#controller?.abort(reason);
+  }
+}
+
+function begunTooLate({ toolName }: AdmittedCall): ToolError {
+  return new ToolError(
+    "invalid_argument",
+    `${toolName} was given no session: the attempt that asked for it had ended (it returned, failed, timed out or was cancelled).`,
+    {
+      outcome: "not_started",
+      operatorHint:
+        "In its handler, await sessionWithin() before it returns, and stop once context.signal aborts. Where it needs longer, raise its timeoutMs.",
+    },
+  );
+}
+
+/** The history of the session that a call may see: never a part of its own batch that depends on timing. */
+function historyFor({ turn, route, callId }: AdmittedCall): readonly HistoryEntry[] {
+  const { session, startsAt } = turn;
+  if (!isSequential(route)) return session.historyAt(startsAt);
+  const entries = session.history;
+  const own = entries.findIndex((entry) => entry.callId === callId);
+  return entries.slice(0, own < 0 ? entries.length : own).filter((entry) => entry.result !== undefined);
+}
+
+/** Which tools the caller of this handler may use, for one that lists tools or calls them for it; undefined = all. */
+export function callerVisibility(context: ToolContext): Visibility | undefined {
+  return context instanceof AttemptContext ? context.visibility : undefined;
+}
+
+/** @throws ToolError `unavailable` for a context that no runtime made */
+function attemptOf(context: ToolContext): AttemptContext {
+  if (context instanceof AttemptContext) return context;
+  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+}
+
+/** The background jobs of the runtime that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
+export function jobsOf(context: ToolContext): Jobs {
+  return attemptOf(context).jobs;
+}
+
+/** Names the message of the model that the call of this handler is part of. */
+export function messageOf(context: ToolContext): string | undefined {
+  return context instanceof AttemptContext ? context.message : undefined;
+}
+
+/** The session that this handler runs in. @throws ToolError `unavailable` for a context that no runtime made */
+export function sessionIn(context: ToolContext): Session {
+  return attemptOf(context).session;
+}
+
+/** The tools of the runtime that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
+export function registryOf(context: ToolContext): Registry {
+  return attemptOf(context).registry;
+}
+
+/** Time, randomness and ids as the runtime has them that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
+export function portsOf(context: ToolContext): Ports {
+  return attemptOf(context).ports;
+}
+
+/** State of the session under a name that no toolset has. @throws ToolError `unavailable` for a context that no runtime made */
+export function stateNamed(context: ToolContext, owner: string): ToolState {
+  return attemptOf(context).stateNamed(owner);
+}
+
+/** Begins a session that belongs to the call of this handler. @throws ToolError `unavailable` for a context that no runtime made. By rejecting */
+export async function beginSessionWithin(context: ToolContext, allow: VisibilityRules | undefined): Promise<Session> {
+  return await attemptOf(context).beginSession(allow);
+}
+
+/** The history that the model was given when it made the call of this handler; undefined where no model made it. */
+export function shownTo(context: ToolContext): readonly ModelMessage[] | undefined {
+  return context instanceof AttemptContext ? context.shown : undefined;
+}

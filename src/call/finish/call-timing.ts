@@ -1,0 +1,97 @@
+/** The phases of a call that waited or was tried again. A call that does neither makes nothing here. */
+import type { CallPhase } from "../../core/call-phase.ts";
+import type { ErrorCode } from "../../core/error-codes.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { Mutable } from "../../core/base/mutable.ts";
+
+/** Waits shorter than this are not reported. */
+export const REPORTED_WAIT_MS = 1;
+
+/** The part of a call that is read here. */
+interface TimedCall {
+  readonly clock: Clock;
+  readonly startedAt: number;
+  /** When its latest attempt began. */
+  readonly attemptAt: number;
+  /** Whether its events have listeners, or are kept. */
+  readonly hasObservers: boolean;
+  timing: CallTiming | undefined;
+}
+
+type Attempt = Mutable<Extract<CallPhase, { phase: "attempt" }>>;
+
+/** The phases of one call so far, in order. */
+export class CallTiming {
+  readonly #phases: CallPhase[] = [];
+  /** When the latest attempt that is among them began, on the clock. */
+  #lastAttemptAt = -Infinity;
+  #isOver = false;
+
+  add(phase: CallPhase): void {
+    this.#phases.push(phase);
+  }
+
+  /** Adds the latest attempt, unless it is there. Returns it. */
+  addAttempt(run: TimedCall): Attempt | undefined {
+    if (run.attemptAt <= this.#lastAttemptAt) return undefined;
+    this.#lastAttemptAt = run.attemptAt;
+    const attempt: Attempt = { phase: "attempt", ...span(run, run.attemptAt) };
+    this.#phases.push(attempt);
+    return attempt;
+  }
+
+  /** A handler that was given up has ended. */
+  ended(attempt: Attempt, lateMs: number): void {
+    if (!this.#isOver) attempt.lateMs = rounded(lateMs);
+  }
+
+  /** Undefined where a start and a duration say as much. */
+  finish(): readonly CallPhase[] | undefined {
+    this.#isOver = true;
+    const [first] = this.#phases;
+    if (first === undefined || (this.#phases.length === 1 && first.phase === "attempt")) return undefined;
+    for (const phase of this.#phases) Object.freeze(phase);
+    return Object.freeze(this.#phases);
+  }
+}
+
+/** Notes a wait that is over. */
+export function noteWait(run: TimedCall, phase: "approval" | "slot" | "backoff", since: number): void {
+  if (run.hasObservers && run.clock.now() - since >= REPORTED_WAIT_MS) timingOf(run).add({ phase, ...span(run, since) });
+}
+
+/** As `noteWait`, of a wait for locks. */
+export function noteLockWait(run: TimedCall, since: number, holders: readonly string[]): void {
+  if (run.hasObservers && run.clock.now() - since >= REPORTED_WAIT_MS) timingOf(run).add({ phase: "lock", ...span(run, since), holders });
+}
+
+/** Notes the end of an attempt; it may have been noted before. */
+export function noteAttempt(run: TimedCall, error?: ErrorCode): void {
+  if (!run.hasObservers) return;
+  const attempt = timingOf(run).addAttempt(run);
+  if (attempt !== undefined && error !== undefined) attempt.error = error;
+}
+
+/** Notes an attempt that was given up. The returned function is called when its handler has ended. */
+export function noteAbandoned(run: TimedCall, error: ErrorCode): ((lateMs: number) => void) | undefined {
+  if (!run.hasObservers) return undefined;
+  const timing = timingOf(run);
+  const attempt = timing.addAttempt(run);
+  if (attempt === undefined) return undefined;
+  attempt.error = error;
+  attempt.abandoned = true;
+  return (lateMs) => timing.ended(attempt, lateMs);
+}
+
+function timingOf(run: TimedCall): CallTiming {
+  return (run.timing ??= new CallTiming());
+}
+
+function span(run: TimedCall, since: number): { readonly atMs: number; readonly ms: number } {
+  return { atMs: rounded(since - run.startedAt), ms: rounded(run.clock.now() - since) };
+}
+
+/** To microseconds. */
+function rounded(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000;
+}

@@ -1,0 +1,118 @@
+/** Reads what a hook made of a result: the answer may change; whose answer it is, and how it came about, may not. */
+import { ERROR_CODES, type ErrorCode } from "../../core/error-codes.ts";
+import { ToolError, errorInfo, isToolError, type ErrorInfo } from "../../core/error.ts";
+import { canonicalJson } from "../../core/base/canonical-json.ts";
+import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { valueText, type ContentPart } from "../../core/content.ts";
+import { hasAnswer, type ResultStatus, type ToolResult } from "../../core/result.ts";
+import { typeInWords } from "../../core/base/wording.ts";
+import { liftData } from "../../policy/results/lift-data.ts";
+import { copyContent } from "../../session/copy-content.ts";
+import type { Mutable } from "../../core/base/mutable.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const STATUSES: ReadonlySet<unknown> = new Set<ResultStatus>(["ok", "partial", "error", "cancelled", "skipped"]);
+
+/**
+ * Makes the changed result, of frozen JSON like any other. Fields that the hook left out are removed, except for the status,
+ * the warnings and the error of a result that is not `ok`.
+ *
+ * @throws when `changed` is no result
+ */
+export function changeResult(result: ToolResult, changed: unknown): ToolResult {
+  if (typeof changed !== "object" || changed === null || Array.isArray(changed)) throw new TypeError("a result is an object");
+  const { status = result.status, output, content, error, warnings, metadata } = changed as Fields; // any object can be asked for any key
+  if (!isStatus(status)) throw new TypeError(`${describe(status)} is not a status`);
+  const next: Mutable<ToolResult> = { ...result, status, warnings: warnings === undefined ? result.warnings : readLines(warnings) };
+  delete next.output;
+  delete next.content;
+  delete next.error;
+  delete next.metadata;
+  if (output !== result.output || content !== result.content) delete next.sameAs; // it says something of its own now
+  if (status !== "ok") next.error = readError(error ?? result.error);
+  if (status === "ok") delete next.exitCode;
+  // A failure that has an answer, and a cancelled call that has partial output, keep it; an answer that a hook takes for a failure is gone.
+  if (status === "ok" || status === "partial" || keepsAnswer(result, status)) {
+    if (output !== undefined) next.output = copyJson(output).value;
+    const said = content === result.content && next.output !== undefined ? reworded(result, next.output) : content;
+    if (said !== undefined) next.content = copyContent(said);
+  }
+  if (metadata !== undefined) next.metadata = readRecord(metadata);
+  return next;
+}
+
+/**
+ * The content that a hook left as it was: where it repeats the output, as that of MCP servers and of outputs with files does, it would
+ * show what the hook took out of it.
+ */
+function reworded({ output, content }: ToolResult, now: JsonValue): readonly ContentPart[] | undefined {
+  const [first, ...others] = content ?? [];
+  if (output === undefined || first?.type !== "text" || !repeats(first.text, output)) return content;
+  const [before, text] = [valueText(output), valueText(now)];
+  if (before === text) return content;
+  const kept = others.filter((part) => !before.includes(bytesOf(part)) || (isAddress(part) && text.includes(part.uri)));
+  return kept.length === 0 ? undefined : [{ type: "text", text }, ...kept];
+}
+
+function repeats(text: string, output: JsonValue): boolean {
+  if (text === valueText(output) || text === firstText(liftData(output, undefined))) return true;
+  try {
+    return canonicalJson(parseJson(text)) === canonicalJson(output);
+  } catch {
+    return false; // not JSON
+  }
+}
+
+function firstText(content: readonly ContentPart[] | undefined): string | undefined {
+  const [first] = content ?? [];
+  return first?.type === "text" ? first.text : undefined;
+}
+
+/** Returns what an output with this part has of it: its base64, its address, or its text. */
+function bytesOf(part: ContentPart): string {
+  if (part.type === "text") return part.text;
+  return part.type === "file" ? part.uri.replace(/^data:[^,]*,/u, "") : part.data;
+}
+
+function isAddress(part: ContentPart): part is ContentPart & { readonly type: "file" } {
+  return part.type === "file" && !part.uri.startsWith("data:");
+}
+
+function keepsAnswer(result: ToolResult, status: ResultStatus): boolean {
+  return status === result.status && (status === "error" || status === "cancelled") && hasAnswer(result);
+}
+
+function isStatus(status: unknown): status is ResultStatus {
+  return STATUSES.has(status);
+}
+
+function readLines(lines: unknown): readonly string[] {
+  if (!Array.isArray(lines) || !lines.every((line) => typeof line === "string"))
+    throw new TypeError("its warnings are not an array of strings");
+  return Object.freeze([...lines]);
+}
+
+function readError(value: unknown): ErrorInfo {
+  if (typeof value !== "object" || value === null) throw new TypeError("a result that is not ok has an error");
+  const { code, message, ...options } = value as Fields; // checked as a whole below
+  if (!isErrorCode(code) || typeof message !== "string") throw new TypeError("its error has no code of the table, or no message");
+  const error = new ToolError(code, message, options);
+  if (!isToolError(error)) throw new TypeError("its error is no ErrorInfo");
+  return Object.freeze(errorInfo(error));
+}
+
+function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === "string" && Object.hasOwn(ERROR_CODES, code);
+}
+
+function readRecord(metadata: unknown): JsonObject {
+  const { value } = copyJson(metadata);
+  if (!isJsonObject(value)) throw new TypeError("its metadata is not an object");
+  return value;
+}
+
+function describe(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : typeInWords(value);
+}

@@ -1,0 +1,347 @@
+/** The end of every call: one result, shown to hooks, cut to size, recorded, counted. */
+import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
+import { ToolOutput } from "../../core/content.ts";
+import { describeThrown, errorInfo, type ToolError } from "../../core/error.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import { ReturnedFailure } from "../../core/returned-failure.ts";
+import { StandInError } from "../../core/stand-in-error.ts";
+import type { Fidelity } from "../../core/fidelity.ts";
+import type { Hook } from "../../core/hook.ts";
+import { hasAnswer, type Origin, type ResultStatus, type ToolResult } from "../../core/result.ts";
+import { copyJson, fitJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import type { AnswerParts } from "../../policy/results/artifact-parts.ts";
+import { mayHoldData } from "../../policy/results/data-urls.ts";
+import { truncateResult } from "../../policy/results/truncate-result.ts";
+import { READ_RESULT } from "../../registry/read-result-tool.ts";
+import { isVisible } from "../../registry/visible-tool.ts";
+import { providerName } from "../../wire/provider-name.ts";
+import { endRead } from "../cache/cached-read.ts";
+import { callHook, hookContext, hookFailed } from "../call-hook.ts";
+import { NO_REPAIRS, NO_WARNINGS, type Answer, type CallRun } from "../call-run.ts";
+import type { ResultNotes } from "../call-options.ts";
+import { changeResult } from "./change-result.ts";
+import { release } from "../attempt/hold.ts";
+import type { CallJob } from "../jobs/job.ts";
+import { settle } from "../context/call-tree.ts";
+import { keepForHandler } from "../context/whole-for-handler.ts";
+import { keepPartFiles } from "./keep-artifacts.ts";
+import { outcomeUnknown } from "../admit/reconcile-call.ts";
+import { takeMetadata } from "./take-output.ts";
+import { deepFreeze } from "../../core/base/frozen.ts";
+import type { Mutable } from "../../core/base/mutable.ts";
+
+/** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
+export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): Answer {
+  if (run.plan?.holdsNothing === false) release(run);
+  const end =
+    error !== undefined && run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : error;
+  if (run.enteredTurn !== undefined && run.attempts === 0 && end?.outcome === "not_started") run.turn.giveBack(run.enteredTurn);
+  if (run.read !== undefined) endRead(run, end);
+  const partial = end === undefined ? undefined : partialOf(run, end);
+  if (partial instanceof Promise) {
+    run.holdProcess();
+    return partial.then((kept) => finishWith(run, { end, status, partial: kept }));
+  }
+  return finishWith(run, { end, status, partial });
+}
+
+interface CallEnd {
+  readonly end: ToolError | undefined;
+  readonly status: ResultStatus | undefined;
+  readonly partial: AnswerParts | undefined;
+}
+
+function finishWith(run: CallRun, { end, status, partial }: CallEnd): Answer {
+  const result = buildResult(run, end ?? run.partial, status ?? statusOf(run, end));
+  if (partial !== undefined) takePartial(result, partial);
+  if (run.parts.afterHooks.length === 0 || run.plan === undefined) return recordResult(run, result);
+  run.holdProcess();
+  return showHooks(run, result).then((shown) => recordResult(run, shown));
+}
+
+function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
+  if (error !== undefined) return error.code === "cancelled" ? "cancelled" : "error";
+  if (run.partial === undefined) return "ok";
+  return run.partial.code === "execution_failed" ? "error" : "partial";
+}
+
+/** Where the answer came from. An engine that only simulates a tool cannot present its answers as live. */
+function originOf({ route, fromCache, simulated, isAnswered, isInterrupted }: CallRun): Origin {
+  if (isAnswered || isInterrupted) return "live"; // its result is about what it did before a crash, whatever would answer it now
+  if (fromCache || route?.rules.onlyKept === true) return "cache";
+  if (route === undefined) return simulated ? "simulated" : "live";
+  const { origin = "live" } = route.engine;
+  return route.rules.isPretended && origin === "live" ? "simulated" : origin;
+}
+
+/** The engine that answered in place of the tool, and its fidelity. */
+function stampOrigin(run: CallRun, result: Mutable<ToolResult>, error: ToolError | undefined): void {
+  if (result.origin !== "cache" && run.route !== undefined) result.answeredBy = run.route.engine.kind;
+  result.fidelity = isAnswer(run, error) ? (run.fidelity ?? fidelityOf(run, result)) : "unchecked";
+}
+
+/** False where that is not known: a fault is in it, or it ended otherwise than with an answer. */
+function isAnswer({ faults, partial, answeredError }: CallRun, error: ToolError | undefined): boolean {
+  return faults?.spoils === undefined && (error === undefined || error === partial || error === answeredError);
+}
+
+function fidelityOf({ plan }: CallRun, { origin, status }: ToolResult): Fidelity {
+  if (origin === "cache" || origin === "replay") return "observed";
+  if (origin === "stub") return "scripted";
+  return status === "ok" && plan?.outputValidator !== undefined ? "schema-valid" : "unchecked";
+}
+
+function buildResult(run: CallRun, error: ToolError | undefined, status: ResultStatus): Mutable<ToolResult> {
+  const result: Mutable<ToolResult> = {
+    callId: run.callId,
+    name: run.toolName,
+    status,
+    origin: originOf(run),
+    attempts: run.attempts,
+    durationMs: run.clock.now() - run.startedAt,
+    repairs: run.repairs,
+    warnings: run.warnings,
+  };
+  if (run.call.id !== undefined) result.id = run.call.id;
+  run.failure = error;
+  if (error !== undefined) result.error = Object.freeze(errorInfo(error));
+  if (error === run.partial) {
+    if (run.exitCode !== undefined) result.exitCode = run.exitCode;
+    if (run.output !== undefined) result.output = run.output;
+    if (run.content !== undefined) result.content = run.content;
+    if (run.sameAs !== undefined) result.sameAs = run.sameAs;
+  }
+  if (status === "error" && error instanceof ReturnedFailure && error.answer !== undefined) result.output = error.answer;
+  if (run.metadata !== undefined) result.metadata = run.metadata;
+  if (result.origin !== "live") stampOrigin(run, result, error);
+  if (run.faults?.met !== undefined) result.fault = run.faults.met;
+  return result;
+}
+
+/** The output that a handler had when it was cut off: unchecked, and left out where it cannot be recorded. */
+function partialOf(run: CallRun, { code }: ToolError): AnswerParts | Promise<AnswerParts> | undefined {
+  if (run.partialOutput === undefined || (code !== "cancelled" && code !== "timeout")) return undefined;
+  const { partialOutput } = run;
+  const { output: answer, metadata } = partialOutput instanceof ToolOutput ? partialOutput : { output: partialOutput, metadata: undefined };
+  if (metadata !== undefined) takeMetadata(run, metadata);
+  if (answer === undefined) return undefined;
+  try {
+    const { value, found } = fitJson(answer, ANSWER_LIMITS, mayHoldData);
+    const partial = { output: value, content: undefined };
+    return found ? keepPartFiles(run, { ...partial, what: "partial output" }) : partial;
+  } catch (thrown: unknown) {
+    run.parts.ports.log.warn(`The partial output of ${run.toolName} was left out: ${describeThrown(thrown)}`);
+    return undefined;
+  }
+}
+
+function takePartial(result: Mutable<ToolResult>, { output, content }: AnswerParts): void {
+  if (result.output !== undefined || output === undefined) return;
+  result.output = deepFreeze(output);
+  if (content !== undefined) result.content = deepFreeze(content);
+}
+
+/** Passes the result through the hooks. A call that ends before they have all seen its result ends without that result. */
+async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<ToolResult>> {
+  const before = run.cancelled; // the result says that itself
+  // Partial output is worth a wait: hooks of a cancelled call that has none are waited for no longer.
+  const waiter = before !== undefined && hasAnswer(result) ? { clock: run.clock, wait: undefined } : run;
+  let shown = Object.freeze(result);
+  for (const [index, hook] of run.parts.afterHooks.entries()) {
+    const { said, ended } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)), waiter);
+    const end = run.cancelled === before ? ended : run.cancelled;
+    if (end !== undefined) return showRest(run, run.parts.afterHooks.slice(index + 1), withoutAnswer(run, end));
+    const changed = takeChange(shown, said, reportOf(run));
+    if (!("unusable" in changed)) {
+      shown = changed;
+      continue;
+    }
+    const failure = hookFailed(run, hook, `gave an unusable result: ${changed.unusable}`).ended;
+    if (failure !== undefined) return showRest(run, run.parts.afterHooks.slice(index + 1), withoutAnswer(run, failure));
+  }
+  const { output, content } = shown;
+  const isSame = output === result.output && content === result.content;
+  const kept = isSame ? shown : await keepPartFiles(run, { output, content, what: "answer that hooks changed", keeper: keeperOf(run) });
+  if (run.cancelled !== undefined && run.cancelled !== before) return withoutAnswer(run, run.cancelled);
+  return withParts({ ...shown, durationMs: run.clock.now() - run.startedAt }, kept);
+}
+
+/** Hooks that keep account of calls see how it ended, and are not waited for. */
+function showRest(run: CallRun, hooks: readonly Hook[], end: Mutable<ToolResult>): Mutable<ToolResult> {
+  const shown = Object.freeze({ ...end });
+  for (const hook of hooks) void callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)));
+  return end;
+}
+
+/** A call that is over already waits by nothing that its cancellation would end. */
+function keeperOf(run: CallRun): CallRun | undefined {
+  return run.cancelled === undefined ? run : undefined;
+}
+
+function withParts(result: Mutable<ToolResult>, { output, content }: Partial<AnswerParts>): Mutable<ToolResult> {
+  if (output !== result.output && output !== undefined) result.output = deepFreeze(output);
+  if (content !== result.content && content !== undefined) result.content = deepFreeze(content);
+  return result;
+}
+
+/** Of an answer that not all hooks have seen, neither partial output nor the words of its error nor metadata are shown. */
+function withoutAnswer(run: CallRun, end: ToolError): Mutable<ToolResult> {
+  const result = buildResult(run, end, statusOf(run, end));
+  const report = reportOf(run);
+  if (report === undefined) delete result.metadata;
+  else result.metadata = report;
+  return result;
+}
+
+/** The report of a delegate about its calls and its spending: hooks do not change it, as `taint` and budgets count on it. */
+function reportOf({ plan, metadata }: CallRun): JsonObject | undefined {
+  const report = plan?.tool.composite === true ? metadata?.["delegate"] : undefined;
+  return report === undefined ? undefined : { delegate: report };
+}
+
+function takeChange(result: ToolResult, said: unknown, report: JsonObject | undefined): ToolResult | { readonly unusable: string } {
+  if (said === undefined || said === null || said === result) return result;
+  try {
+    const changed: Mutable<ToolResult> = changeResult(result, said);
+    if (report !== undefined) changed.metadata = deepFreeze({ ...changed.metadata, ...report });
+    return Object.freeze(changed);
+  } catch (thrown: unknown) {
+    return { unusable: describeThrown(thrown) };
+  }
+}
+
+function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
+  const cut = cutThen(run, result);
+  if (cut !== undefined) result.truncation = cut;
+  else if (run.plan !== undefined && !isSmall(run, run.plan.settings.maxResultBytes, result))
+    limitSize(run, run.plan.settings.maxResultBytes, result);
+  if (run.options.metadata !== undefined) addNotes(run, run.options.metadata, result);
+  if (result.repairs !== NO_REPAIRS) {
+    for (const repair of result.repairs) Object.freeze(repair);
+    Object.freeze(result.repairs);
+  }
+  if (result.warnings !== NO_WARNINGS) Object.freeze(result.warnings);
+  run.result = Object.freeze(result);
+  run.parts.running.remove(run);
+  if (run.turn.madeIn !== undefined && run.turn.isSingleCall) settle(run.turn, [run]);
+  if (run.turn.keepsAnswers && run.turn.isSingleCall) run.parts.cache.forget(run.turn);
+  run.releaseProcess();
+  run.parts.counters.calls++;
+  if (result.status === "ok") run.parts.counters.succeeded++;
+  run.parts.counters.repairs += run.repairs.length;
+  const isWrittenDown = run.route?.source === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);
+  if (run.hasObservers || isWrittenDown) {
+    const end = endOf(run, result);
+    if (run.job !== undefined) endJob(run, run.job, end);
+    else if (run.turn.session.isHandedOver) run.leave([end]);
+    else if (run.hasObservers) run.record(end);
+    if (isWrittenDown) writeDown(run, end);
+  } else if (run.job !== undefined) endJob(run, run.job, endOf(run, result));
+  if (run.atEnd !== undefined) run.atEnd();
+  run.resumed?.ended();
+  return result;
+}
+
+/** The end of the call and that of its job are recorded together, before listeners are called with either. */
+function endJob(run: CallRun, job: CallJob, end: SessionEvent & { readonly type: "call-end" }): void {
+  const over = job.finish(end.result);
+  run.parts.jobs.end(job);
+  const events = over === undefined ? [end] : [end, over];
+  if (run.turn.session.isHandedOver) run.leave(events);
+  else run.recordAll(events);
+  const { broken } = run.turn.session;
+  if (broken !== undefined && run.written !== undefined) job.lose(broken);
+}
+
+function endOf(run: CallRun, result: ToolResult): SessionEvent & { readonly type: "call-end" } {
+  const { callId, turn, clock, input } = run;
+  const { id: turnId, session } = turn;
+  const at = clock.wallTime();
+  const { id: sessionId } = session;
+  const end = { callId, sessionId, turnId, at, type: "call-end", result } as const;
+  const timing = run.timing?.finish();
+  if (timing !== undefined) return input === undefined ? { ...end, timing } : { ...end, input, timing };
+  if (input === undefined) return end;
+  return { callId, sessionId, turnId, at, type: "call-end", result, input };
+}
+
+/** Of a simulation, only what its caller allowed to happen for real. */
+function leavesTraces({ turn, toolName }: CallRun): boolean {
+  return turn.session.simulation?.allowsSideEffects(toolName) ?? true;
+}
+
+function writeDown(run: CallRun, end: SessionEvent): void {
+  try {
+    const { madeIn } = run.turn;
+    const made = madeIn === undefined ? {} : { parentCallId: madeIn.callId };
+    run.parts.chains.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call, ...made }, end]);
+  } catch (thrown: unknown) {
+    run.parts.ports.log.warn(`The call of ${run.toolName} could not be recorded: ${describeThrown(thrown)}`);
+  }
+}
+
+function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult>): void {
+  try {
+    const notes = notesOf(result);
+    if (notes === undefined) return;
+    const { value } = copyJson(notes);
+    if (isJsonObject(value)) result.metadata = Object.freeze({ ...result.metadata, ...value });
+  } catch (thrown: unknown) {
+    run.parts.ports.log.warn(`The data to keep with the result of ${run.toolName} could not be read: ${describeThrown(thrown)}`);
+  }
+}
+
+/** The note in place of what was left out, which comes on top of the limit. */
+const NOTE_BYTES = 1_000;
+
+/** How the answer was cut when it was recorded, where it is as it was then and no more than is shown here. */
+function cutThen({ cut, output, content, failure, plan }: CallRun, result: Shown): ToolResult["truncation"] {
+  if (cut === undefined && failure === undefined) return undefined;
+  const ofError = failure instanceof StandInError && result.output === failure.answer ? failure.truncation : undefined;
+  const found = ofError ?? (result.output === output && result.content === content ? cut : undefined);
+  if (found === undefined || plan === undefined || plan.settings.maxResultBytes === 0) return found;
+  return truncateResult(result.output, result.content, plan.settings.maxResultBytes + NOTE_BYTES, () => "").cut ? undefined : found;
+}
+
+/** Whether the answer is known to be within the limit without another look at it. */
+function isSmall({ output, outputBound }: CallRun, maxResultBytes: number, result: Shown): boolean {
+  return outputBound !== undefined && outputBound <= maxResultBytes && result.output === output && result.content === undefined;
+}
+
+/** The fields of a result that is being made. */
+type Shown = { -readonly [Key in "output" | "content" | "truncation"]?: ToolResult[Key] };
+
+/** Cuts what the result shows to the model. The whole is kept only in a session: without one, it could not be read later, but by the handler that made the call. */
+function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
+  if (maxResultBytes === 0) return;
+  let handle: string | undefined;
+  const shown = truncateResult(result.output, result.content, maxResultBytes, () => {
+    if (!run.turn.session.keepsResults) return ASK_FOR_LESS;
+    handle ??= keepWhole(run, result);
+    if (!isVisible(run.parts.registry, READ_RESULT, run.options.visibility)) return ASK_FOR_LESS;
+    return `Read the rest with ${READ_RESULT_NAME} {"handle": "${handle}"}`;
+  });
+  if (!shown.cut) return;
+  if (!run.turn.session.keepsResults && run.madeBy !== undefined)
+    keepForHandler(result, { output: result.output, content: result.content });
+  // The value is copied as far as the cut reaches.
+  if (shown.output !== undefined) result.output = deepFreeze(shown.output);
+  if (shown.content !== undefined) result.content = Object.freeze(shown.content.map((part) => Object.freeze({ ...part })));
+  result.truncation = Object.freeze({ handle, totalBytes: shown.totalBytes, shownBytes: shown.shownBytes });
+}
+
+/** As models, frameworks and MCP clients are given it: they find no other name. */
+const READ_RESULT_NAME = providerName(READ_RESULT);
+const ASK_FOR_LESS = "ask for less at a time";
+
+/** In memory for as long as there is room, and where a store has the session, in its log for good. */
+function keepWhole(run: CallRun, { output, content }: Shown): string {
+  const { session } = run.turn;
+  if (run.isLogged && session.eventLog !== undefined) {
+    const whole = { ...(output === undefined ? {} : { output }), ...(content === undefined ? {} : { content }) };
+    const event = Object.freeze({ ...run.eventBase, type: "output-keep", ...whole } as const);
+    session.recordOutput(event);
+    run.emit(event);
+  }
+  return run.parts.largeResults.keep(session.id, run.callId, output, content);
+}

@@ -1,0 +1,140 @@
+/** Keeps the files of answers and messages as artifacts, so that the log holds their addresses in place of their bytes. */
+import type { ArtifactStore } from "../../core/artifact.ts";
+import { deepFreeze } from "../../core/base/frozen.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { SessionMessage } from "../../core/message.ts";
+import {
+  ArtifactAddresses,
+  FilePlaceholders,
+  replaceInAnswer,
+  replaceInMessage,
+  type AnswerParts,
+  type FileReplacement,
+} from "../../policy/results/artifact-parts.ts";
+import { waitFor, type Interruptible } from "../../policy/attempts/deadline.ts";
+import { liftData } from "../../policy/results/lift-data.ts";
+import type { Session } from "../../session/session.ts";
+import type { AdmittedCall, CallParts, CallRun } from "../call-run.ts";
+
+/** Most different files of one answer; one with more is shown and recorded as without artifacts. */
+const MAX_ARTIFACTS = 256;
+
+/** Longest time that storing one file may take: the store is the program's, and its silence ends neither a call nor a round. */
+const PUT_MS = 10_000;
+
+type KeepParts = Pick<CallParts, "artifacts" | "ports">;
+
+/** Waits for the store: a call, which may be cancelled or run out of time meanwhile, or what is over already. */
+type Keeper = Interruptible & { readonly deadlineAt: number };
+
+/** Whether an answer is recorded with its files in it. A simulation writes nothing to the store. */
+export function recordsFiles({ artifacts }: Pick<CallParts, "artifacts">, session: Pick<Session, "simulation">): boolean {
+  return artifacts === undefined || (artifacts !== false && session.simulation !== undefined);
+}
+
+/** Replaces the files of the answer, which is checked already. Where they cannot be kept the answer stays whole, with a warning. */
+export function keepAnswerFiles(run: AdmittedCall): AdmittedCall | Promise<AdmittedCall> {
+  const { parts, output, content } = run;
+  if (recordsFiles(parts, run.turn.session)) return run;
+  const replacement = replacementFor(parts);
+  const replaced = replaceInAnswer({ output, content }, replacement);
+  if (replaced === undefined) return run;
+  const keeping = keep(parts, replacement, run);
+  if (keeping === undefined) return take(run, replaced);
+  return keeping.then((problem) => (problem === undefined ? take(run, replaced) : stayWhole(run, problem)));
+}
+
+interface PartsToKeep extends AnswerParts {
+  /** The answer, for the log. */
+  readonly what: string;
+  /** @default its end is waited for whatever becomes of the call */
+  readonly keeper?: Keeper | undefined;
+}
+
+/** As `keepAnswerFiles`, for what a call shows in place of the answer of its handler. Never rejects. */
+export function keepPartFiles(run: CallRun, { what, keeper, ...answer }: PartsToKeep): AnswerParts | Promise<AnswerParts> {
+  const { parts } = run;
+  if (recordsFiles(parts, run.turn.session)) return lifted(answer);
+  const replacement = replacementFor(parts);
+  const replaced = replaceInAnswer(answer, replacement);
+  if (replaced === undefined) return answer;
+  const keeping = keep(parts, replacement, keeper);
+  if (keeping === undefined) return replaced;
+  return keeping.then((problem) => {
+    if (problem === undefined) return replaced;
+    parts.ports.log.warn(`The files in the ${what} of ${run.toolName} stay in the log: ${problem}`);
+    return lifted(answer);
+  });
+}
+
+function lifted({ output, content }: AnswerParts): AnswerParts {
+  return { output, content: liftData(output, content) ?? content };
+}
+
+/** The message with addresses in place of its files; the same one where it has none, or they cannot be kept. Never rejects. */
+export function keepMessageFiles(parts: KeepParts, session: Session, message: SessionMessage): SessionMessage | Promise<SessionMessage> {
+  if (recordsFiles(parts, session)) return message;
+  const replacement = replacementFor(parts);
+  const replaced = replaceInMessage(message, replacement);
+  if (replaced === message) return message;
+  const keeping = keep(parts, replacement);
+  if (keeping === undefined) return deepFreeze(replaced);
+  return keeping.then((problem) => {
+    if (problem === undefined) return deepFreeze(replaced);
+    parts.ports.log.warn(`The files of a message stay in its log: ${problem}`);
+    return message;
+  });
+}
+
+function replacementFor({ artifacts }: KeepParts): FileReplacement {
+  return artifacts === false ? new FilePlaceholders() : new ArtifactAddresses();
+}
+
+/** Resolves to why they could not be kept; undefined at once where there is nothing to keep. */
+function keep(
+  { artifacts, ports }: KeepParts,
+  replacement: FileReplacement,
+  keeper: Keeper = { clock: ports.clock, wait: undefined, deadlineAt: Infinity },
+): Promise<string | undefined> | undefined {
+  return replacement instanceof ArtifactAddresses && artifacts !== false && artifacts !== undefined
+    ? putAll(artifacts, replacement, { keeper, at: ports.clock.wallTime() })
+    : undefined;
+}
+
+async function putAll(
+  store: ArtifactStore,
+  { artifacts }: ArtifactAddresses,
+  { keeper, at }: { readonly keeper: Keeper; readonly at: number },
+): Promise<string | undefined> {
+  if (artifacts.length > MAX_ARTIFACTS) return `there are ${artifacts.length} of them, and ${MAX_ARTIFACTS} are kept at most.`;
+  try {
+    for (const artifact of artifacts) {
+      const endsAt = Math.min(keeper.deadlineAt, keeper.clock.now() + PUT_MS);
+      const waited = await waitFor(keeper, store.put({ artifact, at }), { endsAt, late: storeIsSilent });
+      if ("thrown" in waited) throw waited.thrown;
+      if ("ended" in waited) return waited.ended.message;
+    }
+    return undefined;
+  } catch (thrown: unknown) {
+    return describeThrown(thrown);
+  }
+}
+
+function storeIsSilent(): ToolError {
+  return new ToolError("timeout", "the store did not answer in time.");
+}
+
+function take(run: AdmittedCall, { output, content }: AnswerParts): AdmittedCall {
+  run.output = output === undefined ? undefined : deepFreeze(output);
+  run.content = content === undefined ? undefined : deepFreeze(content);
+  run.outputBound = undefined;
+  return run;
+}
+
+function stayWhole(run: AdmittedCall, problem: string): AdmittedCall {
+  run.parts.ports.log.warn(`The files in the answer of ${run.toolName} stay in the log: ${problem}`);
+  run.warnings = [...run.warnings, `The files of the answer could not be kept as artifacts: ${problem}`];
+  const lifted = liftData(run.output, run.content);
+  if (lifted !== undefined) run.content = deepFreeze(lifted);
+  return run;
+}

@@ -1,0 +1,44 @@
+/** Which results of a session the model has before it: what a tool remembers of the others it must not take for known. */
+import type { ModelMessage } from "../../core/message.ts";
+import type { Turn } from "../../session/turn.ts";
+
+/**
+ * Whether the result of a call is in the history that the model answers in this turn, or in the message that is being answered.
+ *
+ * Where the history was not given, every call counts that was not voided or rolled back.
+ */
+export function isShown(turn: Turn, callId: string): boolean {
+  const { session, shown, startsAt } = turn;
+  if (session.wasTakenBack(callId)) return false;
+  if (shown === undefined || resultsIn(shown).has(callId)) return true;
+  const latest = session.logSince(startsAt) ?? session.log.slice(Math.max(0, startsAt - session.firstKept));
+  return latest.some((event) => event.type === "call-start" && event.callId === callId);
+}
+
+interface KnownResults {
+  /** How many messages there were: a program may add to its history and give it again. */
+  readonly length: number;
+  readonly shown: ReadonlySet<string>;
+}
+
+/** Worked out once for each history: most rounds have no call that asks. */
+const KNOWN = new WeakMap<readonly ModelMessage[], KnownResults>();
+
+function resultsIn(messages: readonly ModelMessage[]): ReadonlySet<string> {
+  const { length } = messages;
+  let known = KNOWN.get(messages);
+  if (known?.length !== length) KNOWN.set(messages, (known = { length, shown: readResults(messages) }));
+  return known.shown;
+}
+
+/** The calls whose results are there: neither left out for a newer one, nor a line in the place of an answer that has not come. */
+function readResults(messages: readonly ModelMessage[]): ReadonlySet<string> {
+  const shown = new Set<string>();
+  for (const message of messages) {
+    if (message.role !== "result" || message.result.error?.code === "outcome_unknown") continue;
+    shown.add(message.callId);
+  }
+  for (const message of messages) if (message.role === "result") for (const older of message.supersedes ?? []) shown.delete(older);
+  for (const message of messages) if (message.role === "result" && message.result.sameAs !== undefined) shown.add(message.result.sameAs);
+  return shown;
+}

@@ -1,0 +1,164 @@
+/** Turns what a handler returned into recorded JSON and content, checked against the output schema. */
+import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
+import { ToolOutput } from "../../core/content.ts";
+import { CutOutput } from "../../core/cut-output.ts";
+import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
+import { FIDELITIES } from "../../core/fidelity.ts";
+import { copyJson, fitJson, isJsonObject } from "../../core/base/json.ts";
+import { MAX_ID_LENGTH } from "../../core/recording/read-event.ts";
+import type { ParsedInput } from "../../core/tool.ts";
+import { mayHoldData } from "../../policy/results/data-urls.ts";
+import { liftData } from "../../policy/results/lift-data.ts";
+import type { AdmittedCall, CallRun } from "../call-run.ts";
+import { copyContent } from "../../session/copy-content.ts";
+import { spoiledOutput } from "../attempt/inject-fault.ts";
+import { recordsFiles } from "./keep-artifacts.ts";
+import { settleParsing } from "../admit/settle-parsing.ts";
+
+type Taken = AdmittedCall | ToolError;
+
+export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
+  if (run.fromCache) return run; // taken and checked when it was kept
+  const { raw } = run;
+  run.raw = undefined;
+  // Of an earlier attempt; a field that was never set is not made here.
+  if (run.fidelity !== undefined) run.fidelity = undefined;
+  if (run.sameAs !== undefined) run.sameAs = undefined;
+  if (run.exitCode !== undefined) run.exitCode = undefined;
+  if (run.cut !== undefined) run.cut = undefined;
+  let answer = raw;
+  let isRest = false;
+  try {
+    if (isNoPlainObject(raw) && raw instanceof ToolOutput) {
+      if (raw.content !== undefined) run.content = copyContent(raw.content);
+      if (raw.metadata !== undefined) takeMetadata(run, raw.metadata);
+      if (raw.fidelity !== undefined && FIDELITIES.includes(raw.fidelity)) run.fidelity = raw.fidelity;
+      if (typeof raw.sameAs === "string" && raw.sameAs !== "" && raw.sameAs.length <= MAX_ID_LENGTH) run.sameAs = raw.sameAs;
+      if (raw.exitCode !== undefined || raw.error !== undefined) takeFailure(run, raw);
+      answer = raw.output;
+      if (raw instanceof CutOutput) {
+        run.cut = raw.truncation;
+        isRest = !raw.isChecked;
+      }
+    }
+    const spoils = run.faults?.spoils;
+    if (spoils !== undefined) {
+      const { output, isChecked } = spoiledOutput(run, spoils, answer);
+      answer = output;
+      if (!isChecked) return recordJson(run, answer);
+    }
+  } catch (thrown: unknown) {
+    return notRecordable(run, thrown);
+  }
+  if (isRest) return recordJson(run, answer);
+  const { tool } = run.plan;
+  if (tool.parseOutput === undefined || !run.options.validate) return takeJson(run, answer);
+  return settleParsing(run, { what: "output", work: tool.parseOutput(answer), take: (parsed) => takeParsed(run, answer, parsed) });
+}
+
+/** The call has failed by its own account; its answer is kept. */
+function takeFailure(run: AdmittedCall, { exitCode, error }: ToolOutput): void {
+  if (Number.isSafeInteger(exitCode)) run.exitCode = exitCode;
+  const said = typeof error === "string" && error !== "" ? error : undefined;
+  if (said === undefined && run.exitCode !== exitCode) {
+    run.partial = new ToolError("invalid_output", `${run.toolName} ended with an exit code that is not an integer, so it may have failed.`);
+    return;
+  }
+  if (said === undefined && (run.exitCode === undefined || run.exitCode === 0)) return;
+  const message = said ?? `${run.toolName} ended with exit code ${run.exitCode}.`;
+  run.partial = new ToolError("execution_failed", message, { retryable: false });
+}
+
+/** Metadata must not cost the answer, as no model sees it: metadata that cannot be recorded is left out with a warning. */
+export function takeMetadata(run: CallRun, metadata: unknown): void {
+  try {
+    const { value } = copyJson(metadata);
+    if (isJsonObject(value)) run.metadata = value;
+    else run.warnings = [...run.warnings, "The metadata was left out: it is not an object."];
+  } catch (thrown: unknown) {
+    run.warnings = [...run.warnings, `The metadata was left out: ${describeThrown(thrown)}`];
+  }
+}
+
+function takeParsed(run: AdmittedCall, answer: unknown, parsed: ParsedInput): Taken {
+  if (!("issues" in parsed)) return takeJson(run, parsed.value);
+  const end = takeJson(run, answer);
+  if (!(end instanceof ToolError)) run.partial ??= invalidOutput(run, parsed.issues);
+  return end;
+}
+
+function takeJson(run: AdmittedCall, answer: unknown): Taken {
+  const end = recordJson(run, answer);
+  if (!(end instanceof Error)) checkOutput(run);
+  return end;
+}
+
+/** Most answers are plain: of others it is asked, by a look-up of its own, whether they are a ToolOutput. */
+function isNoPlainObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) !== Object.prototype;
+}
+
+function recordJson(run: AdmittedCall, answer: unknown): Taken {
+  let mayHold = false;
+  if (answer === undefined) {
+    if (run.content === undefined) run.output = null;
+  } else {
+    try {
+      const { value, wasCut, found, maxBytes } = fitJson(answer, ANSWER_LIMITS, mayHoldData);
+      run.output = value;
+      run.outputBound = maxBytes;
+      mayHold = found;
+      if (wasCut && run.partial === undefined) run.partial = tooLarge(run);
+      else if (wasCut) run.warnings = [...run.warnings, "The answer is too large: the beginning is kept."];
+    } catch (thrown: unknown) {
+      return notRecordable(run, thrown, answer);
+    }
+  }
+  if ((!mayHold && run.content === undefined) || !recordsFiles(run.parts, run.turn.session)) return run;
+  const lifted = liftData(run.output, run.content);
+  if (lifted !== undefined) run.content = Object.freeze(lifted.map((part) => Object.freeze(part)));
+  return run;
+}
+
+/** It ran: its answer is kept as far as it fits, and nothing says that it did not happen. */
+function tooLarge(run: AdmittedCall): ToolError {
+  return new ToolError("too_large", `${run.toolName} ran, but its answer is too large: the beginning is kept.`, {
+    outcome: "unknown",
+    retryable: false,
+    hint: "Its effect has happened. Ask for less at a time.",
+  });
+}
+
+function checkOutput(run: AdmittedCall): void {
+  if (!run.options.validate || run.partial !== undefined) return;
+  const validator = run.plan.outputValidator;
+  if (validator === undefined || validator.check(run.output)) return;
+  run.partial = invalidOutput(
+    run,
+    validator.problems(run.output).map((problem) => `${problem.path}: ${problem.message}`),
+  );
+}
+
+function notRecordable(run: AdmittedCall, thrown: unknown, answer?: unknown): ToolError {
+  const error = ToolError.fromUnknown(thrown, "not_json");
+  return new ToolError(error.code, `${run.toolName} ran, but its answer cannot be recorded: ${error.message}`, {
+    cause: thrown,
+    outcome: "unknown",
+    retryable: false,
+    ...hintsOf(error),
+    ...(isGenerator(answer) ? { operatorHint: NO_GENERATOR } : {}),
+  });
+}
+
+const NO_GENERATOR =
+  'It answered with a generator. A tool that asks has mode: "stateful", and execute is an async generator: async *execute() { … }.';
+
+function isGenerator(answer: unknown): boolean {
+  return typeof answer === "object" && answer !== null && (Symbol.asyncIterator in answer || Symbol.iterator in answer) && "next" in answer;
+}
+
+function invalidOutput(run: AdmittedCall, problems: readonly string[]): ToolError {
+  return new ToolError("invalid_output", `${run.toolName} ran, but its output breaks its schema; the output is kept.`, {
+    details: problems,
+  });
+}

@@ -1,0 +1,62 @@
+/** Takes back what the calls of a failed batch did in the world, where their tools say how. */
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { waitFor } from "../../policy/attempts/deadline.ts";
+import type { CallRun } from "../call-run.ts";
+
+/** Longest time one `undo` may take. */
+const UNDO_TIMEOUT_MS = 30_000;
+
+/** The latest attempts of calls that can be undone: their numbers among all attempts of the runtime, and whether their handlers have answered. */
+const latest = new WeakMap<CallRun, { readonly number: number; hasAnswered: boolean }>();
+
+export function beginUndoable(run: CallRun, number: number): void {
+  latest.set(run, { number, hasAnswered: false });
+}
+
+/** Its answer may still be kept back by a hook, or come too late. */
+export function noteAnswered(run: CallRun): void {
+  const attempt = latest.get(run);
+  if (attempt !== undefined) attempt.hasAnswered = true;
+}
+
+/**
+ * Runs `effects.undo` of every call whose handler succeeded, the one that began last first, one at a time: also where a hook kept its answer
+ * back, or the call was cancelled before it had its result.
+ *
+ * An `undo` that fails or takes too long is logged, and the others still run. Never rejects.
+ */
+export async function undoCalls(runs: readonly CallRun[]): Promise<void> {
+  for (const run of runs.toSorted((one, other) => numberOf(other) - numberOf(one))) {
+    const succeeded = run.result?.status === "ok" || run.result?.status === "partial" || wasDone(run);
+    if (run.simulated && run.effects?.writesWorld !== true) continue; // the branch is dropped with what it did
+    if (succeeded && run.result?.origin === "live" && run.plan?.tool.effects?.undo !== undefined) await undoCall(run);
+  }
+}
+
+/** Its handler answered, and did not say that it failed. */
+function wasDone(run: CallRun): boolean {
+  return latest.get(run)?.hasAnswered === true && run.partial?.code !== "execution_failed";
+}
+
+function numberOf(run: CallRun): number {
+  return latest.get(run)?.number ?? 0;
+}
+
+async function undoCall(run: CallRun): Promise<void> {
+  const controller = new AbortController();
+  // The handler's answer, neither cut nor changed by hooks.
+  const { callId, toolName, output } = run;
+  const context = { callId, toolName, data: run.options.data, input: run.input ?? {}, output, signal: controller.signal };
+  const undoing = new Promise<void>((resolve) => {
+    resolve(run.plan?.tool.effects?.undo?.(context));
+  });
+  // A wait of its own: the call may have been cancelled in the moment it succeeded, and that must not end this.
+  const waited = await waitFor({ clock: run.clock, wait: undefined }, undoing, {
+    endsAt: run.clock.now() + UNDO_TIMEOUT_MS,
+    late: () => new ToolError("timeout", `no answer within ${UNDO_TIMEOUT_MS} ms`),
+  });
+  if ("value" in waited) return;
+  const reason = "thrown" in waited ? describeThrown(waited.thrown) : waited.ended.message;
+  if ("ended" in waited) controller.abort(waited.ended);
+  run.parts.ports.log.warn(`The effects of ${run.toolName} (${run.callId}) were not undone: ${reason}`);
+}

@@ -1,0 +1,52 @@
+/** The property by which a model sends a call to the background: offered with each tool, and no part of what the tool is given. */
+import type { ToolCall } from "../../core/call.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { ModelTool } from "../../core/model.ts";
+import type { JsonSchema } from "../../core/tool.ts";
+import type { Registry } from "../../registry/registry.ts";
+
+/** As other agents call it. */
+const BACKGROUND_FLAG = "run_in_background";
+
+const PROPERTY = {
+  type: "boolean",
+  description: "True: do not wait for the result; it comes in a later message, and you can continue in the meantime.",
+} as const;
+
+/** The same tool, and for the same tool the same object, with the flag; the tool itself where it has a parameter of that name or no place for one. */
+export function withBackgroundFlag(tool: ModelTool): ModelTool {
+  const known = FLAGGED.get(tool);
+  if (known !== undefined) return known;
+  const inputSchema = flagged(tool.inputSchema);
+  const made = inputSchema === undefined || tool.providerExecuted === true ? tool : { ...tool, inputSchema };
+  FLAGGED.set(tool, made);
+  return made;
+}
+
+const FLAGGED = new WeakMap<ModelTool, ModelTool>();
+
+function flagged(schema: JsonSchema): JsonSchema | undefined {
+  if (typeof schema !== "object") return schema ? { type: "object", properties: { [BACKGROUND_FLAG]: PROPERTY } } : undefined;
+  if (names(schema)) return undefined;
+  const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {};
+  return { type: "object", ...schema, properties: { ...properties, [BACKGROUND_FLAG]: PROPERTY } };
+}
+
+function names(schema: JsonSchema): boolean {
+  if (typeof schema !== "object") return false;
+  const { properties } = schema;
+  return isJsonObject(properties) && Object.hasOwn(properties, BACKGROUND_FLAG);
+}
+
+/** The call without the flag, and what the flag said; undefined where the call has none, or it is the tool's own. */
+export function takeBackgroundFlag(
+  call: ToolCall,
+  registry: Registry,
+): { readonly call: ToolCall; readonly background: boolean } | undefined {
+  const { name, input } = call;
+  if (!isJsonObject(input)) return undefined;
+  if (registry.overloads(name).some(({ tool }) => names(tool.inputSchema))) return undefined;
+  const { [BACKGROUND_FLAG]: background, ...rest } = input;
+  if (typeof background !== "boolean") return undefined;
+  return { call: { ...call, input: Object.freeze(rest) }, background };
+}

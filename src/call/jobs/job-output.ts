@@ -1,0 +1,93 @@
+/** The output of a job, as far as it is kept: the newest part, by positions that count from its first character. */
+import { detachedText } from "../../core/base/detached-text.ts";
+import type { JobOutput, ReadJobOptions } from "../../core/job-status.ts";
+
+const DEFAULT_MAX_CHARS = 65_536;
+const PREVIEW_CHARS = 200;
+/** Small pieces are joined up to this, so that a tool that writes letter by letter costs no list of letters. */
+const PIECE_CHARS = 8_192;
+
+export class JobOutputBuffer {
+  readonly #maxChars: number;
+  #pieces: string[] = [];
+  /** Position of the first character that is kept. */
+  #first = 0;
+  #total = 0;
+  #lines = 0;
+  #endsLine = true;
+
+  /** @param maxChars how much is kept, in UTF-16 units; a piece more while it is written */
+  constructor(maxChars: number) {
+    this.#maxChars = maxChars;
+  }
+
+  /** How much was written, and how many lines of it, the last one included where it has begun. */
+  get written(): { readonly chars: number; readonly lines: number } {
+    return { chars: this.#total, lines: this.#lines + (this.#endsLine ? 0 : 1) };
+  }
+
+  /** How much is kept. */
+  get keptChars(): number {
+    return this.#total - this.#first;
+  }
+
+  get preview(): string {
+    const end = this.#pieces.slice(-2).join(""); // two neighbours are more than one piece can be
+    return end.slice(afterPair(end, Math.max(0, end.length - PREVIEW_CHARS)));
+  }
+
+  write(text: string): void {
+    if (text === "") return;
+    this.#total += text.length;
+    for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) this.#lines++;
+    this.#endsLine = text.endsWith("\n");
+    const last = this.#pieces.at(-1);
+    if (last !== undefined && last.length + text.length <= PIECE_CHARS) this.#pieces[this.#pieces.length - 1] = last + detachedText(text);
+    else this.#add(text);
+    this.#drop();
+  }
+
+  /** Begins new pieces with a text, of which only the end is kept where it is long. */
+  #add(text: string): void {
+    const last = this.#pieces.length - 1;
+    if (last >= 0) this.#pieces[last] = detachedText(this.#pieces[last] ?? ""); // many small strings become one
+    let at = Math.max(0, text.length - this.#maxChars);
+    if (at > 0) {
+      this.#pieces = [];
+      this.#first = this.#total - text.length + at;
+    }
+    for (; at < text.length; at += PIECE_CHARS) this.#pieces.push(detachedText(text.slice(at, at + PIECE_CHARS)));
+  }
+
+  read({ from = 0, tail, maxChars = DEFAULT_MAX_CHARS }: ReadJobOptions): JobOutput {
+    const wanted = tail === undefined ? from : this.#total - Math.min(tail, maxChars);
+    const start = Math.min(Math.max(wanted, this.#first), this.#total);
+    const all = this.#pieces.join("");
+    const begins = afterPair(all, start - this.#first);
+    const ends = beforePair(all, Math.min(all.length, begins + maxChars), begins);
+    return { text: all.slice(begins, ends), from: this.#first + begins, next: this.#first + ends, total: this.#total };
+  }
+
+  #drop(): void {
+    let dropped = 0;
+    while (this.#pieces.length > dropped + 1 && this.keptChars - (this.#pieces[dropped]?.length ?? 0) >= this.#maxChars)
+      this.#first += this.#pieces[dropped++]?.length ?? 0;
+    if (dropped > 0) this.#pieces = this.#pieces.slice(dropped);
+  }
+}
+
+/** A character of two units is not begun in its middle. */
+function afterPair(text: string, at: number): number {
+  return isLow(text, at) && at > 0 && !isLow(text, at - 1) ? at + 1 : at;
+}
+
+/** Nor ended there, unless nothing would be left. */
+function beforePair(text: string, at: number, begins: number): number {
+  return isLow(text, at) && at - 1 > begins ? at - 1 : at;
+}
+
+/** Whether the unit there is the second one of a character. */
+export function isLow(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}

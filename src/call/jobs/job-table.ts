@@ -1,0 +1,186 @@
+/** The background jobs of a runtime: those that run, so many at a time, and the latest of those that have ended. */
+import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
+import type { JobStatus } from "../../core/job-status.ts";
+import { Limit } from "../../policy/locks/limit.ts";
+import { CallJob, type JobCall, type JobSettings } from "./job.ts";
+import { JobOutputBuffer } from "./job-output.ts";
+
+/** How many background jobs there may be, and what is kept of those that have ended. */
+export interface JobLimits {
+  /** Most that run at a time; more wait. 0 = none runs here: each waits until its session is given to another process. @default 100 */
+  readonly maxRunning?: number;
+  /** Most that wait for their place; what comes after is refused as `resource_busy`. @default 1_000 */
+  readonly maxQueued?: number;
+  /** How many that have ended can still be read; the oldest go first. @default 100 */
+  readonly keepEnded?: number;
+  /** How long those can be read, in milliseconds; 0 = as long as there is room. @default 3_600_000 */
+  readonly keepEndedMs?: number;
+  /** How much of the output of one is kept, its end, in UTF-16 units. Integer ≥ 1. @default 1_000_000 */
+  readonly maxOutputChars?: number;
+  /** Of how many that have ended a store keeps a row, by which they are listed; those that ended first go first. @default 10_000 */
+  readonly keepStored?: number;
+  /** How long it keeps that, in milliseconds; 0 = as long as there is room. @default 2_592_000_000, 30 days */
+  readonly keepStoredMs?: number;
+}
+
+/** Called with what begins and ends among the jobs of a table. */
+export interface JobObserver {
+  begin(jobs: JobTable): void;
+  /** @param isLast none runs any more */
+  end(isLast: boolean): void;
+}
+
+const DEFAULTS: Required<JobLimits> = {
+  maxRunning: 100,
+  maxQueued: 1_000,
+  keepEnded: 100,
+  keepEndedMs: 3_600_000,
+  maxOutputChars: 1_000_000,
+  keepStored: 10_000,
+  keepStoredMs: 30 * 86_400_000,
+};
+
+/** The limits with their defaults. */
+export function jobLimits(limits: JobLimits): Required<JobLimits> {
+  return { ...DEFAULTS, ...limits };
+}
+
+/** @throws ToolError `invalid_argument` naming the limit */
+export function checkJobLimits(limits: JobLimits): void {
+  const owner = "jobs of the runtime";
+  checkKnownKeys(limits, DEFAULTS, owner);
+  checkNumber(limits.maxRunning, `maxRunning of ${owner}`, SIZE);
+  checkNumber(limits.maxQueued, `maxQueued of ${owner}`, SIZE);
+  checkNumber(limits.keepEnded, `keepEnded of ${owner}`, SIZE);
+  checkNumber(limits.keepEndedMs, `keepEndedMs of ${owner}`, MILLISECONDS);
+  checkNumber(limits.keepStored, `keepStored of ${owner}`, SIZE);
+  checkNumber(limits.keepStoredMs, `keepStoredMs of ${owner}`, MILLISECONDS);
+  checkNumber(limits.maxOutputChars, `maxOutputChars of ${owner}`, COUNT);
+}
+
+export class JobTable {
+  readonly slots: Limit;
+  /** The line of jobs that may be what ended their process. */
+  readonly suspects = new Limit(1);
+  readonly #limits: Required<JobLimits>;
+  readonly #now: () => number;
+  readonly #running = new Map<string, CallJob>();
+  readonly #listeners = new Map<string, Set<(job: JobStatus) => void>>();
+  /** In the order they ended, with the time of that. */
+  readonly #ended = new Map<string, { readonly job: CallJob; readonly at: number }>();
+
+  readonly #observer: JobObserver | undefined;
+
+  /** @param now milliseconds of a clock that is never set */
+  constructor(limits: JobLimits, now: () => number, observer?: JobObserver) {
+    this.#limits = jobLimits(limits);
+    this.#observer = observer;
+    this.#now = now;
+    this.slots = new Limit(Math.max(1, this.#limits.maxRunning));
+    if (this.#limits.maxRunning === 0) this.slots.tryTake(); // the only one, for good
+  }
+
+  /** @throws ToolError `resource_busy` when too many wait already */
+  add(call: JobCall, settings: JobSettings): CallJob {
+    const { maxRunning, maxQueued } = this.#limits;
+    if (this.#running.size >= maxRunning + maxQueued)
+      throw new ToolError("resource_busy", `${call.toolName} was not started: ${maxRunning} background jobs run and ${maxQueued} wait.`, {
+        retryable: true,
+        outcome: "not_started",
+        hint: "Wait for one to end, or cancel one.",
+      });
+    return this.adopt(call, settings);
+  }
+
+  /** Adds one that was taken in before, however many there are: by an earlier process, or as a call that runs. */
+  adopt(call: JobCall, settings: JobSettings): CallJob {
+    const job: CallJob = new CallJob(call, settings, () => this.#tell(job));
+    this.#running.set(job.id, job);
+    this.#observer?.begin(this);
+    return job;
+  }
+
+  /** Those that wait for one that runs to end, and how many may. */
+  get queue(): { readonly length: number; readonly limit: number } {
+    const { maxRunning, maxQueued } = this.#limits;
+    return { length: Math.max(0, this.#running.size - maxRunning), limit: maxQueued };
+  }
+
+  /** Jobs are started here. */
+  get runHere(): boolean {
+    return this.#limits.maxRunning > 0;
+  }
+
+  /** None runs. */
+  get isIdle(): boolean {
+    return this.#running.size === 0;
+  }
+
+  /** Where a call keeps what it writes, be it a job or not yet. @param mayBeJob no other output is ever read: only its length counts */
+  newOutput(mayBeJob: boolean): JobOutputBuffer {
+    return new JobOutputBuffer(mayBeJob ? this.#limits.maxOutputChars : 0);
+  }
+
+  get(id: string): CallJob | undefined {
+    this.#prune();
+    return this.#running.get(id) ?? this.#ended.get(id)?.job;
+  }
+
+  /** Those that run, the oldest first, then those that have ended. */
+  all(): readonly CallJob[] {
+    this.#prune();
+    return [...this.#running.values(), ...Array.from(this.#ended.values(), ({ job }) => job)];
+  }
+
+  /** Those of one session that have not ended, the oldest first. */
+  runningIn(sessionId: string): readonly CallJob[] {
+    if (this.#running.size === 0) return [];
+    return [...this.#running.values()].filter((job) => job.sessionId === sessionId);
+  }
+
+  /** Cancels those of a session, and resolves when they have ended. */
+  async cancelIn(sessionId: string, reason: string): Promise<void> {
+    const jobs = this.runningIn(sessionId);
+    for (const job of jobs) job.cancel(reason);
+    await Promise.all(jobs.map((job) => new Promise<void>((resolve) => job.onPause(resolve, false))));
+  }
+
+  /** Another process continues the jobs of a session: what became of them here is not their end. */
+  forget(sessionId: string): void {
+    for (const [id, { job }] of this.#ended) if (job.sessionId === sessionId) this.#ended.delete(id);
+  }
+
+  /** It has ended: it is kept for as long as there is room. */
+  end(job: CallJob): void {
+    if (!this.#running.delete(job.id)) return;
+    this.#ended.set(job.id, { job, at: this.#now() });
+    this.#prune();
+    this.#observer?.end(this.isIdle);
+    this.#tell(job);
+  }
+
+  /** Calls the listener when a job of the session asks something or has ended. The returned function ends that. */
+  listen(sessionId: string, listener: (job: JobStatus) => void): () => void {
+    const listeners = this.#listeners.get(sessionId) ?? new Set();
+    this.#listeners.set(sessionId, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#listeners.get(sessionId) === listeners) this.#listeners.delete(sessionId);
+    };
+  }
+
+  #tell(job: CallJob): void {
+    for (const listener of this.#listeners.get(job.sessionId) ?? []) listener(job.status);
+  }
+
+  #prune(): void {
+    const { keepEnded, keepEndedMs } = this.#limits;
+    const since = keepEndedMs === 0 ? -Infinity : this.#now() - keepEndedMs;
+    for (const [id, { at }] of this.#ended) {
+      if (this.#ended.size <= keepEnded && at >= since) return;
+      this.#ended.delete(id);
+    }
+  }
+}

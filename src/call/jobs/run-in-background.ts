@@ -1,0 +1,225 @@
+/** Takes calls out of their turn: it does not wait for them, and their caller gets `pending`. */
+import { ToolError } from "../../core/error.ts";
+import { pendingResult } from "../../core/job-message.ts";
+import type { JobStatus } from "../../core/job-status.ts";
+import type { ToolResult } from "../../core/result.ts";
+import { waitFor } from "../../policy/attempts/deadline.ts";
+import { withinCall } from "../../session/turn-queue.ts";
+import { isAdmitted, type AdmittedCall, type Answer, type CallRun } from "../call-run.ts";
+import type { EarlierCalls, ResumedCall } from "../admit/earlier-calls.ts";
+import { lenderOfJobSlot } from "../attempt/borrow.ts";
+import { isPartOf } from "../context/call-tree.ts";
+import { finishCall } from "../finish/finish-call.ts";
+import type { CallJob } from "./job.ts";
+import { tryTake, waitForSlot, type AwaitedSlot, type HeldSlot } from "../attempt/lent-hold.ts";
+import { untilKept } from "../attempt/until-kept.ts";
+
+/** Runs the call to its one result. Never throws or rejects. */
+type Work = (run: AdmittedCall) => Answer;
+
+/** Begins the call as a job of its own. Returns its placeholder, or its result when there are too many jobs. */
+export function runInBackground(run: AdmittedCall, work: Work): Answer {
+  const earlier = run.job; // one from before a crash has its job already
+  const job = earlier ?? beginJob(run);
+  if (job instanceof ToolError) return finishCall(run, job);
+  run.jobSlot = isSuspect(run) ? undefined : tryTake(lenderOfJobSlot(run), run.parts.jobs.slots);
+  if (earlier === undefined) recordStart(run, job, run.jobSlot === undefined);
+  const { turns } = run.turn.session;
+  const place = turns.beside(run.turn);
+  run.beside = place;
+  withinCall(place, run, () => void runJob(run, job, work).finally(() => turns.endBeside(place)));
+  return pendingOf(run, job);
+}
+
+/** The new job of a call; an error when there are too many. */
+function beginJob(run: AdmittedCall): CallJob | ToolError {
+  const { mode = "direct", notify = true } = run.plan.tool;
+  try {
+    run.job = run.parts.jobs.add(run, { mode: mode === "stateful" ? mode : "background", notify });
+  } catch (thrown: unknown) {
+    return ToolError.fromUnknown(thrown);
+  }
+  return run.job;
+}
+
+/** Runs the call when there is a place for it: that of the job whose handler made it, or its own. */
+async function runJob(run: AdmittedCall, job: CallJob, work: Work): Promise<void> {
+  const waits = run.jobSlot === undefined;
+  if (waits) {
+    run.holdProcess();
+    const refused = await waitForPlace(run);
+    if (refused !== undefined) {
+      await run.resumed?.calls?.end(refused.message);
+      await finishCall(run, refused);
+      return;
+    }
+  }
+  try {
+    job.started();
+    if (waits && run.resumed?.job === undefined) recordRun(run, 1);
+    if (run.resumed?.calls !== undefined) await runEarlierCalls(run, run.resumed, run.resumed.calls);
+    await work(run);
+  } finally {
+    leaveSlot(run);
+  }
+}
+
+async function waitForPlace(run: AdmittedCall): Promise<ToolError | undefined> {
+  const { slots, suspects } = run.parts.jobs;
+  const lane = run.turn.session.id;
+  const alone = isSuspect(run) ? await taken(run, waitForSlot(undefined, suspects, lane)) : undefined;
+  if (alone instanceof ToolError) return alone;
+  const slot = await taken(run, waitForSlot(lenderOfJobSlot(run), slots, lane));
+  if (slot instanceof ToolError) {
+    alone?.release();
+    return slot;
+  }
+  run.jobSlot = alone === undefined ? slot : placeOfSuspect(run, slot, alone);
+  return undefined;
+}
+
+/** The slot, or why it is not waited for any more. */
+async function taken(run: AdmittedCall, awaited: AwaitedSlot): Promise<HeldSlot | ToolError> {
+  const waited = await waitFor(run, awaited.whenTaken(), { endsAt: run.deadlineAt, late: () => noPlace(run) });
+  if (!("ended" in waited)) return awaited.slot;
+  awaited.cancel();
+  return waited.ended;
+}
+
+/** With so many starts, a job may be what ended its process: jobs of which that is true are started one by one. */
+const SUSPECT_STARTS = 2;
+/** One that has run so long does not keep the others waiting. */
+const SUSPECT_MS = 10_000;
+
+function isSuspect({ resumed, isAnswered }: AdmittedCall): boolean {
+  return resumed?.job !== undefined && resumed.job.starts >= SUSPECT_STARTS && !isAnswered;
+}
+
+/** The places of a job that is started alone; the next one may start when it has ended, or has run for long. */
+function placeOfSuspect({ clock }: AdmittedCall, slot: HeldSlot, alone: HeldSlot): HeldSlot {
+  let isAlone = true;
+  const goOn = (): void => {
+    stop();
+    if (isAlone) alone.release();
+    isAlone = false;
+  };
+  const stop = clock.timer(goOn, SUSPECT_MS, { background: true });
+  return {
+    release() {
+      goOn();
+      slot.release();
+    },
+  };
+}
+
+/** The calls that were made in it before a crash come to their ends before it is run again; the start that they are part of is counted first. */
+async function runEarlierCalls(run: AdmittedCall, resumed: ResumedCall, calls: EarlierCalls): Promise<void> {
+  const counted = await countStart(run);
+  if (counted instanceof ToolError) return calls.end(counted.message);
+  if (resumed.job !== undefined) resumed.job = { ...resumed.job, isCounted: true };
+  const ending = calls.run();
+  const waited = await waitFor(run, ending, { endsAt: run.deadlineAt, late: () => noPlace(run) });
+  if ("ended" in waited) calls.cancel(waited.ended.message);
+  await ending;
+}
+
+function leaveSlot(run: AdmittedCall): void {
+  run.jobSlot?.release();
+  run.jobSlot = undefined;
+}
+
+/**
+ * Records that a job from before a crash is about to be run once more, and waits until that cannot be lost: a job that ends its process at
+ * once must be known by that. Of a call that need not be run, nothing.
+ */
+export function countStart(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
+  const job = run.resumed?.job;
+  if (job === undefined || job.isCounted === true || run.isAnswered) return run;
+  recordRun(run, job.starts + 1);
+  return startIsKept(run);
+}
+
+/** Waits until what was recorded of a job's start cannot be lost. */
+export function startIsKept(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
+  const { turn } = run;
+  const { eventLog, broken } = turn.session;
+  if (broken !== undefined) return broken;
+  if (eventLog === undefined || eventLog.options.durability === "async") return run;
+  const kept = untilKept(run, { late: () => noPlace(run), failed: (error) => error });
+  return kept === undefined ? run : kept.then((error) => error ?? run.cancelled ?? run);
+}
+
+function recordRun(run: AdmittedCall, starts: number): void {
+  run.record({ ...run.eventBase, type: "job-run", toolName: run.toolName, starts });
+}
+
+/** Waits for a call that may still become a background job: by hand, or when its time is up. */
+export function whileDirect(run: AdmittedCall, answer: Promise<ToolResult>): Promise<ToolResult> {
+  const { promoteAfterMs } = run.plan.settings;
+  if (promoteAfterMs > 0) run.atEnd = run.clock.timer(() => void promote(run), promoteAfterMs);
+  if (run.awaited?.promise !== answer) return waitAside(run, answer);
+  run.pendingAnswer = run.awaited as PromiseWithResolvers<ToolResult>; // it is the promise that was just compared
+  return answer;
+}
+
+function waitAside(run: AdmittedCall, answer: Promise<ToolResult>): Promise<ToolResult> {
+  const pending = Promise.withResolvers<ToolResult>();
+  run.pendingAnswer = pending;
+  void answer.then(pending.resolve, pending.reject);
+  return pending.promise;
+}
+
+/** Gives back its slot and its place, which a call took when it was promoted. */
+function leavePlace(run: AdmittedCall): void {
+  const { turn, beside } = run;
+  leaveSlot(run);
+  if (beside !== undefined) turn.session.turns.endBeside(beside);
+}
+
+/** Moves a call that runs to the background; false for one that has ended, is one already, or that cannot be waited for. */
+export function promote(run: CallRun): boolean {
+  const { pendingAnswer, parts } = run;
+  if (pendingAnswer === undefined || run.result !== undefined || run.cancelled !== undefined || !isAdmitted(run)) return false;
+  const slot = tryTake(lenderOfJobSlot(run), parts.jobs.slots);
+  if (slot === undefined) return false; // too many run: it stays where it is
+  run.jobSlot = slot;
+  const job = parts.jobs.adopt(run, { mode: "background", notify: run.plan.tool.notify ?? true });
+  run.job = job;
+  run.pendingAnswer = undefined;
+  run.atEnd?.(); // the timer that would promote it
+  run.atEnd = () => queueMicrotask(() => leavePlace(run));
+  run.beside = run.turn.session.turns.beside(run.turn, run.turn.running, (call) => isPartOf(call, run));
+  job.started();
+  recordStart(run, job, false);
+  job.recordEarlier();
+  if (!run.plan.hasOwnTimeout) run.wait?.endAt(run.deadlineAt);
+  pendingAnswer.resolve(pendingOf(run, job));
+  return true;
+}
+
+function recordStart(run: AdmittedCall, { mode, notify }: CallJob, queued: boolean): void {
+  run.record({ ...run.eventBase, type: "job-start", toolName: run.toolName, mode, notify, ...(queued ? { queued } : {}) });
+}
+
+function pendingOf(run: AdmittedCall, job: CallJob): ToolResult {
+  const placeholder = pendingResult({ callId: run.callId, id: run.call.id, name: run.toolName, mode: job.mode });
+  JOBS.set(placeholder, job);
+  return placeholder;
+}
+
+const JOBS = new WeakMap<ToolResult, CallJob>();
+
+/** The job that a call was answered with, also when it has ended and is not kept. @throws ToolError with the code and message of any other result */
+export function jobOf(placeholder: ToolResult): JobStatus {
+  const job = JOBS.get(placeholder);
+  if (job !== undefined) return job.status;
+  const { error, status } = placeholder;
+  throw new ToolError(error?.code ?? "not_executable", error?.message ?? `The call ended with ${status}.`, error ?? {});
+}
+
+function noPlace({ toolName, plan }: AdmittedCall): ToolError {
+  return new ToolError("timeout", `${toolName} waited in line for ${plan.settings.deadlineMs} ms and was not started.`, {
+    retryable: false,
+    outcome: "not_started",
+  });
+}

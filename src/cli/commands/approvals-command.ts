@@ -1,0 +1,17 @@
+/** `haft approvals`: calls that wait for a yes, whichever process asks. */
+import { allowApproval } from "./approvals/allow-approval.ts";
+import { approvalRules } from "./approvals/approval-rules.ts";
+import { denyApproval } from "./approvals/deny-approval.ts";
+import { listApprovals } from "./approvals/list-approvals.ts";
+import { showApproval } from "./approvals/show-approval.ts";
+import type { GroupBody } from "../command.ts";
+
+export const approvalsCommand: GroupBody = {
+  details: [
+    "A call that needs approval waits in the store that --store names, or that the",
+    "configuration names by a table [store]. The process that asks finds an answer",
+    "within about a second. Where it has ended, the answer holds when its session is",
+    "resumed.",
+  ],
+  commands: [listApprovals, showApproval, allowApproval, denyApproval, approvalRules],
+};

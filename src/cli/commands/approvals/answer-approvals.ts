@@ -1,0 +1,73 @@
+/** The common part of `haft approvals allow` and `deny`: finds the calls that are meant, answers them and prints them. */
+import type { ApprovalRecord } from "../../../core/approval-store.ts";
+import type { ApprovalVerdict } from "../../../core/approvals.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import { plural } from "../../../core/base/wording.ts";
+import { ToolError } from "../../../core/error.ts";
+import type { StoredApprovals } from "../../../policy/approval/stored-approvals.ts";
+import type { CommandContext } from "../../command.ts";
+import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { approvalOf, callText, withInbox } from "./approval-words.ts";
+
+/**
+ * Answers the calls of the arguments, or without arguments all that are open and fit `--tools` and `--session`.
+ *
+ * @throws ToolError `invalid_argument` without either; `conflict` where another answer came first
+ */
+export function answerApprovals(context: CommandContext, verdict: ApprovalVerdict): Promise<void> {
+  const { args, options } = context;
+  const { tools, session: sessionId } = options;
+  if (args.length === 0 && tools.length === 0 && sessionId === undefined)
+    throw new ToolError("invalid_argument", "Say which calls: by their ids, or by --tools or --session for all of them that wait.");
+  if (tools.length > 1) throw new ToolError("invalid_argument", "Give --tools once.");
+  if (args.length > 0 && (tools.length > 0 || sessionId !== undefined))
+    throw new ToolError("invalid_argument", "Give ids, or --tools and --session, not both.");
+  return withInbox(context, false, async (inbox) => {
+    const answered = args.length > 0 ? await answerEach(inbox, context, verdict) : await answerAll(inbox, context, verdict);
+    print(context, answered);
+  });
+}
+
+async function answerEach(
+  inbox: StoredApprovals,
+  { args, options }: CommandContext,
+  verdict: ApprovalVerdict,
+): Promise<readonly ApprovalRecord[]> {
+  const meant: ApprovalRecord[] = [];
+  for (const name of args) meant.push(await approvalOf(inbox, name));
+  const { digest: wanted } = options;
+  const other = meant.find(({ digest }) => wanted !== undefined && !digest.startsWith(wanted));
+  if (other !== undefined)
+    throw new ToolError("conflict", `The approval ${safeText(other.id)} has the digest ${other.digest}: it asks about something else now.`);
+  const answered: ApprovalRecord[] = [];
+  for (const { id, digest } of meant) {
+    const counted = await inbox.answer({ id, digest, ...verdict });
+    const now = await inbox.get(id);
+    if (!counted)
+      throw new ToolError("conflict", `The approval ${safeText(id)} is ${now?.status ?? "gone"} already: this answer does not count.`);
+    if (now !== undefined) answered.push(now);
+  }
+  return answered;
+}
+
+async function answerAll(
+  inbox: StoredApprovals,
+  { options }: CommandContext,
+  verdict: ApprovalVerdict,
+): Promise<readonly ApprovalRecord[]> {
+  const { session: sessionId, tools } = options;
+  const upTo = (await inbox.open()).at(-1)?.position ?? 0;
+  return inbox.answerMany({ ...verdict, upTo, ...omitUndefined({ sessionId, tool: tools[0] }) });
+}
+
+function print({ options, out }: CommandContext, answered: readonly ApprovalRecord[]): void {
+  if (options.json) {
+    for (const approval of answered) out.write(`${safeJson(approval)}\n`);
+    return;
+  }
+  for (const approval of answered) {
+    const rule = approval.ruleId === undefined ? "" : ` by the rule ${safeText(approval.ruleId)}`;
+    out.print(`${approval.status} ${callText(approval, Infinity)}${rule}`);
+  }
+  if (options.tools.length > 0 || options.session !== undefined) out.print(out.paint("dim", `${plural(answered.length, "call")} answered`));
+}

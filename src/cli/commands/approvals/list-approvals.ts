@@ -1,0 +1,69 @@
+/** `haft approvals list`: the calls that wait for approval, or did, in the order they were asked about. */
+import { APPROVAL_STATUSES, type ApprovalRecord, type ApprovalStatus } from "../../../core/approval-store.ts";
+import { nearNames } from "../../../core/base/near-names.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import { ToolError } from "../../../core/error.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { timeText } from "../sessions/session-words.ts";
+import { oneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { columnsOf, padColumns } from "../../terminal/text-width.ts";
+import { callText, STATUS_STYLES, withInbox } from "./approval-words.ts";
+
+const DEFAULT_LIMIT = 20;
+const LEAST_WIDTH = 40;
+
+export const listApprovals: Command = {
+  name: "approvals list",
+  usage: "",
+  summary: "List the calls that wait for approval, the oldest first.",
+  details: [
+    "One line a call: its id, its state, when it was asked about, its tool and input.",
+    "Without --state those that are open. States: open, allowed, denied, withdrawn (its",
+    "call has ended), expired, and all; of those that are not open, the newest come",
+    "first.",
+    "With --json one object a line.",
+  ],
+  args: [0, 0],
+  options: ["store", "config", "session", "state", "tools", "limit"],
+  examples: ["haft approvals list", "haft approvals list --state denied --session travel", "haft approvals list --tools 'files::*' --json"],
+  async run(context) {
+    const { session: sessionId, state, tools, limit = DEFAULT_LIMIT } = context.options;
+    const status = state.length === 0 ? (["open"] as const) : state.includes("all") ? APPROVAL_STATUSES : state.map(statusNamed);
+    const first = status.includes("open") ? "oldest" : "newest";
+    const [tool] = tools;
+    if (tools.length > 1) throw new ToolError("invalid_argument", "haft approvals list takes --tools once.");
+    await withInbox(context, true, async (inbox) => {
+      print(context, await inbox.list({ status, first, limit: limit + 1, ...omitUndefined({ sessionId, tool }) }), limit);
+    });
+    return 0;
+  },
+};
+
+/** @throws ToolError `invalid_argument` */
+function statusNamed(name: string): ApprovalStatus {
+  const status = APPROVAL_STATUSES.find((one) => one === name);
+  if (status !== undefined) return status;
+  const [near] = nearNames(name, APPROVAL_STATUSES);
+  throw new ToolError("invalid_argument", `An approval has no state ${JSON.stringify(name)}.`, {
+    hint: near === undefined ? `States: ${APPROVAL_STATUSES.join(", ")}, all.` : `Did you mean ${near}?`,
+  });
+}
+
+function print({ options, out }: CommandContext, found: readonly ApprovalRecord[], limit: number): void {
+  const approvals = found.slice(0, limit);
+  if (options.json) {
+    for (const approval of approvals) out.write(`${safeJson(approval)}\n`);
+    return;
+  }
+  for (const approval of approvals) {
+    const { id, status, askedAt, sessionId, damage } = approval;
+    const start = `${safeText(id)}  ${padColumns(status, 9)}  `;
+    const width = Math.max(LEAST_WIDTH, out.width - columnsOf(start));
+    const facts = oneLine(damage === undefined ? `${timeText(askedAt)}  session ${sessionId}` : `session ${sessionId}`, width);
+    out.print(`${out.paint("bold", safeText(id))}  ${out.paint(STATUS_STYLES[status], padColumns(status, 9))}  ${out.paint("dim", facts)}`);
+    const below = Math.max(LEAST_WIDTH, out.width - 4);
+    out.print(`    ${damage === undefined ? callText(approval, below) : out.paint("red", oneLine(`damaged: ${damage}`, below))}`);
+  }
+  if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the first ${limit}; --limit shows more`));
+  if (found.length === 0 && out.isTerminal) out.print(out.paint("dim", "no approvals"));
+}

@@ -1,0 +1,63 @@
+/** `haft approvals show`: one call that waits for approval, its whole input, and what it would change. */
+import type { ApprovalPreview } from "../../../core/approval-preview.ts";
+import type { ApprovalRecord } from "../../../core/approval-store.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { timeText } from "../sessions/session-words.ts";
+import { safeJson, safeText, wrap } from "../../terminal/terminal-text.ts";
+import { approvalOf, STATUS_STYLES, withInbox } from "./approval-words.ts";
+import { previewLines } from "./preview-lines.ts";
+import { lineWidth } from "../../terminal/text-width.ts";
+
+export const showApproval: Command = {
+  name: "approvals show",
+  usage: "<id>",
+  summary: "Show a call that waits, and what it would change.",
+  details: [
+    "The id may be cut to its first characters, or be that of the call. With --preview",
+    "the process that waits simulates the call: nothing is done for real. With --json",
+    "one object.",
+  ],
+  args: [1, 1],
+  options: ["store", "config", "preview"],
+  examples: ["haft approvals show approval_1f6c", "haft approvals show approval_1f6c --preview"],
+  async run(context) {
+    const { args, options, signal } = context;
+    await withInbox(context, !options.preview, async (inbox) => {
+      const approval = await approvalOf(inbox, args[0] ?? "");
+      const preview = options.preview ? await inbox.preview(approval.id, { signal }) : undefined;
+      signal.throwIfAborted();
+      if (options.json) context.out.write(`${safeJson({ ...approval, ...(preview === undefined ? {} : { preview }) })}\n`);
+      else print(context, approval, preview);
+    });
+    return 0;
+  },
+};
+
+function print({ out }: CommandContext, approval: ApprovalRecord, preview: ApprovalPreview | undefined): void {
+  const width = lineWidth(out);
+  const { status, scope, askedAt, askedBy, askedIn, expiresAt, answeredAt, answeredBy, ruleId } = approval;
+  const fact = (name: string, value: string | undefined): void => {
+    if (value !== undefined) out.print(`${out.paint("dim", name.padEnd(9))}${value}`);
+  };
+  const time = (at: number | undefined): string | undefined => (at === undefined ? undefined : timeText(at));
+  fact("approval", out.paint("bold", safeText(approval.id)));
+  fact("state", out.paint(STATUS_STYLES[status], scope === undefined ? status : `${status}, ${scope}`));
+  fact("tool", safeText(approval.toolName));
+  for (const line of wrap(safeText(approval.description), width - 9)) fact("", out.paint("dim", line));
+  fact("why", safeText(approval.reason));
+  fact("session", safeText(approval.sessionId));
+  fact("asked", `${timeText(askedAt)}${askedBy === undefined ? "" : ` by ${safeText(askedBy)}`}`);
+  if (status === "open") fact("waits in", askedIn === undefined ? "no process, until its session is resumed" : safeText(askedIn));
+  fact("until", status === "open" ? time(expiresAt) : undefined);
+  if (answeredAt !== undefined) fact("ended", `${timeText(answeredAt)}${answeredBy === undefined ? "" : ` by ${safeText(answeredBy)}`}`);
+  fact("rule", ruleId === undefined ? undefined : safeText(ruleId));
+  fact("digest", approval.digest);
+  fact("input", "");
+  for (const line of safeJson(approval.input, 2).split("\n")) out.print(`  ${line}`);
+  for (const { toolName, input } of approval.within ?? []) {
+    fact("made in", safeText(toolName));
+    for (const line of safeJson(input, 2).split("\n")) out.print(`  ${line}`);
+  }
+  for (const { toolName, input } of approval.covers ?? []) fact("covers", `${safeText(toolName)} ${safeJson(input)}`);
+  if (preview !== undefined) for (const line of previewLines(preview)) out.print(line);
+}

@@ -1,0 +1,134 @@
+/** `haft audit`: who called what, when, where, and with which outcome. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { ToolError } from "../../core/error.ts";
+import { readAudit, type AuditEntry } from "../../server/auth/audit.ts";
+import type { CommandBody, CommandContext } from "../command.ts";
+import { spanOf } from "./keys/time-span.ts";
+import { withStore } from "../open/open-store.ts";
+import { timeText } from "./sessions/session-words.ts";
+import { duration, oneLine, safeJson, safeText } from "../terminal/terminal-text.ts";
+
+const DEFAULT_LIMIT = 100;
+
+export const auditCommand: CommandBody = {
+  details: [
+    "One line a call, approval, message, key or refused request, newest first: when,",
+    "the principal that it was made for, the tool and the outcome, and the session.",
+    "Calls are read from the sessions' logs themselves, whose checksums are verified;",
+    "those of sessions that were removed are gone. Calls that no session has, such as",
+    "those of MCP clients without one, are kept beside them. --principal and --tool",
+    "take patterns, --outcome a word such as error or an error code, --since and",
+    "--until a time such as 2026-11-26T12:00Z or a span such as 24h. With --json one",
+    "object a line.",
+  ],
+  args: [0, 0],
+  options: ["store", "config", "principal", "tool", "outcome", "since", "until", "limit"],
+  examples: [
+    "haft audit --since 24h",
+    "haft audit --outcome permission_denied",
+    "haft audit --principal 'key:*' --tool 'files::*'",
+    "haft audit --json | jq -r .principal",
+  ],
+  async run(context) {
+    const { principal, tool, outcome, since, until, limit = DEFAULT_LIMIT } = context.options;
+    const now = systemPorts.clock.wallTime();
+    const options = {
+      limit: limit + 1,
+      ...omitUndefined({
+        principal,
+        tool,
+        outcome,
+        since: since === undefined ? undefined : timeOf("since", since, now),
+        until: until === undefined ? undefined : timeOf("until", until, now),
+      }),
+    };
+    const damaged: string[] = [];
+    const entries = await withStore(context, { readOnly: true }, (store) =>
+      readAudit(store, options, (sessionId, reason) => damaged.push(`session ${safeText(sessionId)}: ${safeText(reason)}`)),
+    );
+    print(context, entries, limit);
+    for (const line of damaged) context.err.print(context.err.paint("red", `not read to its end: ${line}`));
+    return damaged.length === 0 ? 0 : 1;
+  },
+};
+
+/** A day, or a time of a day, of this time zone where it names none. Date.parse reads much more, and other days than were meant. */
+const TIME = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/u;
+
+const DAY_LENGTH = "2026-11-26".length;
+
+/** Date.parse makes 2 March of 30 February. */
+function isDay(day: string): boolean {
+  const time = Date.parse(`${day}T00:00Z`);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(day);
+}
+
+/** @throws ToolError `invalid_argument` */
+function timeOf(option: "since" | "until", text: string, now: number): number {
+  const span = spanOf(text);
+  if (span !== undefined) return now - span;
+  const time =
+    TIME.test(text) && isDay(text.slice(0, DAY_LENGTH)) ? Date.parse(text.length === DAY_LENGTH ? `${text}T00:00` : text) : Number.NaN;
+  if (!Number.isNaN(time)) return time;
+  throw new ToolError("invalid_argument", `--${option} takes a time or a span, not ${JSON.stringify(text)}.`, {
+    hint: `For example: --${option} 2026-11-26T12:00Z, or --${option} 24h`,
+  });
+}
+
+function print({ options, out }: CommandContext, found: readonly AuditEntry[], limit: number): void {
+  const entries = found.slice(0, limit);
+  for (const entry of entries) {
+    if (options.json) out.write(`${safeJson(entry)}\n`);
+    else out.print(`${out.paint("dim", timeText(entry.at))}  ${oneLine(wordsOf(entry), Math.max(40, out.width - 22))}`);
+  }
+  if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the newest ${limit}; --limit shows more`));
+  if (entries.length === 0 && out.isTerminal) out.print(out.paint("dim", "nothing"));
+}
+
+function wordsOf(entry: AuditEntry): string {
+  const who = safeText(entry.principal ?? "-");
+  switch (entry.type) {
+    case "call":
+      return `${who} called ${safeText(entry.toolName)}: ${callWords(entry).join(", ")}`;
+    case "approval-ask":
+      return `${safeText(entry.toolName)} needs approval, session ${safeText(entry.sessionId)}`;
+    case "approval-answer": {
+      const { toolName, status = "", scope, ruleId, sessionId } = entry;
+      const how = [status, ...(scope === undefined ? [] : [scope]), ...(ruleId === undefined ? [] : [`rule ${safeText(ruleId)}`])];
+      return `${who} answered ${safeText(toolName)}: ${how.join(", ")}, session ${safeText(sessionId)}`;
+    }
+    case "message":
+    case "input":
+      return `${who} sent ${entry.type === "message" ? "a message" : "input"}, session ${safeText(entry.sessionId)}`;
+    case "key-add":
+    case "key-revoke": {
+      const { keyId, name, scopes, sessionId } = entry;
+      const which = `${safeText(keyId)} (${safeText(name)})`;
+      if (entry.type === "key-revoke") return `the key ${which} was revoked`;
+      return `${who} made the key ${which}: ${safeText(scopes.join(" "))}${sessionId === undefined ? "" : `, session ${safeText(sessionId)}`}`;
+    }
+    case "refusal": {
+      const { method, path, status, reason, from, missed } = entry;
+      const more = [
+        ...(from === undefined ? [] : [`from ${safeText(from)}`]),
+        ...(missed === undefined ? [] : [`and ${missed} more before it`]),
+      ];
+      return [`${who} was refused ${safeText(method)} ${safeText(path)}: ${status}, ${safeText(reason)}`, ...more].join(" ");
+    }
+  }
+}
+
+function callWords(entry: AuditEntry & { readonly type: "call" }): readonly string[] {
+  const { outcome, errorCode, durationMs, simulated, via, sessionId, approvedBy, missed } = entry;
+  return [
+    outcome,
+    ...(errorCode === undefined || errorCode === outcome ? [] : [errorCode]),
+    ...(durationMs === undefined ? [] : [duration(durationMs)]),
+    ...(simulated === undefined ? [] : ["simulated"]),
+    ...(via === undefined ? [] : [via === "api" ? "over HTTP" : "over MCP"]),
+    ...(sessionId === undefined ? [] : [`session ${safeText(sessionId)}`]),
+    ...(approvedBy === undefined ? [] : [`approved by ${safeText(approvedBy)}`]),
+    ...(missed === undefined ? [] : [`and ${missed} more before it that were not kept`]),
+  ];
+}

@@ -1,0 +1,74 @@
+/** `haft call`: one tool call from the command line. */
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { ToolCall } from "../../core/call.ts";
+import { ERROR_CODES } from "../../core/error-codes.ts";
+import { ToolError } from "../../core/error.ts";
+import type { ToolResult } from "../../core/result.ts";
+import type { Store } from "../../core/store.ts";
+import type { SessionDiff } from "../../session/session-diff.ts";
+import { personApprover } from "../terminal/ask-person.ts";
+import { recordedTo, type CallRecorder } from "../input/call-recorder.ts";
+import type { CommandBody, CommandContext } from "../command.ts";
+import { jsonArgument } from "../input/json-argument.ts";
+import { toolsetOf, withRuntime } from "../open/open-runtime.ts";
+import { storeOf } from "../open/open-store.ts";
+import { printAnswer } from "../print/print-answer.ts";
+import { printSimulation } from "../print/print-simulation.ts";
+
+export const callCommand: CommandBody = {
+  details: [
+    "The input is one JSON object; - reads it from standard input, and without one it",
+    "is {}. The answer goes to standard output; repairs, warnings and errors go to",
+    "standard error. The exit code says why a call failed. With --json the whole",
+    "result is printed, failed or not.",
+    "",
+    "Each call is a conversation of its own: a file must be read in the same one",
+    "before it is edited, so edits are for haft run. With --simulate a call that",
+    "reads is run, any other is answered as haft run --simulate does, and standard",
+    "error says what would change. --record and --replay are those of haft run.",
+  ],
+  args: [1, 2],
+  options: ["config", "force", "nearest", "record", "replay", "seed", "simulate", "yes"],
+  examples: [
+    `haft call files::read '{"path": "notes.md"}'`,
+    `echo '{"pattern": "*.md"}' | haft call files::glob -`,
+    "haft call files::list --json",
+    `haft call files::write '{"path": "a.md", "content": "A"}' --simulate`,
+  ],
+  async run(context) {
+    const [name = "", text] = context.args;
+    const input = await jsonArgument(context, text, { owner: "call", example: `{"path": "notes.md"}` });
+    return await recordedTo(context, async (recorder) => {
+      const { result, diff } = await makeCall(context, { name, input }, recorder);
+      if (result.status === "cancelled" && !context.options.json) context.signal.throwIfAborted();
+      printAnswer(context, result);
+      if (diff !== undefined) printSimulation({ ...context, screen: context.err }, diff);
+      return result.error === undefined ? 0 : ERROR_CODES[result.error.code].exit;
+    });
+  },
+};
+
+interface Called {
+  readonly result: ToolResult;
+  /** Of a simulation. */
+  readonly diff?: SessionDiff;
+}
+
+async function makeCall(context: CommandContext, call: ToolCall, recorder: CallRecorder | undefined): Promise<Called> {
+  const { signal, options } = context;
+  const approve = personApprover(context);
+  const only = toolsetOf(call.name);
+  if (!options.simulate) {
+    // The store is not for the call, which belongs to no session, but for results that outlive it and for those that it makes wrong.
+    const store = (config: LoadedConfig): Store | undefined => storeOf(context, config);
+    return withRuntime(context, { approve, only, store, storeMayWait: true, recorder, manual: true }, async ({ runtime }) => ({
+      result: await runtime.execute(call, { signal, knowsDocumentation: true }),
+    }));
+  }
+  return withRuntime(context, { approve, only, recorder, manual: true }, async ({ runtime }) => {
+    const { results, diff } = await runtime.simulate([call], { signal, knowsDocumentation: true });
+    const [result] = results;
+    if (result === undefined) throw new ToolError("execution_failed", "The simulation gave no result.");
+    return { result, diff };
+  });
+}

@@ -1,0 +1,12 @@
+/** `haft chain`: tools that are called one after the other. */
+import type { GroupBody } from "../command.ts";
+import { checkChains } from "./chain/check-chains.ts";
+import { runChain } from "./chain/run-chain.ts";
+
+export const chainCommand: GroupBody = {
+  details: [
+    'A chain is written in the configuration, in a toolset with type = "chains". Its',
+    "steps call tools, each with what the ones before it have answered.",
+  ],
+  commands: [runChain, checkChains],
+};

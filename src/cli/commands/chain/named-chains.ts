@@ -1,0 +1,29 @@
+/** The chains of a configuration by their names. */
+import type { NamedChain } from "../../../config/toolset/chains.ts";
+import type { LoadedConfig } from "../../../config/load-config.ts";
+import { qualifiedName } from "../../../core/call.ts";
+import { nearNames } from "../../../core/base/near-names.ts";
+import { ToolError } from "../../../core/error.ts";
+
+/** By qualified name; those of toolsets that are disabled are left out. */
+export function chainsOf({ config }: LoadedConfig): ReadonlyMap<string, NamedChain> {
+  const chains = new Map<string, NamedChain>();
+  for (const [toolset, entry] of config.toolsets)
+    if (entry.type === "chains" && entry.enabled) for (const [name, chain] of entry.chains) chains.set(qualifiedName(toolset, name), chain);
+  return chains;
+}
+
+/** The chain of this name, which needs no toolset where only one chain has it. @throws ToolError `not_found` */
+export function findChain(config: LoadedConfig, name: string): readonly [name: string, chain: NamedChain] {
+  const chains = chainsOf(config);
+  const [only, ...others] = [...chains].filter(([qualified]) => qualified === name || qualified.endsWith(`::${name}`));
+  if (only !== undefined && others.length === 0) return only;
+  const names = only === undefined ? nearNames(name, [...chains.keys()]) : [only, ...others].map(([qualified]) => qualified);
+  const listed = names.length > 0 ? names : [...chains.keys()].slice(0, 10);
+  throw new ToolError("not_found", `There is no chain ${JSON.stringify(name)} in ${config.path}.`, {
+    hint:
+      listed.length === 0
+        ? 'Write one as [toolsets.trips] with type = "chains": see docs/guides/call-tools-in-a-chain.md.'
+        : `${only === undefined ? "There are" : "More than one has that name"}: ${listed.join(", ")}.`,
+  });
+}

@@ -1,0 +1,95 @@
+/** `haft chain run`: the steps of a chain, one after the other, each shown as it ends. */
+import type { ChainResult } from "../../../compose/chain/run-steps.ts";
+import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
+import { ERROR_CODES } from "../../../core/error-codes.ts";
+import { ToolError } from "../../../core/error.ts";
+import { personApprover } from "../../terminal/ask-person.ts";
+import { openStoredSession } from "../../open/begin-session.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { jsonArgument, jsonHint } from "../../input/json-argument.ts";
+import { withRuntime } from "../../open/open-runtime.ts";
+import { storeOf } from "../../open/open-store.ts";
+import { EventPrinter } from "../../print/print-event.ts";
+import { safeJson, wrap } from "../../terminal/terminal-text.ts";
+import { findChain } from "./named-chains.ts";
+import type { Store } from "../../../core/store.ts";
+
+export const runChain: Command = {
+  name: "chain run",
+  usage: "<chain> [<json> | -]",
+  summary: "Run the steps of a chain of the configuration.",
+  details: [
+    "The input is one JSON object, where the context begins; - reads it from standard",
+    "input, and without one it is {}. The steps are shown on standard error as they",
+    "end, the context that they have made goes to standard output. When a step fails,",
+    "the exit code says why. With --json the whole result is printed.",
+    "",
+    "In a session of a store, an interrupted chain continues after the steps",
+    "that have ended when it is run again with the same input. A chain is a tool as",
+    "well: haft call trips::book --simulate says what it would change.",
+  ],
+  args: [1, 2],
+  options: ["config", "session", "store", "yes"],
+  examples: [
+    `haft chain run trips::book '{"to": "Oslo"}'`,
+    "haft chain run trips::book - --session oslo --store haft.db < order.json",
+    "haft chain run book --json | jq .context",
+  ],
+  async run(context) {
+    const [name = "", text] = context.args;
+    const input = await readContext(context, text);
+    const printer = context.options.json ? undefined : new EventPrinter(context.err);
+    const result = await runNamed(context, { name, input, printer });
+    context.signal.throwIfAborted();
+    print(context, result);
+    if (result.success) return 0;
+    const code = result.stepResults.findLast(({ error }) => error !== undefined)?.error?.code ?? "invalid_input";
+    return ERROR_CODES[code].exit;
+  },
+};
+
+interface Asked {
+  readonly name: string;
+  readonly input: JsonObject;
+  readonly printer: EventPrinter | undefined;
+}
+
+async function runNamed(context: CommandContext, { name, input, printer }: Asked): Promise<ChainResult> {
+  const { signal } = context;
+  let store: Store | undefined;
+  const approve = personApprover(context);
+  const options = {
+    approve,
+    onEvent: (event: Parameters<EventPrinter["print"]>[0]) => printer?.print(event),
+    store: (config: Parameters<typeof storeOf>[1]) => (store = storeOf(context, config)),
+    onConfig: (config: Parameters<typeof findChain>[0]) => void findChain(config, name), // before anything is started
+  };
+  return withRuntime(context, options, async ({ runtime, config }) => {
+    const [qualified, { chain, offer }] = findChain(config, name);
+    printer?.expect(chain.steps.map(({ tool }) => runtime.registry.get(tool)?.qualifiedName ?? tool));
+    const session = await openStoredSession(context, { runtime, store, printer });
+    return await chain.run(session, input, {
+      signal,
+      ...(offer.stopOnFailure === undefined ? {} : { stopOnFailure: offer.stopOnFailure }),
+      ...(context.options.session === undefined ? {} : { idempotencyKey: `haft chain run ${qualified}` }),
+    });
+  });
+}
+
+/** Where the context begins. */
+async function readContext(context: CommandContext, text: string | undefined): Promise<JsonObject> {
+  const example = `{"to": "Oslo"}`;
+  const input = await jsonArgument(context, text, { owner: "chain", example });
+  if (isJsonObject(input)) return input;
+  throw new ToolError("invalid_input", "The input of the chain is not an object.", { hint: jsonHint(example) });
+}
+
+function print({ out, err, options }: CommandContext, result: ChainResult): void {
+  if (options.json) {
+    out.write(`${safeJson(result)}\n`);
+    return;
+  }
+  for (const line of result.warnings.flatMap((warning) => wrap(`! ${warning}`, err.width))) err.print(err.paint("yellow", line));
+  for (const line of result.errors.flatMap((error) => wrap(error, err.width))) err.print(err.paint("red", line));
+  out.write(`${safeJson(result.context, 2)}\n`);
+}

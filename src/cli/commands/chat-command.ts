@@ -1,0 +1,235 @@
+/** `haft chat`: a person chats with a model that has the tools. */
+import type { UsageMeter } from "../../model/usage-meter.ts";
+import type { Approver } from "../../core/ask.ts";
+import type { Store } from "../../core/store.ts";
+import { plural } from "../../core/base/wording.ts";
+import { openStoredSession } from "../open/begin-session.ts";
+import { isAsking } from "../terminal/in-line.ts";
+import { personApprover } from "../terminal/ask-person.ts";
+import { noteBlocked } from "../open/blocked-tools.ts";
+import type { CommandBody, CommandContext } from "../command.ts";
+import { withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
+import { storeOf } from "../open/open-store.ts";
+import { drained } from "../terminal/drained.ts";
+import { EventPrinter } from "../print/print-event.ts";
+import { printMessage } from "../print/print-message.ts";
+import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
+import { SLASH_HELP, slashAnswer } from "./chat/slash-command.ts";
+import { exitOf } from "./chat/chat-exit.ts";
+import { Chat } from "./chat/chat.ts";
+import { safeText } from "../terminal/terminal-text.ts";
+import { setTimeout as pause } from "node:timers/promises";
+import { StringDecoder } from "node:string_decoder";
+import { ToolError } from "../../core/error.ts";
+import type { RuntimeEvent } from "../../core/event.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
+
+export const chatCommand: CommandBody = {
+  details: [
+    "The model is the one of --model, else that of the configuration: a provider and",
+    "a model, such as anthropic/claude-sonnet-5 or ollama/qwen3. Its key is looked up",
+    "in the variable that the provider names, such as ANTHROPIC_API_KEY. With --model",
+    "no configuration is needed: the model then has no tools.",
+    "",
+    "The model's text is shown as it arrives. Reads start while it still writes its",
+    "message, everything else when the message is whole. Calls that must be approved",
+    "are shown and asked about: yes, no, or always in this session.",
+    "",
+    "Ctrl-C stops the model and what it runs; what was done stays, and the chat goes",
+    "on. At the prompt Ctrl-C and Ctrl-D end it. The model may send calls to the",
+    "background: their output and their ends appear above the prompt, and the model",
+    "receives their ends. Jobs that run when the chat ends are cancelled; without a",
+    "terminal they are waited for. Triggers of the session and of the configuration",
+    "wake the model while the chat runs. Lines that begin with a slash are for haft",
+    "itself:",
+    "",
+    ...SLASH_HELP,
+    "",
+    "Where a store is named, by --store or in the configuration, the chat is kept",
+    "there as a session, under the id of --session or a new one, and can be",
+    "continued later.",
+    "When standard input is no terminal, each line of it is one message, and the exit",
+    "code is that of the last one. With --json each outcome is one line.",
+  ],
+  args: [0, 0],
+  options: ["config", "model", "no-background", "reasoning-effort", "system", "session", "store", "watch", "yes"],
+  examples: [
+    "haft chat --model anthropic/claude-sonnet-5",
+    "haft chat --model ollama/qwen3 --session travel --store haft.db",
+    'echo "What do the notes say?" | haft chat --json',
+  ],
+  async run(context) {
+    const events = new EventPrinter(context.out);
+    let store: Store | undefined;
+    let chat: Chat | undefined;
+    let chosen: ChosenModel | undefined;
+    const otherMeters: UsageMeter[] = [];
+    const approve = personApprover(context);
+    const options = {
+      mayLackConfig: context.options.model !== undefined, // nothing else is needed to chat
+      onEvent: (event: RuntimeEvent) => (chat === undefined ? showInterrupted(context, events, event) : chat.notice(event)),
+      approve,
+      manual: true,
+      onConfig: (config: OpenRuntime["config"]) => void (chosen = chosenModel(context, config)), // wrong names and missing keys start nothing
+      model: () => chosen,
+      onMeter: (meter: UsageMeter) => void otherMeters.push(meter),
+      store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
+    };
+    return withRuntime(context, options, async (open) => {
+      chosen ??= chosenModel(context, open.config);
+      const printer = context.options.json ? undefined : events;
+      const session = await openStoredSession(context, { runtime: open.runtime, store, printer });
+      greet(context, { chosen, open, events });
+      chat = new Chat({
+        context,
+        chosen,
+        otherMeters,
+        config: open.config,
+        session,
+        runtime: open.runtime,
+        isKept: store !== undefined,
+        triggers: open.triggers,
+        events,
+        notice: (event) => chat?.notice(event),
+        ...interruptible(context),
+      });
+      noteBlocked(context, open.runtime.registry);
+      return converseUntilLeft(context, { chat, open, events }, approve);
+    });
+  },
+};
+
+/** Before there is a chat: how the calls end that an earlier one left. */
+function showInterrupted({ options }: CommandContext, events: EventPrinter, event: RuntimeEvent): void {
+  if (!options.json && "callId" in event) events.print(event);
+}
+
+/** Where the input is not a terminal, Ctrl-C ends the program. */
+function interruptible({ ask, onInterrupt }: CommandContext): Pick<CommandContext, "onInterrupt"> {
+  return ask === undefined || onInterrupt === undefined ? {} : { onInterrupt };
+}
+
+function greet(
+  { options, ask }: CommandContext,
+  { chosen, open, events }: { readonly chosen: ChosenModel; readonly open: OpenRuntime; readonly events: EventPrinter },
+): void {
+  if (options.json) return;
+  const tools = plural(open.runtime.registry.list().length, "tool");
+  events.aside(`${safeText(chosen.model.name)}, ${tools}${ask === undefined ? "" : ". /help says more; Ctrl-D ends"}`);
+}
+
+interface Place {
+  readonly chat: Chat;
+  readonly open: OpenRuntime;
+  readonly events: EventPrinter;
+}
+
+async function converseUntilLeft(context: CommandContext, place: Place, approve: Approver | undefined): Promise<number> {
+  try {
+    if (approve !== undefined) await place.chat.settle(approve);
+    if (context.ask !== undefined && !context.options.json && place.chat.isUnanswered)
+      place.events.aside("The model has not answered yet: /go lets it continue.");
+    return await converse(context, place);
+  } finally {
+    await place.chat.leave();
+  }
+}
+
+/** Resolves to the exit code: without a terminal, that of the last message. */
+async function converse(context: CommandContext, place: Place): Promise<number> {
+  const isAttended = context.ask !== undefined;
+  let exitCode = 0;
+  let failure: { readonly thrown: unknown } | undefined;
+  for await (const line of readLines(context, "\nyou     ")) {
+    const text = line.trim();
+    if (text === "/exit" || text === "/quit") break;
+    if (text === "") continue;
+    if (line.startsWith("/") && text !== "/go") await obey(context, place, text);
+    else {
+      const said = text === "/go" ? undefined : text;
+      if (said !== undefined && !isAttended && !context.options.json)
+        printMessage({ screen: context.out, width: place.events.width }, { role: "user", content: said });
+      if (isAttended) await sayAttended(context, place.chat, { said, onLateFailure: (thrown) => (failure = { thrown }) });
+      else {
+        const result = await place.chat.say(said);
+        exitCode = exitOf(result);
+        if (result.reason === "approval") break; // another message would pass over what waits
+      }
+    }
+    await drained(context);
+    context.signal.throwIfAborted();
+    if (failure !== undefined) throw failure.thrown;
+  }
+  if (isAttended) return exitCode;
+  const last = await place.chat.finish();
+  return last === undefined ? exitCode : exitOf(last);
+}
+
+/** A call that takes longer, and triggers that keep the model busy, give the person the prompt back. */
+const PATIENCE_MS = 2_000;
+
+/** Resolves when the run is over, or a call of it takes long. */
+async function sayAttended(
+  { ask }: CommandContext,
+  chat: Chat,
+  { said, onLateFailure }: { readonly said: string | undefined; readonly onLateFailure: (thrown: unknown) => void },
+): Promise<void> {
+  const over = chat.say(said).then(() => true);
+  const ended = new AbortController();
+  const { signal } = ended;
+  try {
+    while (!(await Promise.race([over, pause(PATIENCE_MS, false, { signal }).catch(() => false)]))) {
+      if (!chat.mayTakeLong || (ask !== undefined && isAsking(ask))) continue;
+      over.catch(onLateFailure);
+      return;
+    }
+  } finally {
+    ended.abort();
+  }
+}
+
+async function obey({ out, err, options }: CommandContext, { chat, open: { runtime } }: Place, text: string): Promise<void> {
+  const screen = options.json ? err : out;
+  for (const line of await slashAnswer(text, { chat, registry: runtime.registry, screen })) screen.print(line);
+}
+
+const MAX_LINE_LENGTH = 16 * 1024 * 1024;
+
+/**
+ * The lines that a person types, or that another program sends, one at a time.
+ *
+ * At a terminal each line is asked for with `prompt` when it is wanted. Ends with the input, and at Ctrl-D.
+ *
+ * @throws ToolError what the signal aborted with; `too_large` for a line without end
+ */
+async function* readLines(context: CommandContext, prompt: string): AsyncGenerator<string, void, undefined> {
+  const { ask, signal } = context;
+  if (ask === undefined) return yield* sentLines(context);
+  for (;;) {
+    const line = await ask(prompt, signal, { isPrompt: true });
+    if (line === undefined) return;
+    yield line;
+  }
+}
+
+async function* sentLines({ stdin, signal }: CommandContext): AsyncGenerator<string, void, undefined> {
+  const decoder = new StringDecoder("utf8");
+  const pieces = stdin[Symbol.asyncIterator]();
+  let rest = "";
+  let isStart = true;
+  for (;;) {
+    const step = await untilAborted(pieces.next(), signal);
+    const read = step.done === true ? decoder.end() : decoder.write(Buffer.from(step.value));
+    const text = isStart ? read.replace(/^\uFEFF/u, "") : read; // a byte order mark, which shells of Windows send
+    isStart &&= read === "";
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > MAX_LINE_LENGTH)
+      throw new ToolError("too_large", `A line of standard input has more than ${MAX_LINE_LENGTH} characters.`);
+    yield* lines;
+    if (step.done === true) {
+      if (rest !== "") yield rest;
+      return;
+    }
+  }
+}

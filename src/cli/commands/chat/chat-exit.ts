@@ -1,0 +1,32 @@
+/** The exit code of a command by how a model's run ended. */
+import type { LoopResult } from "../../../compose/loop-result.ts";
+import type { StopReason } from "../../../compose/stop-reason.ts";
+import { ERROR_CODES, type ErrorCode } from "../../../core/error-codes.ts";
+
+/** The error codes of runs that failed; undefined for one that ended well. No condition but time stops the runs of commands. */
+const FAILURES = {
+  answered: undefined,
+  "tool-ended-turn": undefined,
+  "one-action": undefined,
+  "max-rounds": "limit_exceeded",
+  budget: "limit_exceeded",
+  "repeated-calls": "limit_exceeded",
+  "stop-condition": "timeout",
+  length: "model_failed",
+  "content-filter": "model_failed",
+  refusal: "model_failed",
+  "model-error": "model_failed",
+  cancelled: "cancelled",
+  approval: "approval_required",
+  "nothing-pending": "invalid_argument",
+  "emergency-stop": "limit_exceeded",
+  "already-running": "resource_busy",
+  "invalid-output": "invalid_output",
+  disabled: "unavailable",
+} as const satisfies Readonly<Record<StopReason, ErrorCode | undefined>>;
+
+/** 0 when the model ended well; else that of its error, or of what stopped it. */
+export function exitOf({ reason, error }: LoopResult): number {
+  const code = error?.code ?? FAILURES[reason];
+  return code === undefined ? 0 : ERROR_CODES[code].exit;
+}

@@ -1,0 +1,341 @@
+/** A chat with a model over one session: what is said goes to its loop, and what happens is shown. */
+import { createAgent, type Agent } from "../../../compose/agent.ts";
+import { EmergencyStop } from "../../../compose/emergency-stop.ts";
+import type { LoopEvent } from "../../../compose/loop-event.ts";
+import { NO_USAGE, type LoopResult } from "../../../compose/loop-result.ts";
+import type { LoadedConfig } from "../../../config/load-config.ts";
+import type { ApprovalDecisions } from "../../../compose/pending-calls.ts";
+import type { Approver } from "../../../core/ask.ts";
+import type { ToolError } from "../../../core/error.ts";
+import type { RuntimeEvent } from "../../../core/event.ts";
+import { approvalId } from "../../../policy/approval/approval-digest.ts";
+import { onAbort } from "../../../policy/attempts/deadline.ts";
+import { plural } from "../../../core/base/wording.ts";
+import { totalOf, type ModelTotals, type UsageMeter } from "../../../model/usage-meter.ts";
+import type { Jobs } from "../../../call/jobs/jobs.ts";
+import type { Runtime } from "../../../runtime/runtime.ts";
+import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
+import type { CommandContext } from "../../command.ts";
+import { shellWord } from "../../terminal/shell-word.ts";
+import type { SessionTriggers } from "../../../triggers/session-triggers.ts";
+import type { Triggers } from "../../../triggers/triggers.ts";
+import type { EventPrinter } from "../../print/print-event.ts";
+import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import type { ChosenModel } from "./chosen-model.ts";
+import { configuredAgent } from "./chat-agent.ts";
+import { addJobs } from "./chat-tools.ts";
+import { ChatPrinter } from "./chat-printer.ts";
+
+export interface ChatOptions {
+  readonly context: CommandContext;
+  readonly chosen: ChosenModel;
+  /** Those of the other models of the configuration, such as one that plays tools. More may be added. */
+  readonly otherMeters: readonly UsageMeter[];
+  readonly config: LoadedConfig;
+  readonly session: RuntimeSession;
+  readonly runtime: Runtime;
+  readonly events: EventPrinter;
+  /** Called with the events of a simulation when a round is over: they are not sent while it runs. */
+  readonly notice: (event: RuntimeEvent) => void;
+  /** The session is in a store, where a later command finds it. */
+  readonly isKept: boolean;
+  /** Wake the agent during the chat. @default they do not run */
+  readonly triggers?: Triggers;
+  /** Takes a Ctrl-C for the end of what the model does, and not of the program. */
+  readonly onInterrupt?: CommandContext["onInterrupt"];
+}
+
+/** Sends what the person says. */
+const PERSON = "person";
+/** Most jobs that one line names. */
+const MAX_NAMES = 5;
+
+/** For a person at the prompt. */
+const REMEDIES: { readonly [Reason in LoopResult["reason"]]?: string } = {
+  "emergency-stop": "/clear lets things run again.",
+  "max-rounds": "/go lets it continue.",
+  budget: "/go lets it continue.",
+  "repeated-calls": "/go lets it continue.",
+};
+
+export class Chat {
+  readonly session: RuntimeSession;
+  /** Those of the session, where they run. */
+  readonly triggers: SessionTriggers | undefined;
+  /** The names of the triggers of the configuration. */
+  readonly declared: ReadonlySet<string>;
+  readonly #runtime: Runtime;
+  readonly #context: CommandContext;
+  readonly #chosen: ChosenModel;
+  readonly #otherMeters: readonly UsageMeter[];
+  readonly #agent: Agent;
+  readonly #emergencyStop = new EmergencyStop();
+  readonly #printer: ChatPrinter;
+  readonly #events: EventPrinter;
+  readonly #notice: (event: RuntimeEvent) => void;
+  readonly #isKept: boolean;
+  readonly #onInterrupt: CommandContext["onInterrupt"];
+  /** Set during a run: what it began with, and how it is left. */
+  #run: { readonly before: ModelTotals; readonly end: () => void } | undefined;
+  #last: LoopResult | undefined;
+  /** Ends the waits for the agent to rest. */
+  #answered: PromiseWithResolvers<void> | undefined;
+  /** A trigger has spoken since the model received the person's message. */
+  #goesOn = false;
+  #failure: ToolError | undefined;
+  /** How much of the session's log has been printed, of a simulation. */
+  #seen = 0;
+
+  constructor(options: ChatOptions) {
+    const { context, session, triggers } = options;
+    this.session = session;
+    this.#runtime = options.runtime;
+    this.#context = context;
+    this.#chosen = options.chosen;
+    this.#otherMeters = options.otherMeters;
+    this.#notice = options.notice;
+    this.#isKept = options.isKept;
+    this.#onInterrupt = options.onInterrupt;
+    this.triggers = triggers?.of(session);
+    this.declared = new Set(options.config.config.triggers.map(({ name }) => name));
+    this.#events = options.events;
+    this.#printer = new ChatPrinter(context.out, options.events);
+    this.#agent = this.#makeAgent(options);
+    // An earlier chat may have been stopped on purpose; a trigger waits until its message is received.
+    this.#agent.start({ goOn: triggers !== undefined && session.inbox.some(({ triggerId }) => triggerId !== undefined) });
+  }
+
+  #makeAgent({ context: { options }, chosen, config: { config }, session, triggers }: ChatOptions): Agent {
+    const { registry } = session;
+    const offerBackground = !options.noBackground && !session.simulated;
+    addJobs(registry, { isOffered: offerBackground, triggers });
+    return createAgent({
+      ...configuredAgent({ chosen, config, session, introduction: options.system ?? config.loop.system }),
+      emergencyStop: this.#emergencyStop,
+      offerBackground,
+      ...(triggers === undefined ? {} : { triggers }),
+      onEvent: (event) => this.#hear(event),
+      onResult: (result) => this.#ended(result),
+      onError: (error) => this.#failed(error),
+    });
+  }
+
+  /** Call with every event of the runtime during the chat. */
+  notice(event: RuntimeEvent): void {
+    if (event.type === "inbox-add" && event.triggerId !== undefined) this.#goesOn ||= this.#wasHeard;
+    if (!this.#context.options.json) this.#printer.notice(event);
+  }
+
+  /** Summarises the requests that were made to the models, a line for each. */
+  get spent(): string {
+    return this.#meters
+      .map(String)
+      .filter((lines) => lines !== "")
+      .join("\n");
+  }
+
+  get #meters(): readonly UsageMeter[] {
+    return [this.#chosen.meter, ...this.#otherMeters];
+  }
+
+  /** Why nothing runs any more; undefined while it does. */
+  get stopped(): string | undefined {
+    return this.#emergencyStop.why;
+  }
+
+  /** Lets things run again after an emergency stop. */
+  clear(): void {
+    this.#emergencyStop.clear();
+  }
+
+  /** The calls that are waited for now, the oldest first. */
+  get waitedFor(): readonly string[] {
+    const jobs = new Set(this.session.jobs.map(({ id }) => id));
+    return this.#runtime.running.map(({ callId }) => callId).filter((callId) => !jobs.has(callId));
+  }
+
+  /** The model has the last word to say: an earlier chat was stopped before it did. */
+  get isUnanswered(): boolean {
+    const last = this.session.messages().at(-1);
+    return !this.isRunning && (last?.role === "user" || (last?.role === "result" && last.result.status !== "pending"));
+  }
+
+  /** A run is active, started by a message or by itself. */
+  get isRunning(): boolean {
+    return ["running", "waiting"].includes(this.#agent.state);
+  }
+
+  /** The run need not be waited for: a call of it is, or triggers keep it going although the model has received the person's message. */
+  get mayTakeLong(): boolean {
+    return this.#goesOn || this.waitedFor.length > 0;
+  }
+
+  /** Triggers, which may do so for ever. */
+  get #isKeptAwake(): boolean {
+    const { session, triggers } = this;
+    return session.inbox.some(({ triggerId }) => triggerId !== undefined) && triggers?.list().some(({ running }) => running) === true;
+  }
+
+  get #wasHeard(): boolean {
+    return !this.session.inbox.some(({ sender }) => sender === PERSON);
+  }
+
+  /** Those of the session and of all others, as programs steer them. */
+  get jobs(): Jobs {
+    return this.#runtime.jobs;
+  }
+
+  /** As a person names it: `#3`, `3`, or its id. */
+  callNamed(name: string): string {
+    return this.#events.callOf(name) ?? name;
+  }
+
+  labelOf(callId: string): string {
+    return this.#events.labelOf(callId).trim();
+  }
+
+  /**
+   * Sends a message to the model, or lets it continue, and resolves to the end of its run. A Ctrl-C meanwhile ends this, and not the
+   * program.
+   *
+   * @throws ToolError what ended a run that has no result. By rejecting
+   */
+  async say(text: string | undefined): Promise<LoopResult> {
+    this.#last = undefined;
+    if (text === undefined) this.#agent.wake();
+    else await this.#agent.send(text, { sender: PERSON });
+    this.#goesOn = false;
+    return (await this.#whenIdle()) ?? this.#waits();
+  }
+
+  /** Stops the triggers, and resolves when no message waits for the model and no job runs; one that asks and is not answered is cancelled. */
+  async finish(): Promise<LoopResult | undefined> {
+    this.#last = undefined;
+    await this.triggers?.stop(); // they would have no end
+    let last: LoopResult | undefined;
+    for (;;) {
+      last = (await this.#whenIdle()) ?? last;
+      const [job] = this.session.jobs;
+      if (job === undefined) return last;
+      if (job.state === "waiting") this.jobs.cancel(job.id, "the chat has ended, and the job cannot be answered");
+      await this.jobs.wait(job.id, { untilAsked: job.state !== "waiting", signal: this.#context.signal });
+    }
+  }
+
+  /** Ends the current run, and takes no more messages. */
+  async leave(): Promise<void> {
+    await this.#agent.stop();
+    const { jobs } = this.session;
+    if (jobs.length === 0 || this.#context.options.json) return;
+    const names = jobs.slice(0, MAX_NAMES).map(({ id, toolName }) => `${this.labelOf(id)} ${safeText(toolName)}`);
+    const more = jobs.length > MAX_NAMES ? ` and ${jobs.length - MAX_NAMES} more` : "";
+    this.#events.aside(`${plural(jobs.length, "background job")} cancelled: ${names.join(", ")}${more}`);
+  }
+
+  /** Asks a person about the calls that wait for a yes since an earlier run, and continues. Undefined when there are none. */
+  async settle(approve: Approver): Promise<LoopResult | undefined> {
+    const pending = this.#agent.pending();
+    if (pending.length === 0) return undefined;
+    const { signal } = this.#context;
+    const decisions = new Map<string, ApprovalDecisions[string]>();
+    for (const { name, ...call } of pending) {
+      if (decisions.has(call.digest)) continue; // the answer holds for every call that is the same
+      const description = this.session.registry.get(name)?.tool.description ?? "";
+      const of = { sessionId: this.session.id, callId: call.callId };
+      const askedAt = this.session.ports.clock.wallTime();
+      const request = { id: approvalId(of), ...of, ...call, toolName: name, description, simulated: false, askedAt, signal };
+      const answer = await approve(request);
+      decisions.set(call.digest, answer === "allow-input" ? "allow-once" : answer); // it holds for this input in any case
+    }
+    this.#last = undefined;
+    await this.#agent.decide({ decisions: Object.fromEntries(decisions) });
+    return this.#whenIdle();
+  }
+
+  /** The result of the last run since it was asked for. */
+  async #whenIdle(): Promise<LoopResult | undefined> {
+    const { signal } = this.#context;
+    const forget = onAbort(signal, () => void this.#agent.stop());
+    try {
+      await Promise.race([this.#agent.whenIdle(), (this.#answered ??= Promise.withResolvers()).promise]);
+    } finally {
+      forget();
+    }
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure !== undefined) throw failure;
+    return this.#last;
+  }
+
+  /** No run began: calls wait for a person, and the model receives nothing before they are decided. */
+  #waits(): LoopResult {
+    const pending = this.#agent.pending();
+    const result: LoopResult = { text: "", reason: "approval", rounds: 0, results: [], usage: NO_USAGE, pending };
+    this.#tell(result, "");
+    return result;
+  }
+
+  /** A run begins, by what was said or by itself. */
+  #begin(): void {
+    if (this.#run !== undefined) return;
+    const forget = this.#onInterrupt?.(() => this.#agent.cancel("Stopped by Ctrl-C."));
+    this.#run = { before: totalOf(this.#meters, this.#chosen.meter.currency), end: () => forget?.() };
+    this.#seen = this.session.ownLog.length;
+  }
+
+  #ended(result: LoopResult): void {
+    const total = totalOf(this.#meters, this.#chosen.meter.currency);
+    const before = this.#run?.before ?? total;
+    this.#leaveRun();
+    this.#last = result;
+    if (this.#wasHeard && this.#isKeptAwake) {
+      this.#answered?.resolve();
+      this.#answered = undefined;
+    }
+    this.#tell(result, spentSince(before, total, this.#chosen.meter.currency));
+  }
+
+  #failed(error: ToolError): void {
+    this.#leaveRun();
+    this.#failure = error;
+  }
+
+  #leaveRun(): void {
+    this.#run?.end();
+    this.#run = undefined;
+  }
+
+  #hear(event: LoopEvent): void {
+    if (event.type !== "stop") this.#begin();
+    if (event.type === "round-end" && this.session.simulated) this.#noticeSimulated();
+    if (!this.#context.options.json) this.#printer.hear(event);
+  }
+
+  /** Listeners are not called for the calls of a simulation while they run. */
+  #noticeSimulated(): void {
+    const events = this.session.ownLog.slice(this.#seen);
+    this.#seen += events.length;
+    for (const event of events) this.#notice(event);
+  }
+
+  #tell(result: LoopResult, spent: string): void {
+    if (this.#context.options.json) this.#context.out.write(`${safeJson(result)}\n`);
+    else this.#printer.end(result, { spent, remedy: this.#remedy(result) });
+  }
+
+  /** Returns the remedy for a run that was stopped. */
+  #remedy({ reason }: LoopResult): string | undefined {
+    if (reason !== "approval") return this.#onInterrupt === undefined ? undefined : REMEDIES[reason];
+    const { options } = this.#context;
+    const store = options.store === undefined ? "" : ` --store ${shellWord(options.store)}`;
+    return this.#isKept
+      ? `At a terminal this asks you and continues: haft chat --session ${shellWord(this.session.id)}${store}`
+      : "Approval needs a terminal. With --store the calls wait for one; --yes allows everything.";
+  }
+}
+
+function spentSince(before: ModelTotals, after: ModelTotals, currency: string): string {
+  if (after.inputTokens + after.outputTokens === before.inputTokens + before.outputTokens) return "";
+  const tokens = `${plural(after.inputTokens - before.inputTokens, "token")} in, ${after.outputTokens - before.outputTokens} out`;
+  return after.cost === undefined ? tokens : `${tokens}, ${(after.cost - (before.cost ?? 0)).toFixed(4)} ${safeText(currency)}`;
+}

@@ -1,0 +1,81 @@
+/** The lines of a chat that are for its background jobs. */
+import { operatorText } from "../../../core/error.ts";
+import type { JsonValue } from "../../../core/base/json.ts";
+import { parseJson } from "../../../core/base/parse-json.ts";
+import { plural } from "../../../core/base/wording.ts";
+import type { JobStatus } from "../../../core/job-status.ts";
+import { oneLine, safeText, type Screen } from "../../terminal/terminal-text.ts";
+import type { Chat } from "./chat.ts";
+import { lineWidth } from "../../terminal/text-width.ts";
+
+export interface JobPlace {
+  readonly chat: Chat;
+  readonly screen: Screen;
+}
+
+type JobCommand = (place: JobPlace, words: readonly string[], rest: string) => readonly string[];
+
+/** By the name that is typed; each returns its answer. */
+export const JOB_COMMANDS: ReadonlyMap<string, JobCommand> = new Map<string, JobCommand>([
+  ["/jobs", listJobs],
+  ["/cancel", onJob("/cancel <job>", cancel)],
+  ["/send", onJob("/send <job> <text>", send)],
+  ["/promote", promote],
+]);
+
+function listJobs({ chat, screen }: JobPlace): readonly string[] {
+  const { jobs } = chat.session;
+  if (jobs.length === 0) return ["No background job runs."];
+  const width = lineWidth(screen);
+  return jobs.map((job) => `  ${oneLine(`${chat.labelOf(job.id)} ${job.toolName}  ${stateOf(job)}`, width - 2)}`);
+}
+
+function stateOf({ state, output, question, preview }: JobStatus): string {
+  if (question !== undefined) return `asks: ${question}`;
+  const wrote = output.lines === 0 ? "" : `, ${plural(output.lines, "line")} written, last: ${preview.trimEnd().split("\n").at(-1) ?? ""}`;
+  return `${state}${wrote}`;
+}
+
+/** A command about one job; the only one there is need not be named. */
+function onJob(usage: string, act: (chat: Chat, id: string, text: string) => string): JobCommand {
+  return ({ chat }, [name], rest) => {
+    if (name === undefined) return [`${usage}: /jobs shows them, #3 or an id names one.`];
+    try {
+      return [act(chat, chat.callNamed(name), rest.slice(name.length).trim())];
+    } catch (thrown: unknown) {
+      return [safeText(operatorText(thrown))];
+    }
+  };
+}
+
+function cancel(chat: Chat, id: string): string {
+  const label = safeText(chat.labelOf(id));
+  return chat.jobs.cancel(id, "the person at the terminal cancelled it") ? `${label} is being cancelled.` : `${label} has ended already.`;
+}
+
+function send(chat: Chat, id: string, text: string): string {
+  if (text === "") return "/send <job> <text>: the text is missing.";
+  chat.jobs.send(id, inputOf(text));
+  return `Sent to ${safeText(chat.labelOf(id))}.`;
+}
+
+/** An object or an array where the text is one, else the text. */
+function inputOf(text: string): JsonValue {
+  if (!/^[[{]/u.test(text)) return text;
+  try {
+    return parseJson(text);
+  } catch {
+    return text;
+  }
+}
+
+function promote({ chat }: JobPlace, [name]: readonly string[]): readonly string[] {
+  const { waitedFor } = chat;
+  const [only] = waitedFor;
+  const callId = name === undefined ? only : chat.callNamed(name);
+  if (callId === undefined) return ["No call runs that is waited for."];
+  if (name === undefined && waitedFor.length > 1)
+    return [`Several calls run: ${waitedFor.map((id) => safeText(chat.labelOf(id))).join(", ")}. /promote #3 names one.`];
+  if (chat.jobs.promote(callId)) return [];
+  return [`${safeText(chat.labelOf(callId))} cannot go to the background: it has ended, is there already, or too many jobs run.`];
+}

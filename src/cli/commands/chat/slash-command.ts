@@ -1,0 +1,72 @@
+/** The lines of a chat that are for haft itself. */
+import { nearNames } from "../../../core/base/near-names.ts";
+import type { Registry } from "../../../registry/registry.ts";
+import { columnFor, oneLine, safeText, type Screen } from "../../terminal/terminal-text.ts";
+import { lineWidth, columnsOf, padColumns } from "../../terminal/text-width.ts";
+import type { Chat } from "./chat.ts";
+import { JOB_COMMANDS } from "./job-commands.ts";
+import { removeTrigger, triggerLines } from "./trigger-commands.ts";
+
+const MAX_NAME_WIDTH = 40;
+const MAX_SHOWN = 80;
+
+export interface SlashPlace {
+  readonly chat: Chat;
+  readonly registry: Registry;
+  readonly screen: Screen;
+}
+
+/** For the help of the command and for `/help`. */
+export const SLASH_HELP: readonly string[] = [
+  "  /tools   what the model may call     /usage  what it was asked so far",
+  "  /go      let it continue            /clear  after an emergency stop",
+  "  /jobs    what runs in the background /cancel <job>  end one",
+  "  /send <job> <text>  answer one       /promote [call]  send one there",
+  "  /triggers  what wakes the model      /remove <trigger>  end one for good",
+  "  /help    these lines                 /exit   end the chat",
+];
+
+/** `/go` and `/exit` are up to the chat. */
+const NAMES = ["/tools", "/usage", "/go", "/clear", "/jobs", "/cancel", "/send", "/promote", "/triggers", "/remove", "/help", "/exit"];
+
+const ANSWERS: ReadonlyMap<string, (place: SlashPlace) => readonly string[]> = new Map([
+  ["/tools", toolLines],
+  ["/usage", ({ chat }) => (chat.spent === "" ? ["Nothing was asked yet."] : safeText(chat.spent).split("\n"))],
+  ["/clear", clear],
+  ["/triggers", triggerLines],
+  ["/help", () => SLASH_HELP],
+]);
+
+/** Returns the answer to a line that begins with a slash; never rejects. */
+export function slashAnswer(text: string, place: SlashPlace): readonly string[] | Promise<readonly string[]> {
+  const [name = "", ...words] = text.split(/\s+/u);
+  if (name === "/remove") return removeTrigger(place.chat, text.slice(name.length).trim());
+  const command = JOB_COMMANDS.get(name);
+  if (command !== undefined) return command(place, words, text.slice(name.length).trim());
+  const answer = ANSWERS.get(text);
+  if (answer !== undefined) return answer(place);
+  const shown = oneLine(text, MAX_SHOWN);
+  const [near] = nearNames(shown, NAMES);
+  const meant = near === undefined ? "/help shows them." : `Did you mean ${near}?`;
+  return [`There is no command ${shown}. ${meant} A message that begins with a slash is written with a space before it.`];
+}
+
+function toolLines({ registry, screen }: SlashPlace): readonly string[] {
+  const tools = registry.list();
+  const widest = columnFor(
+    tools.map(({ qualifiedName }) => safeText(qualifiedName)),
+    MAX_NAME_WIDTH,
+  );
+  return tools.map(({ qualifiedName, tool }) => {
+    const name = `  ${padColumns(safeText(qualifiedName), widest)}  `;
+    const left = lineWidth(screen) - widest - 4;
+    const gap = columnsOf(name) > widest + 4 ? `\n${" ".repeat(widest + 4)}` : "";
+    return `${name}${gap}${screen.paint("dim", oneLine(tool.description, left))}`.trimEnd();
+  });
+}
+
+function clear({ chat }: SlashPlace): readonly string[] {
+  const { stopped } = chat;
+  chat.clear();
+  return [stopped === undefined ? "Nothing is stopped." : `Things run again. ${safeText(stopped)}.`];
+}

@@ -1,0 +1,128 @@
+/** Text that comes in pieces, shown as it comes: safe, within its margin, and broken between words. */
+import { safeText } from "../../terminal/terminal-text.ts";
+import { charactersOf, columnsOf, partsOfWord } from "../../terminal/text-width.ts";
+
+/** A longer word is not waited for: it is shown as far as it has come. */
+const MAX_WORD = 256;
+/** Most line breaks in a row: one empty line. */
+const MAX_BREAKS = 2;
+const TAB = "    ";
+
+export interface StreamedTextOptions {
+  /** Takes what is to be shown, without colours. */
+  readonly write: (text: string) => void;
+  /** Called before the first character: writes the text before it on its line, as wide as the margin. */
+  readonly begin: () => void;
+  readonly margin: string;
+  /** Columns behind the margin; `Infinity` = lines are not broken. */
+  readonly width: number;
+}
+
+/** The last word is held back until it is whole, and so are spaces and line breaks until something follows them. */
+export class StreamedText {
+  readonly #options: StreamedTextOptions;
+  #word = "";
+  #gap = "";
+  #breaks = 0;
+  #column = 0;
+  #hasBegun = false;
+  #out = "";
+
+  constructor(options: StreamedTextOptions) {
+    this.#options = options;
+  }
+
+  add(delta: string): void {
+    const text = this.#word + delta;
+    const end = heldFrom(text);
+    this.#word = text.slice(end);
+    this.#show(text.slice(0, end));
+  }
+
+  /** Nothing follows: shows what was held back, and ends the line. */
+  end(): void {
+    const rest = this.#word;
+    this.#word = "";
+    this.#show(rest);
+    if (this.#hasBegun) this.#options.write("\n");
+    this.#hasBegun = false;
+    this.#gap = "";
+    this.#breaks = 0;
+    this.#column = 0;
+  }
+
+  #show(text: string): void {
+    for (const [token] of text.matchAll(/\r?\n|[^\S\n]+|\S+/gu)) {
+      if (token.endsWith("\n")) this.#break();
+      else if (token.trim() === "") this.#gap = this.#hasBegun ? (this.#gap + spaces(token)).slice(0, MAX_WORD) : "";
+      else for (const piece of partsOfWord(safeText(token), MAX_WORD)) this.#place(piece);
+    }
+    if (this.#out !== "") this.#options.write(this.#out);
+    this.#out = "";
+  }
+
+  #break(): void {
+    this.#gap = "";
+    if (this.#hasBegun) this.#breaks = Math.min(MAX_BREAKS, this.#breaks + 1);
+  }
+
+  #place(piece: string): void {
+    const { begin, width } = this.#options;
+    if (!this.#hasBegun) begin();
+    this.#hasBegun = true;
+    const columns = columnsOf(piece);
+    if (this.#breaks > 0) this.#newLine();
+    else if (this.#column > 0 && !this.#fits(columns)) {
+      this.#gap = "";
+      this.#newLine();
+    }
+    if (this.#column === 0) this.#gap = this.#gap.slice(0, Math.max(0, width - columns));
+    this.#write(this.#gap);
+    this.#write(piece);
+    this.#gap = "";
+  }
+
+  /** A word that no line holds begins on this one, if there is a column for it behind the gap. */
+  #fits(columns: number): boolean {
+    const { width } = this.#options;
+    return this.#column + this.#gap.length + (columns > width ? 1 : columns) <= width;
+  }
+
+  #newLine(): void {
+    this.#out += `${"\n".repeat(Math.max(1, this.#breaks))}${this.#options.margin}`;
+    this.#breaks = 0;
+    this.#column = 0;
+  }
+
+  /** Words longer than a line are broken where the line ends. */
+  #write(text: string): void {
+    const columns = columnsOf(text);
+    if (this.#column + columns <= this.#options.width) {
+      this.#out += text;
+      this.#column += columns;
+      return;
+    }
+    for (const character of charactersOf(text)) {
+      const width = columnsOf(character);
+      if (this.#column > 0 && this.#column + width > this.#options.width) this.#newLine();
+      this.#out += character;
+      this.#column += width;
+    }
+  }
+}
+
+function spaces(whitespace: string): string {
+  return whitespace.replaceAll("\r", "").replaceAll("\t", TAB).replaceAll(/[^ ]/gu, " ");
+}
+
+/** Where the last word of a text begins, unless it is so long that it is shown unfinished; half a character is held in any case. */
+function heldFrom(text: string): number {
+  let at = text.length;
+  while (at > 0 && text.length - at <= MAX_WORD && (text[at - 1] === "\r" || /\S/u.test(text.charAt(at - 1)))) at--;
+  if (text.length - at <= MAX_WORD) return at;
+  return isHalf(text.charCodeAt(text.length - 1)) ? text.length - 1 : text.length;
+}
+
+function isHalf(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}

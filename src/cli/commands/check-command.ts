@@ -1,0 +1,168 @@
+/** `haft check`: reads the configuration, opens every toolset, compiles every schema, and calls nothing. */
+import { OWN_NAMESPACE } from "../../core/call.ts";
+import { plural } from "../../core/base/wording.ts";
+import { modelProblems } from "../../config/build/configured-models.ts";
+import { isSource, type ToolsetConfig } from "../../config/tables/toolset-config.ts";
+import { blockedText, blockedTools } from "../open/blocked-tools.ts";
+import type { RegisteredTool } from "../../registry/registered-tool.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { operatorText } from "../../core/error.ts";
+import { requireVersion } from "../../store/sqlite/sqlite-connection.ts";
+import type { CommandBody, CommandContext } from "../command.ts";
+import { failureWithHint, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
+import { thirdPartyToolsets, suspicions } from "../open/suspicious-tools.ts";
+import { columnFor, safeJson, safeText, wrap } from "../terminal/terminal-text.ts";
+import { padColumns } from "../terminal/text-width.ts";
+import { cautionsOf } from "../open/tool-cautions.ts";
+import { allTools } from "../print/tool-words.ts";
+
+/** For a configuration that can be read, but has toolsets or tools that cannot be used. */
+const EXIT_PROBLEMS = 3;
+/** Most warnings of a toolset that are printed; `--json` has all. */
+const MAX_WARNINGS = 20;
+
+export const checkCommand: CommandBody = {
+  details: [
+    "Reads the configuration, imports its modules, starts its servers, compiles every",
+    "schema, and calls no tool. Exits with 3 when anything is wrong or was left out.",
+    "Marked with !, and no problem: defaults that break their own schema, third-party",
+    "text that seems to be meant for the model, tools that nothing can answer, and",
+    "retries that will not be made.",
+  ],
+  args: [0, 0],
+  options: ["config"],
+  examples: ["haft check", "haft check --config ./haft.yaml", "haft check --json"],
+  async run(context) {
+    const lines: string[] = [];
+    return withRuntime(context, { reportFailures: false, onWarning: (line) => void lines.push(line) }, (open) => {
+      lines.push(...storeProblems(open), ...modelProblems(open.config));
+      const checks = checkToolsets(open, lines);
+      const said = lines.filter((line) => !checks.some(({ problems }) => problems.includes(line)));
+      const problems = checks.reduce((count, check) => count + check.problems.length, said.length);
+      if (context.options.json) {
+        const { path, warnings } = open.config;
+        context.out.write(`${safeJson({ config: path, problems, warnings: [...warnings, ...said], toolsets: checks })}\n`);
+      } else {
+        const conclusion = `${safeText(open.config.path)}: ${problems === 0 ? "no problems" : plural(problems, "problem")}`;
+        print(context, checks, { said, conclusion });
+      }
+      return problems === 0 ? 0 : EXIT_PROBLEMS;
+    });
+  },
+};
+
+interface ToolsetCheck {
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly tools: number;
+  /** How many of them the permission rules deny. Left out where none is. */
+  readonly denied?: number;
+  readonly problems: readonly string[];
+  /** Tools that are not called because they are not as they were pinned. Left out where there are none. */
+  readonly blocked?: readonly string[];
+  /** Faults that do not stop its tools from being used, but make them work otherwise than it seems. Left out where there are none. */
+  readonly warnings?: readonly string[];
+  /** Text that seems to be meant for the model, tool by tool. Left out where there is none. */
+  readonly suspicious?: readonly string[];
+}
+
+/**
+ * The toolsets of the file in its order, then those that its sources and entries have made.
+ *
+ * @param said what was said while they opened: of a tool that cannot be used, where it is described
+ */
+function checkToolsets({ runtime, config, report }: OpenRuntime, said: readonly string[]): readonly ToolsetCheck[] {
+  const { registry } = runtime;
+  const failed = new Set(report.failed.map(({ toolset }) => toolset));
+  const made = new Set([...report.opened, ...registry.namespaces(), ...failed]);
+  made.delete(OWN_NAMESPACE);
+  const written = [...config.config.toolsets].filter(([name, toolset]) => !toolset.enabled || !isSource(toolset) || made.has(name));
+  const enabled = new Map(written.map(([name, toolset]) => [name, toolset.enabled] as const));
+  for (const name of made) if (!enabled.has(name)) enabled.set(name, true);
+  const thirdParty = thirdPartyToolsets({ config });
+  const blocked = Map.groupBy(blockedTools(registry), ({ toolset }) => toolset.name);
+  const quarantined = registry.check();
+  return [...enabled].map(([name, isEnabled]) => {
+    const tools = allTools(registry, name);
+    const failures = report.failed.filter(({ toolset }) => toolset === name).map(({ error }) => failureWithHint(name, error));
+    const denied = tools.filter((tool) => tool.denied !== undefined).length;
+    const names = new Set(tools.map((tool) => tool.qualifiedName));
+    const broken = quarantined
+      .filter(({ tool }) => names.has(tool))
+      .map(({ tool, error }) => placed(registry.get(tool), said) ?? error.message);
+    const held = blocked.get(name) ?? [];
+    const suspicious = tools.flatMap((tool) => suspicions(tool, thirdParty).map((finding) => `${tool.tool.name}: ${finding}`));
+    const usable = tools.filter(({ tool }) => tool.unusable === undefined);
+    const warnings = [...cautionsOf(usable, config), ...toolWarnings(tools)];
+    return {
+      name,
+      enabled: isEnabled,
+      tools: tools.length,
+      ...(denied === 0 ? {} : { denied }),
+      problems: [
+        ...failures,
+        ...broken,
+        ...held.map(blockedText),
+        ...(isEnabled ? brokenSteps(runtime, config.config.toolsets.get(name)) : []),
+      ],
+      ...(held.length === 0 ? {} : { blocked: held.map(({ qualifiedName }) => qualifiedName) }),
+      ...(warnings.length === 0 ? {} : { warnings }),
+      ...(suspicious.length === 0 ? {} : { suspicious }),
+    };
+  });
+}
+
+/** A SQLite that the store will refuse, before the first session meets it. */
+function storeProblems({ config }: OpenRuntime): readonly string[] {
+  if (config.config.store === undefined || !("path" in config.config.store)) return [];
+  try {
+    requireVersion(process.versions["sqlite"] ?? "");
+    return [];
+  } catch (thrown: unknown) {
+    return [`store: ${operatorText(thrown)}`];
+  }
+}
+
+/** The steps of its chains that cannot be run. */
+function brokenSteps(runtime: Runtime, toolset: ToolsetConfig | undefined): readonly string[] {
+  if (toolset?.type !== "chains") return [];
+  return [...toolset.chains].flatMap(([name, { chain }]) => {
+    const check = chain.validate(runtime);
+    return check.valid ? [] : check.problems.map(({ message }) => `${name}: ${message}`);
+  });
+}
+
+/** The warning about a tool that cannot be used, which names the place in its file. */
+function placed(registered: RegisteredTool | undefined, said: readonly string[]): string | undefined {
+  const unusable = registered?.tool.unusable;
+  return unusable === undefined ? undefined : said.find((line) => line.endsWith(unusable));
+}
+
+/** Such as defaults that break their own schema. */
+function toolWarnings(tools: readonly RegisteredTool[]): readonly string[] {
+  return tools.flatMap(({ tool, warnings }) => warnings.map((warning) => `${tool.name}: ${warning}`));
+}
+
+interface Conclusion {
+  /** Messages of the runtime while it opened. */
+  readonly said: readonly string[];
+  readonly conclusion: string;
+}
+
+function print({ out }: CommandContext, checks: readonly ToolsetCheck[], { said, conclusion }: Conclusion): void {
+  const column = columnFor(
+    checks.map((check) => safeText(check.name)),
+    Infinity,
+  );
+  for (const { name, enabled, tools, denied = 0, problems, warnings = [], suspicious = [] } of checks) {
+    const mark = enabled ? (problems.length === 0 ? out.paint("green", "✓") : out.paint("red", "✗")) : out.paint("dim", "-");
+    const words = enabled ? `${plural(tools, "tool")}${denied === 0 ? "" : `, ${denied} denied`}` : "disabled";
+    out.print(`${mark} ${padColumns(safeText(name), column)}  ${words}`);
+    for (const line of problems.flatMap((problem) => wrap(problem, out.width - 4))) out.print(`    ${out.paint("red", line)}`);
+    const more = warnings.length - MAX_WARNINGS;
+    const shown = [...warnings.slice(0, MAX_WARNINGS), ...(more > 0 ? [`and ${plural(more, "more warning")}`] : []), ...suspicious];
+    for (const line of shown.flatMap((finding) => wrap(`! ${finding}`, out.width - 4))) out.print(`    ${out.paint("yellow", line)}`);
+  }
+  for (const line of said.flatMap((warning) => wrap(warning, out.width))) out.print(out.paint("red", line));
+  out.print(conclusion);
+}

@@ -1,0 +1,99 @@
+/** `haft fleet`: the processes that use a store, what each has open, and in what they differ. */
+import type { StoredProcess } from "../../core/process-store.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { fleetDifferences, processName } from "../../server/fleet.ts";
+import type { CommandBody, CommandContext } from "../command.ts";
+import { withStore } from "../open/open-store.ts";
+import { timeText } from "./sessions/session-words.ts";
+import { columnFor, duration, oneLine, safeJson, safeText } from "../terminal/terminal-text.ts";
+import { padColumns } from "../terminal/text-width.ts";
+import { throwIfBroken } from "../throw-if-broken.ts";
+
+const EVERY_MS = 2_000;
+/** One and a half times as long as a process that lives takes to say so. */
+const LATE_MS = 7_500;
+const MAX_NAME = 28;
+const CLEAR = "\u001B[H\u001B[2J";
+const HEAD = ["PROCESS", "ROLE", "STATE", "SESSIONS", "BEHIND", "SEEN", "VERSION"] as const;
+/** So wide may the columns be. */
+const MOST: readonly number[] = [MAX_NAME, 8, 5, 8, 8, 12, 12];
+const NUMBERS: ReadonlySet<string> = new Set(["SESSIONS", "BEHIND"]);
+
+export const fleetCommand: CommandBody = {
+  details: [
+    "For each process: its role, whether it lives, how many sessions it has open, how",
+    "many events it had not read yet, and when it was last heard of. Processes say",
+    "every 5 seconds that they live: late is one that has missed that, and gone one",
+    "whose sessions others may open. Versions, tools and settings in which living",
+    "processes differ are named below. With --json one object a line, with the",
+    "sessions that were used last.",
+  ],
+  args: [0, 0],
+  options: ["store", "config", "watch"],
+  examples: ["haft fleet --store postgres://haft@localhost/haft", "haft fleet --watch", "haft fleet --json | jq -r .address"],
+  async run(context) {
+    await withStore(context, { readOnly: true }, async (store) => {
+      do print(context, await store.processes());
+      while (context.options.watch && (await isTime(context.signal)));
+    });
+    throwIfBroken(context.signal);
+    return 0;
+  },
+};
+
+/** False when it was interrupted: that is how a watch ends. */
+async function isTime(signal: AbortSignal): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const stop = systemPorts.clock.timer(resolve, EVERY_MS);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  if (!signal.aborted) await promise;
+  stop();
+  return !signal.aborted;
+}
+
+function print({ options, out, err }: CommandContext, processes: readonly StoredProcess[]): void {
+  const differences = fleetDifferences(processes);
+  if (options.json) {
+    for (const process of processes) out.write(`${safeJson(process)}\n`);
+  } else {
+    if (options.watch && out.isTerminal) out.write(CLEAR);
+    table(processes, out);
+    if (processes.length === 0 && out.isTerminal) out.print(out.paint("dim", "no processes"));
+  }
+  for (const line of differences) err.print(err.paint("yellow", `haft: ${safeText(line)}`));
+}
+
+function table(processes: readonly StoredProcess[], out: CommandContext["out"]): void {
+  if (processes.length === 0) return;
+  const rows = processes.map(cellsOf);
+  const widths = HEAD.map((head, at) => columnFor([head, ...rows.map((cells) => cells[at] ?? "")], MOST[at] ?? MAX_NAME));
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, at) => {
+        const padded = padColumns(oneLine(cell, widths[at] ?? MAX_NAME), widths[at] ?? 0);
+        return NUMBERS.has(HEAD[at] ?? "") ? padded.trimEnd().padStart(padded.length) : padded;
+      })
+      .join("  ")
+      .trimEnd();
+  out.print(out.paint("dim", line(HEAD)));
+  for (const [index, process] of processes.entries()) {
+    const text = line(rows[index] ?? []);
+    out.print(process.alive ? text : out.paint("dim", text));
+    out.print(out.paint("dim", `  ${oneLine(factsOf(process), Math.max(MAX_NAME, out.width - 2))}`));
+  }
+}
+
+function cellsOf(process: StoredProcess): readonly string[] {
+  const { role = "–", alive, silentMs, sessions, eventsBehind, version = "–" } = process;
+  const state = alive ? (silentMs > LATE_MS ? "late" : "alive") : "gone";
+  return [processName(process), role, state, String(sessions), String(eventsBehind ?? "–"), `${duration(silentMs)} ago`, version];
+}
+
+function factsOf({ address, host, pid, startedAt, places = [] }: StoredProcess): string {
+  return [
+    ...(address === undefined ? [] : [address]),
+    `process ${pid} on ${host}`,
+    ...(startedAt === undefined ? [] : [`since ${timeText(startedAt)}`]),
+    ...(places.length === 0 ? [] : [`has ${places.join(" ")}`]),
+  ].join(", ");
+}

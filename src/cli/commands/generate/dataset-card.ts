@@ -1,0 +1,170 @@
+/** The description of generated data that is written next to it, as dataset pages of Hugging Face have it: a head of YAML, then Markdown. */
+import { basename, join, parse } from "node:path";
+import { plural } from "../../../core/base/wording.ts";
+import { ToolError } from "../../../core/error.ts";
+import { CHECK_WORDS, type ConversationChecks } from "../../../generate/conversations/check-conversation.ts";
+import type { ConversationPlan } from "../../../generate/conversations/conversation-plan.ts";
+import type { GenerationSummary } from "../../../generate/conversations/generation-summary.ts";
+import type { TrajectoryFormat } from "../../../generate/conversations/trajectory-formats.ts";
+import { readTextFile } from "../../../documents/read-text-file.ts";
+import { writeFileWhole } from "../../input/write-file.ts";
+import { systemCode } from "../../../core/base/system-code.ts";
+
+/** By this line a card is known as one of ours, which may be replaced. */
+const MARK = "# Written by haft generate, and again whenever it continues. Copy it under another name to change it.";
+const MAX_TOOLS = 50;
+const MAX_CARD_BYTES = 1024 * 1024;
+
+export interface CardPlace {
+  /** The file of the conversations. */
+  readonly out: string;
+  readonly format: TrajectoryFormat;
+  readonly kind: ConversationPlan["kind"];
+}
+
+/** `train.card.md` for `train.jsonl`. */
+export function cardFileOf(out: string): string {
+  const { dir, name } = parse(out);
+  return join(dir, `${name}.card.md`);
+}
+
+/** @throws ToolError `invalid_argument` where a file of something else, or the card of another file, has the name of the card */
+export async function checkCardFile(out: string): Promise<void> {
+  const path = cardFileOf(out);
+  const hint = "Move it away, or take another name for --out.";
+  const card = readTextFile({ path, what: "dataset card", code: "invalid_argument", maxBytes: MAX_CARD_BYTES, hint });
+  const text = await card.catch((thrown: unknown) => {
+    if (thrown instanceof ToolError && systemCode(thrown.cause) === "ENOENT") return undefined;
+    throw thrown;
+  });
+  if (text === undefined) return;
+  const isOurs = text.split("\n", 2)[1] === MARK;
+  if (isOurs && text.includes(`\n${pathLine(basename(out))}\n`)) return;
+  const fault = isOurs ? `describes another file than ${basename(out)}` : "is no card of haft generate";
+  throw new ToolError("invalid_argument", `${path} is there already, and ${fault}.`, { hint });
+}
+
+function pathLine(name: string): string {
+  return `        path: ${JSON.stringify(name)}`;
+}
+
+export async function writeCard(summary: GenerationSummary, place: CardPlace): Promise<void> {
+  const text = datasetCard(summary, place);
+  await writeFileWhole(cardFileOf(place.out), once(text), { force: true, isPublic: true, signal: new AbortController().signal });
+}
+
+async function* once(text: string): AsyncGenerator<string, void, undefined> {
+  yield text;
+}
+
+export function datasetCard(summary: GenerationSummary, place: CardPlace): string {
+  const { dataset, split } = summary;
+  const name = parse(place.out).name;
+  const files = [
+    { part: "train", path: basename(place.out), count: split?.train ?? dataset.conversations },
+    ...(split === undefined ? [] : [{ part: "test", path: basename(split.testFile), count: split.test }]),
+  ];
+  const { conversations, calls } = dataset;
+  const made = `${plural(conversations, "conversation")} with ${plural(calls, "tool call")}, made by \`haft generate\`.`;
+  const lines = [
+    "---",
+    MARK,
+    `pretty_name: ${JSON.stringify(name)}`,
+    `tags: [tool-use, function-calling${place.kind === "recorded" ? "" : ", synthetic"}]`,
+    "configs:",
+    "  - config_name: default",
+    "    data_files:",
+    ...files.flatMap(({ part, path }) => [`      - split: ${part}`, pathLine(path)]),
+    "---",
+    "",
+    `# ${name}`,
+    "",
+    `${made} One conversation a line, format \`${place.format}\`.`,
+    "",
+    ...table(
+      ["file", "conversations"],
+      files.map(({ path, count }) => [code(path), number(count)]),
+    ),
+    ...answerLines(dataset),
+    ...originLines(summary, place),
+    ...LICENSE,
+  ];
+  return lines.join("\n");
+}
+
+function answerLines({ answers, statuses, tools, checks, failed }: GenerationSummary["dataset"]): readonly string[] {
+  const called = Object.entries(tools);
+  const shown = called.slice(0, MAX_TOOLS).map(([tool, count]) => [code(tool), number(count)]);
+  return [
+    "",
+    "## Answers",
+    "",
+    "Where the answers of tools came from. An origin other than `live` means that no real system answered.",
+    "",
+    ...table(["source", "answers"], counted(answers)),
+    "",
+    ...table(["status", "calls"], counted(statuses)),
+    "",
+    "## Tools",
+    "",
+    ...table(["tool", "calls"], shown),
+    ...(called.length > MAX_TOOLS ? ["", `And ${called.length - MAX_TOOLS} more.`] : []),
+    "",
+    "## Checks",
+    "",
+    ...table(["found", "count"], [...checkRows(checks), ["conversations that broke off with an error", number(failed)]]),
+  ];
+}
+
+function originLines({ dataset: { seed, plan }, notes, writing }: GenerationSummary, { format, kind }: CardPlace): readonly string[] {
+  const settings = [
+    ["plan", `${kind}, fingerprint ${code(plan)}`],
+    ["seed", code(seed)],
+    ["format", code(format)],
+    ["texts", textsBy(kind, writing !== undefined)],
+  ];
+  const remarks = notes.map((note) => `- ${note}`);
+  return ["", "## How it was made", "", ...table(["setting", "value"], settings), ...(remarks.length === 0 ? [] : ["", ...remarks])];
+}
+
+const LICENSE = [
+  "",
+  "## License",
+  "",
+  "Not stated. The lines hold names, descriptions and schemas of the tools, and answers that are live or recorded hold data of third parties: look",
+  "up their licenses, and add `license:` to the head of this page where it is published.",
+  "",
+];
+
+function textsBy(kind: ConversationPlan["kind"], isWrittenByModel: boolean): string {
+  if (kind === "recorded") return isWrittenByModel ? "recorded sessions; missing last answers by a model" : "recorded sessions";
+  if (kind === "played") return "users: templates; assistant: a model";
+  if (isWrittenByModel) return "a model, held to the values of calls and results";
+  return kind === "scripted" ? "templates, answers by code where those have none" : "code";
+}
+
+function checkRows(checks: ConversationChecks): readonly (readonly string[])[] {
+  const names = Object.keys(CHECK_WORDS) as readonly (keyof ConversationChecks)[]; // its keys are these
+  return names.map((name) => [CHECK_WORDS[name][1], number(checks[name])]);
+}
+
+function counted(counts: Readonly<Record<string, number>>): readonly (readonly string[])[] {
+  return Object.entries(counts).map(([word, count]) => [cell(word), number(count)]);
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`);
+}
+
+function code(text: string): string {
+  return `\`${cell(text)}\``;
+}
+
+/** A name may hold anything, also the marks of a table. */
+function cell(text: string): string {
+  return text.replaceAll(/[|`\p{Cc}]+/gu, " ");
+}
+
+function number(value: number): string {
+  return value.toLocaleString("en");
+}

@@ -1,0 +1,120 @@
+/** From the command line to the plan of a generation. */
+import { standInsOf } from "../../../config/build/build-answers.ts";
+import { configuredLoop } from "../../../config/build/build-model.ts";
+import type { LoadedConfig } from "../../../config/load-config.ts";
+import { ToolError } from "../../../core/error.ts";
+import { isReal } from "../../../core/answer-source.ts";
+import { SAMPLE_KINDS, type ConversationPlan } from "../../../generate/conversations/conversation-plan.ts";
+import type { ConversationTemplate } from "../../../generate/conversations/conversation-template.ts";
+import { modelWriter } from "../../../generate/conversations/model-writer.ts";
+import type { VirtualClock } from "../../../generate/conversations/virtual-clock.ts";
+import type { ConversationWriter } from "../../../generate/conversations/conversation-writer.ts";
+import type { RecordedSource } from "../../../generate/conversations/recorded/recorded-plan.ts";
+import type { Redaction } from "../../../generate/conversations/recorded/redaction.ts";
+import type { UsageMeter } from "../../../model/usage-meter.ts";
+import { wordOf } from "../../command-line.ts";
+import { readTemplates } from "../../../generate/conversations/read-templates.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import type { CommandContext } from "../../command.ts";
+import { readInput } from "../../input/read-input.ts";
+import { chosenModel } from "../chat/chosen-model.ts";
+
+const DEFAULT_COUNT = 10;
+
+/** The templates of the file that was named, where one was. @throws ToolError for a file that has none, and for options that it does not go with */
+export async function readTemplateFile(context: CommandContext): Promise<Material> {
+  const [file] = context.args;
+  const { calls, sample, system } = context.options;
+  if (file === undefined) {
+    if (system === undefined) return { kind: "drawn" };
+    throw new ToolError("invalid_argument", "--system needs a file of templates: the model answers what their users say.", {
+      hint: "For example: haft generate questions.jsonl --model ollama/qwen3 --out train.jsonl",
+    });
+  }
+  const stray = calls !== undefined ? "--calls" : sample !== undefined ? "--sample" : undefined;
+  if (stray !== undefined)
+    throw new ToolError("invalid_argument", `${stray} is for conversations that are drawn; the templates say what is called.`, {
+      hint: `Leave out ${JSON.stringify(file)} or ${stray}.`,
+    });
+  const templates = readTemplates(await readInput(context, file), file === "-" ? "standard input" : file);
+  const steered = system === undefined ? templates : templates.map((template) => ({ ...template, system: template.system ?? system }));
+  return { kind: "templates", templates: steered };
+}
+
+/** The plan, and the meter of its model. */
+export interface ChosenPlan {
+  readonly plan: ConversationPlan;
+  readonly meter: UsageMeter | undefined;
+}
+
+/** The material of the conversations, as the command line names it. */
+export type Material =
+  | { readonly kind: "drawn" }
+  | { readonly kind: "templates"; readonly templates: readonly ConversationTemplate[] }
+  | { readonly kind: "recordings"; readonly recordings: readonly RecordedSource[]; readonly redact: Redaction | undefined };
+
+export interface PlanParts {
+  readonly config: LoadedConfig;
+  readonly material: Material;
+  /** That of the generation, so that no time is skipped while a model is asked. */
+  readonly clock: VirtualClock;
+}
+
+/**
+ * Without a file tools are drawn, and a model that is named writes what is said; a file without lines of the assistant is played by a
+ * model.
+ *
+ * @throws ToolError as `chosenModel` does; `invalid_argument` for an unknown `--sample`
+ */
+export function planFor(context: CommandContext, { config, material, clock }: PlanParts): ChosenPlan {
+  const { count, calls, model, sample } = context.options;
+  if (material.kind === "recordings") return recordedPlan(context, { config, material, clock });
+  if (material.kind === "drawn") {
+    const kind = sample === undefined ? undefined : wordOf("sample", sample, SAMPLE_KINDS);
+    const drawn = { kind: "sampled", count: count ?? DEFAULT_COUNT, ...omitUndefined({ calls, sample: kind }) } as const;
+    if (model === undefined) return { plan: drawn, meter: undefined };
+    const { writer, meter } = writtenBy(context, { config, clock });
+    return { plan: { ...drawn, writer }, meter };
+  }
+  const { templates } = material;
+  const isScripted = templates.some(({ messages }) => messages.some(({ role }) => role === "assistant"));
+  if (isScripted && model === undefined) return { plan: { kind: "scripted", templates, ...omitUndefined({ count }) }, meter: undefined };
+  const chosen = chosenModel(context, config);
+  const { system: _asked, ...options } = configuredLoop(chosen.config, config.config.loop);
+  const loop = { ...options, ...omitUndefined({ system: config.config.loop.system }) };
+  const plan = { kind: "played", templates, model: clock.attend(chosen.model), loop, ...omitUndefined({ count }) } as const;
+  return { plan, meter: chosen.meter };
+}
+
+/** The writer that asks the model of `--model`. */
+function writtenBy(
+  context: CommandContext,
+  { config, clock }: Pick<PlanParts, "config" | "clock">,
+): { readonly writer: ConversationWriter; readonly meter: UsageMeter } {
+  const { model, meter, config: chosen } = chosenModel(context, config);
+  const { maxOutputTokens, temperature, reasoningEffort } = chosen;
+  const options = omitUndefined({ maxOutputTokens, temperature, reasoningEffort });
+  return { writer: modelWriter({ model: clock.attend(model), ...options }), meter };
+}
+
+function recordedPlan(
+  context: CommandContext,
+  { config, material, clock }: PlanParts & { readonly material: Material & { readonly kind: "recordings" } },
+): ChosenPlan {
+  const { simulation, retry } = config.config;
+  const { count, model, seed = simulation?.seed } = context.options;
+  const { recordings, redact } = material;
+  const rules = simulation?.faults ?? [];
+  const faults = rules.length === 0 ? undefined : { rules, ...omitUndefined({ seed }) };
+  const written = model === undefined ? undefined : writtenBy(context, { config, clock });
+  const parts = omitUndefined({ redact, count, faults, retry, writer: written?.writer });
+  return { plan: { kind: "recorded", recordings, clock, ...parts }, meter: written?.meter };
+}
+
+/** Whether every answer is there at once, but for those of models, which the virtual clock waits for: no tool is real. */
+export function takesNoTime(loaded: LoadedConfig, { kind }: ConversationPlan): boolean {
+  if (kind === "recorded") return true;
+  const sources = [...(loaded.config.simulation?.sources ?? []).flatMap(({ from }) => from), ...standInsOf(loaded)];
+  const engines = [...loaded.config.engines.values()];
+  return !engines.some(({ type }) => type === "other") && !sources.some(isReal);
+}

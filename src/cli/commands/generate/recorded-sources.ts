@@ -1,0 +1,97 @@
+/** The recordings and stored sessions that a generation is made of, as the command line names them. */
+import { ToolError } from "../../../core/error.ts";
+import type { SessionEvent } from "../../../core/event.ts";
+import { readRecording } from "../../../core/recording/recording.ts";
+import type { Store } from "../../../core/store.ts";
+import type { RecordedSource } from "../../../generate/conversations/recorded/recorded-plan.ts";
+import { REDACTED_KINDS, type Redaction } from "../../../generate/conversations/recorded/redaction.ts";
+import { storedEvents } from "../../../session/read-events.ts";
+import { wordOf } from "../../command-line.ts";
+import type { CommandContext } from "../../command.ts";
+import { allSessions, withSession } from "../../open/open-store.ts";
+import { inFile, readRecordedEvents } from "../../input/read-recorded-events.ts";
+import { readPieces } from "../../input/read-input.ts";
+
+/** Whether the command asks for conversations that took place. @throws ToolError `invalid_argument` for options that do not go with that */
+export function isRecorded({ options, args }: CommandContext): boolean {
+  const { from, fromStore, redact, store } = options;
+  const isAsked = from.length > 0 || fromStore;
+  if (!isAsked) {
+    const stray = redact.length > 0 ? "--redact" : store !== undefined ? "--store" : undefined;
+    if (stray !== undefined)
+      throw new ToolError("invalid_argument", `${stray} is for conversations of recordings or of a store.`, {
+        hint: "Add --from recording.jsonl, or --from-store.",
+      });
+    if (args.length > 1) throw new ToolError("invalid_argument", `haft generate does not take the argument ${JSON.stringify(args[1])}.`);
+    return false;
+  }
+  if (from.length > 0 && fromStore)
+    throw new ToolError("invalid_argument", "--from and --from-store do not go together.", { hint: "Generate one file of each." });
+  if (store !== undefined && !fromStore)
+    throw new ToolError("invalid_argument", "--store needs --from-store.", { hint: "Leave out --from, or --store." });
+  const strays = { "--calls": options.calls, "--sample": options.sample, "--system": options.system, "--tools": options.tools[0] };
+  const [stray] = Object.entries(strays).find(([, value]) => value !== undefined) ?? [];
+  if (stray !== undefined)
+    throw new ToolError("invalid_argument", `${stray} is for conversations that are made up; those of recordings took place.`, {
+      hint: `Leave out ${stray}.`,
+    });
+  return true;
+}
+
+/** `--redact secrets,emails`, `all` or `none`. @throws ToolError `invalid_argument` for another word */
+export function redactionOf({ options }: CommandContext): Redaction | undefined {
+  const words = options.redact
+    .flatMap((text) => text.split(","))
+    .map((word) => wordOf("redact", word.trim(), ["all", "none", ...REDACTED_KINDS]));
+  if (words.length === 0) return undefined;
+  if (words.includes("none")) {
+    if (words.length > 1)
+      throw new ToolError("invalid_argument", "--redact none does not go with other words.", { hint: "Leave out one of the two." });
+    return "none";
+  }
+  return words.includes("all") ? REDACTED_KINDS : REDACTED_KINDS.filter((kind) => words.includes(kind));
+}
+
+/** The files of `--from`, and of the arguments behind it. @throws ToolError as reading standard input does, by rejecting */
+export async function recordingFiles(context: CommandContext): Promise<readonly RecordedSource[]> {
+  const files = [...context.options.from, ...context.args];
+  if (files.filter((file) => file === "-").length > 1)
+    throw new ToolError("invalid_argument", "Standard input is named twice.", { hint: "It is one recording." });
+  return await Promise.all(files.map((file) => fileSource(context, file)));
+}
+
+async function fileSource(context: CommandContext, file: string): Promise<RecordedSource> {
+  if (file !== "-") return { name: file, events: () => fileEvents(context, file) };
+  const events = await readRecordedEvents(context, file); // can be read once only
+  return { name: "standard input", events: () => events };
+}
+
+async function* fileEvents(context: CommandContext, file: string): AsyncGenerator<SessionEvent, void, undefined> {
+  try {
+    yield* (await readRecording(readPieces(context, file))).events;
+  } catch (thrown: unknown) {
+    throw inFile(ToolError.fromUnknown(thrown), file);
+  }
+}
+
+/** The sessions that the arguments name, else all of the store, the oldest first. @throws ToolError `not_found` by rejecting */
+export async function storedSources({ args }: CommandContext, store: Store): Promise<readonly RecordedSource[]> {
+  const ids: string[] = [];
+  for (const id of new Set(args)) {
+    await withSession(store, id, () => readable(store, id));
+    ids.push(id);
+  }
+  if (ids.length === 0) {
+    for await (const { sessionId } of allSessions(store)) ids.push(sessionId);
+    ids.reverse();
+  }
+  if (ids.length === 0)
+    throw new ToolError("invalid_argument", "The store has no sessions.", {
+      hint: "haft run keeps them, and so does haft sessions import.",
+    });
+  return ids.map((id) => ({ name: `session ${JSON.stringify(id)}`, events: () => storedEvents(store, id) }));
+}
+
+async function readable(store: Store, id: string): Promise<void> {
+  await store.read(id, { limit: 1 });
+}

@@ -1,0 +1,194 @@
+/** Generates conversations as the command line asks for them. */
+import { totalOf, type ModelTotals, type UsageMeter } from "../../../model/usage-meter.ts";
+import { standInsOf } from "../../../config/build/build-answers.ts";
+import { ERROR_CODES } from "../../../core/error-codes.ts";
+import { ToolError, type ErrorInfo } from "../../../core/error.ts";
+import { generateConversations, type GenerateOptions } from "../../../generate/conversations/generate-conversations.ts";
+import type { GenerationProgress, GenerationSummary } from "../../../generate/conversations/generation-summary.ts";
+import { type VirtualClock, virtualClock } from "../../../generate/conversations/virtual-clock.ts";
+import type { CommandContext } from "../../command.ts";
+import { drained } from "../../terminal/drained.ts";
+import { TRAJECTORY_FORMATS } from "../../../generate/conversations/trajectory-formats.ts";
+import { wordOf } from "../../command-line.ts";
+import type { ConversationPlan } from "../../../generate/conversations/conversation-plan.ts";
+import { cardFileOf, checkCardFile, writeCard } from "./dataset-card.ts";
+import { planFor, readTemplateFile, takesNoTime, type Material } from "./generation-plan.ts";
+import { isRecorded, recordingFiles, redactionOf, storedSources } from "./recorded-sources.ts";
+import { progressText, summaryLines } from "./generation-words.ts";
+import { withRuntime, type OpenRuntime, type WithRuntimeOptions } from "../../open/open-runtime.ts";
+import { withStore } from "../../open/open-store.ts";
+import { Progress } from "../../terminal/progress.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import { refuseInputs } from "../../input/refuse-inputs.ts";
+import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { testFileOf } from "../../../generate/conversations/trajectory-parts.ts";
+
+export async function runGenerate(context: CommandContext): Promise<number> {
+  const { out, format = "neutral" } = context.options;
+  if (out === undefined)
+    throw new ToolError("invalid_argument", "haft generate needs --out: the file that the conversations go to.", {
+      hint: "For example: haft generate --out train.jsonl. With --out - they go to standard output.",
+    });
+  const known = wordOf("format", format, TRAJECTORY_FORMATS);
+  const split = splitOf(context);
+  const card = out === "-" ? undefined : cardFileOf(out);
+  const make = async (material: Material): Promise<Made> => {
+    const clock = virtualClock();
+    const meters: UsageMeter[] = [];
+    const options: WithRuntimeOptions = {
+      clock,
+      onConfig: (config) => void planFor(context, { config, material, clock }), // wrong names and missing keys start nothing
+      otherwise: standInsOf,
+      onModel: (model) => clock.attend(model),
+      onMeter: (meter) => void meters.push(meter),
+      mayLackConfig: material.kind === "recordings",
+    };
+    if (out !== "-") await checkCardFile(out);
+    return await withRuntime(context, options, (open) => generate(context, { open, clock, meters, material, out, format: known, split }));
+  };
+  const what = isRecorded(context) ? "the recording" : "the file of the templates";
+  const inputs = context.args.map((path) => ({ what, path }));
+  await refuseInputs(context, { paths: out === "-" ? [] : [out, testFileOf(out)], named: "--out names", inputs });
+  const { summary, usage, kind } = await withMaterial(context, make);
+  if (card !== undefined) await writeCard(summary, { out, format: known, kind });
+  tell(context, summary, { file: out, card, usage });
+  if (summary.stopped !== undefined) throw stopOf(context, { stopped: summary.stopped, summary, out });
+  return summary.failed === 0 ? 0 : ERROR_CODES.execution_failed.exit;
+}
+
+/** Reads what the conversations are made of, and keeps the store open while they are. */
+async function withMaterial(context: CommandContext, make: (material: Material) => Promise<Made>): Promise<Made> {
+  if (!isRecorded(context)) return await make(await readTemplateFile(context));
+  const redact = redactionOf(context);
+  if (!context.options.fromStore) return await make({ kind: "recordings", recordings: await recordingFiles(context), redact });
+  return await withStore(context, { readOnly: true }, async (store) =>
+    make({ kind: "recordings", recordings: await storedSources(context, store), redact }),
+  );
+}
+
+/** @throws ToolError `invalid_argument` for a value that is not a share, and where there is no file to put a second one next to */
+function splitOf({ options: { split, out } }: CommandContext): number {
+  if (split === undefined) return 0;
+  const share = Number(split);
+  if (split.trim() === "" || !(share >= 0 && share <= 1))
+    throw new ToolError("invalid_argument", `--split takes a share from 0 to 1, such as 0.1, not ${JSON.stringify(split)}.`);
+  if (share > 0 && out === "-")
+    throw new ToolError("invalid_argument", "--split makes a second file, so --out must name the first.", {
+      hint: "For example: haft generate --out train.jsonl --split 0.1",
+    });
+  return share;
+}
+
+interface Generating extends Required<Pick<GenerateOptions, "format" | "split">> {
+  readonly open: OpenRuntime;
+  /** That of the runtime. */
+  readonly clock: VirtualClock;
+  /** Those of the other models of the configuration, such as one that plays tools. */
+  readonly meters: readonly UsageMeter[];
+  readonly material: Material;
+  readonly out: string;
+}
+
+interface Made {
+  readonly summary: GenerationSummary;
+  readonly usage: ModelTotals | undefined;
+  readonly kind: ConversationPlan["kind"];
+}
+
+async function generate(
+  context: CommandContext,
+  { open: { runtime, config }, clock, meters, material, out, format, split }: Generating,
+): Promise<Made> {
+  const { concurrency, tools, overwrite } = context.options;
+  const seed = context.options.seed ?? config.config.simulation?.seed;
+  const progress = new Progress(context.err);
+  const { plan, meter } = planFor(context, { config, material, clock });
+  const usage = (): ModelTotals | undefined => usageOf(meter, meters);
+  const watch = new Watch(progress, usage);
+  try {
+    const options: GenerateOptions = {
+      runtime,
+      plan,
+      out: out === "-" ? { write: (line) => writeOut(context, progress, line) } : out,
+      format,
+      split,
+      overwrite,
+      label: labelOf(config, plan),
+      signal: context.signal,
+      onProgress: (state) => watch.tell(state),
+      ...(tools.length === 0 ? {} : { allow: { allow: tools } }),
+      ...omitUndefined({ concurrency, seed }),
+    };
+    const run = (): Promise<GenerationSummary> => generateConversations(options);
+    const summary = await (takesNoTime(config, plan) ? clock.fastForward(run) : run());
+    return { summary, usage: usage(), kind: plan.kind };
+  } finally {
+    progress.clear();
+  }
+}
+
+/** Undefined where no model writes or answers, and no other one was asked. */
+function usageOf(meter: UsageMeter | undefined, others: readonly UsageMeter[]): ModelTotals | undefined {
+  const meters = meter === undefined ? others : [meter, ...others];
+  const total = totalOf(meters, meters[0]?.currency ?? "USD");
+  return meter === undefined && total.requests === 0 ? undefined : total;
+}
+
+async function writeOut(context: CommandContext, progress: Progress, line: string): Promise<void> {
+  await drained(context);
+  const { out } = context;
+  if (out.isTerminal) progress.clear();
+  out.write(out.isTerminal ? safeText(line) : line);
+}
+
+/** Tells of the progress since it began. */
+class Watch {
+  readonly #progress: Progress;
+  readonly #usage: () => ModelTotals | undefined;
+  readonly #startedAt = performance.now();
+  #madeBefore: number | undefined;
+
+  constructor(progress: Progress, usage: () => ModelTotals | undefined) {
+    this.#progress = progress;
+    this.#usage = usage;
+  }
+
+  tell(state: GenerationProgress): void {
+    const madeBefore = (this.#madeBefore ??= state.done - 1);
+    this.#progress.tell(() => progressText(state, { madeBefore, elapsedMs: performance.now() - this.#startedAt, usage: this.#usage() }));
+  }
+}
+
+/** The parts of the configuration that decide who answers, and how a model is asked. */
+function labelOf({ config: { simulation, loop } }: OpenRuntime["config"], { kind }: GenerateOptions["plan"]): string {
+  return JSON.stringify([simulation ?? null, kind === "played" ? loop : null]);
+}
+
+function tell(
+  { out, err, options }: CommandContext,
+  summary: GenerationSummary,
+  { file, card, usage }: { readonly file: string; readonly card: string | undefined; readonly usage: ModelTotals | undefined },
+): void {
+  const screen = file === "-" ? err : out;
+  const peakBytes = process.resourceUsage().maxRSS * 1_024;
+  if (options.json) screen.write(`${safeJson({ ...summary, ...omitUndefined({ usage }), peakBytes })}\n`);
+  else
+    for (const line of summaryLines(summary, {
+      where: file === "-" ? "to standard output" : `in ${safeText(file)}`,
+      card,
+      peakBytes,
+      usage,
+    }))
+      screen.print(safeText(line));
+}
+
+/** Why it ended early, and how to continue. */
+function stopOf(
+  { signal }: CommandContext,
+  { stopped, summary, out }: { readonly stopped: ErrorInfo; readonly summary: GenerationSummary; readonly out: string },
+): ToolError {
+  const { existing, written, conversations } = summary;
+  const reason = signal.aborted ? ToolError.fromUnknown(signal.reason).message : stopped.message;
+  const goOn = out === "-" ? "" : ` ${existing + written} of ${conversations} conversations are in ${out}.`;
+  return new ToolError(stopped.code, `${reason}${goOn}`, out === "-" ? {} : { hint: "The same command continues where the file ends." });
+}

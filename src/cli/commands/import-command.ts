@@ -1,0 +1,129 @@
+/** `haft import`: the servers of another MCP client's file, as a configuration of our own. */
+import { dirname, extname, resolve } from "node:path";
+import { stringify } from "smol-toml";
+import { loadConfig } from "../../config/load-config.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { RegistryEntry } from "../../config/tables/registry-config.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { jsonPath } from "../../core/base/json.ts";
+import { readTextFile } from "../../documents/read-text-file.ts";
+import type { CommandBody, CommandContext } from "../command.ts";
+import { warn } from "../open/open-runtime.ts";
+import { isSameFile } from "../input/refuse-inputs.ts";
+import { safeJson, safeText } from "../terminal/terminal-text.ts";
+import { writeFileWhole } from "../input/write-file.ts";
+
+const MAX_BYTES = 1024 * 1024;
+
+export const importCommand: CommandBody = {
+  details: [
+    "Reads the servers of a file with mcpServers (Claude Desktop, Claude Code,",
+    "Cursor) or servers (VS Code), and prints them as toolsets of a haft.toml; --out",
+    "writes the file, in JSON where its name ends in .json. Variables stay variables.",
+    "Nothing is started. Such a file can also be used as it is:",
+    "haft list --config .mcp.json.",
+  ],
+  args: [1, 1],
+  options: ["out", "overwrite"],
+  examples: ["haft import .mcp.json", "haft import .vscode/mcp.json --out haft.toml"],
+  async run(context) {
+    const [file = ""] = context.args;
+    const loaded = await loadConfig(file, { environment: await variablesOf(file, context.environment) });
+    for (const warning of loaded.warnings) warn(context, warning);
+    const entries = loaded.config.registry.filter(({ path }) => path[0] === "mcpServers" || path[0] === "servers");
+    if (entries.length === 0)
+      throw new ToolError("invalid_config", `${file} has no servers.`, { hint: "Servers are under mcpServers or servers." });
+    const { out } = context.options;
+    const isFile = out !== undefined && out !== "-";
+    if (isFile && ![".toml", ".json"].includes(extname(out).toLowerCase()))
+      throw new ToolError("invalid_argument", `--out ${JSON.stringify(out)} must end in .toml or .json.`);
+    if (isFile && (await isSameFile(out, file)))
+      throw new ToolError("invalid_argument", `--out names the file ${safeText(file)} itself, which would be lost.`, {
+        hint: "Take another name.",
+      });
+    await writeOut(context, toolsetsOf(entries, isFile ? dirname(resolve(out)) : process.cwd()));
+    return 0;
+  },
+};
+
+/** Each variable that the file names, with its own name as its value; one with a default only where it is set. */
+async function variablesOf(path: string, environment: CommandContext["environment"]): Promise<Readonly<Record<string, string>>> {
+  const hint = "Name the file itself, such as .mcp.json.";
+  const text = await readTextFile({ path, what: "configuration", code: "invalid_config", maxBytes: MAX_BYTES, hint });
+  const named = Array.from(text.matchAll(/\$\{(?:env:)?([A-Za-z_]\w*)(:-)?/gu), ([, name = "", otherwise]) => ({ name, otherwise }));
+  const kept = named.filter(({ name, otherwise }) => otherwise === undefined || (environment[name] ?? "") !== "");
+  return Object.fromEntries(kept.map(({ name }) => [name, `\${${name}}`]));
+}
+
+/** @param folder where the configuration will be */
+function toolsetsOf(entries: readonly RegistryEntry[], folder: string): Readonly<Record<string, object>> {
+  return Object.fromEntries(
+    entries.map(({ namespace = "", path, toolset }) => {
+      refuseMeaningless(toolset, path);
+      return [namespace, tableOf(toolset, folder)] as const;
+    }),
+  );
+}
+
+/** In the files of other clients `env:` is text like any other; in ours it cannot be written at the beginning of a value. */
+function refuseMeaningless(toolset: object, path: RegistryEntry["path"]): void {
+  const { command, args, env, url, headers }: Readonly<Record<string, unknown>> = { ...toolset };
+  const found = [command, url, ...[args, env, headers].flatMap((values) => Object.values(values ?? {}))].find(
+    (value) => typeof value === "string" && value.startsWith("env:"),
+  );
+  if (found === undefined) return;
+  throw new ToolError("invalid_config", `${jsonPath(path).slice(2)} has ${JSON.stringify(found)}, which names a variable in a haft.toml.`, {
+    operatorHint: "Change it, or use the file as it is, with --config.",
+  });
+}
+
+/** The keys that say something. */
+function tableOf(toolset: object, folder: string): object {
+  const { enabled, command, args, env, cwd, url, transport, headers }: Readonly<Record<string, unknown>> = { ...toolset };
+  return {
+    type: "mcp",
+    ...(enabled === false ? { enabled } : {}),
+    ...omitUndefined({ command, args: orNothing(args), env: orNothing(env), cwd: cwd === folder ? undefined : cwd }),
+    ...omitUndefined({ url, transport, headers: orNothing(headers) }),
+  };
+}
+
+function orNothing(value: unknown): unknown {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0 ? undefined : value;
+}
+
+async function writeOut(
+  { args: [file = ""], out, options, signal }: CommandContext,
+  toolsets: Readonly<Record<string, object>>,
+): Promise<void> {
+  if (options.out === undefined || options.out === "-") {
+    out.write(options.json ? `${safeJson({ toolsets })}\n` : tomlOf(toolsets, file));
+    return;
+  }
+  const isJson = extname(options.out).toLowerCase() === ".json";
+  const text = isJson ? `${JSON.stringify({ toolsets }, undefined, 2)}\n` : tomlOf(toolsets, file);
+  await writeFileWhole(options.out, pieces(text), {
+    force: options.overwrite,
+    forceOption: "--overwrite",
+    takesOutput: true,
+    signal,
+  });
+  if (options.json) out.write(`${safeJson({ file: options.out, toolsets: Object.keys(toolsets) })}\n`);
+  else out.print(`${safeText(options.out)}: written`);
+}
+
+/** @throws ToolError `invalid_config` for a text that TOML cannot hold, such as half of a surrogate pair */
+function tomlOf(toolsets: Readonly<Record<string, object>>, file: string): string {
+  try {
+    return `${stringify({ toolsets }).trimEnd()}\n`;
+  } catch (thrown: unknown) {
+    throw new ToolError("invalid_config", `The servers of ${safeText(file)} cannot be written as TOML: ${describeThrown(thrown)}.`, {
+      operatorHint: "Correct the text, or write JSON: --out haft.json.",
+      cause: thrown,
+    });
+  }
+}
+
+async function* pieces(text: string): AsyncGenerator<string> {
+  yield text;
+}

@@ -1,0 +1,226 @@
+/** `haft init`: a first configuration, after a few questions. */
+import { existsSync, statSync } from "node:fs";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { findConfig } from "../../config/load-config.ts";
+import { ToolError, operatorText } from "../../core/error.ts";
+import { checkAddress, splitSpec } from "../../model/model-from.ts";
+import { findProvider, nearProviders } from "../../model/providers.ts";
+import type { CommandBody, CommandContext } from "../command.ts";
+import { shellWord } from "../terminal/shell-word.ts";
+import { safeJson, safeText } from "../terminal/terminal-text.ts";
+import { writeFileWhole } from "../input/write-file.ts";
+
+/** The answers to the questions. */
+interface Answers {
+  /** As it is written in the file. */
+  readonly folder: string;
+  /** Undefined = none. */
+  readonly model: string | undefined;
+  /** Where the server of the model is; undefined where that is known. */
+  readonly baseUrl: string | undefined;
+  readonly shell: boolean;
+}
+
+const FILE = "haft.toml";
+const SCHEMA = "haft.schema.json";
+
+export const initCommand: CommandBody = {
+  details: [
+    "Asks for the folder that tools may work in, for the model, for the address of its",
+    "server where that is not known, and whether the model may run commands in a",
+    "sandbox; --yes asks nothing and takes this folder, the model of --model or none,",
+    "and no commands. The file is commented, and names its JSON Schema, so that an",
+    "editor completes and checks it. An existing file is replaced with --overwrite",
+    "only.",
+  ],
+  args: [0, 0],
+  options: ["yes", "model", "out", "overwrite"],
+  examples: ["haft init", "haft init --yes --model ollama/qwen3"],
+  async run(context) {
+    const { out = FILE, overwrite, json } = context.options;
+    if (!out.toLowerCase().endsWith(".toml")) throw new ToolError("invalid_argument", `--out ${JSON.stringify(out)} must end in .toml.`);
+    const folder = dirname(resolve(out));
+    refuseOther(folder, out);
+    if (existsSync(out) && !overwrite)
+      throw new ToolError("invalid_argument", `${out} is there already.`, { hint: "Give --overwrite to replace it." });
+    const answers = await answersOf(context, folder);
+    await writeFileWhole(out, pieces(configText(answers, schemaOf(folder))), {
+      force: overwrite,
+      forceOption: "--overwrite",
+      isPublic: true,
+      signal: context.signal,
+    });
+    if (json) context.out.write(`${safeJson({ file: out, ...answers, model: answers.model ?? null })}\n`);
+    else context.out.print(`${safeText(out)}: written\n\n${nextSteps(answers, out)}`);
+    return 0;
+  },
+};
+
+/** Two configurations in one folder are an error later. */
+function refuseOther(folder: string, out: string): void {
+  const found = findConfig(folder);
+  if (found === undefined || basename(found) === basename(out)) return;
+  throw new ToolError("invalid_argument", `There is a configuration here already: ${basename(found)}.`, {
+    hint: "Change that one, or remove it.",
+  });
+}
+
+async function answersOf(context: CommandContext, folder: string): Promise<Answers> {
+  const { options, ask, signal } = context;
+  const model = options.model === undefined ? undefined : checkedModel(options.model);
+  if (options.yes) return { folder: ".", model, baseUrl: undefined, shell: false };
+  if (ask === undefined)
+    throw new ToolError("invalid_argument", "There is no terminal to ask questions at.", { hint: "Give --yes to take the defaults." });
+  const put = async <Answer>(question: string, read: (text: string) => Answer): Promise<Answer> => {
+    for (;;) {
+      const text = await ask(question, signal);
+      if (text === undefined) throw new ToolError("cancelled", "Nothing was written: the questions were not answered.");
+      try {
+        return read(text.trim());
+      } catch (thrown: unknown) {
+        context.err.print(`  ${operatorText(thrown)}`);
+      }
+    }
+  };
+  const answers = {
+    folder: await put("Which folder may tools work in? [.] ", (text) => checkedFolder(text === "" ? "." : text, folder)),
+    model:
+      model ??
+      (await put("Which model, such as anthropic/claude-sonnet-5 or ollama/qwen3? [none] ", (text) =>
+        text === "" ? undefined : checkedModel(text),
+      )),
+  };
+  return {
+    ...answers,
+    baseUrl: needsAddress(answers.model, context.environment)
+      ? await put("Where is the server of the model, such as http://localhost:8000/v1? ", checkedAddress)
+      : undefined,
+    shell: await put("May the model run commands there, in a sandbox, each after your yes? [y/N] ", checkedYes),
+  };
+}
+
+/** The provider has no address of its own, and no variable says it. */
+function needsAddress(model: string | undefined, environment: CommandContext["environment"]): boolean {
+  if (model === undefined) return false;
+  try {
+    checkAddress(splitSpec(model), environment);
+    return false;
+  } catch {
+    return true; // the provider is known
+  }
+}
+
+function checkedAddress(text: string): string {
+  const protocol = URL.parse(text)?.protocol;
+  if (protocol === "http:" || protocol === "https:") return text;
+  throw new ToolError("invalid_argument", "Type an address that begins with http:// or https://.");
+}
+
+function checkedFolder(text: string, folder: string): string {
+  if (!statSync(resolve(folder, text), { throwIfNoEntry: false })?.isDirectory())
+    throw new ToolError("invalid_argument", `There is no folder ${JSON.stringify(text)} here.`);
+  const path = relative(folder, resolve(folder, text));
+  return path === "" ? "." : path.startsWith("..") ? resolve(folder, text) : `./${path}`;
+}
+
+function checkedModel(text: string): string {
+  const [provider = "", ...name] = text.split("/");
+  if (name.join("/").trim() === "")
+    throw new ToolError("invalid_argument", `The model ${JSON.stringify(text)} needs a provider: provider/model.`);
+  if (findProvider(provider) !== undefined) return text;
+  const near = nearProviders(provider).map((one) => JSON.stringify(one));
+  throw new ToolError("invalid_argument", `There is no provider ${JSON.stringify(provider)}.`, {
+    hint: near.length === 0 ? "For example anthropic/claude-sonnet or ollama/qwen3." : `Did you mean ${near.join(" or ")}?`,
+  });
+}
+
+function checkedYes(text: string): boolean {
+  if (/^(?:y|yes)$/iu.test(text)) return true;
+  if (/^(?:n|no)?$/iu.test(text)) return false;
+  throw new ToolError("invalid_argument", "Type y or n.");
+}
+
+/** Where an editor finds the schema: in the project's packages, or in this one. Undefined where there is none. */
+function schemaOf(folder: string): string | undefined {
+  if (existsSync(join(folder, "node_modules", "haft", SCHEMA))) return `./node_modules/haft/${SCHEMA}`;
+  const own = fileURLToPath(new URL(`../../${SCHEMA}`, import.meta.url));
+  return existsSync(own) ? pathToFileURL(own).href : undefined;
+}
+
+function configText({ folder, model, baseUrl, shell }: Answers, schema: string | undefined): string {
+  const root = JSON.stringify(folder);
+  return [
+    `${schema === undefined ? "" : `#:schema ${schema}\n`}${HEAD}`,
+    `${FILES}root = ${root}\n# readOnly = true`,
+    commented(!shell, `${SHELL}root = ${root}\n# network = true`),
+    commented(
+      model === undefined,
+      `${MODEL}name = ${JSON.stringify(model ?? "anthropic/claude-sonnet-5")}${baseUrl === undefined ? "" : `\nbaseUrl = ${JSON.stringify(baseUrl)}`}`,
+    ),
+    REST,
+  ].join("\n\n");
+}
+
+const HEAD = `# The tools of this folder, for Haft. "haft list" shows them, "haft chat" talks with the model.
+# All keys: https://github.com/haft-dev/haft/blob/main/docs/reference/configuration.md
+
+[approval]
+# Patterns of tools that must be approved, besides those that may destroy something.
+always = ["files::write", "files::edit", "files::multi_edit", "files::json_write"]`;
+
+const FILES = `# The files of a folder: read, list, glob, grep, write, edit and more. Nothing outside of it is touched.
+[toolsets.files]
+type = "files"
+`;
+
+const SHELL = `# Commands in a sandbox (Linux, bubblewrap): they change this folder only, and have no network.
+[toolsets.shell]
+type = "shell"
+`;
+
+const MODEL = `# The model of "haft chat". Its key is read from the environment, such as ANTHROPIC_API_KEY.
+[model]
+`;
+
+const REST = `# Sessions are kept in this file, and can be resumed.
+[store]
+path = "haft.db"
+
+# An MCP server:
+# [toolsets.memory]
+# type = "mcp"
+# command = "npx"
+# args = ["-y", "@modelcontextprotocol/server-memory@2026.8.31"]
+
+# A program, without a shell: each {name} is a property of the input.
+# [toolsets.git]
+# type = "command"
+# [[toolsets.git.tools]]
+# name = "log"
+# description = "Shows the latest commits of a file."
+# command = ["git", "log", "--oneline", "--max-count={count}", "--", "{path}"]
+# effects = "readOnly"
+# inputSchema = { type = "object", properties = { path = { type = "string" }, count = { type = "integer", default = 10 } }, required = ["path"] }
+`;
+
+/** A table that is not wanted is written as a comment, to be switched on. */
+function commented(isOff: boolean, text: string): string {
+  return isOff ? text.replaceAll(/^(?!#|$)/gmu, "# ") : text;
+}
+
+function nextSteps({ model, shell }: Answers, out: string): string {
+  const steps = [
+    ...(shell ? [["trust", "once, because models may run commands"]] : []),
+    ["list", "the tools"],
+    ...(model === undefined ? [] : [["chat", "talk with the model"]]),
+    ["check", "whether everything opens"],
+  ];
+  const config = out === FILE ? "" : ` --config ${shellWord(out)}`;
+  const longest = Math.max(...steps.map(([command = ""]) => command.length));
+  return steps.map(([command = "", what = ""]) => `haft ${`${command}${config}`.padEnd(longest + config.length)}   ${what}`).join("\n");
+}
+
+async function* pieces(text: string): AsyncGenerator<string> {
+  yield text;
+}

@@ -1,0 +1,16 @@
+/** `haft jobs`: the background jobs of a store, whichever process runs them. */
+import type { GroupBody } from "../command.ts";
+import { cancelJob } from "./jobs/cancel-job.ts";
+import { jobLogs } from "./jobs/job-logs.ts";
+import { listJobs } from "./jobs/list-jobs.ts";
+import { showJob } from "./jobs/show-job.ts";
+import { waitForJob } from "./jobs/wait-for-job.ts";
+
+export const jobsCommand: GroupBody = {
+  details: [
+    "A job is a call that runs in the background. Its session is kept in the store",
+    "that --store names, or that the configuration names by a table [store]. Jobs of",
+    "all sessions are seen, whether a process has them open or none.",
+  ],
+  commands: [listJobs, showJob, waitForJob, cancelJob, jobLogs],
+};

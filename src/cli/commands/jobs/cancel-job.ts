@@ -1,0 +1,60 @@
+/** `haft jobs cancel`: ends a job, whichever process runs it. */
+import { systemPorts } from "../../../core/system-ports.ts";
+import type { JobKey, StoredJob } from "../../../core/job-store.ts";
+import type { Store } from "../../../core/store.ts";
+import { pause } from "../../../processes/pause.ts";
+import { cancelStoredJob } from "../../../runtime/stored-jobs.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { withStore } from "../../open/open-store.ts";
+import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { jobNow, jobOf } from "./job-words.ts";
+
+/** How long the process that runs it is given to end it. */
+const PATIENCE_MS = 5_000;
+const LOOK_MS = 100;
+const REASON = "a person cancelled the job by haft jobs cancel";
+
+export const cancelJob: Command = {
+  name: "jobs cancel",
+  usage: "<id>",
+  summary: "Cancel a job, whichever process runs it.",
+  details: [
+    "Where no process has its session open, its end is recorded at once. The process",
+    "that has it open ends it within two seconds, which is waited for. A job that has",
+    "ended stays as it is. With --json its id, session and state.",
+  ],
+  args: [1, 1],
+  options: ["store", "config", "session"],
+  examples: ["haft jobs cancel call_1", "haft jobs cancel call_1 --session travel"],
+  async run(context) {
+    await withStore(context, { readOnly: false }, (store) => cancel(context, store));
+    return 0;
+  },
+};
+
+async function cancel(context: CommandContext, store: Store): Promise<void> {
+  const { out, options } = context;
+  const { id, sessionId } = await jobOf(context, store);
+  const at = systemPorts.clock.wallTime();
+  const outcome = await cancelStoredJob(store, { id, sessionId }, { reason: REASON, at });
+  const job = outcome === "asked" ? await whenObeyed(context, store, { id, sessionId }) : await jobNow({ id, sessionId }, store);
+  const { state, endedAt, openedBy } = job;
+  if (options.json) return out.write(`${safeJson({ id, sessionId, state })}\n`);
+  const name = safeText(id);
+  if (outcome === "over") out.print(`the job ${name} had ended before: ${state}`);
+  else if (endedAt === undefined)
+    out.print(`the job ${name} is to be cancelled; ${safeText(openedBy ?? "no process")} has not ended it yet`);
+  else out.print(state === "cancelled" ? `cancelled the job ${name}` : `the job ${name} ended before it could be cancelled: ${state}`);
+}
+
+/** The job as soon as it has ended, or when the time is up. */
+async function whenObeyed(context: CommandContext, store: Store, key: JobKey): Promise<StoredJob> {
+  const { clock } = systemPorts;
+  const endsAt = clock.now() + PATIENCE_MS;
+  for (;;) {
+    const job = await jobNow(key, store);
+    if (job.endedAt !== undefined || clock.now() >= endsAt) return job;
+    await pause(clock, LOOK_MS, context.signal);
+    context.signal.throwIfAborted();
+  }
+}

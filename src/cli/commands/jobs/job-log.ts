@@ -1,0 +1,27 @@
+/** The events of one job in the log of its session, read as far as they are written. */
+import type { SessionEvent } from "../../../core/event.ts";
+import type { ReadOptions, Store } from "../../../core/store.ts";
+import { readEvents } from "../../../session/read-events.ts";
+import type { JobKey } from "../../../core/job-store.ts";
+
+/** Reads on where it stopped before. */
+export class JobLog {
+  readonly #store: Store;
+  readonly #job: JobKey;
+  #from = 0;
+
+  constructor(store: Store, job: JobKey) {
+    this.#store = store;
+    this.#job = job;
+  }
+
+  /** The events since the last time, of the job's own call. @throws ToolError `corrupt_record` where the log is damaged; `not_found` once the session is removed */
+  async *read(): AsyncGenerator<SessionEvent> {
+    const { sessionId, id } = this.#job;
+    const log = { sessionId, read: (options: ReadOptions) => this.#store.read(sessionId, options) };
+    for await (const event of readEvents(log, this.#from)) {
+      this.#from++;
+      if ("callId" in event && event.callId === id) yield event;
+    }
+  }
+}

@@ -1,0 +1,95 @@
+/** `haft jobs logs`: what a job has written, and with `--follow` its further output. */
+import { ERROR_CODES } from "../../../core/error-codes.ts";
+import type { SessionEvent } from "../../../core/event.ts";
+import { systemPorts } from "../../../core/system-ports.ts";
+import type { JobKey, StoredJob } from "../../../core/job-store.ts";
+import type { Store } from "../../../core/store.ts";
+import { pause } from "../../../processes/pause.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { drained } from "../../terminal/drained.ts";
+import { withStore } from "../../open/open-store.ts";
+import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { JobLog } from "./job-log.ts";
+import { STATE_STYLES, jobNow, jobOf, leftBehind } from "./job-words.ts";
+
+const LOOK_MS = 250;
+
+type Output = SessionEvent & { readonly type: "job-output" };
+
+export const jobLogs: Command = {
+  name: "jobs logs",
+  usage: "<id>",
+  summary: "Print what a job has written.",
+  details: [
+    "Prints what the log of its session has: the first 65,536 characters and every",
+    "question. With --follow it continues until the job has ended, also of a job that",
+    "another process runs; Ctrl-C ends it. How the job ended is said on standard error.",
+    "With --json one object for each piece: position, text, asks.",
+  ],
+  args: [1, 1],
+  options: ["store", "config", "session", "follow"],
+  examples: ["haft jobs logs call_1", "haft jobs logs call_1 -f"],
+  async run(context) {
+    return withStore(context, { readOnly: true }, async (store) => {
+      const job = await jobOf(context, store);
+      const { options, signal } = context;
+      try {
+        return options.follow ? await follow(context, store, job) : await once(context, store, job);
+      } catch (thrown: unknown) {
+        if (options.follow && signal.aborted) return ERROR_CODES.cancelled.exit; // that is how it is ended
+        throw thrown;
+      }
+    });
+  },
+};
+
+async function once(context: CommandContext, store: Store, job: StoredJob): Promise<number> {
+  const printer = new OutputPrinter(context);
+  for await (const event of new JobLog(store, job).read()) if (event.type === "job-output") await printer.take(event);
+  printer.endLine();
+  return 0;
+}
+
+/** The rows say that a job is over, or left alone; its log is read once more after that. */
+async function follow(context: CommandContext, store: Store, key: JobKey): Promise<number> {
+  const { signal, err } = context;
+  const printer = new OutputPrinter(context);
+  const log = new JobLog(store, key);
+  for (;;) {
+    const job = await jobNow(key, store);
+    for await (const event of log.read()) if (event.type === "job-output") await printer.take(event);
+    if (job.endedAt !== undefined || job.openedBy === undefined) {
+      printer.endLine();
+      if (job.endedAt === undefined) throw leftBehind(job);
+      err.print(err.paint(STATE_STYLES[job.state], `the job has ended: ${job.state}`));
+      return 0;
+    }
+    await pause(systemPorts.clock, LOOK_MS, signal);
+    signal.throwIfAborted();
+  }
+}
+
+class OutputPrinter {
+  readonly #context: CommandContext;
+  #endsLine = true;
+
+  constructor(context: CommandContext) {
+    this.#context = context;
+  }
+
+  async take({ position, text, asks }: Output): Promise<void> {
+    const { out, options, signal } = this.#context;
+    signal.throwIfAborted();
+    await drained(this.#context);
+    if (options.json) return out.write(`${safeJson({ position, text, ...(asks === undefined ? {} : { asks }) })}\n`);
+    const shown = asks === true ? `? ${text}\n` : text;
+    out.write(out.isTerminal ? safeText(shown) : shown);
+    this.#endsLine = shown === "" ? this.#endsLine : shown.endsWith("\n");
+  }
+
+  /** Ends the last line on a terminal, where the output does not. */
+  endLine(): void {
+    const { out, options } = this.#context;
+    if (!this.#endsLine && !options.json && out.isTerminal) out.write("\n");
+  }
+}

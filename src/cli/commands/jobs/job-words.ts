@@ -1,0 +1,42 @@
+/** Jobs as text, and the job that a command line means. */
+import { ToolError } from "../../../core/error.ts";
+import type { JobState } from "../../../core/job-status.ts";
+import type { JobKey, StoredJob } from "../../../core/job-store.ts";
+import type { Store } from "../../../core/store.ts";
+import { findStoredJob } from "../../../runtime/stored-jobs.ts";
+import type { CommandContext } from "../../command.ts";
+import { shellWord } from "../../terminal/shell-word.ts";
+import { safeText, type Style } from "../../terminal/terminal-text.ts";
+
+export const STATE_STYLES: Readonly<Record<JobState, Style>> = {
+  queued: "dim",
+  running: "cyan",
+  waiting: "yellow",
+  done: "green",
+  error: "red",
+  cancelled: "dim",
+  parked: "red",
+};
+
+/** The job of the first argument, and of `--session` where that is given. @throws ToolError `not_found`, `ambiguous` */
+export async function jobOf({ args: [id = ""], options }: CommandContext, store: Store): Promise<StoredJob> {
+  try {
+    return await findStoredJob(store, { id, sessionId: options.session });
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown);
+    if (error.code !== "ambiguous") throw error;
+    throw new ToolError(error.code, error.message, { ...error.toJSON(), operatorHint: "Name its session with --session.", cause: error });
+  }
+}
+
+/** The job as its row is now, by the key that was found before: another session may have begun one of the same id since. @throws ToolError `not_found` */
+export function jobNow({ id, sessionId }: JobKey, store: Store): Promise<StoredJob> {
+  return findStoredJob(store, { id, sessionId });
+}
+
+/** The error for a job that has not ended and whose session no process has open. */
+export function leftBehind({ id, sessionId, state }: StoredJob): ToolError {
+  return new ToolError("unavailable", `The job ${safeText(id)} is ${state}, but no process runs it: none has its session open.`, {
+    operatorHint: `haft sessions resume ${shellWord(sessionId)} continues or ends it; haft jobs cancel ${shellWord(id)} ends it.`,
+  });
+}

@@ -1,0 +1,84 @@
+/** `haft jobs list`: the background jobs of the store, the newest first. */
+import { nearNames } from "../../../core/base/near-names.ts";
+import { ToolError } from "../../../core/error.ts";
+import { JOB_STATES, type JobState } from "../../../core/job-status.ts";
+import type { StoredJob } from "../../../core/job-store.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { withStore } from "../../open/open-store.ts";
+import { timeText } from "../sessions/session-words.ts";
+import { columnFor, duration, oneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { columnsOf, padColumns } from "../../terminal/text-width.ts";
+import { STATE_STYLES } from "./job-words.ts";
+
+const DEFAULT_LIMIT = 20;
+const MAX_COLUMN = 40;
+
+export const listJobs: Command = {
+  name: "jobs list",
+  usage: "",
+  summary: "List the background jobs, the newest first.",
+  details: [
+    "One line a job: its id, its state, when it began, its tool and its session. A job",
+    "that has not ended and whose session no process has open does not run until",
+    "the session is resumed. States: queued, running, waiting (for input), done, error,",
+    "cancelled, and parked: not run again, because its process ended each time it ran.",
+    "With --json one object a line.",
+  ],
+  args: [0, 0],
+  options: ["store", "config", "session", "state", "limit"],
+  examples: ["haft jobs list", "haft jobs list --state running --state waiting", "haft jobs list --session travel --json | jq -r .id"],
+  async run(context) {
+    const { session: sessionId, state, limit = DEFAULT_LIMIT } = context.options;
+    const states = state.length === 0 ? {} : { states: state.map(stateNamed) };
+    await withStore(context, { readOnly: true }, async (store) => {
+      const found = await store.jobs.list({ ...(sessionId === undefined ? {} : { sessionId }), ...states, limit: limit + 1 });
+      print(context, found, limit);
+    });
+    return 0;
+  },
+};
+
+/** @throws ToolError `invalid_argument` */
+function stateNamed(name: string): JobState {
+  const state = JOB_STATES.find((one) => one === name);
+  if (state !== undefined) return state;
+  const [near] = nearNames(name, JOB_STATES);
+  throw new ToolError("invalid_argument", `A job has no state ${JSON.stringify(name)}.`, {
+    hint: near === undefined ? `States: ${JOB_STATES.join(", ")}.` : `Did you mean ${near}?`,
+  });
+}
+
+function print({ options, out }: CommandContext, found: readonly StoredJob[], limit: number): void {
+  const jobs = found.slice(0, limit);
+  if (options.json) {
+    for (const job of jobs) out.write(`${safeJson(job)}\n`);
+    return;
+  }
+  const ids = jobs.map(({ id }) => oneLine(id, Infinity));
+  const idWidth = columnFor(ids, MAX_COLUMN);
+  const stateWidth = columnFor(
+    jobs.map(({ state }) => state),
+    MAX_COLUMN,
+  );
+  for (const [index, job] of jobs.entries()) {
+    const id = padColumns(ids[index] ?? "", idWidth);
+    const state = padColumns(job.state, stateWidth);
+    const width = columnsOf(`${id}  ${state}  `);
+    const facts = oneLine(`${timeText(job.startedAt)}  ${factsOf(job)}`, Math.max(MAX_COLUMN, out.width - width));
+    out.print(`${out.paint("bold", id)}  ${out.paint(STATE_STYLES[job.state], state)}  ${out.paint("dim", facts)}`);
+  }
+  if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the newest ${limit}; --limit shows more`));
+  if (found.length === 0 && out.isTerminal) out.print(out.paint("dim", "no jobs"));
+}
+
+function factsOf({ toolName, sessionId, startedAt, endedAt, openedBy, errorCode, cancelReason, starts }: StoredJob): string {
+  const unended = openedBy === undefined ? "not running" : `open in ${openedBy}`;
+  return [
+    toolName,
+    `session ${safeText(sessionId)}`,
+    endedAt === undefined ? unended : `took ${duration(Math.max(0, endedAt - startedAt))}`,
+    ...(errorCode === undefined ? [] : [errorCode]),
+    ...(cancelReason === undefined ? [] : ["is to be cancelled"]),
+    ...(starts > 1 ? [`begun ${starts} times`] : []),
+  ].join(", ");
+}

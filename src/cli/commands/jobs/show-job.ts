@@ -1,0 +1,91 @@
+/** `haft jobs show`: one job, what it was called with, what it has written, and its result. */
+import type { SessionEvent } from "../../../core/event.ts";
+import type { StoredJob } from "../../../core/job-store.ts";
+import type { ToolResult } from "../../../core/result.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { withStore } from "../../open/open-store.ts";
+import { timeText } from "../sessions/session-words.ts";
+import { resultLines } from "../../print/print-result.ts";
+import { duration, oneLine, safeJson, safeText, wrap } from "../../terminal/terminal-text.ts";
+import { JobLog } from "./job-log.ts";
+import { STATE_STYLES, jobOf } from "./job-words.ts";
+import { lineWidth } from "../../terminal/text-width.ts";
+
+const MAX_OUTPUT_CHARS = 2_000;
+
+export const showJob: Command = {
+  name: "jobs show",
+  usage: "<id>",
+  summary: "Show one job: its input, the end of its output, its result.",
+  details: ["With --json one object, in which output is all that the log of its session has."],
+  args: [1, 1],
+  options: ["store", "config", "session"],
+  examples: ["haft jobs show call_1", "haft jobs show call_1 --session travel --json | jq .result"],
+  async run(context) {
+    await withStore(context, { readOnly: true }, async (store) => {
+      const job = await jobOf(context, store);
+      const story = await read(new JobLog(store, job));
+      if (context.options.json) context.out.write(`${safeJson({ ...job, ...story })}\n`);
+      else print(context, job, story);
+    });
+    return 0;
+  },
+};
+
+interface JobStory {
+  readonly input?: unknown;
+  readonly output: string;
+  readonly question?: string;
+  readonly result?: ToolResult;
+}
+
+async function read(log: JobLog): Promise<JobStory> {
+  let story: JobStory = { output: "" };
+  for await (const event of log.read()) story = after(story, event);
+  return story;
+}
+
+function after(story: JobStory, event: SessionEvent): JobStory {
+  const { question: _question, ...rest } = story;
+  switch (event.type) {
+    case "call-start":
+      return { ...story, input: event.call.input };
+    case "job-output": {
+      const output = story.output + event.text;
+      return event.asks === true ? { ...story, output, question: event.text } : { ...story, output };
+    }
+    case "job-input":
+      return rest;
+    case "call-end":
+      return { ...rest, result: event.result, ...(event.input === undefined ? {} : { input: event.input }) };
+    default:
+      return story;
+  }
+}
+
+function print({ out }: CommandContext, job: StoredJob, { input, output, question, result }: JobStory): void {
+  const width = lineWidth(out);
+  const { startedAt, endedAt, openedBy, cancelReason } = job;
+  const fact = (name: string, value: string): void => out.print(`${out.paint("dim", name.padEnd(9))}${value}`);
+  fact("job", out.paint("bold", safeText(job.id)));
+  fact("tool", safeText(job.toolName));
+  fact("session", safeText(job.sessionId));
+  fact("state", out.paint(STATE_STYLES[job.state], job.state));
+  fact("began", timeText(startedAt));
+  if (endedAt !== undefined) fact("ended", `${timeText(endedAt)}, after ${duration(endedAt - startedAt)}`);
+  else fact("run by", openedBy === undefined ? "no process, until its session is resumed" : safeText(openedBy));
+  if (job.starts !== 1) fact("starts", String(job.starts));
+  if (cancelReason !== undefined) fact("cancelled", oneLine(cancelReason, width));
+  if (input !== undefined) fact("input", oneLine(JSON.stringify(input), width - 9));
+  if (question !== undefined) fact("asks", oneLine(question, width - 9));
+  if (output !== "") {
+    const shown = output.slice(-MAX_OUTPUT_CHARS);
+    out.print(
+      out.paint("dim", shown.length < output.length ? `output, the last ${shown.length} of ${output.length} characters` : "output"),
+    );
+    for (const line of wrap(shown.trimEnd(), width - 2)) out.print(`  ${line}`);
+  }
+  if (result === undefined) return;
+  const style = { screen: out, width, label: "  ", nameWidth: 0, waits: [] };
+  out.print(resultLines(result, style).join("\n"));
+}

@@ -1,0 +1,52 @@
+/** `haft jobs wait`: the result of a job, as soon as there is one. */
+import { ERROR_CODES } from "../../../core/error-codes.ts";
+import { systemPorts } from "../../../core/system-ports.ts";
+import type { StoredJob } from "../../../core/job-store.ts";
+import type { ToolResult } from "../../../core/result.ts";
+import type { Store } from "../../../core/store.ts";
+import { pause } from "../../../processes/pause.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { withStore } from "../../open/open-store.ts";
+import { printAnswer } from "../../print/print-answer.ts";
+import { JobLog } from "./job-log.ts";
+import { jobNow, jobOf, leftBehind } from "./job-words.ts";
+
+const LOOK_MS = 250;
+
+export const waitForJob: Command = {
+  name: "jobs wait",
+  usage: "<id>",
+  summary: "Wait until a job has ended, and print its result.",
+  details: [
+    "Exits as haft call does: with 0 when the job is done, else with the exit code of",
+    "its error. A job whose session no process has open is not waited for: that is",
+    "unavailable, exit code 6. Ctrl-C ends the wait, not the job.",
+  ],
+  args: [1, 1],
+  options: ["store", "config", "session"],
+  examples: ["haft jobs wait call_1", "haft jobs wait call_1 --json | jq .output"],
+  async run(context) {
+    return withStore(context, { readOnly: true }, async (store) => {
+      const job = await whenEnded(context, store);
+      const result = await resultOf(store, job);
+      if (result === undefined) return 0; // its log is there, and says no more
+      printAnswer(context, result);
+      return result.error === undefined ? 0 : ERROR_CODES[result.error.code].exit;
+    });
+  },
+};
+
+/** @throws ToolError `unavailable` where no process runs it */
+async function whenEnded(context: CommandContext, store: Store): Promise<StoredJob> {
+  for (let job = await jobOf(context, store); ; job = await jobNow(job, store)) {
+    if (job.endedAt !== undefined) return job;
+    if (job.openedBy === undefined) throw leftBehind(job);
+    await pause(systemPorts.clock, LOOK_MS, context.signal);
+    context.signal.throwIfAborted();
+  }
+}
+
+async function resultOf(store: Store, job: StoredJob): Promise<ToolResult | undefined> {
+  for await (const event of new JobLog(store, job).read()) if (event.type === "call-end") return event.result;
+  return undefined;
+}

@@ -1,0 +1,67 @@
+/** `haft keys list`: the keys of the store, the newest first. */
+import type { StoredKey } from "../../../core/access-store.ts";
+import { systemPorts } from "../../../core/system-ports.ts";
+import { Keys } from "../../../server/auth/keys.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { withStore } from "../../open/open-store.ts";
+import { timeText } from "../sessions/session-words.ts";
+import { columnFor, oneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { columnsOf, padColumns } from "../../terminal/text-width.ts";
+
+const DEFAULT_LIMIT = 100;
+const MAX_COLUMN = 40;
+
+type ListedKey = Omit<StoredKey, "hash" | "salt">;
+
+export const listKeys: Command = {
+  name: "keys list",
+  usage: "",
+  summary: "List the keys, the newest first.",
+  details: [
+    "One line a key: its id, its name, its scopes, when it was made and whether it is",
+    "still valid. --all-keys shows those of sessions as well. The keys themselves are",
+    "not in the store. With --json one object a line.",
+  ],
+  args: [0, 0],
+  options: ["store", "config", "limit", "all-keys"],
+  examples: ["haft keys list", "haft keys list --json | jq -r .id"],
+  async run(context) {
+    const limit = context.options.limit ?? DEFAULT_LIMIT;
+    await withStore(context, { readOnly: true }, async (store) => {
+      print(context, await new Keys(store.access, systemPorts).list({ limit: limit + 1, sessionKeys: context.options.allKeys }), limit);
+    });
+    return 0;
+  },
+};
+
+function print({ options, out }: CommandContext, found: readonly ListedKey[], limit: number): void {
+  const keys = found.slice(0, limit);
+  if (options.json) {
+    for (const key of keys) out.write(`${safeJson(key)}\n`);
+    return;
+  }
+  const nameWidth = columnFor(
+    keys.map(({ name }) => oneLine(name, MAX_COLUMN)),
+    MAX_COLUMN,
+  );
+  for (const key of keys) {
+    const start = `${key.id}  ${padColumns(oneLine(key.name, MAX_COLUMN), nameWidth)}`;
+    const facts = oneLine(factsOf(key), Math.max(MAX_COLUMN, out.width - columnsOf(start) - 2));
+    out.print(`${out.paint("bold", key.id)}${start.slice(key.id.length)}  ${out.paint("dim", facts)}`);
+  }
+  if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the newest ${limit}; --limit shows more`));
+  if (keys.length === 0 && out.isTerminal) out.print(out.paint("dim", "no keys"));
+}
+
+function factsOf({ scopes, createdAt, expiresAt, revokedAt, sessionId, allow, deny }: ListedKey): string {
+  const isOver = expiresAt !== undefined && expiresAt <= systemPorts.clock.wallTime();
+  return [
+    scopes.join(" "),
+    `made ${timeText(createdAt)}`,
+    ...(revokedAt === undefined ? [] : [`revoked ${timeText(revokedAt)}`]),
+    ...(expiresAt === undefined ? [] : [`${isOver ? "expired" : "until"} ${timeText(expiresAt)}`]),
+    ...(sessionId === undefined ? [] : [`session ${safeText(sessionId)}`]),
+    ...(allow === undefined ? [] : [`tools ${safeText(allow.join(" "))}`]),
+    ...(deny === undefined ? [] : [`not ${safeText(deny.join(" "))}`]),
+  ].join(", ");
+}

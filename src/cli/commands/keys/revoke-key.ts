@@ -1,0 +1,27 @@
+/** `haft keys revoke`: ends a key for good. */
+import { systemPorts } from "../../../core/system-ports.ts";
+import { Keys } from "../../../server/auth/keys.ts";
+import type { Command } from "../../command.ts";
+import { withStore } from "../../open/open-store.ts";
+import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+
+export const revokeKey: Command = {
+  name: "keys revoke",
+  usage: "<id>",
+  summary: "End a key for good.",
+  details: [
+    "A server that runs takes requests with it for a second longer, at most. Calls that",
+    "it has begun go on. Its id stays in the list, in events and in the audit.",
+  ],
+  args: [1, 1],
+  options: ["store", "config"],
+  examples: ["haft keys revoke 3f2a9c41d07be655"],
+  async run(context) {
+    const { args, options, out } = context;
+    const [id = ""] = args;
+    const isRevoked = await withStore(context, { readOnly: false }, (store) => new Keys(store.access, systemPorts).revoke(id));
+    if (options.json) out.write(`${safeJson({ id, revoked: isRevoked })}\n`);
+    else out.print(isRevoked ? `revoked the key ${safeText(id)}` : `the key ${safeText(id)} had been revoked before`);
+    return 0;
+  },
+};

@@ -1,0 +1,194 @@
+/** `haft mcp`: the tools of the configuration as an MCP server. */
+import { constants, createReadStream, fstatSync, openSync } from "node:fs";
+import { Socket } from "node:net";
+import { Readable, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { ERROR_CODES } from "../../core/error-codes.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { divertOutput } from "../../processes/divert-output.ts";
+import { listenMcp, serveMcpStdio, type McpListenOptions } from "../../server/mcp.ts";
+import { mcpApprover } from "../../server/mcp/approver.ts";
+import type { McpServerOptions } from "../../server/mcp/options.ts";
+import { pinnedTools } from "./chat/chat-tools.ts";
+import type { CommandBody, CommandContext } from "../command.ts";
+import { logIn } from "./mcp/log-in.ts";
+import { logOut } from "./mcp/log-out.ts";
+import { checkLoginPages, servePages } from "./mcp/server-logins.ts";
+import { quietPorts, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
+import { packageVersion } from "../package-version.ts";
+import { safeJson, type Screen } from "../terminal/terminal-text.ts";
+import { readPort, refusePort } from "../input/read-port.ts";
+import { throwIfBroken } from "../throw-if-broken.ts";
+
+/** The token that HTTP clients must send. */
+const TOKEN_VARIABLE = "HAFT_MCP_TOKEN";
+
+export const mcpCommand: CommandBody = {
+  details: [
+    "Speaks the Model Context Protocol, revisions up to 2025-11-25 and 2026-07-28,",
+    "over standard input and output until the input ends; all else goes to standard",
+    "error. Calls that need approval are put to the client's user; --yes approves",
+    "them all.",
+    "",
+    "With [findTools] in the configuration it lists the pinned tools, find_tools and",
+    "call_tool, with which the client's model finds and calls the others.",
+    "",
+    `With --http it listens on 127.0.0.1, until Ctrl-C; set ${TOKEN_VARIABLE} to a`,
+    "secret of 16 characters or more that clients must send as their bearer token,",
+    "or name a file that has it with --token-file. --host takes another address, and",
+    "needs a token and --allowed-host. GET /health says whether it runs.",
+    "Users log in to servers behind it on its pages, at [serve.logins] origin.",
+  ],
+  args: [0, 0],
+  options: ["config", "http", "host", "allowed-host", "token-file", "watch", "validate", "yes"],
+  examples: [
+    "haft mcp",
+    "haft mcp --http 3000",
+    "haft mcp --http 3000 --allowed-host tools.example --token-file token",
+    "haft mcp --validate --config ./haft.toml",
+  ],
+  subcommands: [logIn, logOut],
+  async run(context) {
+    const { http } = context.options;
+    const port = http === undefined ? undefined : readPort(http, "--http");
+    if (port === undefined) refuseHttpOptions(context);
+    const approve = context.options.yes ? () => "allow-once" as const : mcpApprover;
+    const { host = "127.0.0.1" } = context.options;
+    const onConfig = (config: OpenRuntime["config"]): void => void (port !== undefined && checkLoginPages(config, host));
+    return withRuntime(context, { approve, manual: true, callTool: true, onConfig }, async (open) => {
+      const { runtime, config } = open;
+      const pinned = pinnedTools(config.config);
+      const { log } = quietPorts(context);
+      const options: McpServerOptions = {
+        version: packageVersion(),
+        tools: { validate: context.options.validate },
+        ...(pinned === undefined ? {} : { only: pinned }),
+        ...(log === undefined ? {} : { ports: { log } }),
+      };
+      const exit = await (port === undefined
+        ? overStdio(context, runtime, options)
+        : overHttp(context, open, { ...options, ...(await httpOptions(context)), port }));
+      throwIfBroken(context.signal);
+      return exit;
+    });
+  },
+};
+
+/** Resolves to the exit code. */
+async function overStdio(context: CommandContext, runtime: Runtime, options: McpServerOptions): Promise<number> {
+  const input = context.stdin instanceof Readable ? context.stdin : Readable.from(context.stdin);
+  const { output, release } = protocolOutput(context);
+  try {
+    const server = await serveMcpStdio(runtime, { ...options, input, output });
+    const stop = (): void => void server.close();
+    context.signal.addEventListener("abort", stop, { once: true });
+    if (context.signal.aborted) stop();
+    const problem = await server.closed;
+    output.end();
+    await whenRead([output, process.stdout, process.stderr]);
+    return problem === undefined ? 0 : ERROR_CODES[problem.code].exit; // it has been said
+  } finally {
+    release();
+  }
+}
+
+/** Waits while the client takes what is left for it. Unread output must not keep the program running. */
+async function whenRead(streams: readonly Writable[]): Promise<void> {
+  const left = (): number => streams.reduce((sum, { writableLength }) => sum + writableLength, 0);
+  let before = Infinity;
+  for (let waited = 0; left() > 0 && waited < DRAIN_MS; waited += READ_STEP_MS) {
+    if (left() < before) waited = 0;
+    before = left();
+    await pause();
+  }
+  if (left() === 0) return;
+  for (const stream of [process.stdout, process.stderr])
+    if (stream.writableLength > 0) stream.destroy(Object.assign(new Error("The client does not read."), { code: "EPIPE" }));
+  await pause(); // until listeners have been called
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => void systemPorts.clock.timer(resolve, READ_STEP_MS));
+}
+
+/** So long may the client take to read some of what is left. */
+const DRAIN_MS = 1_000;
+const READ_STEP_MS = 20;
+
+/** @throws ToolError `invalid_argument` for what is about HTTP where there is none */
+function refuseHttpOptions({ options }: CommandContext): void {
+  const { host, allowedHost, tokenFile } = options;
+  const given = host !== undefined ? "host" : allowedHost.length > 0 ? "allowed-host" : tokenFile === undefined ? undefined : "token-file";
+  if (given !== undefined)
+    throw new ToolError("invalid_argument", `--${given} is for a server over HTTP.`, { hint: "Add --http <port>, or leave it out." });
+}
+
+async function httpOptions({
+  options,
+  environment,
+  signal,
+}: CommandContext): Promise<Pick<McpListenOptions, "host" | "allowedHosts" | "token">> {
+  const { host, allowedHost, tokenFile: file } = options;
+  const token = file === undefined ? environment[TOKEN_VARIABLE] : await tokenIn(file, signal);
+  return omitUndefined({ host, allowedHosts: allowedHost.length === 0 ? undefined : allowedHost, token: token === "" ? undefined : token });
+}
+
+/** It may be a pipe; opening it must not wait for a writer, in a thread that would keep the process. */
+async function textOfFile(file: string): Promise<string> {
+  const fd = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  return await text(fstatSync(fd).isFIFO() ? new Socket({ fd }) : createReadStream(file, { fd }));
+}
+
+/** @throws ToolError `invalid_argument` for a file that cannot be read or has no token. By rejecting */
+async function tokenIn(file: string, signal: AbortSignal): Promise<string> {
+  let given: string;
+  try {
+    given = await untilAborted(textOfFile(file), signal);
+  } catch (error: unknown) {
+    signal.throwIfAborted();
+    throw new ToolError("invalid_argument", `--token-file ${file} cannot be read: ${describeThrown(error)}`, { cause: error });
+  }
+  const token = given.trim();
+  if (/^\S+$/u.test(token)) return token;
+  throw new ToolError("invalid_argument", `--token-file ${file} does not hold one token: a line without spaces.`);
+}
+
+async function overHttp(context: CommandContext, { runtime, config, logins }: OpenRuntime, options: McpListenOptions): Promise<number> {
+  const { signal, err } = context;
+  const listener = await listenMcp(runtime, { ...options, logins }).catch((thrown: unknown) => refusePort(thrown, "--http"));
+  servePages(logins, config, listener.url);
+  if (context.options.json) context.out.write(`${safeJson({ url: listener.url })}\n`);
+  err.write(`haft: MCP at ${listener.url}\n`);
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  await listener.close();
+  return 0;
+}
+
+function whenRoom(out: Screen, go: () => void): void {
+  const drained = out.whenDrained();
+  if (drained === undefined) return go();
+  void (async () => {
+    await drained;
+    go();
+  })();
+}
+
+/** Standard output for the protocol alone: what tools print there goes to standard error until it is released. */
+function protocolOutput({ out }: CommandContext): { readonly output: Writable; readonly release: () => void } {
+  const { through, release } = divertOutput();
+  const output = new Writable({
+    decodeStrings: false,
+    write: (chunk: unknown, _encoding, done) => {
+      through(() => out.write(String(chunk)));
+      whenRoom(out, done);
+    },
+  });
+  return { output, release };
+}

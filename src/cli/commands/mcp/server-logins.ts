@@ -1,0 +1,46 @@
+/** The logins of users to the MCP servers of a configuration, as the commands have them. */
+import { hash } from "node:crypto";
+import { basename, join } from "node:path";
+import { nearNames } from "../../../core/base/near-names.ts";
+import { ToolError } from "../../../core/error.ts";
+import { buildLogins, loginOrigin, loginServers, type LoginsBuildOptions } from "../../../config/build/build-logins.ts";
+import type { LoadedConfig } from "../../../config/load-config.ts";
+import type { UserLogins } from "../../../engine/mcp/login/user-logins.ts";
+import { isLocalAddress } from "../../../server/mcp/http-options.ts";
+import type { CommandContext } from "../../command.ts";
+import { stateFolder } from "../../open/state-folder.ts";
+
+/** Those of one configuration file, and of no other: users of the same id may be other people elsewhere. They have no pages yet. */
+export function loginsOf({ environment }: CommandContext, config: LoadedConfig, ports: LoginsBuildOptions["ports"]): UserLogins {
+  if (loginServers(config).length === 0) return buildLogins(config, { ports }); // a user without a home folder needs none
+  const folder = join(stateFolder(environment), "logins", hash("sha256", join(config.folder, basename(config.path))).slice(0, 16));
+  return buildLogins(config, { folder, ports });
+}
+
+/** @throws ToolError `invalid_config` where users log in to a server and their browsers have no address to come to */
+export function checkLoginPages(config: LoadedConfig, host: string): void {
+  const [server] = loginServers(config);
+  if (server === undefined || loginOrigin(config) !== undefined || isLocalAddress(host)) return;
+  throw new ToolError("invalid_config", `Users log in to ${JSON.stringify(server)}, and browsers cannot open pages at ${host}.`, {
+    hint: "Set origin in [serve.logins] to where their browsers reach the server, such as https://tools.example",
+  });
+}
+
+/** Pages are served from now on. @param listenedAt the address of the server */
+export function servePages(logins: UserLogins, config: LoadedConfig, listenedAt: string): void {
+  logins.serveAt(loginOrigin(config) ?? new URL(listenedAt).origin);
+}
+
+/** @throws ToolError `invalid_argument` for a name that no server of the configuration has which users log in to */
+export function checkLoginServer(config: LoadedConfig, name: string): void {
+  const names = loginServers(config);
+  if (names.includes(name)) return;
+  if (names.length === 0)
+    throw new ToolError("invalid_argument", `Users log in to no server of ${config.path}.`, {
+      hint: 'A toolset of type mcp whose users log in has auth = { type = "user-login" }.',
+    });
+  const [near] = nearNames(name, names);
+  throw new ToolError("invalid_argument", `${JSON.stringify(name)} is no server that users log in to.`, {
+    hint: near === undefined ? `There are: ${names.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`,
+  });
+}

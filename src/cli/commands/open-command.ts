@@ -1,0 +1,78 @@
+/** `haft open`: a recording or a conversation in the dashboard. */
+import { basename } from "node:path";
+import { ToolError } from "../../core/error.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { serveFile } from "../../server/dashboard/file-server.ts";
+import { HttpError } from "../../server/http/http-error.ts";
+import type { CommandBody, CommandContext } from "../command.ts";
+import { quietPorts } from "../open/open-runtime.ts";
+import { readPieces } from "../input/read-input.ts";
+import { safeJson, safeText } from "../terminal/terminal-text.ts";
+import { readPort, refusePort } from "../input/read-port.ts";
+import { throwIfBroken } from "../throw-if-broken.ts";
+
+export const openCommand: CommandBody = {
+  details: [
+    "The file is a recording that haft sessions export wrote, or a conversation of",
+    "OpenAI, Anthropic or Gemini as JSON or JSON Lines. It is served to this machine",
+    "only, at an address that holds a secret, and is never changed. The file is read",
+    "again when the page is loaded again. No configuration is read, and no tool runs.",
+    "",
+    "The address is printed; open it in a browser. Ctrl-C ends it.",
+  ],
+  args: [1, 1],
+  options: ["port"],
+  examples: ["haft open travel.jsonl", "haft open conversation.json --port 8080"],
+  async run(context) {
+    const [file = ""] = context.args;
+    if (file === "-") throw new ToolError("invalid_argument", "haft open takes the name of a file, not standard input.", { hint: HINT });
+    await firstPiece(context, file); // what cannot be read is said before anything is served
+    const server = await serve(context, file);
+    try {
+      if (context.options.json) context.out.write(`${safeJson({ url: server.pageUrl })}\n`);
+      else context.out.print(server.pageUrl);
+      context.err.write(`haft: showing ${safeText(basename(file))}; Ctrl-C ends it\n`);
+      await untilInterrupted(context);
+      throwIfBroken(context.signal);
+      return 0;
+    } finally {
+      await server.close(async () => {});
+    }
+  },
+};
+
+const HINT = "For example: haft open travel.jsonl";
+
+async function serve(context: CommandContext, file: string): ReturnType<typeof serveFile> {
+  const { clock, ids } = systemPorts;
+  const { log } = { ...systemPorts, ...quietPorts(context) };
+  const token = ids.next("token").slice("token_".length);
+  const open = (): ReadableStream<Uint8Array> => ReadableStream.from(encoded(readPieces(context, file)));
+  try {
+    return await serveFile({ token, open, port: readPort(context.options.port ?? "0", "--port"), ports: { clock, ids, log } }).catch(
+      (thrown: unknown) => refusePort(thrown, "--port"),
+    );
+  } catch (thrown: unknown) {
+    if (!(thrown instanceof HttpError)) throw thrown;
+    throw new ToolError("not_found", thrown.message, { hint: thrown.operatorHint ?? "Install haft again." });
+  }
+}
+
+async function firstPiece(context: CommandContext, file: string): Promise<void> {
+  for await (const piece of readPieces(context, file)) if (piece !== "") return;
+}
+
+async function* encoded(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array, void, undefined> {
+  const encoder = new TextEncoder();
+  for await (const piece of pieces) yield encoder.encode(piece);
+}
+
+/** Resolves at Ctrl-C, which is how it is meant to end. */
+async function untilInterrupted({ signal, onInterrupt }: CommandContext): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const giveBack = onInterrupt?.(resolve);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  if (signal.aborted) resolve();
+  await promise;
+  giveBack?.();
+}

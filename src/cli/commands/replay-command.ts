@@ -1,0 +1,158 @@
+/** `haft replay`: answers calls from a recording, and runs nothing. */
+import { ToolError, type ErrorInfo } from "../../core/error.ts";
+import type { EventListener, SessionEvent, RuntimeEvent } from "../../core/event.ts";
+import { toolsetsOfRecording } from "../../engine/replay.ts";
+import { createRuntime, type Runtime } from "../../runtime/runtime.ts";
+import { recordedToolsets } from "../../testing/recorded-toolset.ts";
+import type { CommandBody, CommandContext } from "../command.ts";
+import { readConversation } from "../input/conversation.ts";
+import { quietPorts } from "../open/open-runtime.ts";
+import { Play } from "../play.ts";
+import { readInput } from "../input/read-input.ts";
+import { readRecordedEvents } from "../input/read-recorded-events.ts";
+import { ReplayCheck } from "./replay/replay-check.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { ToolResult } from "../../core/result.ts";
+import { plural } from "../../core/base/wording.ts";
+import { recordedCalls } from "../../engine/recorded-calls.ts";
+import type { EventPrinter } from "../print/print-event.ts";
+import { safeText } from "../terminal/terminal-text.ts";
+
+const EXIT_NO_MATCH = 1;
+
+export const replayCommand: CommandBody = {
+  details: [
+    "The recording is one that haft sessions export wrote; - reads it from standard",
+    "input. No configuration is read, and no tool, server or module is touched.",
+    "",
+    "With a conversation, as haft run takes it, its calls are answered as they were",
+    "recorded. A call that was not recorded is an error that says how the nearest one",
+    "differs; with --nearest it is given that one's answer, and the differences.",
+    "",
+    "Without a conversation the recorded calls themselves are made again, and each",
+    "result that is not the recorded one is shown.",
+    "",
+    "Exits with 1 when a call was not in the recording, or a result was another. With",
+    "--json one result a line, or without a conversation one comparison.",
+  ],
+  args: [1, 2],
+  options: ["nearest"],
+  examples: [
+    "haft replay travel.jsonl",
+    "haft replay travel.jsonl conversation.jsonl",
+    "haft replay travel.jsonl - --nearest --json < conversation.jsonl",
+  ],
+  async run(context) {
+    const [recording = "", conversation] = context.args;
+    checkUse(context, recording, conversation);
+    const events = await readRecordedEvents(context, recording);
+    const exitCode = await (conversation === undefined ? compare(context, events) : play(context, events, conversation));
+    context.signal.throwIfAborted();
+    return exitCode;
+  },
+};
+
+function checkUse({ options }: CommandContext, recording: string, conversation: string | undefined): void {
+  if (recording === "-" && conversation === "-")
+    throw new ToolError("invalid_argument", "The recording and the conversation cannot both come from standard input.");
+  if (options.nearest && conversation === undefined) {
+    throw new ToolError("invalid_argument", "--nearest is for the calls of a conversation; those of the recording itself all match.", {
+      hint: "For example: haft replay travel.jsonl conversation.jsonl --nearest",
+    });
+  }
+}
+
+/** Makes the recorded calls again, one after the other. */
+async function compare(context: CommandContext, events: readonly SessionEvent[]): Promise<number> {
+  const { toolsets, calls, expectedResults } = recordedToolsets(events);
+  const check = new ReplayCheck(context, calls.length);
+  await withReplay(context, { toolsets }, async (runtime) => {
+    const session = runtime.session();
+    for (const [index, call] of calls.entries()) {
+      if (context.signal.aborted) return;
+      const result = await session.execute(call, { signal: context.signal });
+      const recorded = expectedResults[index];
+      if (recorded !== undefined) check.take({ number: index + 1, call, recorded, result });
+    }
+  });
+  return check.finish() === 0 ? 0 : EXIT_NO_MATCH;
+}
+
+/** Plays a conversation with the recording in the place of the tools. */
+async function play(context: CommandContext, events: readonly SessionEvent[], file: string): Promise<number> {
+  const lines = readConversation(await readInput(context, file), file === "-" ? "standard input" : file);
+  const played = new Play(context, lines);
+  const notes = new ReplayNotes(events, context.options.json ? undefined : played.printer);
+  const toolsets = toolsetsOfRecording(events, { match: context.options.nearest ? "nearest" : "strict" });
+  const onEvent: EventListener = (event) => {
+    played.notice(event);
+    notes.notice(event);
+  };
+  await withReplay(context, { toolsets, onEvent }, (runtime) => played.run({ session: runtime.session(), registry: runtime.registry }));
+  played.printSummary();
+  if (!context.options.json) context.out.print(`\n${notes.conclusion(!context.options.nearest)}`);
+  return notes.unmatched === 0 ? 0 : EXIT_NO_MATCH;
+}
+
+/** A runtime that knows the recorded tools, and leaves none of them alone for the failures that were recorded. */
+async function withReplay(
+  context: CommandContext,
+  options: NonNullable<Parameters<typeof createRuntime>[0]>,
+  work: (runtime: Runtime) => Promise<void>,
+): Promise<void> {
+  const runtime = createRuntime({ circuit: false, ...options, ports: quietPorts(context) });
+  try {
+    await runtime.open();
+    await work(runtime);
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** Which calls of a conversation were not in the recording that answered them. */
+class ReplayNotes {
+  readonly #printer: EventPrinter | undefined;
+  /** The answers "there is no such thing" that were recorded: a call that gets one of them is in the recording. */
+  readonly #recorded: ReadonlySet<string>;
+  #calls = 0;
+  unmatched = 0;
+
+  constructor(events: readonly SessionEvent[], printer: EventPrinter | undefined) {
+    this.#printer = printer;
+    this.#recorded = new Set(
+      recordedCalls(events).flatMap(({ result }) => (result.error === undefined ? [] : [spell(result, result.error)])),
+    );
+  }
+
+  /** Call with every event of the runtime, after it was printed. */
+  notice(event: RuntimeEvent): void {
+    if (event.type !== "call-end") return;
+    const { result } = event;
+    this.#calls++;
+    if (result.error !== undefined && NOT_THERE.has(result.error.code) && !this.#recorded.has(spell(result, result.error)))
+      this.unmatched++;
+    for (const difference of differencesOf(result)) this.#printer?.note(`${this.#printer.labelOf(event.callId)} ${safeText(difference)}`);
+  }
+
+  /** @param isStrict nothing but what was recorded was an answer */
+  conclusion(isStrict: boolean): string {
+    if (this.unmatched === 0) return "Every call was answered from the recording; no tool was run.";
+    const missing = `${this.unmatched} of ${plural(this.#calls, "call")} ${this.unmatched === 1 ? "is" : "are"} not in the recording`;
+    return `${missing}; no tool was run.${isStrict ? " With --nearest, calls with other inputs are answered too." : ""}`;
+  }
+}
+
+/** The error codes of a replay for a call that it does not have. */
+const NOT_THERE: ReadonlySet<string> = new Set<ErrorInfo["code"]>(["not_found", "ambiguous"]);
+
+/** The message about a name that is not a tool depends on which others there are. */
+function spell({ name, attempts }: ToolResult, { code, message }: ErrorInfo): string {
+  return JSON.stringify(attempts === 0 ? [name, code] : [name, code, message]);
+}
+
+/** How the call differs from the recorded one whose answer it was given. */
+function differencesOf({ metadata, origin }: ToolResult): readonly string[] {
+  const replay = origin === "replay" ? metadata?.["replay"] : undefined;
+  const differences = isJsonObject(replay) ? replay["differences"] : undefined;
+  return isJsonArray(differences) ? differences.filter((line) => typeof line === "string") : [];
+}

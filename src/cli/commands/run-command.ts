@@ -1,0 +1,233 @@
+/** `haft run`: plays a conversation through the tools and tells what happens. */
+import type { UsageMeter } from "../../model/usage-meter.ts";
+import { ToolError } from "../../core/error.ts";
+import type { Store } from "../../core/store.ts";
+import { plural } from "../../core/base/wording.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import type { SessionDiff } from "../../session/session-diff.ts";
+import { memoryStore } from "../../store/memory-store.ts";
+import { copySession, openStoredSession } from "../open/begin-session.ts";
+import { recordedTo, type CallRecorder } from "../input/call-recorder.ts";
+import type { CommandBody, CommandContext } from "../command.ts";
+import { readConversation, type ConversationLine } from "../input/conversation.ts";
+import { withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
+import { storeOf, withStore } from "../open/open-store.ts";
+import { Play } from "../play.ts";
+import { printSimulation } from "../print/print-simulation.ts";
+import { readInput } from "../input/read-input.ts";
+import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
+import { Chat } from "./chat/chat.ts";
+import { safeText } from "../terminal/terminal-text.ts";
+
+export const runCommand: CommandBody = {
+  details: [
+    "The conversation is JSON Lines, from a file or, with -, from standard input:",
+    "",
+    '  {"role": "user", "content": "What do the notes say?"}',
+    '  {"role": "assistant", "calls": [{"name": "files::read", "input": {…}}]}',
+    '  {"role": "approver", "answer": "allow-once", "afterMs": 500}',
+    "",
+    "The calls of one line run together. Lines of the roles user, assistant and",
+    "system are shown, lines of the role tool are ignored. An approver line",
+    "answers the next call that asks for approval: allow-once, allow-always or deny.",
+    "",
+    "Where a store is named, by --store or in the configuration, what is said, called",
+    "and answered is kept there as a session, under the id of --session or a new",
+    "one. A session that exists is continued; calls of it that a crash had",
+    "interrupted are ended first, as haft sessions resume does.",
+    "",
+    "With --model, or --prompt, a model answers what the user lines say: there are no",
+    "assistant lines then, and the calls are those that the model makes. The keys of",
+    "providers and the limits of the loop are those of haft chat. The first message",
+    "that the model did not answer ends the run, with an exit code that says why.",
+    "",
+    "With --simulate all of it is tried on a branch that is dropped: reads run, every",
+    "other call is answered as [simulation] in the configuration says, or made up",
+    "from its output schema, and the end shows what would change.",
+    "",
+    "With --record the calls that are live are written to a file; with --replay such",
+    "a file answers them, and nothing runs. --replay and --simulate together answer",
+    "what the recording does not have as a simulation does.",
+    "",
+    "A bad line is refused before anything runs. Exits with 0 when the conversation",
+    "was played to its end, whatever the tools answered. With --json each result is",
+    "one line, in call order, that of a background job again when it has ended;",
+    "nothing else goes to standard output, except the summary of a simulation, and",
+    "the error that ends a run early. Jobs are waited for at the end.",
+  ],
+  args: [0, 1],
+  options: [
+    "config",
+    "force",
+    "model",
+    "no-background",
+    "reasoning-effort",
+    "nearest",
+    "prompt",
+    "record",
+    "replay",
+    "seed",
+    "session",
+    "simulate",
+    "store",
+    "system",
+    "watch",
+    "yes",
+  ],
+  examples: [
+    "haft run conversation.jsonl",
+    "haft run conversation.jsonl --json | jq .status",
+    "haft run - --yes < conversation.jsonl",
+    "haft run conversation.jsonl --session travel --store haft.db",
+    "haft run conversation.jsonl --simulate --seed 7",
+    "haft run conversation.jsonl --record calls.jsonl",
+    "haft run conversation.jsonl --replay calls.jsonl",
+    'haft run --model anthropic/claude-sonnet-5 --prompt "What do the notes say?"',
+  ],
+  async run(context) {
+    const { options } = context;
+    const play = new Play(context, await readLines(context));
+    const work = async (recorder: CallRecorder | undefined): Promise<number> => {
+      const diff = await (options.simulate ? simulate(context, play, recorder) : playLive(context, play, recorder));
+      play.printSummary();
+      if (diff !== undefined) printSimulation(context, diff);
+      context.signal.throwIfAborted();
+      return play.exitCode;
+    };
+    return await recordedTo(context, work, [{ what: "the conversation", path: context.args[0] }]);
+  },
+};
+
+/** Whether a model makes the calls, and not the file. */
+function asksModel({ options }: CommandContext): boolean {
+  return options.model !== undefined || options.prompt !== undefined;
+}
+
+async function readLines(context: CommandContext): Promise<readonly ConversationLine[]> {
+  const [file] = context.args;
+  const { prompt } = context.options;
+  if (prompt !== undefined && file !== undefined)
+    throw new ToolError("invalid_argument", `haft run takes a file or --prompt, not both.`, {
+      hint: `Leave out ${JSON.stringify(file)} or --prompt.`,
+    });
+  if (prompt !== undefined) return [{ role: "user", content: prompt }];
+  if (file === undefined)
+    throw new ToolError("invalid_argument", "haft run needs a file, - for standard input, or --prompt.", {
+      hint: "For example: haft run conversation.jsonl",
+    });
+  const name = file === "-" ? "standard input" : file;
+  const lines = readConversation(await readInput(context, file), name);
+  if (asksModel(context) && lines.some(({ role }) => role === "assistant" || role === "tool"))
+    throw new ToolError(
+      "invalid_call",
+      `${name} has lines of the role assistant or tool, and with --model the model says those; nothing was run.`,
+      {
+        hint: "Leave them out, or leave out --model to play the calls as written.",
+      },
+    );
+  return lines;
+}
+
+async function playLive(context: CommandContext, play: Play, recorder: CallRecorder | undefined): Promise<undefined> {
+  let store: Store | undefined;
+  const model = modelOnce(context);
+  const otherMeters: UsageMeter[] = [];
+  const options = {
+    recorder,
+    onMeter: (meter: UsageMeter) => void otherMeters.push(meter),
+    onEvent: play.notice,
+    approve: play.approver,
+    manual: true,
+    onConfig: (config: OpenRuntime["config"]) => void model(config),
+    model,
+    store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
+  };
+  await withRuntime(context, options, async (open) => {
+    sayOpen(context, play, open);
+    const printer = context.options.json ? undefined : play.printer;
+    const session = await openStoredSession(context, { runtime: open.runtime, store, printer });
+    const chat = chatOf(context, { play, open, session, isKept: store !== undefined, model, otherMeters });
+    await play.run({ session, registry: open.runtime.registry, jobs: open.runtime.jobs, keepsMessages: store !== undefined, chat });
+  });
+}
+
+interface Beginning {
+  readonly play: Play;
+  readonly open: OpenRuntime;
+}
+
+interface ChatPlace extends Beginning {
+  readonly session: RuntimeSession;
+  readonly isKept: boolean;
+  readonly model: ReturnType<typeof modelOnce>;
+  readonly otherMeters: readonly UsageMeter[];
+}
+
+/** The model that makes the calls, made once and before anything is started. Its function throws as `chosenModel` does. */
+function modelOnce(context: CommandContext): (config: OpenRuntime["config"]) => ChosenModel | undefined {
+  let chosen: ChosenModel | undefined;
+  return (config) => (chosen ??= asksModel(context) ? chosenModel(context, config) : undefined);
+}
+
+function chatOf(context: CommandContext, { play, open: { config, runtime }, model, ...place }: ChatPlace): Chat | undefined {
+  const chosen = model(config);
+  if (chosen === undefined) return undefined;
+  return new Chat({ context, chosen, config, runtime, ...place, events: play.printer, notice: play.notice });
+}
+
+async function simulate(context: CommandContext, play: Play, recorder: CallRecorder | undefined): Promise<SessionDiff> {
+  const store = memoryStore();
+  const model = modelOnce(context);
+  const otherMeters: UsageMeter[] = [];
+  const options = {
+    recorder,
+    onMeter: (meter: UsageMeter) => void otherMeters.push(meter),
+    onEvent: play.notice,
+    approve: play.approver,
+    manual: true,
+    onConfig: (config: OpenRuntime["config"]) => void model(config),
+    model,
+    store: () => store,
+  };
+  return withRuntime(context, options, async (open) => {
+    sayOpen(context, play, open);
+    const base = await simulationBase(context, { play, open, store });
+    const branch = base.fork({ simulated: true });
+    try {
+      const chat = chatOf(context, { play, open, session: branch, isKept: false, model, otherMeters });
+      await play.run({ session: branch, registry: open.runtime.registry, chat });
+      return branch.diff();
+    } finally {
+      await branch.close();
+    }
+  });
+}
+
+/** The start of the simulation: a copy of the session, which may be open elsewhere, or a new one where there is none. */
+async function simulationBase(
+  context: CommandContext,
+  { play, open: { runtime, config }, store }: Beginning & { readonly store: Store },
+): Promise<RuntimeSession> {
+  const sessionId = context.options.session;
+  if (sessionId === undefined) return runtime.session();
+  const isThere = await withStore(context, { readOnly: true, config }, (from) => copySession(context, sessionId, { from, to: store })).then(
+    () => true,
+    (thrown: unknown) => {
+      if (ToolError.fromUnknown(thrown).code === "not_found") return false;
+      throw thrown;
+    },
+  );
+  if (!isThere) return runtime.session(sessionId);
+  const session = await runtime.resume(sessionId, { interrupted: "settle" });
+  if (!context.options.json)
+    play.printer.aside(
+      `simulation: continues after the ${plural(session.length, "event")} of session ${safeText(sessionId)}, which is not changed`,
+    );
+  return session;
+}
+
+function sayOpen({ options }: CommandContext, { printer }: Play, { runtime, report }: OpenRuntime): void {
+  if (options.json) return;
+  const sizes = report.opened.map((name) => `${safeText(name)} (${plural(runtime.registry.list(name).length, "tool")})`);
+  printer.aside(`open: ${sizes.join(", ") || "no toolsets"}`);
+}

@@ -1,0 +1,14 @@
+/** `haft schedules`: the times at which agents are woken, whichever process runs them. */
+import type { GroupBody } from "../command.ts";
+import { listSchedules } from "./schedules/list-schedules.ts";
+import { pauseSchedule } from "./schedules/pause-schedule.ts";
+import { resumeSchedule } from "./schedules/resume-schedule.ts";
+
+export const schedulesCommand: GroupBody = {
+  details: [
+    "A schedule wakes the agent of its session at times of the clock. It is kept in",
+    "the session's log, in the store that --store names, or that the configuration",
+    "names by a table [store], and runs while an agent of the session does.",
+  ],
+  commands: [listSchedules, pauseSchedule, resumeSchedule],
+};

@@ -1,0 +1,68 @@
+/** `haft schedules list`: the schedules of the sessions that were used last. */
+import type { Command, CommandContext } from "../../command.ts";
+import { withStore } from "../../open/open-store.ts";
+import { timeText } from "../sessions/session-words.ts";
+import { columnFor, oneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { columnsOf, padColumns } from "../../terminal/text-width.ts";
+import { plural } from "../../../core/base/wording.ts";
+import { findSchedules, type StoredSchedule } from "./stored-schedules.ts";
+
+const MAX_COLUMN = 40;
+
+export const listSchedules: Command = {
+  name: "schedules list",
+  usage: "",
+  summary: "List the schedules, and when each is due next.",
+  details: [
+    "One line a schedule: its id, whether it is paused, when it is due next, its rule,",
+    "its session, and what it says. One whose session no process has open does not run.",
+    "Looks through the 200 sessions that were used last; --session names any other. With",
+    "--json one object a line.",
+  ],
+  args: [0, 0],
+  options: ["store", "config", "session"],
+  examples: ["haft schedules list", "haft schedules list --session travel --json | jq -r .nextAt"],
+  async run(context) {
+    await withStore(context, { readOnly: true }, async (store) => print(context, await findSchedules(context, store)));
+    return 0;
+  },
+};
+
+function print({ options, out }: CommandContext, schedules: readonly StoredSchedule[]): void {
+  if (options.json) {
+    for (const { session: _session, ...schedule } of schedules) out.write(`${safeJson(schedule)}\n`);
+    return;
+  }
+  const ids = schedules.map(({ id }) => oneLine(id, Infinity));
+  const idWidth = columnFor(ids, MAX_COLUMN);
+  for (const [index, schedule] of schedules.entries()) {
+    const id = padColumns(ids[index] ?? "", idWidth);
+    const state = schedule.paused === true ? "paused" : "active";
+    const facts = oneLine(factsOf(schedule), Math.max(MAX_COLUMN, out.width - columnsOf(`${id}  ${state}  `)));
+    const style = schedule.paused === true ? "yellow" : "green";
+    out.print(`${out.paint("bold", id)}  ${out.paint(style, state)}  ${out.paint("dim", facts)}`);
+  }
+  if (schedules.length === 0 && out.isTerminal) out.print(out.paint("dim", "no schedules"));
+}
+
+function factsOf({ nextAt, settings, sessionId, openedBy, sent, paused }: StoredSchedule): string {
+  const due = nextAt === undefined ? (paused === true ? "when it is resumed" : "never") : timeText(nextAt);
+  return [
+    due,
+    ruleWords(settings),
+    `session ${safeText(sessionId)}`,
+    openedBy === undefined ? "not running" : `open in ${safeText(openedBy)}`,
+    `${plural(sent, "message")} sent`,
+    String(settings["prompt"] ?? ""),
+  ].join(", ");
+}
+
+/** When it is due, as its rule says. */
+function ruleWords({ everyMinutes, dailyAt, hourlyAt, cron, zone }: StoredSchedule["settings"]): string {
+  const at = (): string => {
+    if (everyMinutes !== undefined) return everyMinutes === 1 ? "every minute" : `every ${safeJson(everyMinutes)} minutes`;
+    if (dailyAt !== undefined) return `daily at ${String(dailyAt)}`;
+    return hourlyAt === undefined ? `cron ${String(cron)}` : `hourly at minute ${safeJson(hourlyAt)}`;
+  };
+  return `${at()} ${String(zone)}`;
+}

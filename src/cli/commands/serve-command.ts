@@ -1,0 +1,185 @@
+/** `haft serve`: the tools of the configuration over HTTP, and over MCP on the same port. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { createServer, type HaftServer } from "../../server/create-server.ts";
+import { isLocalAddress } from "../../server/mcp/http-options.ts";
+import { pinnedTools } from "./chat/chat-tools.ts";
+import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
+import type { CommandBody, CommandContext } from "../command.ts";
+import { checkLoginPages, servePages } from "./mcp/server-logins.ts";
+import { quietPorts, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
+import { storeOf } from "../open/open-store.ts";
+import { packageVersion } from "../package-version.ts";
+import { readPort, refusePort } from "../input/read-port.ts";
+import { agentNames, startAgents } from "../open/serve-agents.ts";
+import { settingsOf } from "../open/own-process.ts";
+import { TOKEN_VARIABLE, accessOf, checkReachable, tokenOf, type Token } from "../open/server-access-options.ts";
+import { startWebhooks } from "../open/start-webhooks.ts";
+import { leavesJobs, startWorking } from "../open/start-working.ts";
+import { safeJson } from "../terminal/terminal-text.ts";
+import { throwIfBroken } from "../throw-if-broken.ts";
+
+const DEFAULT_PORT = "7420";
+const DEFAULT_HOST = "127.0.0.1";
+
+export const serveCommand: CommandBody = {
+  details: [
+    "The dashboard is at /, the API under /v1, its description at /openapi.json, MCP",
+    "at /mcp. Sessions are kept in the store that --store or the configuration names;",
+    "without one they end with the server. Calls that need approval wait in",
+    "GET /v1/approvals; --yes approves them all. The port is 7420 by default.",
+    "",
+    `Clients send the secret in ${TOKEN_VARIABLE} as their bearer token: 16 characters or`,
+    "more. Where it is not set, one is made and printed once. An address that others",
+    `reach needs ${TOKEN_VARIABLE}, and --allowed-host for each name that it is reached by.`,
+    "Keys of the store (haft keys) and tokens of serve.auth.issuers are let in, too.",
+    "--agent runs an agent of that name, with the model of --model or the",
+    "configuration: it answers messages that are sent to it, and the triggers of its",
+    "session, whose id is the name. Of several servers of a PostgreSQL store that",
+    "name it one runs it; another one continues it when that is gone.",
+    "",
+    "Any number of servers may use one store. A request for a session that another",
+    "of them has open is passed on to that one: with a file of SQLite by itself, with",
+    `PostgreSQL where each gets its --address. They need the same ${TOKEN_VARIABLE}, or`,
+    "keys of the store. haft fleet lists them. A process with --place runs the calls",
+    "of toolsets that are at that place, such as a disk or a browser.",
+    "",
+    "With PostgreSQL and the package pg-boss, a server also runs the jobs of",
+    "processes that are gone. --no-worker leaves all jobs to haft worker.",
+    "",
+    "The receivers under [[webhooks]] are told when a call waits for approval, and",
+    "when a job has ended.",
+    "",
+    "Ctrl-C and SIGTERM stop it: calls under way may end, no new ones are taken.",
+  ],
+  args: [0, 0],
+  options: ["config", "port", "host", "allowed-host", "address", "name", "place", "store", "agent", "model", "watch", "yes", "no-worker"],
+  examples: [
+    "haft serve",
+    "haft serve --port 8080 --store haft.db",
+    "haft serve --store haft.db --agent clerk",
+    "haft serve --host 0.0.0.0 --allowed-host tools.example",
+  ],
+  async run(context) {
+    const address = addressOf(context);
+    const token = tokenOf(context, address.host);
+    // Left open, to be answered in the inbox.
+    const approve = context.options.yes ? () => "allow-once" as const : () => new Promise<never>(() => {});
+    let chosen: ChosenModel | undefined;
+    const options = {
+      approve,
+      manual: true,
+      callTool: true,
+      onConfig(config: OpenRuntime["config"]) {
+        checkLoginPages(config, address.host);
+        if (agentNames(context).length > 0) chosen = chosenModel(context, config); // wrong names and missing keys start nothing
+      },
+      model: () => chosen,
+      store: (config: OpenRuntime["config"]) => storeOf(context, config),
+      leavesJobs: (config: OpenRuntime["config"]) => leavesJobs(context, config),
+    };
+    return withRuntime(context, options, async (open) => {
+      await serveAll(context, { open, chosen, address, token });
+      throwIfBroken(context.signal);
+      return 0;
+    });
+  },
+};
+
+interface Address {
+  readonly port: number;
+  readonly host: string;
+  readonly address: string | undefined;
+}
+
+interface Serving {
+  readonly open: OpenRuntime;
+  readonly chosen: ChosenModel | undefined;
+  readonly address: Address;
+  readonly token: Token;
+}
+
+/** Resolves when the server, its agents and its webhooks have stopped. */
+async function serveAll(context: CommandContext, { open, chosen, address, token }: Serving): Promise<void> {
+  const auth = await accessOf(context, open, token);
+  const stopWebhooks = await startWebhooks(context, open);
+  try {
+    const served = await startAgents(context, { open, chosen });
+    try {
+      const server = createServer(open.runtime, {
+        ...serverOptions(context, open),
+        agents: served.agents,
+        expectedAgents: agentNames(context),
+        auth,
+        logins: open.logins,
+        ports: quietPorts(context),
+      });
+      await serveUntilStopped(context, server, { open, address: reachedAt(address, open), token });
+    } finally {
+      await served.stop();
+    }
+  } finally {
+    await stopWebhooks();
+  }
+}
+
+/** The address to listen at. All processes that use a file of SQLite are on one machine, so its own address reaches it. */
+function reachedAt({ port, host, address }: Address, { runtime }: OpenRuntime): Parameters<HaftServer["listen"]>[0] {
+  return { port, host, address: address ?? (runtime.store?.kind === "sqlite" && isLocalAddress(host)) };
+}
+
+function serverOptions(
+  { options: { allowedHost, name } }: CommandContext,
+  { config, triggers }: OpenRuntime,
+): Omit<Parameters<typeof createServer>[1], "auth"> {
+  const pinned = pinnedTools(config.config);
+  const { corsOrigins, limits } = config.config.serve ?? {};
+  return {
+    version: packageVersion(),
+    process: { ...omitUndefined({ name }), definitions: settingsOf(config) },
+    dashboard: true,
+    triggers,
+    mcp: pinned === undefined ? {} : { only: pinned },
+    ...omitUndefined({ corsOrigins, limits }),
+    ...(allowedHost.length === 0 ? {} : { allowedHosts: [...allowedHost, "localhost", "127.0.0.1", "[::1]"] }),
+  };
+}
+
+/** Resolves when the server has stopped in order. */
+async function serveUntilStopped(
+  context: CommandContext,
+  server: HaftServer,
+  { open, address, token }: { readonly open: OpenRuntime; readonly address: Parameters<HaftServer["listen"]>[0]; readonly token: Token },
+): Promise<void> {
+  const { options, signal, out, err, onInterrupt } = context;
+  const stopped = Promise.withResolvers<void>();
+  const hurry = new AbortController();
+  const stop = (): void => stopped.resolve();
+  // The first Ctrl-C stops the server alone: what the calls under way need stays open until they have ended.
+  let giveBack = onInterrupt?.(() => {
+    giveBack = onInterrupt(() => hurry.abort());
+    stop();
+  });
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    const { url } = await server.listen(address).catch((thrown: unknown) => refusePort(thrown, "--port"));
+    servePages(open.logins, open.config, url);
+    await startWorking(context, open, server);
+    if (options.json) out.write(`${safeJson({ url, ...(token.isNew ? { token: token.text } : {}) })}\n`);
+    if (token.isNew) err.write(`haft: token ${token.text} (set ${TOKEN_VARIABLE} to keep one)\n`);
+    err.write(`haft: serving at ${url}\n`);
+    await stopped.promise;
+    err.write("haft: stopping\n");
+  } finally {
+    await server.close({ signal: hurry.signal });
+    giveBack?.();
+  }
+}
+
+/** @throws ToolError `invalid_argument` */
+function addressOf(context: CommandContext): Address {
+  const { options } = context;
+  const { port = DEFAULT_PORT, host = DEFAULT_HOST } = options;
+  checkReachable(context, host);
+  return { port: readPort(port, "--port"), host, address: options.address };
+}

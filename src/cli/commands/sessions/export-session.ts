@@ -1,0 +1,158 @@
+/** `haft sessions export`: a session as a file. */
+import { ToolError } from "../../../core/error.ts";
+import type { SessionEvent } from "../../../core/event.ts";
+import { writeRecording } from "../../../core/recording/recording.ts";
+import type { Store } from "../../../core/store.ts";
+import { storedEvents } from "../../../session/read-events.ts";
+import { conversationOf } from "../../../runtime/session-messages.ts";
+import { systemPorts } from "../../../core/system-ports.ts";
+import { plural } from "../../../core/base/wording.ts";
+import { toAnthropicMessages } from "../../../wire/anthropic-conversation.ts";
+import { toGeminiContents } from "../../../wire/gemini-conversation.ts";
+import { toOpenAiMessages } from "../../../wire/openai-conversation.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { wordOf } from "../../command-line.ts";
+import { drained } from "../../terminal/drained.ts";
+import { warn } from "../../open/open-runtime.ts";
+import { withSession, withStore } from "../../open/open-store.ts";
+import { Progress, counted } from "../../terminal/progress.ts";
+import { refuseInputs } from "../../input/refuse-inputs.ts";
+import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { writeFileWhole } from "../../input/write-file.ts";
+
+const FORMATS = ["recording", "openai", "anthropic", "gemini"] as const;
+type Format = (typeof FORMATS)[number];
+
+export const exportSession: Command = {
+  name: "sessions export",
+  usage: "<id> [<file> | -]",
+  summary: "Write a session to a file, or to standard output.",
+  details: [
+    "A recording, unless --as says otherwise, is JSON Lines with a checksum on every",
+    "line; haft sessions import and haft replay read it. As openai, anthropic or",
+    "gemini it is the messages of a request to that provider, as one JSON object.",
+    "",
+    "A file that is there is only replaced with --force. It is written under another",
+    "name and renamed when it is complete. Of a damaged session what comes before the",
+    "damage is written, then the error is printed, and the exit code is 3.",
+  ],
+  args: [1, 2],
+  options: ["store", "config", "as", "force"],
+  examples: [
+    "haft sessions export travel travel.jsonl",
+    "haft sessions export travel --as openai | jq .messages",
+    "haft sessions export travel - | gzip > travel.jsonl.gz",
+  ],
+  async run(context) {
+    const [id = "", file = "-"] = context.args;
+    const format = wordOf("as", context.options.as ?? "recording", FORMATS);
+    await refuseInputs(context, { paths: [file], named: "<file> is" });
+    await withStore(context, { readOnly: true }, (store) => withSession(store, id, () => write(context, store, { id, file, format })));
+    return 0;
+  },
+};
+
+interface Export {
+  readonly id: string;
+  readonly file: string;
+  readonly format: Format;
+}
+
+async function write(context: CommandContext, store: Store, { id, file, format }: Export): Promise<void> {
+  await store.read(id, { limit: 1 }); // a session that is not there leaves no file
+  const progress = new Progress(context.err);
+  const source = new SoundEvents(counted(storedEvents(store, id), progress, (count) => `exporting: ${plural(count, "event")}`));
+  const header = { sessionId: id, exportedAt: systemPorts.clock.wallTime() };
+  const text = format === "recording" ? writeRecording(source, header) : asMessages(source, format);
+  try {
+    if (file === "-") await writeOut(context, text);
+    else await writeFileWhole(file, text, { force: context.options.force, takesOutput: true, signal: context.signal });
+  } finally {
+    progress.clear();
+  }
+  if (file !== "-") say(context, source, { id, file });
+  if (source.unended > 0 && format === "recording") warn(context, unendedText(source.unended));
+  if (source.damage !== undefined) throw source.damage;
+}
+
+function say({ options, out }: CommandContext, { count }: SoundEvents, { id, file }: Pick<Export, "id" | "file">): void {
+  const text = `${safeText(file)}: ${plural(count, "event")} of session ${safeText(id)}`;
+  out.write(`${options.json ? safeJson({ file, sessionId: id, events: count }) : text}\n`);
+}
+
+/** A reader of the recording cannot know how far those calls came. */
+function unendedText(count: number): string {
+  const calls = count === 1 ? "1 call of it has no result and may have run" : `${count} calls of it have no result and may have run`;
+  return `${calls}: where it is imported, ${count === 1 ? "it ends" : "they end"} as outcome_unknown.`;
+}
+
+/** The events up to a damage, which is reported when all is written. */
+class SoundEvents implements AsyncIterable<SessionEvent> {
+  readonly #events: AsyncIterable<SessionEvent>;
+  readonly #open = new Set<string>();
+  count = 0;
+  damage: ToolError | undefined;
+
+  constructor(events: AsyncIterable<SessionEvent>) {
+    this.#events = events;
+  }
+
+  /** How many calls have no result among them. */
+  get unended(): number {
+    return this.#open.size;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<SessionEvent, void, undefined> {
+    try {
+      for await (const event of this.#events) {
+        this.count++;
+        if (event.type === "call-start") this.#open.add(event.callId);
+        else if (event.type === "call-end") this.#open.delete(event.callId);
+        yield event;
+      }
+    } catch (thrown: unknown) {
+      const error = ToolError.fromUnknown(thrown);
+      if (error.code !== "corrupt_record") throw thrown;
+      this.damage = error;
+    }
+  }
+}
+
+/** One JSON object, as a provider takes it. All that it is made of is in memory. */
+async function* asMessages(
+  source: AsyncIterable<SessionEvent>,
+  format: Exclude<Format, "recording">,
+): AsyncGenerator<string, void, undefined> {
+  const events: SessionEvent[] = [];
+  for await (const event of source) if (SHOWN.has(event.type) && (event.type !== "job-output" || event.asks === true)) events.push(event);
+  const { toolNames: _toolNames, ...body } = PROVIDERS[format](conversationOf(events));
+  yield `${JSON.stringify(body, undefined, 2)}\n`;
+}
+
+/** The events that make up a conversation. */
+const SHOWN: ReadonlySet<SessionEvent["type"]> = new Set([
+  "message-add",
+  "call-start",
+  "call-end",
+  "round-end",
+  "batch-rollback",
+  "job-start",
+  "job-output",
+  "job-end",
+] as const);
+
+const PROVIDERS = {
+  openai: toOpenAiMessages,
+  anthropic: toAnthropicMessages,
+  gemini: (messages) => toGeminiContents(messages),
+} as const satisfies Record<Exclude<Format, "recording">, (messages: ReturnType<typeof conversationOf>) => object>;
+
+/** As it is for a pipe, and safe to look at for a person. */
+async function writeOut(context: CommandContext, text: AsyncIterable<string>): Promise<void> {
+  const { out, signal } = context;
+  for await (const piece of text) {
+    signal.throwIfAborted();
+    await drained(context);
+    out.write(out.isTerminal ? safeText(piece) : piece);
+  }
+}

@@ -1,0 +1,59 @@
+/** `haft sessions list`: what is in the store, the newest first. */
+import type { StoredSession } from "../../../core/store.ts";
+import { plural } from "../../../core/base/wording.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { withStore } from "../../open/open-store.ts";
+import { columnsOf, padColumns } from "../../terminal/text-width.ts";
+import { columnFor, oneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { timeText } from "./session-words.ts";
+
+const DEFAULT_LIMIT = 20;
+const MAX_ID_WIDTH = 40;
+
+export const listSessions: Command = {
+  name: "sessions list",
+  usage: "",
+  summary: "List the sessions, the newest first.",
+  details: [
+    "One line a session: its id, when something last happened in it, how many events",
+    "it has, which session it is a branch of and who has it open. With --json one",
+    "object a line.",
+  ],
+  args: [0, 0],
+  options: ["store", "config", "limit"],
+  examples: ["haft sessions list", "haft sessions list --limit 5", "haft sessions list --store haft.db --json | jq -r .sessionId"],
+  async run(context) {
+    const limit = context.options.limit ?? DEFAULT_LIMIT;
+    await withStore(context, { readOnly: true }, async (store) => print(context, await store.list({ limit: limit + 1 }), limit));
+    return 0;
+  },
+};
+
+function print({ options, out }: CommandContext, found: readonly StoredSession[], limit: number): void {
+  const sessions = found.slice(0, limit);
+  if (options.json) {
+    for (const session of sessions) out.write(`${safeJson(session)}\n`);
+    return;
+  }
+  const ids = sessions.map(({ sessionId }) => oneLine(sessionId, Infinity));
+  const idWidth = columnFor(ids, MAX_ID_WIDTH);
+  const counts = sessions.map(({ length }) => plural(length, "event"));
+  const countWidth = columnFor(counts, Infinity);
+  for (const [index, session] of sessions.entries()) {
+    const id = padColumns(ids[index] ?? "", idWidth);
+    const start = `${id}  ${timeText(session.updatedAt)}  ${(counts[index] ?? "").padStart(countWidth)}`;
+    const facts = oneLine(factsOf(session), Math.max(MAX_ID_WIDTH, out.width - columnsOf(start) - 2));
+    const painted = facts === "" ? "" : `  ${out.paint(session.damage === undefined ? "dim" : "red", facts)}`;
+    out.print(`${out.paint("bold", id)}${start.slice(id.length)}${painted}`);
+  }
+  if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the newest ${limit}; --limit shows more`));
+  if (found.length === 0 && out.isTerminal) out.print(out.paint("dim", "no sessions"));
+}
+
+function factsOf({ parent, openedBy, damage }: StoredSession): string {
+  return [
+    ...(damage === undefined ? [] : [`damaged: ${damage}`]),
+    ...(openedBy === undefined ? [] : [`open in ${openedBy}`]),
+    ...(parent === undefined ? [] : [`branch of ${safeText(parent.sessionId)} after ${plural(parent.length, "event")}`]),
+  ].join(", ");
+}

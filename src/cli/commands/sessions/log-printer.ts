@@ -1,0 +1,119 @@
+/** Prints a stored session as `haft run` printed it when it happened. */
+import type { SessionEvent } from "../../../core/event.ts";
+import type { SessionMessage } from "../../../core/message.ts";
+import { plural } from "../../../core/base/wording.ts";
+import { EventPrinter } from "../../print/print-event.ts";
+import { printMessage } from "../../print/print-message.ts";
+import { safeText, type Screen } from "../../terminal/terminal-text.ts";
+import { timeText } from "./session-words.ts";
+
+type RoundEnd = Extract<SessionEvent, { readonly type: "round-end" }>;
+type CallStart = Extract<SessionEvent, { readonly type: "call-start" }>;
+
+/** Takes events one by one, and holds those of one turn, so that its lines are aligned. */
+export class LogPrinter {
+  readonly #screen: Screen;
+  readonly #printer: EventPrinter;
+  #turn: SessionEvent[] = [];
+  #turnId: string | undefined;
+  /** Background jobs that have not ended so far. */
+  readonly #jobs = new Map<string, CallStart>();
+  /** The calls of a turn are below the text of the model, or below its name where it wrote none. */
+  #modelSpoke = false;
+
+  constructor(screen: Screen) {
+    this.#screen = screen;
+    this.#printer = new EventPrinter(screen);
+  }
+
+  take(event: SessionEvent): void {
+    const turnId = "turnId" in event ? event.turnId : undefined;
+    if (turnId === undefined || turnId !== this.#turnId) this.#flush("was interrupted: it has no result");
+    if (turnId === undefined) this.#tell(event);
+    else {
+      this.#turnId = turnId;
+      this.#turn.push(event);
+    }
+  }
+
+  /** Prints what is still held. @param openedBy who may be running the calls that have not ended */
+  finish(openedBy: string | undefined): void {
+    const unended = openedBy === undefined ? "was interrupted: it has no result" : `has no result yet: the session is open in ${openedBy}`;
+    this.#flush(unended);
+    this.#tellUnended(this.#jobs, unended);
+  }
+
+  #tellUnended(calls: ReadonlyMap<string, CallStart>, unended: string): void {
+    for (const { callId, call } of calls.values())
+      this.#printer.note(`${this.#printer.labelOf(callId)} ${safeText(call.name)}  ${unended}`);
+  }
+
+  #flush(unended: string): void {
+    const turn = this.#turn;
+    this.#turn = [];
+    this.#turnId = undefined;
+    if (turn.length === 0) return;
+    const rounds = roundsOf(turn);
+    if (!this.#modelSpoke && rounds.size === 0 && turn.some((event) => event.type === "call-start"))
+      this.#say({ role: "assistant", content: "" });
+    this.#modelSpoke = false;
+    const open = new Map<string, CallStart>();
+    this.#printer.expect(turn.flatMap(namesOf));
+    for (const event of turn) {
+      const round = rounds.get(event);
+      if (round !== undefined) this.#tellRound(round);
+      if (event.type === "call-start") open.set(event.callId, event);
+      else if (event.type === "call-end") open.delete(event.callId);
+      else if (event.type === "job-end") this.#jobs.delete(event.callId);
+      else if (event.type === "job-start") this.#beginJob(open, event.callId);
+      if (event.type === "batch-rollback") this.#printer.note("the batch was rolled back: a model sees none of it");
+      else this.#printer.print(event);
+    }
+    this.#tellUnended(open, unended);
+  }
+
+  /** It may end after its turn. */
+  #beginJob(open: Map<string, CallStart>, callId: string): void {
+    const call = open.get(callId);
+    if (call !== undefined) this.#jobs.set(callId, call);
+    open.delete(callId);
+  }
+
+  #tellRound({ message, voided }: RoundEnd): void {
+    this.#say(message);
+    if (voided !== undefined) this.#printer.note(`a model sees none of this: ${safeText(voided)}`);
+  }
+
+  #say(message: SessionMessage): void {
+    printMessage({ screen: this.#screen, width: this.#printer.width }, message);
+  }
+
+  /** Prints an event that belongs to no turn. */
+  #tell(event: SessionEvent): void {
+    this.#modelSpoke = event.type === "message-add" && event.message.role === "assistant";
+    if (event.type === "message-add") this.#say(event.message);
+    else if (event.type === "session-start" && event.parent === undefined) this.#printer.aside(beginningText(event));
+    else if (event.type === "session-start")
+      this.#printer.aside(`here session ${safeText(event.sessionId)} branches off, ${timeText(event.at)}`);
+    else if (event.type === "branch-commit")
+      this.#printer.aside(`what follows, ${plural(event.events, "event")}, was done in the branch ${safeText(event.branchId)}`);
+  }
+}
+
+function beginningText({ sessionId, at, parentCall }: Extract<SessionEvent, { readonly type: "session-start" }>): string {
+  const by = parentCall === undefined ? "" : ` by the call ${safeText(parentCall.callId)} of session ${safeText(parentCall.sessionId)}`;
+  return `session ${safeText(sessionId)}, begun ${timeText(at)}${by}`;
+}
+
+/** Where each message of the model is printed: before the first of its calls. */
+function roundsOf(turn: readonly SessionEvent[]): ReadonlyMap<SessionEvent, RoundEnd> {
+  const starts = new Map(turn.flatMap((event) => (event.type === "call-start" ? [[event.callId, event]] : [])));
+  const rounds = new Map<SessionEvent, RoundEnd>();
+  for (const event of turn) if (event.type === "round-end") rounds.set(starts.get(event.callIds[0] ?? "") ?? event, event);
+  return rounds;
+}
+
+function namesOf(event: SessionEvent): readonly string[] {
+  if (event.type === "call-start") return [event.call.name];
+  return event.type === "call-end" ? [event.result.name] : [];
+}

@@ -1,0 +1,84 @@
+/** `haft sessions resume`: ends what a crash interrupted. */
+import type { RuntimeEvent } from "../../../core/event.ts";
+import { personApprover } from "../../terminal/ask-person.ts";
+import { takeUp } from "../../open/begin-session.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { InterruptedCalls } from "../../open/interrupted-calls.ts";
+import { withRuntime } from "../../open/open-runtime.ts";
+import { existingStore } from "../../open/open-store.ts";
+import type { Runtime } from "../../../runtime/runtime.ts";
+import type { Store } from "../../../core/store.ts";
+import { EventPrinter } from "../../print/print-event.ts";
+import { safeJson } from "../../terminal/terminal-text.ts";
+
+export const resumeSession: Command = {
+  name: "sessions resume",
+  usage: "<id>",
+  summary: "End the calls that a crash interrupted.",
+  details: [
+    "Opens the toolsets of the configuration and gives each interrupted call its one",
+    "result. Calls that may be repeated, or were never started, are run again; of the",
+    "others the tool is asked whether they had their effect. If it cannot say, the",
+    "result is outcome_unknown: nothing is done twice. With --settle nothing is run.",
+    "",
+    "Exits with 0 whatever became of the calls. With --json one result a line.",
+  ],
+  args: [1, 1],
+  options: ["store", "config", "settle", "take-over", "yes"],
+  examples: ["haft sessions resume travel", "haft sessions resume travel --settle", "haft sessions resume travel --take-over --yes"],
+  async run(context) {
+    const [sessionId = ""] = context.args;
+    const resumption = new Resumption(context, sessionId);
+    await resumption.run();
+    context.signal.throwIfAborted();
+    return 0;
+  },
+};
+
+class Resumption {
+  readonly #context: CommandContext;
+  readonly #sessionId: string;
+  readonly #printer: EventPrinter | undefined;
+  #interrupted = new InterruptedCalls();
+
+  constructor(context: CommandContext, sessionId: string) {
+    this.#context = context;
+    this.#sessionId = sessionId;
+    this.#printer = context.options.json ? undefined : new EventPrinter(context.out);
+  }
+
+  async run(): Promise<void> {
+    let store: Store | undefined;
+    await withRuntime(
+      this.#context,
+      {
+        approve: personApprover(this.#context),
+        onEvent: (event) => this.#notice(event),
+        store: (config) => (store = existingStore(this.#context, config)),
+      },
+      async ({ runtime }) => {
+        if (store !== undefined) await this.#takeUp(runtime, store);
+      },
+    );
+  }
+
+  async #takeUp(runtime: Runtime, store: Store): Promise<void> {
+    const { settle, takeOver } = this.#context.options;
+    await takeUp(this.#context, {
+      runtime,
+      store,
+      sessionId: this.#sessionId,
+      printer: this.#printer,
+      onInterrupted: (calls) => (this.#interrupted = calls),
+      resume: { interrupted: settle ? "settle" : "run", takeOver },
+    });
+    this.#printer?.aside(this.#interrupted.calls.length === 0 ? "nothing was interrupted" : this.#interrupted.conclusion());
+  }
+
+  #notice(event: RuntimeEvent): void {
+    this.#interrupted.notice(event);
+    this.#printer?.print(event);
+    if (this.#printer === undefined && event.type === "call-end" && this.#interrupted.has(event.callId))
+      this.#context.out.write(`${safeJson(event.result)}\n`);
+  }
+}

@@ -1,0 +1,69 @@
+/** `haft sessions artifact`: a file that an answer refers to, as a file. */
+import { artifactId } from "../../../core/artifact.ts";
+import { ToolError } from "../../../core/error.ts";
+import { plural } from "../../../core/base/wording.ts";
+import { findConfig } from "../../../config/config.ts";
+import { buildArtifacts } from "../../../config/build/build-store.ts";
+import type { ArtifactStore } from "../../../core/artifact.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { readConfig } from "../../open/open-runtime.ts";
+import { withStore } from "../../open/open-store.ts";
+import { refuseInputs } from "../../input/refuse-inputs.ts";
+import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { writeFileWhole } from "../../input/write-file.ts";
+
+export const writeArtifact: Command = {
+  name: "sessions artifact",
+  usage: "<artifact> <file>",
+  summary: "Write a file that an answer refers to.",
+  details: [
+    "Answers refer to the files that were kept apart from them by artifact: and an id,",
+    "see the key artifacts of [runtime]. A file that is there is only replaced with",
+    "--force.",
+  ],
+  args: [2, 2],
+  options: ["store", "config", "force"],
+  examples: ["haft sessions artifact artifact:6b7fa434…cd0 plot.png"],
+  async run(context) {
+    const [address = "", path = ""] = context.args;
+    const id = artifactId(address) ?? artifactId(`artifact:${address}`);
+    if (id === undefined)
+      throw new ToolError("invalid_argument", `${safeText(address.slice(0, 100))} is no artifact.`, {
+        hint: "Its address is artifact: and 64 hexadecimal digits, as answers have it.",
+      });
+    await refuseInputs(context, { paths: [path], named: "<file> is" });
+    await fromPlace(context, (artifacts) => write(context, artifacts, { id, path }));
+    return 0;
+  },
+};
+
+/** The folder that the configuration names, else the store. */
+async function fromPlace(context: CommandContext, work: (artifacts: ArtifactStore) => Promise<void>): Promise<void> {
+  const { options } = context;
+  if (options.store === undefined && (options.config !== undefined || findConfig(process.cwd()) !== undefined)) {
+    const { config } = await readConfig(context);
+    const folder = typeof config.runtime.artifacts === "object" ? buildArtifacts(config, undefined) : undefined;
+    if (folder !== undefined && folder !== false) return work(folder);
+  }
+  await withStore(context, { readOnly: true }, (store) => work(store.artifacts));
+}
+
+interface Wanted {
+  readonly id: string;
+  readonly path: string;
+}
+
+async function write({ options, out, signal }: CommandContext, artifacts: ArtifactStore, { id, path }: Wanted): Promise<void> {
+  const artifact = await artifacts.get(id);
+  if (artifact === undefined) throw new ToolError("not_found", `There is no artifact ${id}.`);
+  const bytes = Buffer.from(artifact.data, "base64");
+  await writeFileWhole(path, once(bytes), { force: options.force, signal });
+  const { mediaType } = artifact;
+  out.write(
+    `${options.json ? safeJson({ artifact: id, file: path, mediaType, bytes: bytes.length }) : `wrote ${safeText(path)}: ${safeText(mediaType)}, ${plural(bytes.length, "byte")}`}\n`,
+  );
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}

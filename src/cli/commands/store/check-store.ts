@@ -1,0 +1,41 @@
+/** `haft store check`: looks for everything that is not as it should be, and changes nothing. */
+import { plural } from "../../../core/base/wording.ts";
+import type { Command } from "../../command.ts";
+import { storePlace } from "../../open/open-store.ts";
+import { Progress } from "../../terminal/progress.ts";
+import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { onStore, spellPlace } from "./store-work.ts";
+
+export const checkStoreCommand: Command = {
+  name: "store check",
+  usage: "",
+  summary: "Compare the tables, verify every checksum.",
+  details: [
+    "Looks at the version, at the file, at tables, keys and indexes, at the events",
+    "of every session (checksums, missing positions), at artifacts and at cached",
+    "results. Each finding comes with a way out. With findings the exit code is 1.",
+    "With --json one object a finding.",
+  ],
+  args: [0, 0],
+  options: ["store", "schema", "config"],
+  examples: ["haft store check", "haft store check --json | jq .what"],
+  async run(context) {
+    const { out, err, options, signal } = context;
+    const place = await storePlace(context);
+    const progress = new Progress(err);
+    let findings = 0;
+    await onStore(place, { readOnly: true, doing: "could not be checked" }, async (connection) => {
+      const { checkStore } = await import("../../../store/upkeep/check-store.ts");
+      const onProgress = (subject: string, count: number): void => progress.tell(() => `checking: ${count} ${subject}`);
+      for await (const finding of checkStore(connection, { signal, onProgress })) {
+        findings++;
+        progress.clear();
+        if (options.json) out.write(`${safeJson(finding)}\n`);
+        else out.print(`${out.paint("red", "✗")} ${safeText(finding.what)}\n    ${safeText(finding.wayOut)}`);
+      }
+    });
+    progress.clear();
+    if (!options.json) out.print(`${safeText(spellPlace(place))}: ${findings === 0 ? "all is well" : plural(findings, "finding")}`);
+    return findings === 0 ? 0 : 1;
+  },
+};

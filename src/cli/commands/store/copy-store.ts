@@ -1,0 +1,75 @@
+/** `haft store copy`: copies everything into an empty store, of whatever kind. */
+import { ToolError } from "../../../core/error.ts";
+import { plural } from "../../../core/base/wording.ts";
+import type { StorePlace } from "../../../store/connect-store.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { placeNamed, storePlace } from "../../open/open-store.ts";
+import { Progress } from "../../terminal/progress.ts";
+import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { spellPlace } from "./store-work.ts";
+
+/** A transaction waits while the other store is read, written and verified. */
+const IDLE_MS = 86_400_000;
+
+export const copyStoreCommand: Command = {
+  name: "store copy",
+  usage: "<target>",
+  summary: "Copy the store into an empty one.",
+  details: [
+    "The target is a file that is not there yet, or a postgres:// address; --schema",
+    "names its schema. It must be empty: nothing is ever added to a store. Copied are",
+    "sessions, jobs, keys, refusals, calls, first answers, approvals, rules, webhooks and",
+    "artifacts; the cache begins empty. All that was copied is read again, compared",
+    "by checksums, and every session is verified, before the copy counts. Whatever",
+    "fails, or Ctrl-C, leaves the target as it was. What is written to the source",
+    "meanwhile is not copied: stop its programs first.",
+  ],
+  args: [1, 1],
+  options: ["store", "schema", "config"],
+  examples: ["haft store copy postgres://haft@db/haft", "haft store copy saved.db --store postgres://haft@db/haft"],
+  async run(context) {
+    const { out, err, options } = context;
+    const { schema, ...others } = options;
+    const target = placeNamed(context.args[0] ?? "", schema);
+    const source = await storePlace({ ...context, options: { ...others, schema: undefined } });
+    if (spellPlace(source) === spellPlace(target))
+      throw new ToolError("invalid_argument", `${spellPlace(target)} is the store itself.`, { hint: "Name another file or address." });
+    const progress = new Progress(err);
+    const tables = await copy({ source, target }, context, progress).finally(() => progress.clear());
+    if (options.json) {
+      for (const table of tables) out.write(`${safeJson(table)}\n`);
+      return 0;
+    }
+    const width = Math.max(...tables.map(({ table }) => table.length));
+    for (const { table, rows, checksum } of tables) out.print(`${table.padEnd(width)}  ${checksum}  ${plural(rows, "row")}`);
+    out.print(`${out.paint("green", "✓")} ${safeText(spellPlace(target))} holds the same, and every session is sound`);
+    return 0;
+  },
+};
+
+interface Places {
+  readonly source: StorePlace;
+  readonly target: StorePlace;
+}
+
+async function copy({ source, target }: Places, { err, signal }: CommandContext, progress: Progress) {
+  const { connectStore } = await import("../../../store/connect-store.ts");
+  const { intoCopy, withConnection } = await import("../../../store/upkeep/copy-target.ts");
+  const { copyStore, openCount } = await import("../../../store/upkeep/copy-store.ts");
+  const onProgress = (subject: string, count: number): void => progress.tell(() => `copying: ${count} ${subject}`);
+  return withConnection(await connectStore(source, { readOnly: true, idleMs: IDLE_MS }), (from) =>
+    intoCopy(target, { idleMs: IDLE_MS }, async (to) => {
+      try {
+        const open = await openCount(from);
+        if (open > 0)
+          err.print(
+            err.paint("yellow", `${plural(open, "session")} of the source may be open: what is written from now on is not copied.`),
+          );
+        return await copyStore({ from, to }, { signal, onProgress });
+      } catch (thrown: unknown) {
+        const isOfFile = typeof thrown === "object" && thrown !== null && "errcode" in thrown;
+        throw ("path" in source === isOfFile ? from : to).explain(thrown, "could not be copied");
+      }
+    }),
+  );
+}

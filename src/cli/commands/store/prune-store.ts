@@ -1,0 +1,66 @@
+/** `haft store prune`: forgets what is old. */
+import { ToolError } from "../../../core/error.ts";
+import { plural } from "../../../core/base/wording.ts";
+import { systemPorts } from "../../../core/system-ports.ts";
+import { wordOf } from "../../command-line.ts";
+import type { Command } from "../../command.ts";
+import { PRUNED_PARTS, type PrunedPart } from "../../../store/upkeep/pruned-parts.ts";
+import { spanOf } from "../keys/time-span.ts";
+import { storePlace } from "../../open/open-store.ts";
+import { Progress } from "../../terminal/progress.ts";
+import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { onStore, spellPlace } from "./store-work.ts";
+
+const WORDS: Readonly<Record<PrunedPart, string>> = {
+  jobs: "job",
+  sessions: "session",
+  artifacts: "artifact",
+  answers: "first answer",
+  calls: "audited call",
+  cache: "cached result",
+};
+
+export const pruneStoreCommand: Command = {
+  name: "store prune",
+  usage: "",
+  summary: "Forget what nothing was added to for long.",
+  details: [
+    "Forgets sessions by the time of their last event, with their jobs and questions;",
+    "files of answers that no session refers to any more; jobs that have ended; first",
+    "answers of requests with an Idempotency-Key, after a day at the earliest; calls",
+    "that the audit has without a session; cached results. A session stays while it is",
+    "open, and while a session that stays branches off it. Ctrl-C stops between two",
+    "batches: what is gone is gone.",
+  ],
+  args: [0, 0],
+  options: ["older-than", "only", "dry-run", "store", "schema", "config"],
+  examples: ["haft store prune --older-than 90d --dry-run", "haft store prune --older-than 7d --only cache --only jobs"],
+  async run(context) {
+    const { out, err, options, signal } = context;
+    const ageMs = ageOf(options.olderThan);
+    const only = options.only.map((text) => wordOf("only", text, PRUNED_PARTS));
+    const parts = PRUNED_PARTS.filter((part) => only.length === 0 || only.includes(part));
+    const place = await storePlace(context);
+    const progress = new Progress(err);
+    const now = systemPorts.clock.wallTime();
+    const { dryRun } = options;
+    const counts = await onStore(place, { readOnly: dryRun, doing: "could not be pruned" }, async (connection) => {
+      const { pruneStore } = await import("../../../store/upkeep/prune-store.ts");
+      const onProgress = (subject: string, count: number): void => progress.tell(() => `forgotten: ${count} ${subject}`);
+      return pruneStore(connection, { before: now - ageMs, now, parts, dryRun, signal, onProgress });
+    }).finally(() => progress.clear());
+    if (options.json) out.write(`${safeJson({ store: spellPlace(place), before: now - ageMs, dryRun, ...counts })}\n`);
+    else {
+      const said = parts.map((part) => plural(counts[part] ?? 0, WORDS[part])).join(", ");
+      out.print(`${safeText(spellPlace(place))}: ${dryRun ? "would forget" : "forgot"} ${said}`);
+    }
+    return 0;
+  },
+};
+
+function ageOf(text: string | undefined): number {
+  const ageMs = text === undefined ? undefined : spanOf(text);
+  if (ageMs !== undefined) return ageMs;
+  const what = text === undefined ? "--older-than is missing" : `--older-than takes a span of time, not ${JSON.stringify(text)}`;
+  throw new ToolError("invalid_argument", `${what}.`, { hint: "For example: --older-than 90d" });
+}

@@ -1,0 +1,26 @@
+/** The parts that the commands of `haft store` have in common. */
+import { connectStore, type ConnectStoreOptions, type StorePlace } from "../../../store/connect-store.ts";
+import { postgresPlace } from "../../../store/postgres/postgres-settings.ts";
+import type { SqlConnection } from "../../../store/sql/sql-connection.ts";
+
+/** Connects, does the work and closes, whatever happens. What the database says is said in words that a person can act on. */
+export async function onStore<Result>(
+  place: StorePlace,
+  options: ConnectStoreOptions & { readonly doing: string },
+  work: (connection: SqlConnection) => Promise<Result>,
+): Promise<Result> {
+  const { doing, ...connecting } = options;
+  const connection = await connectStore(place, connecting);
+  try {
+    return await work(connection);
+  } catch (thrown: unknown) {
+    throw connection.explain(thrown, doing);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** For messages; without a password. */
+export function spellPlace(place: StorePlace): string {
+  return "path" in place ? place.path : postgresPlace({ url: place.url, schema: place.schema ?? "haft" }).replace(/^The store /u, "");
+}

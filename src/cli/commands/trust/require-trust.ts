@@ -1,0 +1,63 @@
+/** Lets a configuration that was found in the folder start programs and widen rights only when this user trusts it as it is. */
+import { resolve } from "node:path";
+import { ToolError } from "../../../core/error.ts";
+import type { LoadedConfig } from "../../../config/load-config.ts";
+import { trustNeeds, type TrustNeeds } from "../../../config/trust/trust-needs.ts";
+import type { CommandContext } from "../../command.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
+import { trustFile, trustOf } from "./trusted-files.ts";
+
+const MAX_LINES = 20;
+
+/**
+ * A file that was named with `--config` is meant, and one that starts nothing, sends nothing and widens no rights can do no harm, unless
+ * it was trusted and has changed since. For any other the person at the terminal is asked once.
+ *
+ * @returns the digests of the descriptors that may; undefined = all may
+ * @throws ToolError `permission_denied` naming what would be started, sent and allowed
+ */
+export async function requireTrust(context: CommandContext, loaded: LoadedConfig): Promise<ReadonlySet<string> | undefined> {
+  const { environment, options, ask, err, signal } = context;
+  if (options.config !== undefined || environment["HAFT_TRUST"] === "all") return undefined;
+  const needs = await trustNeeds(loaded);
+  const path = resolve(loaded.path);
+  const state = await trustOf(environment, path, needs.digest);
+  if (state === "trusted" || (state === "unknown" && linesOf(needs).length === 0)) return needs.descriptors;
+  const reason = `${loaded.path} ${reasonOf(needs, state)}`;
+  if (ask === undefined) throw notTrusted(loaded.path, { reason, needs });
+  err.print(`\n  ${err.paint("yellow", `? ${safeText(reason)}:`)}`);
+  for (const line of shown(needs)) err.print(`    ${safeText(line)}`);
+  const answer = (await ask("  Trust it as it is now? [y]es, [n]o: ", signal)) ?? "";
+  if (!/^y(?:es)?$/iu.test(answer.trim())) throw notTrusted(loaded.path, { reason, needs });
+  await trustFile(environment, path, needs.digest);
+  return needs.descriptors;
+}
+
+function notTrusted(path: string, { reason, needs }: { readonly reason: string; readonly needs: TrustNeeds }): ToolError {
+  return new ToolError("permission_denied", `${reason}.`, {
+    details: shown(needs),
+    hint: `Read it; then run haft trust, or name it: --config ${path}.`,
+  });
+}
+
+function reasonOf(needs: TrustNeeds, state: "changed" | "unknown"): string {
+  const does = [
+    ...(needs.starts.length === 0 ? [] : ["runs programs or code"]),
+    ...(needs.sends.length === 0 ? [] : ["sends data of yours to servers"]),
+    ...(needs.widens.length === 0 ? [] : ["widens what tools may do"]),
+  ];
+  const what = new Intl.ListFormat("en").format(does);
+  if (state === "unknown") return `${what}, and is not trusted`;
+  return does.length === 0 ? "has changed since it was trusted" : `has changed since it was trusted, and ${what}`;
+}
+
+/** Everything that it must be trusted for. */
+export function linesOf({ starts, sends, widens }: TrustNeeds): readonly string[] {
+  return [...starts, ...sends, ...widens];
+}
+
+function shown(needs: TrustNeeds): readonly string[] {
+  const lines = linesOf(needs);
+  const more = lines.length - MAX_LINES;
+  return more > 0 ? [...lines.slice(0, MAX_LINES), `and ${more} more`] : lines;
+}

@@ -1,0 +1,83 @@
+/** Which configuration files this user trusts to start programs and widen rights, each as it was when they said so. */
+import { mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ToolError, describeThrown } from "../../../core/error.ts";
+import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
+import { parseJson } from "../../../core/base/parse-json.ts";
+import { stateFolder } from "../../open/state-folder.ts";
+import { replaceFile } from "../../../documents/replace-file.ts";
+import { readTextFile } from "../../../documents/read-text-file.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const FORMAT = "haft-trust";
+const VERSION = 1;
+const MAX_BYTES = 4 * 1024 * 1024;
+
+/** The file that remembers them: `$XDG_STATE_HOME/haft/trusted.json`, else `~/.local/state/haft/trusted.json`. */
+function trustedFilesPath(environment: Environment): string {
+  return join(stateFolder(environment), "trusted.json");
+}
+
+/** `changed`: trusted as it was, with another digest. @param path absolute. @param digest of its text. A list that cannot be read has no file. */
+export async function trustOf(environment: Environment, path: string, digest: string): Promise<"trusted" | "changed" | "unknown"> {
+  const files = await readFiles(environment).catch(() => undefined);
+  if (files === undefined || !Object.hasOwn(files, path)) return "unknown";
+  return files[path] === digest ? "trusted" : "changed";
+}
+
+/** Trusts the file as it is now; an earlier word about it no longer holds. @throws ToolError `store_failed` */
+export async function trustFile(environment: Environment, path: string, digest: string): Promise<void> {
+  const files = await keptFiles(environment);
+  await writeFiles(environment, { ...files, [path]: digest });
+}
+
+/** Takes it back; false when it was not trusted. @throws ToolError `store_failed` */
+export async function distrustFile(environment: Environment, path: string): Promise<boolean> {
+  const files = await keptFiles(environment);
+  if (!Object.hasOwn(files, path)) return false;
+  await writeFiles(environment, Object.fromEntries(Object.entries(files).filter(([other]) => other !== path)));
+  return true;
+}
+
+/** A list that is damaged is begun again, and everything else is asked again. @throws ToolError `store_failed` for one of a newer version */
+async function keptFiles(environment: Environment): Promise<JsonObject> {
+  try {
+    return await readFiles(environment);
+  } catch (thrown: unknown) {
+    if (ToolError.fromUnknown(thrown).code === "store_failed") throw thrown;
+    return {};
+  }
+}
+
+async function readFiles(environment: Environment): Promise<JsonObject> {
+  const path = trustedFilesPath(environment);
+  const text = await readTextFile({
+    path,
+    what: "list of trusted files",
+    code: "invalid_config",
+    maxBytes: MAX_BYTES,
+    hint: "It is a file that haft trust writes.",
+  });
+  const value = parseJson(text);
+  const { format, version, files } = isJsonObject(value) ? value : ({} as JsonObject); // nothing to read
+  if (format !== FORMAT || typeof version !== "number" || !isJsonObject(files))
+    throw new ToolError("invalid_config", `${path} is not a file that haft trust wrote.`);
+  if (version === VERSION) return files;
+  throw new ToolError("store_failed", `${path} is of version ${version}; this version of Haft reads ${VERSION}.`, {
+    hint: "Use the version of Haft that wrote it, or remove the file: then every configuration is asked about again.",
+  });
+}
+
+async function writeFiles(environment: Environment, files: JsonObject): Promise<void> {
+  const path = trustedFilesPath(environment);
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await replaceFile(path, `${JSON.stringify({ format: FORMAT, version: VERSION, files }, undefined, 2)}\n`, { mode: 0o600 });
+  } catch (thrown: unknown) {
+    throw new ToolError("store_failed", `It cannot be remembered in ${path}: ${describeThrown(thrown)}.`, {
+      hint: "Set XDG_STATE_HOME to a folder that can be written, or name the configuration: --config.",
+      cause: thrown,
+    });
+  }
+}

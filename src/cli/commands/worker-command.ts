@@ -1,0 +1,179 @@
+/** `haft worker`: runs the background jobs of a store that several processes share. */
+import { createServer, type HaftServer } from "../../server/create-server.ts";
+import { createWorker } from "../../server/worker/create-worker.ts";
+import { plural } from "../../core/base/wording.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
+import type { CommandBody, CommandContext } from "../command.ts";
+import { withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
+import { storeOf } from "../open/open-store.ts";
+import { packageVersion } from "../package-version.ts";
+import { readPort, refusePort } from "../input/read-port.ts";
+import { agentNames, startAgents, type ServedAgents } from "../open/serve-agents.ts";
+import { accessOf, checkReachable, tokenOf } from "../open/server-access-options.ts";
+import { announceWorker, settingsOf } from "../open/own-process.ts";
+import { noQueue, workerOptions } from "../open/start-working.ts";
+import { isBroken, throwIfBroken } from "../throw-if-broken.ts";
+
+const DEFAULT_HOST = "127.0.0.1";
+
+export const workerCommand: CommandBody = {
+  details: [
+    "Takes sessions that have jobs and that no process has open: those that servers",
+    "with --no-worker leave to workers, and those of a process that is gone. A",
+    "session is closed when its jobs have ended. The store is one in PostgreSQL, and",
+    "needs the packages pg and pg-boss. Any number of workers and servers may use it.",
+    "",
+    "--health-port answers GET /healthz and /readyz on that port, and /metrics to",
+    "clients that send HAFT_TOKEN or a key of the store. With --address, servers pass",
+    "requests for a session that the worker has on to it; it needs the same token or",
+    "keys then.",
+    "",
+    "--agent runs an agent of that name, with its triggers, in one of the processes",
+    "that name it; another one continues it when that is gone.",
+    "",
+    "Ctrl-C and SIGTERM stop it: it takes no more sessions, waits for jobs under way,",
+    "10 seconds by default, and hands over those that still run. A second Ctrl-C",
+    "hands them over at once.",
+  ],
+  args: [0, 0],
+  options: [
+    "config",
+    "store",
+    "concurrency",
+    "health-port",
+    "host",
+    "allowed-host",
+    "address",
+    "name",
+    "place",
+    "agent",
+    "model",
+    "yes",
+    "watch",
+  ],
+  examples: [
+    "haft worker",
+    "haft worker --store postgres://haft@localhost/haft --concurrency 20",
+    "haft worker --health-port 7421 --address http://10.0.0.4:7421",
+  ],
+  async run(context) {
+    const { healthPort, host = DEFAULT_HOST } = context.options;
+    const port = healthPort === undefined ? undefined : readPort(healthPort, "--health-port");
+    if (port !== undefined) checkReachable(context, host);
+    // Left open, to be answered in the inbox.
+    const approve = context.options.yes ? () => "allow-once" as const : () => new Promise<never>(() => {});
+    let chosen: ChosenModel | undefined;
+    const options = {
+      approve,
+      manual: true,
+      callTool: true,
+      onConfig(config: OpenRuntime["config"]) {
+        if (agentNames(context).length > 0) chosen = chosenModel(context, config); // wrong names and missing keys start nothing
+      },
+      model: () => chosen,
+      store: (config: OpenRuntime["config"]) => storeOf(context, config),
+    };
+    return withRuntime(context, options, async (open) => {
+      if (open.runtime.store?.queue === undefined) throw noQueue();
+      const served = await startAgents(context, { open, chosen });
+      try {
+        await (port === undefined ? workAlone(context, open) : workBehindPort(context, open, { port, host, served }));
+      } finally {
+        await served.stop();
+      }
+      throwIfBroken(context.signal);
+      return 0;
+    });
+  },
+};
+
+async function workAlone(context: CommandContext, open: OpenRuntime): Promise<void> {
+  const worker = createWorker(open.runtime, workerOptions(context, open.config));
+  let stopping: Stopping | undefined;
+  try {
+    await worker.start();
+    await announceWorker(context, open);
+    stopping = await untilStopped(context, open);
+  } finally {
+    await worker.stop(omitUndefined({ signal: stopping?.hurry }));
+    stopping?.giveBack();
+    const { finished, left } = worker.counts;
+    context.err.write(`haft: finished the jobs of ${plural(finished, "session")}, handed over ${left}\n`);
+  }
+}
+
+interface HealthAddress {
+  readonly port: number;
+  readonly host: string;
+  readonly served: ServedAgents;
+}
+
+/** Requests that servers pass on work in the sessions that the worker has, so that both have them from the server. */
+async function workBehindPort(context: CommandContext, open: OpenRuntime, { served, port, host }: HealthAddress): Promise<void> {
+  const server = await serverOf(context, open, { host, served });
+  const { address } = context.options;
+  let stopping: Stopping | undefined;
+  try {
+    const { url } = await server
+      .listen({ port, host, ...omitUndefined({ address }) })
+      .catch((thrown: unknown) => refusePort(thrown, "--health-port"));
+    await server.work(workerOptions(context, open.config));
+    context.err.write(`haft: health at ${url}/readyz\n`);
+    stopping = await untilStopped(context, open);
+  } finally {
+    await server.close(omitUndefined({ signal: stopping?.hurry }));
+    stopping?.giveBack();
+  }
+}
+
+/** A session that has nothing to do is closed at once, so that others may open it. */
+const IDLE_MS = 1;
+
+async function serverOf(
+  context: CommandContext,
+  open: OpenRuntime,
+  { host, served }: Pick<HealthAddress, "host" | "served">,
+): Promise<HaftServer> {
+  const { allowedHost, name } = context.options;
+  return createServer(open.runtime, {
+    process: { role: "worker", ...omitUndefined({ name }), definitions: settingsOf(open.config) },
+    auth: await accessOf(context, open, tokenOf(context, host)),
+    version: packageVersion(),
+    mcp: false,
+    agents: served.agents,
+    expectedAgents: agentNames(context),
+    triggers: open.triggers,
+    limits: { ...open.config.config.serve?.limits, sessionIdleMs: IDLE_MS },
+    ...(allowedHost.length === 0 ? {} : { allowedHosts: [...allowedHost, "localhost", "127.0.0.1", "[::1]"] }),
+  });
+}
+
+interface Stopping {
+  /** Aborts when jobs are to be handed over at once: a second Ctrl-C does that, and a second SIGTERM ends the process. */
+  readonly hurry: AbortSignal;
+  /** The next Ctrl-C stops everything. */
+  giveBack(): void;
+}
+
+/** Resolves when the worker is to stop. */
+async function untilStopped(context: CommandContext, { config }: OpenRuntime): Promise<Stopping> {
+  const { signal, err, onInterrupt } = context;
+  const { concurrency = 10 } = workerOptions(context, config);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const hurry = new AbortController();
+  const stop = (): void => {
+    if (isBroken(signal)) hurry.abort(); // the state of its tools is unknown
+    resolve();
+  };
+  let giveBack = onInterrupt?.(() => {
+    giveBack = onInterrupt(() => hurry.abort());
+    stop();
+  });
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  err.write(`haft: working, ${concurrency} sessions at a time\n`);
+  await promise;
+  err.write("haft: stopping\n");
+  return { hurry: hurry.signal, giveBack: () => giveBack?.() };
+}

@@ -1,0 +1,152 @@
+/** Writes the calls of a run into a file, so that they can be replayed. */
+import { ToolError } from "../../core/error.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import { writeRecording } from "../../core/recording/recording.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { plural } from "../../core/base/wording.ts";
+import type { CommandContext } from "../command.ts";
+import { errorLines } from "../print/print-result.ts";
+import { refuseInputs, type InputFile } from "./refuse-inputs.ts";
+import { safeText } from "../terminal/terminal-text.ts";
+import { writeFileWhole } from "./write-file.ts";
+
+/** Longest time that writing may take after the program was asked to stop. */
+const MAX_WRITE_MS = 10_000;
+
+/** Writes during the run, so that a long one fills no memory; the file has its name when all of it is there. */
+export class CallRecorder {
+  readonly #path: string;
+  readonly #events = new EventQueue();
+  readonly #stop = new AbortController();
+  /** Rejects as `writeFileWhole` does. */
+  readonly #written: Promise<void>;
+  #calls = 0;
+
+  private constructor(path: string, { force, onOpen }: { readonly force: boolean; readonly onOpen: () => void }) {
+    this.#path = path;
+    this.#written = writeFileWhole(path, textOf(this.#events, onOpen), { force, signal: this.#stop.signal });
+    this.#written.catch(() => {}); // reported by `save`
+  }
+
+  /** @throws ToolError `invalid_argument` for a file that is there already, or cannot be written, before anything runs */
+  static async begin(path: string, { force }: { readonly force: boolean }): Promise<CallRecorder> {
+    if (path === "-")
+      throw new ToolError("invalid_argument", "--record writes a file; standard output is for the answers.", {
+        hint: "For example: --record travel.jsonl",
+      });
+    const opened = Promise.withResolvers<void>();
+    const recorder = new CallRecorder(path, { force, onOpen: opened.resolve });
+    await Promise.race([opened.promise, recorder.#written]);
+    return recorder;
+  }
+
+  readonly add = (events: readonly SessionEvent[]): void => {
+    this.#calls++;
+    this.#events.push(events);
+  };
+
+  /** Ends the file, also when the program is being stopped; resolves to the text about it. */
+  async save(): Promise<string> {
+    this.#events.end();
+    const stop = systemPorts.clock.timer(() => this.#stop.abort(tooSlow(this.#path)), MAX_WRITE_MS);
+    try {
+      await this.#written;
+    } finally {
+      stop();
+    }
+    return `recorded ${plural(this.#calls, "call")} in ${safeText(this.#path)}`;
+  }
+
+  /** The same for a run that failed: what was recorded of it is kept, and no file is left where nothing was. Never rejects. */
+  async saveAny(context: CommandContext): Promise<void> {
+    try {
+      if (this.#calls === 0) await this.#discard();
+      else say(context, await this.save());
+    } catch (thrown: unknown) {
+      context.err.print(errorLines(ToolError.fromUnknown(thrown).toJSON(), context.err));
+    }
+  }
+
+  async #discard(): Promise<void> {
+    this.#stop.abort();
+    this.#events.end();
+    await this.#written.catch(() => {});
+  }
+}
+
+/** Recorded events that are not written yet. */
+class EventQueue {
+  #events: SessionEvent[] = [];
+  #isEnded = false;
+  #wake = Promise.withResolvers<void>();
+
+  push(events: readonly SessionEvent[]): void {
+    if (this.#isEnded) return;
+    this.#events.push(...events);
+    this.#wake.resolve();
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#wake.resolve();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<SessionEvent, void, undefined> {
+    try {
+      for (;;) {
+        const events = this.#events;
+        this.#events = [];
+        yield* events;
+        if (this.#events.length > 0) continue;
+        if (this.#isEnded) return;
+        this.#wake = Promise.withResolvers();
+        await this.#wake.promise;
+      }
+    } finally {
+      this.#isEnded = true; // they are not taken any more
+    }
+  }
+}
+
+/** The text of the recording. It is asked for when the file is open, and has a heading when the session of the first call is known. */
+async function* textOf(queue: EventQueue, onOpen: () => void): AsyncGenerator<string, void, undefined> {
+  onOpen();
+  const events = queue[Symbol.asyncIterator]();
+  const first = await events.next();
+  const header = { sessionId: first.value?.sessionId ?? "none", exportedAt: systemPorts.clock.wallTime() };
+  yield* writeRecording(first.done === true ? [] : joined(first.value, events), header);
+}
+
+async function* joined(first: SessionEvent, rest: AsyncIterable<SessionEvent>): AsyncGenerator<SessionEvent, void, undefined> {
+  yield first;
+  yield* rest;
+}
+
+function tooSlow(path: string): ToolError {
+  return new ToolError("store_failed", `Cannot write ${path}: it takes longer than ${MAX_WRITE_MS / 1_000} s.`);
+}
+
+function say({ err }: CommandContext, line: string): void {
+  err.print(line);
+}
+
+/** Does the work, which also shows what came of it, and writes what was recorded of it, however the work ends. */
+export async function recordedTo<T>(
+  context: CommandContext,
+  work: (recorder: CallRecorder | undefined) => Promise<T>,
+  inputs: readonly InputFile[] = [],
+): Promise<T> {
+  const { record, force } = context.options;
+  if (record === undefined) return await work(undefined);
+  if (record !== "-") await refuseInputs(context, { paths: [record], named: "--record names", inputs });
+  const recorder = await CallRecorder.begin(record, { force });
+  let value: T;
+  try {
+    value = await work(recorder);
+  } catch (thrown: unknown) {
+    await recorder.saveAny(context);
+    throw thrown;
+  }
+  say(context, await recorder.save());
+  return value;
+}

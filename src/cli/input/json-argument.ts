@@ -1,0 +1,25 @@
+/** JSON that is typed as an argument. */
+import { parseJson } from "../../core/base/parse-json.ts";
+import { ToolError } from "../../core/error.ts";
+import type { CommandContext } from "../command.ts";
+import { readInput } from "./read-input.ts";
+
+/** The JSON on the command line, or on standard input for `-`; `{}` where nothing does. @param owner whose input it is, such as `call` */
+export async function jsonArgument(
+  context: CommandContext,
+  text: string | undefined,
+  { owner, example }: { readonly owner: string; readonly example: string },
+): Promise<unknown> {
+  if (text === undefined) return {};
+  const given = text === "-" ? await readInput(context, text) : text;
+  try {
+    return parseJson(given);
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown);
+    throw new ToolError(error.code, `The input of the ${owner}: ${error.message}`, { hint: jsonHint(example), cause: thrown });
+  }
+}
+
+export function jsonHint(example: string): string {
+  return `The input is one JSON object, quoted for the shell: '${example}'.`;
+}

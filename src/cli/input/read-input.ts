@@ -1,0 +1,53 @@
+/** Reads what a command is given: a file, or standard input for `-`. */
+import { ToolError } from "../../core/error.ts";
+import { decodePieces, readTextFile, readTextPieces } from "../../documents/read-text-file.ts";
+import type { CommandContext } from "../command.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
+
+/** All of it is held in memory. */
+const MAX_INPUT_BYTES = 64 * 1024 * 1024;
+
+/** The text of a regular file, or of standard input for `-`, without its byte order mark. @throws ToolError `invalid_argument` */
+export async function readInput({ stdin, signal }: CommandContext, file: string): Promise<string> {
+  if (file === "-") return decode(await untilAborted(readAll(stdin), signal));
+  return await untilAborted(readTextFile({ ...FILE, path: file, maxBytes: MAX_INPUT_BYTES }), signal);
+}
+
+/** The same in pieces, for what may be of any size. Stops when the signal aborts. @throws ToolError `invalid_argument`, while iterating */
+export async function* readPieces({ stdin, signal }: CommandContext, file: string): AsyncGenerator<string, void, undefined> {
+  const pieces = file === "-" ? decodePieces({ ...FILE, path: "standard input" }, stdin) : readTextPieces({ ...FILE, path: file });
+  try {
+    for (;;) {
+      const next = await untilAborted(pieces.next(), signal);
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    if (!signal.aborted) await pieces.return(); // one that waits for its input cannot be ended
+  }
+}
+
+const FILE = {
+  what: "file",
+  code: "invalid_argument",
+  hint: "Name the file itself, or give what comes from a pipe to standard input, with - as its name.",
+} as const;
+
+async function readAll(stdin: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of stdin) {
+    total += chunk.length;
+    if (total > MAX_INPUT_BYTES) throw new ToolError("invalid_argument", `Standard input is larger than ${MAX_INPUT_BYTES} bytes.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, total);
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error: unknown) {
+    throw new ToolError("invalid_argument", "Standard input is not text in UTF-8.", { hint: "Save it as UTF-8.", cause: error });
+  }
+}

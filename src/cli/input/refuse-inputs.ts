@@ -1,0 +1,64 @@
+/** Keeps a command from replacing a file that it reads. */
+import { existsSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { findConfig, loadConfig } from "../../config/load-config.ts";
+import { ToolError } from "../../core/error.ts";
+import { isPostgresUrl } from "../../store/postgres/postgres-settings.ts";
+import type { CommandContext } from "../command.ts";
+import { safeText } from "../terminal/terminal-text.ts";
+
+/** A file that a command reads, and what it is. */
+export interface InputFile {
+  readonly what: string;
+  readonly path: string | undefined;
+}
+
+export interface OutputFiles {
+  readonly paths: readonly string[];
+  /** How the message about one begins, such as `--out names`. */
+  readonly named: string;
+  /** Besides the configuration, the store and the files of --from and --replay. */
+  readonly inputs?: readonly InputFile[];
+}
+
+/** @throws ToolError `invalid_argument` where an output is an input of the same command, under whatever name */
+export async function refuseInputs(context: CommandContext, { paths, named, inputs = [] }: OutputFiles): Promise<void> {
+  const { from, replay } = context.options;
+  const recordings = [...from, replay].map((path) => ({ what: "the recording", path }));
+  for (const output of paths) {
+    if (output === "-") continue;
+    const known = [...inputs, ...recordings, ...(existsSync(output) ? await commonInputs(context) : [])];
+    for (const { what, path } of known) {
+      if (path === undefined || path === "-" || !(await isSameFile(output, path))) continue;
+      throw new ToolError("invalid_argument", `${named} ${what} ${safeText(path)}, which would be lost.`, { hint: "Take another name." });
+    }
+  }
+}
+
+async function commonInputs(context: CommandContext): Promise<readonly InputFile[]> {
+  const { options } = context;
+  const config = options.config ?? findConfig(process.cwd());
+  return [
+    { what: "the configuration", path: config },
+    { what: "the store", path: options.store === undefined ? await configuredStore(context, config) : fileOf(options.store) },
+  ];
+}
+
+function fileOf(store: string): string | undefined {
+  return isPostgresUrl(store) ? undefined : store;
+}
+
+/** A configuration that cannot be read is reported by the command itself. */
+async function configuredStore({ environment }: CommandContext, path: string | undefined): Promise<string | undefined> {
+  const loaded = path === undefined ? undefined : await loadConfig(path, { environment }).catch(() => undefined);
+  const store = loaded?.config.store;
+  return loaded === undefined || store === undefined || !("path" in store) ? undefined : resolve(loaded.folder, store.path);
+}
+
+/** Under whatever name: a link leads to the same file. */
+export async function isSameFile(one: string, other: string): Promise<boolean> {
+  if (resolve(one) === resolve(other)) return true;
+  const [a, b] = await Promise.all([one, other].map((path) => stat(path, { bigint: true }).catch(() => undefined)));
+  return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev;
+}

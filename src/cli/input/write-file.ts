@@ -1,0 +1,135 @@
+/** Writes a file so that it is there whole or not at all. */
+import { rmSync } from "node:fs";
+import { link, lstat, open, realpath, rename, rm, type FileHandle } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { syncFile } from "../../core/base/sync-file.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { systemCode } from "../../core/base/system-code.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+
+export interface WriteFileOptions {
+  /** Replace a file that is there. */
+  readonly force: boolean;
+  /** The option that replaces it. @default "--force" */
+  readonly forceOption?: "--force" | "--overwrite";
+  /** Other users may read it, as far as the umask lets them: a file for a repository, without private data. @default false */
+  readonly isPublic?: boolean;
+  /** The command writes to standard output where the path is `-`. */
+  readonly takesOutput?: boolean;
+  readonly signal: AbortSignal;
+}
+
+const CHUNK_CHARS = 256 * 1024;
+/** Readable by its owner only: an export may hold private data. */
+const PRIVATE_MODE = 0o600;
+const PUBLIC_MODE = 0o666;
+
+/**
+ * Writes the text into a temporary file next to the target, and gives it that name when all of it is on the disk. When the
+ * text throws, nothing is left.
+ *
+ * @throws ToolError `invalid_argument` for a path that cannot be written, or holds a file and `force` is not set; `store_failed` for a
+ * disk that is full or fails
+ */
+export async function writeFileWhole(path: string, text: AsyncIterable<string | Uint8Array>, options: WriteFileOptions): Promise<void> {
+  const { force, signal } = options;
+  const target = await targetOf(path);
+  await refuseOccupied(path, target, options);
+  const temporary = join(dirname(target), `.${systemPorts.ids.next("haft")}.part`);
+  const removeAtExit = (): void => rmSync(temporary, { force: true }); // a second Ctrl-C does not wait for what is below
+  process.once("exit", removeAtExit);
+  try {
+    const file = await attempt(path, () => open(temporary, "wx", options.isPublic === true ? PUBLIC_MODE : PRIVATE_MODE));
+    try {
+      await writeText(path, file, text, signal);
+      await attempt(path, () => syncFile(file));
+    } finally {
+      await file.close();
+    }
+    signal.throwIfAborted();
+    await attempt(path, () => publish(temporary, target, force));
+  } finally {
+    await rm(temporary, { force: true });
+    process.off("exit", removeAtExit);
+  }
+}
+
+/** Where a link leads is what is replaced, not the link. */
+async function targetOf(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch {
+    return resolve(path); // most likely it is not there yet
+  }
+}
+
+/** @throws ToolError before anything is written */
+async function refuseOccupied(path: string, target: string, options: WriteFileOptions): Promise<void> {
+  const info = await lstat(target).catch(() => undefined);
+  if (info === undefined) return;
+  if (!info.isFile()) {
+    const what = info.isSymbolicLink() ? "a link that leads nowhere" : "a folder, a pipe or a device, not a regular file";
+    throw new ToolError("invalid_argument", `Cannot write ${path}: it is ${what}.`, {
+      hint: options.takesOutput === true ? "Give - to write to standard output." : "Take another name.",
+    });
+  }
+  if (!options.force) {
+    throw new ToolError("invalid_argument", `${path} is there already; nothing was written.`, {
+      hint: `Replace it with ${options.forceOption ?? "--force"}, or take another name.`,
+    });
+  }
+}
+
+async function writeText(path: string, file: FileHandle, text: AsyncIterable<string | Uint8Array>, signal: AbortSignal): Promise<void> {
+  let waiting = "";
+  const flush = async (): Promise<void> => {
+    const chunk = waiting;
+    waiting = "";
+    await attempt(path, () => file.appendFile(chunk));
+  };
+  for await (const piece of text) {
+    signal.throwIfAborted();
+    if (typeof piece === "string") waiting += piece;
+    if (typeof piece !== "string" || waiting.length >= CHUNK_CHARS) await flush();
+    if (typeof piece !== "string") await attempt(path, () => file.appendFile(piece));
+  }
+  await flush();
+}
+
+/** A link, unlike a rename, never replaces a file that another program has put there meanwhile. */
+async function publish(temporary: string, target: string, force: boolean): Promise<void> {
+  if (force) return rename(temporary, target);
+  try {
+    await link(temporary, target);
+  } catch (error: unknown) {
+    if (!NO_LINKS.has(systemCode(error) ?? "")) throw error;
+    await rename(temporary, target);
+  }
+}
+
+/** The error codes of file systems without hard links. */
+const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"]);
+const WRONG_PATH: ReadonlyMap<string, string> = new Map([
+  ["ENOENT", "the folder does not exist"],
+  ["ENOTDIR", "what should be its folder is none"],
+  ["EACCES", "this user may not write there"],
+  ["EPERM", "this user may not write there"],
+  ["EROFS", "it would be on a disk that cannot be written"],
+  ["EEXIST", "it is there already"],
+  ["ENAMETOOLONG", "the name is too long"],
+]);
+
+async function attempt<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (thrown: unknown) {
+    const problem = WRONG_PATH.get(systemCode(thrown) ?? "");
+    throw new ToolError(
+      problem === undefined ? "store_failed" : "invalid_argument",
+      `Cannot write ${path}: ${problem ?? describeThrown(thrown)}.`,
+      {
+        cause: thrown,
+      },
+    );
+  }
+}

@@ -1,0 +1,100 @@
+/** The session of a command: a new one, one that is resumed from the store, or a copy of it to try things on. */
+import { writeRecording } from "../../core/recording/recording.ts";
+import type { Store } from "../../core/store.ts";
+import { importRecording } from "../../runtime/import-recording.ts";
+import { storedEvents } from "../../session/read-events.ts";
+import type { ResumeOptions } from "../../runtime/resume-session.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import type { CommandContext } from "../command.ts";
+import { InterruptedCalls } from "./interrupted-calls.ts";
+import { findSession, withSession } from "./open-store.ts";
+import type { EventPrinter } from "../print/print-event.ts";
+import { Progress, counted } from "../terminal/progress.ts";
+import { safeText } from "../terminal/terminal-text.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
+import { plural } from "../../core/base/wording.ts";
+
+export interface TakeUpOptions {
+  readonly runtime: Runtime;
+  /** Open. */
+  readonly store: Store;
+  readonly sessionId: string;
+  /** Shows the calls that were interrupted; left out = nothing is shown. */
+  readonly printer: EventPrinter | undefined;
+  /** Called with the interrupted calls before any of them continues. */
+  readonly onInterrupted?: (calls: InterruptedCalls) => void;
+  readonly resume?: ResumeOptions;
+}
+
+/** Takes up a session of the store; calls that were interrupted are shown as calls that begin. @throws ToolError as `Runtime.resume` does */
+export async function takeUp(context: CommandContext, options: TakeUpOptions): Promise<RuntimeSession> {
+  const { runtime, store, sessionId, printer } = options;
+  return withSession(store, sessionId, async () => {
+    const known = await findSession(store, sessionId);
+    const interrupted = await readInterrupted(context, { store, sessionId, printer });
+    // While another process has it open, they are not interrupted but run there.
+    if (known?.openedBy === undefined || options.resume?.takeOver === true) {
+      printer?.aside(`session ${safeText(sessionId)}: continues after ${plural(interrupted.events, "event")}`);
+      printer?.expect(interrupted.calls.flatMap(({ call }) => [call.name, runtime.registry.get(call.name)?.qualifiedName ?? ""]));
+      for (const call of interrupted.calls) printer?.print(call);
+      options.onInterrupted?.(interrupted);
+    }
+    return untilAborted(runtime.resume(sessionId, options.resume), context.signal);
+  });
+}
+
+/** Continues the session of this id, or begins it. */
+async function takeUpOrBegin(context: CommandContext, options: TakeUpOptions): Promise<RuntimeSession> {
+  const { runtime, store, sessionId, printer } = options;
+  if ((await findSession(store, sessionId)) !== undefined) return takeUp(context, options);
+  printer?.aside(`session ${safeText(sessionId)}: new`);
+  return runtime.session(sessionId);
+}
+
+export type OpenSessionOptions = Omit<TakeUpOptions, "store" | "sessionId"> & { readonly store: Store | undefined };
+
+/** The session of `--session` or a new one, whose name is printed where it is kept. */
+export async function openStoredSession(context: CommandContext, { store, ...options }: OpenSessionOptions): Promise<RuntimeSession> {
+  const { session: sessionId } = context.options;
+  if (store !== undefined && sessionId !== undefined) return takeUpOrBegin(context, { ...options, store, sessionId });
+  const session = options.runtime.session();
+  if (store !== undefined) options.printer?.aside(`session ${session.id}: new`);
+  return session;
+}
+
+/** Copies a session into another store, so that whatever is done with the copy leaves the session as it is. */
+export async function copySession(
+  context: CommandContext,
+  sessionId: string,
+  { from, to }: { readonly from: Store; readonly to: Store },
+): Promise<void> {
+  const progress = new Progress(context.err);
+  try {
+    const events = counted(storedEvents(from, sessionId), progress, (count) => `reading: ${plural(count, "event")}`);
+    const text = writeRecording(events, { sessionId, exportedAt: 0 });
+    await withSession(from, sessionId, () => untilAborted(importRecording(to, text), context.signal));
+  } finally {
+    progress.clear();
+  }
+}
+
+/** Also numbers the calls of the log, so that those to come do not begin at #1 again. */
+async function readInterrupted(
+  { err, signal }: CommandContext,
+  { store, sessionId, printer }: Pick<TakeUpOptions, "store" | "sessionId" | "printer">,
+): Promise<InterruptedCalls> {
+  const interrupted = new InterruptedCalls();
+  const progress = new Progress(err);
+  try {
+    for await (const event of storedEvents(store, sessionId)) {
+      signal.throwIfAborted();
+      interrupted.read(event);
+      if (event.type === "call-start") printer?.number(event.callId);
+      progress.tell(() => `reading: ${plural(interrupted.events, "event")}`);
+    }
+  } finally {
+    progress.clear();
+  }
+  return interrupted;
+}

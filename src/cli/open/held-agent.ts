@@ -1,0 +1,125 @@
+/** An agent that runs in one process of a store at a time: here, while this process has its session. */
+import type { Agent } from "../../compose/agent.ts";
+import { ToolError } from "../../core/error.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+
+export interface HeldAgentOptions {
+  /** Also the id of its session. */
+  readonly name: string;
+  readonly runtime: Runtime;
+  /** Has the agent by its name while it runs here. */
+  readonly agents: Map<string, Agent>;
+  readonly make: (session: RuntimeSession) => Agent;
+  readonly log: (message: string) => void;
+}
+
+/** How often it is seen whether the session is free, or still here. */
+const LOOK_MS = 1_000;
+
+export class HeldAgent {
+  readonly #options: HeldAgentOptions;
+  #agent: Agent | undefined;
+  #stopTimer: (() => void) | undefined;
+  #looking: Promise<void> = Promise.resolve();
+  #isStopped = false;
+  #complaint: string | undefined;
+
+  constructor(options: HeldAgentOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Resolves when it runs here, is known to run elsewhere, or after a second: calls that a crash interrupted may go on for long, or wait for a person,
+   * whom the server must be there for.
+   *
+   * @throws as `Runtime.resume` in that second, where no other process can have it. By rejecting
+   */
+  async start(): Promise<void> {
+    const started = this.#start();
+    this.#looking = started.catch(() => {});
+    const isLong = Promise.withResolvers<true>();
+    const stopTimer = systemPorts.clock.timer(() => isLong.resolve(true), LOOK_MS);
+    try {
+      if ((await Promise.race([started, isLong.promise])) === true) started.catch((thrown: unknown) => this.#goOnAfter(thrown));
+    } finally {
+      stopTimer();
+    }
+  }
+
+  async #start(): Promise<void> {
+    if (this.#options.runtime.store?.queue === undefined) await this.#take();
+    await this.#look(); // a request may remove the session
+  }
+
+  #goOnAfter(thrown: unknown): void {
+    this.#complain(ToolError.fromUnknown(thrown, "store_failed"));
+    if (!this.#isStopped) void this.#look();
+  }
+
+  /** Its session is free for another process then. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#stopTimer?.();
+    const { name, runtime } = this.#options;
+    if (this.#agent === undefined && runtime.sessions.resuming.includes(name)) await runtime.sessions.handOver(name); // its calls may wait for a person
+    await this.#looking;
+    await this.#leave();
+  }
+
+  #look(): Promise<void> {
+    this.#looking = this.#checkAgainLater();
+    return this.#looking;
+  }
+
+  /** Never rejects. */
+  async #checkAgainLater(): Promise<void> {
+    await this.#check();
+    if (!this.#isStopped) this.#stopTimer = systemPorts.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
+  }
+
+  async #check(): Promise<void> {
+    try {
+      const { session } = this.#agent ?? {};
+      if (session !== undefined && !session.closed && session.broken === undefined) return;
+      await this.#leave();
+      if (this.#isStopped) return; // a resume that begins now would not be handed over
+      await this.#take();
+      this.#complaint = undefined;
+    } catch (thrown: unknown) {
+      this.#complain(ToolError.fromUnknown(thrown, "store_failed"));
+    }
+  }
+
+  #complain({ code, message }: ToolError): void {
+    if (this.#isStopped || code === "resource_busy" || this.#complaint === message) return;
+    this.#complaint = message;
+    this.#options.log(`agent ${this.#options.name}: ${message}`);
+  }
+
+  async #take(): Promise<void> {
+    const { name, runtime, agents, make } = this.#options;
+    const session = runtime.store === undefined ? runtime.session(name) : await runtime.resume(name, { create: true });
+    const agent = make(session);
+    this.#agent = agent;
+    agents.set(name, agent);
+    agent.start();
+  }
+
+  /** Messages that wait stay in the inbox; jobs that run are continued by the process that resumes the session. */
+  async #leave(): Promise<void> {
+    const agent = this.#agent;
+    if (agent === undefined) return;
+    this.#agent = undefined;
+    this.#options.agents.delete(this.#options.name);
+    await agent.stop();
+    const { session } = agent;
+    const { runtime } = this.#options;
+    const isLost = session.broken !== undefined; // of one that is another's now, or that the store failed, nothing can be written
+    if (runtime.store?.queue === undefined && !isLost) return; // it is closed with the runtime
+    await (session.jobs.length > 0 ? runtime.sessions.handOver(session.id) : session.close()).catch((thrown: unknown) => {
+      if (!isLost) throw thrown;
+    });
+  }
+}

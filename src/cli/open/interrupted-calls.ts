@@ -1,0 +1,82 @@
+/** The calls that a crash interrupted: found in a session's log, and followed until each has its result. */
+import type { RuntimeEvent, SessionEvent } from "../../core/event.ts";
+import type { ToolResult } from "../../core/result.ts";
+import { plural } from "../../core/base/wording.ts";
+
+export type CallStart = Extract<SessionEvent, { readonly type: "call-start" }>;
+
+/** The end of an interrupted call. */
+export type Fate = "run again" | "answered" | "ended" | "unknown";
+
+export class InterruptedCalls {
+  readonly #open = new Map<string, CallStart>();
+  readonly #attempted = new Set<string>();
+  readonly #results = new Map<string, ToolResult>();
+  #events = 0;
+
+  /** Call with every event that is stored, in order. */
+  read(event: SessionEvent): void {
+    this.#events++;
+    if (event.type === "call-start") this.#open.set(event.callId, event);
+    else if (event.type === "call-end") this.#open.delete(event.callId);
+  }
+
+  /** Call with every event of the runtime that takes the session up. */
+  notice(event: RuntimeEvent): void {
+    if (!("callId" in event) || !this.#open.has(event.callId)) return;
+    if (event.type === "call-attempt") this.#attempted.add(event.callId);
+    else if (event.type === "call-end") this.#results.set(event.callId, event.result);
+  }
+
+  /** How many events the log has. */
+  get events(): number {
+    return this.#events;
+  }
+
+  /** In the order they began. */
+  get calls(): readonly CallStart[] {
+    return [...this.#open.values()];
+  }
+
+  has(callId: string): boolean {
+    return this.#open.has(callId);
+  }
+
+  fateOf(callId: string): Fate {
+    const error = this.#results.get(callId)?.error;
+    if (this.#attempted.has(callId)) return "run again";
+    if (error === undefined) return "answered";
+    return error.code === "outcome_unknown" ? "unknown" : "ended";
+  }
+
+  /** `2 calls were interrupted: 1 was run again, of 1 it is unknown whether it had its effect`. */
+  conclusion(): string {
+    const fates = this.calls.map((call) => this.fateOf(call.callId));
+    const [only] = fates;
+    if (only !== undefined && fates.length === 1) return `1 call was interrupted, and ${FATES[only].one}`;
+    const parts = FATE_ORDER.flatMap((fate) => {
+      const count = fates.filter((known) => known === fate).length;
+      return count === 0 ? [] : [FATES[fate].some(count)];
+    });
+    return `${plural(fates.length, "call")} were interrupted: ${parts.join(", ")}`;
+  }
+}
+
+const FATE_ORDER = ["run again", "answered", "ended", "unknown"] as const satisfies readonly Fate[];
+
+const FATES: Readonly<Record<Fate, { readonly one: string; readonly some: (count: number) => string }>> = {
+  "run again": { one: "was run again", some: (count) => `${was(count)} run again` },
+  answered: {
+    one: "was found to have had its effect",
+    some: (count) => `${was(count)} found to have had ${count === 1 ? "its" : "their"} effect`,
+  },
+  ended: { one: "was not run again", some: (count) => `${was(count)} not run again` },
+  unknown: {
+    one: "it is unknown whether it had its effect",
+    some: (count) => `of ${count} it is unknown whether ${count === 1 ? "it had its" : "they had their"} effect`,
+  },
+};
+
+function was(count: number): string {
+  return `${count} ${count === 1 ? "was" : "were"}`;
+}

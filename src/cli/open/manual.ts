@@ -1,0 +1,19 @@
+/** The tool `info`, for commands in which models read about tools. */
+import { DOCUMENTATION_TOOLSET } from "../../call/admit/documentation-gate.ts";
+import { readDocumentation } from "../../config/tables/documentation-config.ts";
+import type { HaftConfig } from "../../config/haft-config.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { infoToolset } from "../../toolsets/info.ts";
+
+/**
+ * Adds it where any tool has more to read than its description, unless the configuration has a toolset of that name.
+ *
+ * @throws ToolError `invalid_config` for documentation that cannot be read, by rejecting
+ */
+export async function addManual(registry: Registry, { documentation }: HaftConfig): Promise<void> {
+  const tools = registry.list();
+  if (tools.some(({ toolset }) => toolset.name === DOCUMENTATION_TOOLSET)) return;
+  const overrides = await readDocumentation(documentation);
+  const hasMore = tools.some(({ tool }) => (tool.documentation ?? "") !== "" || tool.requiresReading === true);
+  if (hasMore || overrides.size > 0) registry.addToolset(infoToolset({ overrides }));
+}

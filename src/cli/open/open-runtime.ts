@@ -1,0 +1,277 @@
+/** From a configuration file to an open runtime, and back to nothing when the command is done. */
+import { relative } from "node:path";
+import type { Approver } from "../../core/ask.ts";
+import { splitName } from "../../core/call.ts";
+import { ToolError, hintsOf } from "../../core/error.ts";
+import type { EventListener } from "../../core/event.ts";
+import type { Ports } from "../../core/ports.ts";
+import type { Store } from "../../core/store.ts";
+import type { ToolPins } from "../../core/tool-pins.ts";
+import { policyOptions } from "../../config/tables/policy-options.ts";
+import { buildArtifacts } from "../../config/build/build-store.ts";
+import { buildRuntimeParts } from "../../config/build/build-runtime-parts.ts";
+import { toolCacheFiles, toolCacheFolder } from "../../config/tools/tool-cache-file.ts";
+import { routedOf } from "../../config/haft-config.ts";
+import { emptyConfig, findConfig, loadConfig, loadStoreConfig, type LoadedConfig } from "../../config/load-config.ts";
+import { lockPath, readLock } from "../../config/trust/lock-file.ts";
+import type { ModelListeners } from "../../config/build/model-listeners.ts";
+import type { DefaultModel } from "../../config/toolset/toolset-type.ts";
+import type { ModelRetry } from "../../model/http-model.ts";
+import type { RegistryEntry } from "../../config/tables/registry-config.ts";
+import { isSource } from "../../config/tables/toolset-config.ts";
+import type { UserLogins } from "../../engine/mcp/login/user-logins.ts";
+import { loginsOf } from "../commands/mcp/server-logins.ts";
+import { createChannels } from "../../triggers/channels.ts";
+import { createTriggers, type Triggers } from "../../triggers/triggers.ts";
+import { toolPins } from "../../trust/tool-pins.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "../../runtime/runtime.ts";
+import type { OpenReport } from "../../registry/lifecycle/open-report.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { inboxApprover } from "../terminal/ask-person.ts";
+import { personAsk } from "../terminal/answer-question.ts";
+import type { CommandContext } from "../command.ts";
+import { commandAnswers, type AnswerChoice } from "./command-answers.ts";
+import { addManual } from "./manual.ts";
+import { packageVersion } from "../package-version.ts";
+import { duration, oneLine } from "../terminal/terminal-text.ts";
+import { startTelemetry } from "./start-telemetry.ts";
+import { requireTrust } from "../commands/trust/require-trust.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
+
+export interface OpenRuntime {
+  readonly runtime: Runtime;
+  readonly config: LoadedConfig;
+  readonly report: OpenReport;
+  /** With the channels and triggers of the configuration; they rest until an agent is given them. */
+  readonly triggers: Triggers;
+  /** Of users to the servers of the configuration; without pages until they are served. */
+  readonly logins: UserLogins;
+}
+
+export interface WithRuntimeOptions extends AnswerChoice {
+  /** Called with the configuration before anything is opened or started; an error that it throws ends the command. */
+  readonly onConfig?: (config: LoadedConfig) => void;
+  readonly onEvent?: EventListener;
+  readonly approve?: Approver | undefined;
+  /** Go on with an empty configuration where the folder has none. @default false */
+  readonly mayLackConfig?: boolean;
+  /** Open only this toolset where the configuration has it, so that no server is started in vain, and go no further without it. */
+  readonly only?: string | undefined;
+  /** Say on standard error which toolsets did not open. @default true */
+  readonly reportFailures?: boolean;
+  /** Takes the log of the runtime, which then does not go to standard error. */
+  readonly onWarning?: (line: string) => void;
+  /** The clock of calls, where nothing takes real time. @default the real one */
+  readonly clock?: Ports["clock"] | undefined;
+  /** Take third-party tools as they are, whatever was pinned. @default false */
+  readonly unpinned?: boolean;
+  /** The model that the command asks, told by the configuration: delegates that name none ask it too. @default that of the configuration */
+  readonly model?: ((config: LoadedConfig) => DefaultModel | undefined) | undefined;
+  /** Add `call_tool` to `find_tools`. @default as the configuration says */
+  readonly callTool?: boolean;
+  /** Give models the tool `info` where tools have documentation. @default false */
+  readonly manual?: boolean;
+  /** The store the runtime keeps sessions and results in, set by the configuration; closed with the runtime. @default none */
+  readonly store?: (config: LoadedConfig) => Store | undefined;
+  /** Whether jobs are started by other processes, and none here. @default none is left to others */
+  readonly leavesJobs?: (config: LoadedConfig) => boolean;
+  /** Whether the store is only opened when something needs it. @default false */
+  readonly storeMayWait?: boolean;
+}
+
+const MAX_WARNING_LENGTH = 1_000;
+
+/** Opens the runtime of the configuration, does the work, and closes it whatever happens. Stops when the signal aborts. */
+export async function withRuntime<T>(
+  context: CommandContext,
+  options: WithRuntimeOptions,
+  work: (open: OpenRuntime) => T | Promise<T>,
+): Promise<T> {
+  const { signal } = context;
+  const config = await configOrNone(context, options.mayLackConfig !== true);
+  options.onConfig?.(config);
+  const store = options.store?.(config);
+  const trusted = await requireTrust(context, config);
+  const triggers = createTriggers({ channels: createChannels(omitUndefined({ store })) });
+  const logins = loginsOf(context, config, quietPorts(context));
+  const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store, trusted, triggers, logins }));
+  const said = new Set<string>();
+  let endTelemetry: (() => Promise<void>) | undefined;
+  try {
+    endTelemetry = await startTelemetry({ config: config.config.telemetry, environment: context.environment, runtime });
+    if (store !== undefined && options.storeMayWait !== true) {
+      await untilAborted(store.open(), signal);
+      await store.announce({ role: "cli", version: packageVersion() }).catch(() => {}); // what needs the store says what is wrong with it
+    }
+    const report = await untilAborted(runtime.open(), signal);
+    if (options.manual === true) await addManual(runtime.registry, config.config);
+    if (context.options.watch) runtime.watch();
+    noteFailures(context, report, options);
+    return await work({ runtime, config, report, triggers, logins });
+  } catch (thrown: unknown) {
+    said.add(ToolError.fromUnknown(thrown).message); // where it is caught
+    throw thrown;
+  } finally {
+    for (const { message } of await runtime.close()) {
+      if (!said.has(message)) warn(context, message);
+      said.add(message);
+    }
+    await endTelemetry?.();
+  }
+}
+
+interface Building extends WithRuntimeOptions {
+  readonly config: LoadedConfig;
+  readonly built: Store | undefined;
+  /** The descriptors that are trusted; undefined = all are. */
+  readonly trusted: ReadonlySet<string> | undefined;
+  readonly triggers: Triggers;
+  readonly logins: UserLogins;
+}
+
+/** Nothing for a user without a home folder: servers are asked for their tools each time. */
+function toolMemory({ environment }: CommandContext): { readonly memory?: ReturnType<typeof toolCacheFiles> } {
+  try {
+    return { memory: toolCacheFiles(toolCacheFolder(environment)) };
+  } catch {
+    return {};
+  }
+}
+
+async function runtimeOptions(
+  context: CommandContext,
+  { config, built, trusted, triggers, logins, ...options }: Building,
+): Promise<RuntimeOptions> {
+  const policies = policyOptions(config.config);
+  const artifacts = buildArtifacts(config.config, built);
+  const pins = options.unpinned === true ? undefined : await pinsBeside(config);
+  const onRetry: ModelListeners["onRetry"] = (retry, name) => warn(context, retryText(name, retry));
+  const listeners = { onRetry, ...omitUndefined({ onModel: options.onModel, onMeter: options.onMeter }) };
+  const { toolsets, sources } = await untilAborted(
+    buildRuntimeParts(pick(config, options.only), {
+      triggers,
+      logins,
+      ...toolMemory(context),
+      ...listeners,
+      ...omitUndefined({ store: built, trusted, model: options.model?.(config), callTool: options.callTool }),
+    }),
+    context.signal,
+  );
+  return {
+    ...policies,
+    ...(options.leavesJobs?.(config) === true ? { jobs: { maxRunning: 0 } } : {}),
+    toolsets,
+    sources,
+    places: context.options.place,
+    approval: { ...policies.approval, ...omitUndefined({ approve: options.approve ?? inboxApprover(context, config.config.approval) }) },
+    ...omitUndefined({ ask: personAsk(context), pins, store: built, artifacts, onEvent: options.onEvent }),
+    ...(await untilAborted(commandAnswers(context, config, { ...options, ...listeners }), context.signal)),
+    ports: {
+      ...(options.onWarning === undefined ? quietPorts(context) : { log: { debug() {}, warn: options.onWarning } }),
+      ...omitUndefined({ clock: options.clock }),
+    },
+  };
+}
+
+/** Reads the pins of third-party tools; undefined where nothing was pinned. */
+async function pinsBeside({ path }: LoadedConfig): Promise<ToolPins | undefined> {
+  const lock = await readLock(lockPath(path));
+  return lock === undefined ? undefined : toolPins(lock);
+}
+
+/** The configuration that was named, or that of this folder; what should not stay so goes to standard error. */
+export async function readConfig(context: CommandContext): Promise<LoadedConfig> {
+  return warned(context, await loadConfig(configPath(context), { environment: context.environment }));
+}
+
+/** As `readConfig`, for work on the store alone: variables of toolsets, servers and models need not be set. */
+export async function readStoreConfig(context: CommandContext): Promise<LoadedConfig> {
+  return warned(context, await loadStoreConfig(configPath(context), { environment: context.environment }));
+}
+
+function warned(context: CommandContext, config: LoadedConfig): LoadedConfig {
+  for (const warning of config.warnings) warn(context, warning);
+  return config;
+}
+
+/** As `readConfig`; a folder without a configuration has an empty one where that is enough. */
+async function configOrNone(context: CommandContext, isNeeded: boolean): Promise<LoadedConfig> {
+  if (isNeeded || context.options.config !== undefined || findConfig(process.cwd()) !== undefined) return await readConfig(context);
+  return emptyConfig(process.cwd(), context.environment);
+}
+
+/** The real ports, with what the runtime has to say on standard error. */
+export function quietPorts(context: CommandContext): Partial<Ports> {
+  return { log: { debug() {}, warn: (message) => warn(context, message) } };
+}
+
+function noteFailures(context: CommandContext, report: OpenReport, { only, reportFailures }: WithRuntimeOptions): void {
+  for (const { toolset, error } of report.failed) {
+    if (toolset === only)
+      throw new ToolError("unavailable", failureText(toolset, error), {
+        details: error.details,
+        ...hintsOf(error),
+        cause: error,
+      });
+    if (reportFailures !== false) warn(context, failureWithHint(toolset, error));
+  }
+}
+
+/** Why a toolset did not open, with its name. */
+function failureText(toolset: string, { message }: ToolError): string {
+  const name = JSON.stringify(toolset);
+  return message.includes(name) ? message : `The toolset ${name} could not be opened: ${message}`;
+}
+
+/** The failure with what the operator can do, such as the package to install. */
+export function failureWithHint(toolset: string, error: ToolError): string {
+  const text = failureText(toolset, error);
+  return error.operatorHint === undefined ? text : `${text} ${error.operatorHint}`;
+}
+
+/** The toolset that a qualified name belongs to. */
+export function toolsetOf(name: string): string | undefined {
+  return splitName(name).namespace;
+}
+
+function pick(loaded: LoadedConfig, only: string | undefined): LoadedConfig {
+  const toolset = only === undefined ? undefined : loaded.config.toolsets.get(only);
+  if (only === undefined || toolset === undefined) return loaded;
+  if (!toolset.enabled) {
+    throw new ToolError("unavailable", `The toolset ${JSON.stringify(only)} is disabled in ${loaded.path}.`, {
+      hint: `Set enabled to true in toolsets.${only}.`,
+    });
+  }
+  // They use the tools of other toolsets.
+  if (toolset.type === "chains" || toolset.type === "delegates" || toolset.type === "program") return loaded;
+  const giving = routedOf(loaded.config).filter((entry) => mayGive(entry, only));
+  const toolsets = [...loaded.config.toolsets].filter(([, config]) => giving.some((entry) => entry.toolset === config));
+  const registry = loaded.config.registry.filter((entry) => giving.includes(entry));
+  return { ...loaded, config: { ...loaded.config, toolsets: new Map(toolsets), registry } };
+}
+
+/** Whether an entry can have tools of this namespace: for some it says so itself, for others only their files do. */
+function mayGive({ namespace, toolset }: RegistryEntry, name: string): boolean {
+  return isSource(toolset) || namespace === name;
+}
+
+/** As it was given, or the name of the one in this folder. */
+function configPath({ options }: CommandContext): string {
+  if (options.config !== undefined) return options.config;
+  const folder = process.cwd();
+  const path = findConfig(folder);
+  if (path !== undefined) return relative(folder, path);
+  throw new ToolError("invalid_config", `There is no haft.toml, haft.yaml, haft.yml or haft.json in ${folder}.`, {
+    hint: 'Name one with --config, or write one with haft init. The shortest that does something: toolsets.files = { type = "files", root = "." }',
+  });
+}
+
+/** That a model is asked again, after which wait. */
+export function retryText(model: string, { attempt, error, waitMs }: ModelRetry): string {
+  return `${model}: attempt ${attempt} failed, next in ${duration(waitMs)}: ${error.message}`;
+}
+
+/** Something to know, on standard error. */
+export function warn({ err }: CommandContext, message: string): void {
+  err.print(err.paint("yellow", `haft: ${oneLine(message, MAX_WARNING_LENGTH)}`));
+}

@@ -1,0 +1,187 @@
+/** Which store a command works on, and what is said when that does not go well. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { buildStore } from "../../config/build/build-store.ts";
+import { liesOutside } from "../../config/file-path.ts";
+import { findConfig, type LoadedConfig } from "../../config/load-config.ts";
+import { ToolError } from "../../core/error.ts";
+import type { Store, StoredSession } from "../../core/store.ts";
+import { nearNames } from "../../core/base/near-names.ts";
+import type { StorePlace } from "../../store/connect-store.ts";
+import { isPostgresUrl } from "../../store/postgres/postgres-settings.ts";
+import { postgresStore } from "../../store/postgres-store.ts";
+import { sqliteStore } from "../../store/sqlite-store.ts";
+import type { CommandContext } from "../command.ts";
+import { readStoreConfig } from "./open-runtime.ts";
+import { requireTrust } from "../commands/trust/require-trust.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
+import { shellWord } from "../terminal/shell-word.ts";
+
+export interface WithStoreOptions {
+  /** Reads, also from a file that is damaged, and changes nothing. */
+  readonly readOnly: boolean;
+  /** Makes the file where there is none. @default false */
+  readonly create?: boolean;
+  /** @default it is read when the command line names no store */
+  readonly config?: LoadedConfig;
+}
+
+/** A store, and the file it is in, if it is in one. */
+interface Place {
+  readonly store: Store;
+  readonly path?: string;
+}
+
+/**
+ * The store that `--store` names, else that of the configuration; undefined when neither does. Not opened.
+ *
+ * @throws ToolError `invalid_config` when there is none and `--session` asks for one
+ */
+export function storeOf(context: CommandContext, config: LoadedConfig): Store | undefined {
+  const place = placeOf(context, config, false);
+  return place === undefined && context.options.session !== undefined ? noStore(config) : place?.store;
+}
+
+/** As `storeOf`, for what cannot be done without. @throws ToolError `invalid_config` when there is none, `not_found` when its file is not there */
+export function existingStore(context: CommandContext, config: LoadedConfig): Store {
+  const place = placeOf(context, config, false) ?? noStore(config);
+  requireFile(place.path);
+  return place.store;
+}
+
+/** Opens the store that the command line or the configuration names, does the work, and closes it whatever happens. */
+export async function withStore<T>(context: CommandContext, options: WithStoreOptions, work: (store: Store) => Promise<T>): Promise<T> {
+  const place = await findPlace(context, options);
+  if (options.create !== true) requireFile(place.path);
+  let result: T;
+  try {
+    await untilAborted(place.store.open(), context.signal);
+    result = await work(place.store);
+  } catch (thrown: unknown) {
+    await place.store.close().catch(() => {}); // the first error is reported
+    throw thrown;
+  }
+  await place.store.close();
+  return result;
+}
+
+/** Where the store is that the command line or the configuration names, for work on it as a whole. @throws ToolError as `withStore` */
+export async function storePlace(context: CommandContext): Promise<StorePlace> {
+  const { store, schema, config } = context.options;
+  if (store !== undefined) return fileThere(placeNamed(store, schema));
+  if (schema !== undefined)
+    throw new ToolError("invalid_argument", "--schema belongs to an address of --store.", {
+      hint: "The schema of a configured store is its key schema.",
+    });
+  if (config === undefined && findConfig(process.cwd()) === undefined) noStore(undefined);
+  const known = await readStoreConfig(context);
+  if (reachesOut(known)) await requireTrust(context, known);
+  const settings = known.config.store ?? noStore(known);
+  return fileThere("path" in settings ? { path: resolve(known.folder, settings.path) } : { url: settings.url, schema: settings.schema });
+}
+
+/** Where `text` leads: an address, or a file. @throws ToolError `invalid_argument` for a schema of a file */
+export function placeNamed(text: string, schema: string | undefined): StorePlace {
+  if (isPostgresUrl(text)) return { url: text, schema };
+  if (schema === undefined) return { path: resolve(text) };
+  throw new ToolError("invalid_argument", "--schema belongs to a postgres:// address, not to a file.");
+}
+
+function fileThere(place: StorePlace): StorePlace {
+  if ("path" in place) requireFile(place.path);
+  return place;
+}
+
+/** Does the work on one session; when that fails, says it in the words of the command line. */
+export async function withSession<T>(store: Store, sessionId: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown: unknown) {
+    throw await explain(ToolError.fromUnknown(thrown), store, sessionId);
+  }
+}
+
+/** Returns the store's record of a session; undefined when it has none of the name. */
+export async function findSession(store: Store, sessionId: string): Promise<StoredSession | undefined> {
+  const [session] = await store.list({ sessionId });
+  return session;
+}
+
+/** Every session, the newest first. */
+export async function* allSessions(store: Store): AsyncGenerator<StoredSession, void, undefined> {
+  for (let offset = 0; ; offset += PAGE) {
+    const page = await store.list({ limit: PAGE, offset });
+    yield* page;
+    if (page.length < PAGE) return;
+  }
+}
+
+const PAGE = 500;
+/** So many ids are looked at for one that was meant. */
+const MAX_COMPARED = 5_000;
+
+async function findPlace(context: CommandContext, { readOnly, config }: WithStoreOptions): Promise<Place> {
+  const named = namedPlace(context, readOnly);
+  if (named !== undefined) return named;
+  if (config === undefined && context.options.config === undefined && findConfig(process.cwd()) === undefined) noStore(undefined);
+  const known = config ?? (await readStoreConfig(context));
+  if (config === undefined && reachesOut(known)) await requireTrust(context, known);
+  return placeOf(context, known, readOnly) ?? noStore(known);
+}
+
+function placeOf(context: CommandContext, config: LoadedConfig, readOnly: boolean): Place | undefined {
+  const named = namedPlace(context, readOnly);
+  if (named !== undefined) return named;
+  const store = buildStore(config, readOnly);
+  const settings = config.config.store;
+  if (store === undefined || settings === undefined) return undefined;
+  return "path" in settings ? { store, path: resolve(config.folder, settings.path) } : { store };
+}
+
+/** Whether the store is outside the folder of its configuration: elsewhere on the disk, or on a server. */
+function reachesOut({ config: { store }, folder }: LoadedConfig): boolean {
+  return store !== undefined && ("url" in store || liesOutside(folder, resolve(folder, store.path)));
+}
+
+function namedPlace({ options: { store: path } }: CommandContext, readOnly: boolean): Place | undefined {
+  if (path === undefined) return undefined;
+  if (isPostgresUrl(path)) return { store: postgresStore({ url: path, readOnly }) };
+  return { store: sqliteStore({ path: resolve(path), readOnly }), path: resolve(path) };
+}
+
+/** @throws ToolError in any case */
+function noStore(config: LoadedConfig | undefined): never {
+  const where = config === undefined ? "and there is no configuration in this folder" : `and ${config.path} has no [store]`;
+  throw new ToolError("invalid_config", `No store is named, ${where}.`, {
+    hint: `Name its file with --store haft.db${config === undefined ? "." : `, or in ${config.path} by a table [store] with path = "haft.db".`}`,
+  });
+}
+
+function requireFile(path: string | undefined): void {
+  if (path === undefined || existsSync(path)) return;
+  throw new ToolError("not_found", `There is no store ${path}.`, { hint: "haft run makes it, and so does haft sessions import." });
+}
+
+async function explain(error: ToolError, store: Store, sessionId: string): Promise<ToolError> {
+  if (error.code === "resource_busy") {
+    const command = `haft sessions resume ${shellWord(sessionId)} --take-over`;
+    return withHint(error, `Let it end there, or take it over with ${command}: it can then write no more there.`);
+  }
+  return error.code === "not_found" ? withHint(error, await otherSessions(store, sessionId)) : error;
+}
+
+async function otherSessions(store: Store, sessionId: string): Promise<string> {
+  const ids: string[] = [];
+  try {
+    for await (const session of allSessions(store)) if (ids.push(session.sessionId) === MAX_COMPARED) break;
+  } catch {
+    return "haft sessions check says what is wrong with the store."; // that the session is not there is the news
+  }
+  const near = nearNames(sessionId, ids).map((one) => JSON.stringify(one));
+  if (near.length > 0) return `Did you mean ${near.join(" or ")}?`;
+  return ids.length === 0 ? "It has no sessions at all." : "haft sessions list shows what it has.";
+}
+
+function withHint(error: ToolError, operatorHint: string): ToolError {
+  return new ToolError(error.code, error.message, { ...error.toJSON(), operatorHint, cause: error });
+}

@@ -1,0 +1,82 @@
+/** The agents that `haft serve` runs: each is a session of its own, with the model of the configuration. */
+import type { Agent } from "../../compose/agent.ts";
+import { createAgent } from "../../compose/agent.ts";
+import { checkedVisibleName } from "../../core/base/visible-name.ts";
+import { ToolError } from "../../core/error.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
+import { configuredAgent } from "../commands/chat/chat-agent.ts";
+import { addJobs } from "../commands/chat/chat-tools.ts";
+import type { ChosenModel } from "../commands/chat/chosen-model.ts";
+import type { CommandContext } from "../command.ts";
+import { HeldAgent } from "./held-agent.ts";
+import { warn, type OpenRuntime } from "./open-runtime.ts";
+
+export interface ServedAgents {
+  /** By name, those that run in this process now. */
+  readonly agents: ReadonlyMap<string, Agent>;
+  /** Cancels their runs; messages that wait stay in their inboxes. */
+  stop(): Promise<void>;
+}
+
+/** The names of `--agent`. @throws ToolError `invalid_argument` */
+export function agentNames({ options }: CommandContext): readonly string[] {
+  const names = options.agent.map((name) => checkedVisibleName(name, "The name of an agent"));
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return names;
+  throw new ToolError("invalid_argument", `--agent ${JSON.stringify(twice)} is given twice.`);
+}
+
+/**
+ * Starts them: what waits in their inboxes, or was not answered before a crash, begins a run at once. Where several processes share the store, each agent
+ * runs in one of those that have it, and another one continues it when that is gone.
+ *
+ * @throws as `Runtime.resume`. By rejecting
+ */
+export async function startAgents(
+  context: CommandContext,
+  { open, chosen }: { readonly open: OpenRuntime; readonly chosen: ChosenModel | undefined },
+): Promise<ServedAgents> {
+  const agents = new Map<string, Agent>();
+  const held: HeldAgent[] = [];
+  const stop = async (): Promise<void> => {
+    await Promise.all(held.map((one) => one.stop()));
+  };
+  if (chosen === undefined) return { agents, stop };
+  addJobs(open.runtime.registry, { isOffered: true, triggers: open.triggers });
+  const log = (message: string): void => warn(context, message);
+  try {
+    for (const name of agentNames(context)) {
+      const make = (session: RuntimeSession): Agent => makeAgent(context, { name, open, chosen, session });
+      const one = new HeldAgent({ name, runtime: open.runtime, agents, make, log });
+      held.push(one);
+      await untilAborted(one.start(), context.signal).catch((thrown: unknown) => {
+        if (!context.signal.aborted) throw thrown; // else the command stops at once
+      });
+    }
+  } catch (thrown: unknown) {
+    await stop();
+    throw thrown;
+  }
+  return { agents, stop };
+}
+
+interface AgentParts {
+  readonly name: string;
+  readonly open: OpenRuntime;
+  readonly chosen: ChosenModel;
+  readonly session: RuntimeSession;
+}
+
+function makeAgent(context: CommandContext, { name, open, chosen, session }: AgentParts): Agent {
+  const { config } = open.config;
+  return createAgent({
+    ...configuredAgent({ chosen, config, session, introduction: config.loop.system }),
+    offerBackground: true,
+    triggers: open.triggers,
+    onResult: ({ reason, error }) => {
+      if (error !== undefined) warn(context, `agent ${name}: ${reason}: ${error.message}`);
+    },
+    onError: (error) => warn(context, `agent ${name}: ${error.message}`),
+  });
+}

@@ -1,0 +1,41 @@
+/** The clients that a server of the command line lets in, and the addresses that it may have. */
+import { ToolError } from "../../core/error.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { openServerAccess, type ServerAccess } from "../../server/auth/server-access.ts";
+import { staticToken } from "../../server/auth/static-token.ts";
+import { isLocalAddress } from "../../server/mcp/http-options.ts";
+import type { CommandContext } from "../command.ts";
+import { quietPorts, type OpenRuntime } from "./open-runtime.ts";
+
+/** The token that clients must send. */
+export const TOKEN_VARIABLE = "HAFT_TOKEN";
+
+export interface Token {
+  readonly text: string;
+  readonly isNew: boolean;
+}
+
+/** Lets in who brings the token, a key of the store, or a token of an issuer of the configuration. @throws as `openServerAccess` */
+export function accessOf(context: CommandContext, { runtime, config: { config } }: OpenRuntime, token: Token): Promise<ServerAccess> {
+  const { auth, rules = [] } = config.serve ?? {};
+  const others = [staticToken({ token: token.text })];
+  return openServerAccess({ access: runtime.store?.access, others, ...auth, rules }, { ...systemPorts, ...quietPorts(context) });
+}
+
+/** @throws ToolError `invalid_argument` for an address that others reach without names that it is reached by */
+export function checkReachable({ options }: CommandContext, host: string): void {
+  if (isLocalAddress(host) || options.allowedHost.length > 0) return;
+  throw new ToolError("invalid_argument", `A server on ${host} can be reached by others.`, {
+    hint: "Name each host that it is reached by: --allowed-host tools.example",
+  });
+}
+
+/** @throws ToolError `invalid_argument` */
+export function tokenOf({ environment }: CommandContext, host: string): Token {
+  const given = environment[TOKEN_VARIABLE];
+  if (given !== undefined && given !== "") return { text: given, isNew: false };
+  if (isLocalAddress(host)) return { text: systemPorts.ids.next("token").slice("token_".length), isNew: true };
+  throw new ToolError("invalid_argument", `A server on ${host} can be reached by others, and needs a secret.`, {
+    hint: `Set ${TOKEN_VARIABLE} to 16 characters or more that cannot be guessed.`,
+  });
+}

@@ -1,0 +1,56 @@
+/** Warnings about usable tools that do not do what their configuration seems to say. */
+import { whyNoHandler } from "../../core/missing-handler.ts";
+import { nameMatcher } from "../../policy/permission.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { RegisteredTool } from "../../registry/registered-tool.ts";
+import { effectWord } from "../print/tool-words.ts";
+
+const MAX_NAMED = 5;
+
+/** One line for each caution, with the names of the tools that it is about. */
+export function cautionsOf(tools: readonly RegisteredTool[], { config }: Pick<LoadedConfig, "config">): readonly string[] {
+  const sources = config.simulation?.sources ?? [];
+  const isStoodInFor = nameMatcher(
+    sources.map((rule) => rule.tools),
+    "simulation.sources",
+  );
+  const byReason = new Map<string, RegisteredTool[]>();
+  for (const tool of tools) {
+    const handler = isStoodInFor(tool.qualifiedName) === undefined ? unansweredReason(tool) : undefined;
+    for (const reason of [handler, retryCaution(tool)]) {
+      if (reason !== undefined) byReason.set(reason, [...(byReason.get(reason) ?? []), tool]);
+    }
+  }
+  return Array.from(byReason, ([reason, about]) => `${namesOf(about)}: ${reason}`);
+}
+
+function namesOf(tools: readonly RegisteredTool[]): string {
+  const names = [...new Set(tools.map(({ tool }) => tool.name))];
+  const more = names.length - MAX_NAMED;
+  return more > 0 ? `${names.slice(0, MAX_NAMED).join(", ")} and ${more} more` : names.join(", ");
+}
+
+/** Why each call of the tool would end `not_executable`. */
+function unansweredReason({ tool, toolset }: RegisteredTool): string | undefined {
+  if (toolset.engine !== undefined && toolset.engine.kind !== "local" && tool.execute === undefined) return undefined;
+  const reason = whyNoHandler(tool);
+  if (reason === undefined) return undefined;
+  const why = tool.execute === undefined ? "no handler, and no engine that its toolset names" : reason.replace(/\.$/u, "");
+  return `${why}; calls end with not_executable, and only simulations are answered.`;
+}
+
+/** Why more attempts than one were asked for, and are not made; undefined where they are, or were not asked for. */
+export function retryCaution(registered: RegisteredTool): string | undefined {
+  const { tool, toolset } = registered;
+  const wanted = tool.maxAttempts ?? toolset.defaults?.maxAttempts ?? 1;
+  if (wanted <= 1 || mayBeRepeated(registered)) return undefined;
+  const why = effectWord(registered) === "undeclared" ? "declares no effects" : "writes, and is not declared idempotent";
+  return `up to ${wanted} attempts are asked for, but it ${why}, so a call that has begun is not repeated. ${HOW_TO_REPEAT}`;
+}
+
+const HOW_TO_REPEAT = 'Say effects = "readOnly" or effects = { writes = [...], idempotent = true } where that is true.';
+
+export function mayBeRepeated(registered: RegisteredTool): boolean {
+  const word = effectWord(registered);
+  return word === "pure" || word === "reads" || word === "composite" || registered.tool.effects?.idempotent === true;
+}

@@ -1,0 +1,95 @@
+/** Shows what has changed about third-party tools. */
+import type { DriftState, LockDrift, SeenToolset, ToolDrift, ToolsetDrift } from "../../config/trust/lock-drift.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import type { Tool } from "../../core/tool.ts";
+import { plural } from "../../core/base/wording.ts";
+import { suspiciousText } from "../../trust/suspicious-text.ts";
+import type { CommandContext } from "../command.ts";
+import { safeText, wrap, type Screen, type Style } from "../terminal/terminal-text.ts";
+
+const MARKS: Readonly<Record<ToolDrift["state"], readonly [mark: string, style: Style]>> = {
+  new: ["+", "green"],
+  changed: ["~", "yellow"],
+  removed: ["-", "red"],
+  same: ["=", "dim"],
+  unreadable: ["!", "red"],
+};
+
+/** Characters of a description that are shown. */
+const MAX_DESCRIPTION = 10_000;
+
+const STATE_WORDS: Readonly<Record<DriftState, string>> = {
+  new: "not pinned yet",
+  changed: "changed",
+  removed: "no longer there",
+  same: "as pinned",
+};
+
+/** A toolset a line, and below it what is new, changed or gone, with each difference. */
+export function printDrift({ out }: CommandContext, { toolsets }: LockDrift, seen: readonly SeenToolset[]): void {
+  for (const drift of toolsets) {
+    out.print(`${marked(out, drift.state, out.paint("bold", safeText(drift.toolset)))}  ${summaryOf(drift)}`);
+    writeLines(out, drift.notes, 4);
+    for (const tool of drift.tools) if (tool.state !== "same") printTool(out, tool, findTool(seen, drift.toolset, tool.name));
+  }
+}
+
+/** The same for programs, with what is suspicious about each tool that is new or has changed. */
+export function driftJson({ toolsets }: LockDrift, seen: readonly SeenToolset[]): readonly JsonObject[] {
+  return toolsets.map(({ toolset, state, notes, tools }) => ({
+    toolset,
+    state,
+    notes,
+    tools: tools.map(({ name, state: toolState, details }) => ({
+      name,
+      state: toolState,
+      details,
+      suspicious: suspicionsOf(toolState, findTool(seen, toolset, name)),
+    })),
+  }));
+}
+
+function printTool(out: Screen, { name, state, details }: ToolDrift, tool: Tool | undefined): void {
+  const start = `    ${marked(out, state, safeText(name))}`;
+  const description = state === "new" ? (tool?.description ?? "") : "";
+  const fits = !description.includes("\n") && description.length <= out.width - name.length - 8;
+  out.print(`${start}${fits ? `  ${safeText(description)}` : ""}`.trimEnd());
+  if (!fits) writeLines(out, firstLines(description, out.width - 8), 8);
+  writeLines(out, details, 8);
+  for (const finding of suspicionsOf(state, tool)) writeLines(out, [`! ${finding}`], 8, "red");
+}
+
+/** All of a description that a person can be expected to read. */
+function firstLines(description: string, width: number): readonly string[] {
+  const start = description.slice(0, MAX_DESCRIPTION);
+  const lines = wrap(start, width);
+  return start.length === description.length ? lines : [...lines, `… and ${plural(description.length - start.length, "more character")}`];
+}
+
+function writeLines(out: Screen, lines: readonly string[], indent: number, style?: Style): void {
+  for (const line of lines.flatMap((text) => wrap(text, out.width - indent)))
+    out.print(`${line === "" ? "" : " ".repeat(indent)}${style === undefined ? line : out.paint(style, line)}`);
+}
+
+function suspicionsOf(state: ToolDrift["state"], tool: Tool | undefined): readonly string[] {
+  return tool === undefined || state === "same" ? [] : suspiciousText(tool);
+}
+
+function summaryOf({ state, tools }: ToolsetDrift): string {
+  if (state === "removed") return STATE_WORDS.removed;
+  const counts = (["new", "changed", "removed", "unreadable"] as const).flatMap((one) => {
+    const count = tools.filter((tool) => tool.state === one).length;
+    return count === 0 || state === "new" ? [] : [`${count} ${one}`];
+  });
+  const there = tools.filter((tool) => tool.state !== "removed").length;
+  return [plural(there, "tool"), ...(counts.length === 0 ? [STATE_WORDS[state]] : counts)].join(", ");
+}
+
+function marked(out: Screen, state: ToolDrift["state"], text: string): string {
+  const [mark, style] = MARKS[state];
+  return `${out.paint(style, mark)} ${text}`;
+}
+
+function findTool(seen: readonly SeenToolset[], toolset: string, name: string): Tool | undefined {
+  return seen.find((one) => one.name === toolset)?.tools.find((tool) => tool.name === name);
+}

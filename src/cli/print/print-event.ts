@@ -1,0 +1,187 @@
+/** Tells what the runtime does, line by line, as it happens. */
+import type { RuntimeEvent } from "../../core/event.ts";
+import { valueText } from "../../core/content.ts";
+import type { JsonValue } from "../../core/base/json.ts";
+import { plural } from "../../core/base/wording.ts";
+import { CallNesting } from "./call-nesting.ts";
+import { resultLines } from "./print-result.ts";
+import { columnFor, cut, duration, oneLine, safeText, type Screen } from "../terminal/terminal-text.ts";
+import { lineWidth, columnsOf, padColumns } from "../terminal/text-width.ts";
+
+type CallEvent = Extract<RuntimeEvent, { readonly callId: string }>;
+type Of<Type extends RuntimeEvent["type"]> = Extract<RuntimeEvent, { readonly type: Type }>;
+
+/** Names get at most this many columns, so that one long name does not push all others aside. */
+const MAX_NAME_WIDTH = 40;
+/** Most names of tools that one line tells. */
+const MAX_NAMES = 5;
+
+function changeText({ toolset, ...change }: Of<"toolset-change">): string {
+  const parts = (["added", "removed", "changed"] as const).flatMap((what) => {
+    const names = change[what];
+    if (names.length === 0) return [];
+    const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
+    return [`${what} ${names.slice(0, MAX_NAMES).map(safeText).join(", ")}${more}`];
+  });
+  return `the tools of ${safeText(toolset)} have changed: ${parts.join("; ")}`;
+}
+
+function jobWords(event: Of<"job-start" | "job-run" | "job-output" | "job-input" | "job-end">): readonly string[] {
+  if (event.type === "job-end") return [];
+  if (event.type === "job-start") return ["continues in the background"];
+  if (event.type === "job-run") return [event.starts <= 1 ? "has its place and begins" : `is run again: start ${event.starts}`];
+  if (event.type === "job-input") return ["was answered"];
+  return shownLines(event.asks === true ? `asks: ${event.text}` : event.text);
+}
+
+/** So many lines of what is written at once are shown. */
+const MAX_OUTPUT_LINES = 10;
+
+/** The last lines of a text, and the count of those before them. */
+function shownLines(text: string): readonly string[] {
+  const lines = text.split(/\r\n|[\n\r]/u).filter((line) => line.trim() !== "");
+  const hidden = lines.length - MAX_OUTPUT_LINES;
+  return hidden <= 0 ? lines : [`… ${plural(hidden, "line")} before`, ...lines.slice(hidden)];
+}
+
+function retryText({ attempt, delayMs, error }: Of<"call-retry">, width: number): string {
+  const failed = `attempt ${attempt} failed, next in ${duration(delayMs)}: `;
+  return `${failed}${oneLine(error.message, width - failed.length - 8)}`;
+}
+
+function progressText({ update: { message, done, total } }: Of<"call-progress">): string {
+  return message ?? `${done ?? "?"} of ${total ?? "?"}`;
+}
+
+/** Prints the events of calls, which it numbers in the order of their session. */
+export class EventPrinter {
+  readonly #screen: Screen;
+  readonly #labels = new Map<string, string>();
+  readonly #waits = new Map<string, string[]>();
+  readonly #nesting = new CallNesting();
+  #nameWidth = 0;
+
+  constructor(screen: Screen) {
+    this.#screen = screen;
+  }
+
+  get width(): number {
+    return lineWidth(this.#screen);
+  }
+
+  /** The names of the calls that come next, so that the text after them is aligned. */
+  expect(names: readonly string[]): void {
+    this.#nameWidth = columnFor(names.map(safeText), MAX_NAME_WIDTH);
+  }
+
+  print(event: RuntimeEvent): void {
+    this.#nesting.notice(event);
+    if (event.type === "call-progress" && this.#nesting.hasCalls(event.callId)) return; // its calls say how far it is
+    if ("callId" in event) {
+      const indent = "  ".repeat(this.#nesting.depthOf(event.callId));
+      for (const line of this.#callLines(event, indent.length)) this.#screen.print(`${indent}${line}`);
+    }
+    if (event.type === "toolset-change") this.aside(changeText(event));
+    if (event.type === "circuit-change") {
+      const { toolName, state } = event;
+      const meaning =
+        state === "open" ? "fails so often that it is left alone for a while" : state === "closed" ? "works again" : "is being tried again";
+      this.note(`${safeText(toolName)} ${meaning}`);
+    }
+  }
+
+  /** Something that needs no answer, in the colour of warnings. */
+  note(text: string): void {
+    this.#screen.print(`  ${this.#screen.paint("yellow", `! ${text}`)}`);
+  }
+
+  /** Something that happened by the way. */
+  aside(text: string): void {
+    this.#screen.print(`  ${this.#screen.paint("dim", `· ${text}`)}`);
+  }
+
+  /** `#3 `, as wide for each of the first ninety-nine calls. */
+  labelOf(callId: string): string {
+    return (this.#labels.get(callId) ?? callId).padEnd(3);
+  }
+
+  /** The call that a person means by `#3` or `3`. */
+  callOf(label: string): string | undefined {
+    const wanted = label.startsWith("#") ? label : `#${label}`;
+    for (const [callId, known] of this.#labels) if (known === wanted) return callId;
+    return undefined;
+  }
+
+  #callLines(event: CallEvent, indent: number): readonly string[] {
+    const width = this.width - indent;
+    const label = event.type === "call-start" ? this.number(event.callId) : this.labelOf(event.callId);
+    const dim = (text: string): readonly string[] => [`  ${this.#screen.paint("dim", `· ${label} ${text}`)}`];
+    const yellow = (mark: string, text: string): readonly string[] => [`  ${this.#screen.paint("yellow", `${mark} ${label} ${text}`)}`];
+    switch (event.type) {
+      case "call-start":
+        return [this.#startLine(event, label, indent), ...this.#reasoningLines(event, width)];
+      case "call-end":
+        return this.#endLines(event, label, indent);
+      case "call-wait":
+        this.#noteWait(event);
+        return [];
+      case "call-retry":
+        return yellow("↻", retryText(event, width));
+      case "call-orphan":
+        return yellow("!", "is cut off but still running: an orphan, whose answer will not count");
+      case "call-late":
+        return dim(`ended ${duration(event.lateMs)} after it was cut off; what it ${event.outcome} is not used`);
+      case "call-progress":
+        return dim(oneLine(progressText(event), width - 8));
+      case "call-block":
+        return yellow("!", `kept everything else waiting for ${duration(event.blockedMs)}`);
+      case "outcome-resolve":
+        return dim("had its effect after all");
+      case "job-start":
+      case "job-run":
+      case "job-output":
+      case "job-input":
+      case "job-end":
+        return jobWords(event).flatMap((words) => dim(oneLine(words, width - 8)));
+      default:
+        return []; // of approvals, intents, attempts and state nothing is printed
+    }
+  }
+
+  /** Numbers a call without printing it, as those of a session before it was resumed. One that has a number keeps it. */
+  number(callId: string): string {
+    if (!this.#labels.has(callId)) this.#labels.set(callId, `#${this.#labels.size + 1}`);
+    return this.labelOf(callId);
+  }
+
+  #startLine({ call }: Of<"call-start">, label: string, indent: number): string {
+    const start = `  → ${label} ${padColumns(safeText(call.name), Math.max(0, this.#nameWidth - indent))}  `;
+    const input = oneLine(valueText(call.input as JsonValue | undefined), this.width - indent - columnsOf(start)); // an event holds JSON
+    return `${start}${this.#screen.paint("dim", input)}`.trimEnd();
+  }
+
+  /** Why the model makes the call, where it says so. */
+  #reasoningLines({ call }: Of<"call-start">, width: number): readonly string[] {
+    const reasoning = call.reasoning?.trim() ?? "";
+    return reasoning === "" ? [] : [`        ${this.#screen.paint("dim", oneLine(reasoning, width - 8))}`];
+  }
+
+  #endLines({ callId, result }: Of<"call-end">, label: string, indent: number): readonly string[] {
+    const waits = this.#waits.get(callId) ?? [];
+    this.#waits.delete(callId);
+    return resultLines(result, {
+      screen: this.#screen,
+      width: this.width - indent,
+      label,
+      nameWidth: Math.max(0, this.#nameWidth - indent),
+      waits,
+    });
+  }
+
+  #noteWait({ callId, waitMs, reason, waitedFor }: Of<"call-wait">): void {
+    const others = waitedFor.map((id) => this.#labels.get(id) ?? "another call").join(", ");
+    const waits = this.#waits.get(callId) ?? [];
+    waits.push(cut(`waited ${duration(waitMs)} for ${reason === "slot" ? "a free slot" : others}`, this.width - 8));
+    this.#waits.set(callId, waits);
+  }
+}

@@ -1,0 +1,25 @@
+/** How something that was said looks in a terminal. */
+import type { SessionMessage } from "../../core/message.ts";
+import { partText } from "../../core/result.ts";
+import { wrap, type Screen } from "../terminal/terminal-text.ts";
+
+const SPEAKERS = { user: "user", system: "system", assistant: "model", document: "text" } as const satisfies Record<
+  SessionMessage["role"],
+  string
+>;
+export interface MessageStyle {
+  readonly screen: Screen;
+  readonly width: number;
+}
+
+/** The indent of text behind the speaker. */
+const MARGIN = "        ";
+
+/** The speaker, and next to it the message. */
+export function printMessage({ screen, width }: MessageStyle, { role, content, title }: SessionMessage): void {
+  const speaker = screen.paint("bold", SPEAKERS[role].padEnd(6));
+  const text = typeof content === "string" ? content : content.map(partText).join("\n");
+  const [first = "", ...rest] = wrap(title === undefined ? text : `${title}\n${text}`, width - MARGIN.length);
+  screen.print(`\n${`${speaker}  ${first}`.trimEnd()}`);
+  for (const line of rest) screen.print(`${MARGIN}${line}`.trimEnd());
+}

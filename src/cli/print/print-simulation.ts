@@ -1,0 +1,118 @@
+/** Prints a simulation: the values that would change, what was only pretended, and that nothing was changed. */
+import { valueText } from "../../core/content.ts";
+import { applyPatch, type JsonPatchStep } from "../../core/base/json-patch.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { plural } from "../../core/base/wording.ts";
+import type { SessionDiff, StateDifference } from "../../session/session-diff.ts";
+import type { CommandContext } from "../command.ts";
+import { oneLine, safeJson, safeText, type Screen } from "../terminal/terminal-text.ts";
+import { lineWidth } from "../terminal/text-width.ts";
+
+const NOTHING = "nothing";
+/** Names the toolset of a key that occurs twice in the list. */
+const WITHIN_TOOLSET = /^toolset:.*\/writes\//su;
+/** Keys of engines that remember what they answered. */
+const NOTES = /^haft:(?:records|replay|stub):/u;
+const MAX_LINES = 20;
+const LEAST_VALUE = 12;
+/** How much of what two values have in common is shown before that in which they differ. */
+const LEAD = 4;
+
+export interface SimulationOutput extends Pick<CommandContext, "options" | "out"> {
+  /** Where the lines go. @default out */
+  readonly screen?: Screen;
+}
+
+/** With `--json` one line on standard output; else lines on the screen, without the notes that stand-ins kept for themselves. */
+export function printSimulation({ options, out, screen = out }: SimulationOutput, { state: all, pretended }: SessionDiff): void {
+  if (options.json) {
+    out.write(`${safeJson({ simulation: { state: all, pretended } })}\n`);
+    return;
+  }
+  const state = all.filter(({ key }) => !NOTES.test(key));
+  const width = lineWidth(screen);
+  const writes = pretended.filter((key) => !WITHIN_TOOLSET.test(key));
+  printList(screen, "state that would differ", {
+    lines: shownChanges(state, width - 2),
+    count: state.reduce((sum, { patch }) => sum + patch.length, 0),
+  });
+  printList(screen, "writes that were only pretended", {
+    lines: writes.slice(0, MAX_LINES).map((key) => oneLine(key, width - 2)),
+    count: writes.length,
+  });
+  const how =
+    options.replay === undefined ? "Reads were run; all else was pretended, or done on a branch that is dropped." : "Nothing was run.";
+  screen.print(`\n${screen.paint("bold", "Nothing was changed.")} ${how}`);
+}
+
+/** The first lines of a list, and how many it has. */
+interface ListStart {
+  readonly lines: readonly string[];
+  readonly count: number;
+}
+
+function printList(screen: Screen, title: string, { lines, count }: ListStart): void {
+  if (count === 0) return;
+  const hidden = count - lines.length;
+  const shown = hidden > 0 ? [...lines, `… and ${plural(hidden, "more line")}`] : lines;
+  screen.print(`\n${[screen.paint("bold", title), ...shown.map((line) => `  ${line}`)].join("\n")}`);
+}
+
+/** One line for each step, as many as are shown. */
+export function shownChanges(state: readonly StateDifference[], width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const difference of state) {
+    let value = difference.before;
+    for (const step of difference.patch) {
+      if (lines.length === MAX_LINES) return lines;
+      const next = applyPatch(value, [step]);
+      lines.push(changeLine(difference, { step, from: before(value, step), width }));
+      value = next;
+    }
+  }
+  return lines;
+}
+
+interface Change {
+  readonly step: JsonPatchStep;
+  /** The value before the step. */
+  readonly from: JsonValue | undefined;
+  readonly width: number;
+}
+
+/** `shop cart/items/0: 1 → 2`, both sides cut to what fits, from where they differ. */
+function changeLine({ toolset, key }: StateDifference, { step, from, width }: Change): string {
+  const place = `${safeText(toolset)} ${oneLine(key + step.path, width / 2)}: `;
+  const room = Math.max(LEAST_VALUE, Math.floor((width - place.length - 3) / 2));
+  const [old, now] = [spell(from), spell(step.op === "remove" ? undefined : step.value)];
+  const start = old.length > room || now.length > room ? differenceOf(old, now) : 0;
+  return `${place}${oneLine(fromStart(old, start), room)} → ${oneLine(fromStart(now, start), room)}`;
+}
+
+/** Where the values are to be shown from, so that their difference is seen. */
+function differenceOf(old: string, now: string): number {
+  let at = 0;
+  while (at < old.length && old[at] === now[at]) at++;
+  return Math.max(0, at - LEAD);
+}
+
+function fromStart(text: string, start: number): string {
+  return start === 0 ? text : `…${text.slice(start).replace(/^[\udc00-\udfff]/u, "")}`;
+}
+
+/** The value that a step replaces or removes; undefined for one that adds. */
+function before(value: JsonValue | undefined, { op, path }: JsonPatchStep): JsonValue | undefined {
+  if (op === "add") return undefined;
+  let found = value;
+  for (const token of path.split("/").slice(1)) {
+    const key = token.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (isJsonArray(found)) found = found[Number(key)];
+    else if (isJsonObject(found) && Object.hasOwn(found, key)) found = found[key];
+    else return undefined;
+  }
+  return found;
+}
+
+function spell(value: JsonValue | undefined): string {
+  return value === undefined ? NOTHING : typeof value === "string" ? JSON.stringify(value) : valueText(value);
+}

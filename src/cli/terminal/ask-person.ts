@@ -1,0 +1,89 @@
+/** Puts approvals to the person at the terminal. */
+import type { CoveredCall } from "../../core/approval-store.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../core/ask.ts";
+import type { ApprovalConfig } from "../../config/tables/policy-config.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { previewLines } from "../commands/approvals/preview-lines.ts";
+import type { Ask, CommandContext } from "../command.ts";
+import { inLine } from "./in-line.ts";
+import { safeJson, safeText, type Screen } from "./terminal-text.ts";
+
+const ANSWERS: ReadonlyMap<string, ApprovalAnswer> = new Map([
+  ["y", "allow-once"],
+  ["i", "allow-input"],
+  ["input", "allow-input"],
+  ["yes", "allow-once"],
+  ["a", "allow-always"],
+  ["always", "allow-always"],
+  ["n", "deny"],
+  ["no", "deny"],
+  ["", "deny"],
+]);
+
+/** Says yes with `--yes`, else asks the person at the terminal; undefined when there is no terminal. */
+export function personApprover({ options, ask, err }: CommandContext): Approver | undefined {
+  if (options.yes) return () => "allow-once";
+  return ask === undefined ? undefined : askPerson(ask, err);
+}
+
+/** Where the configuration says so and no person is at the terminal: says that the call waits, and leaves the answer to others. */
+export function inboxApprover({ err }: CommandContext, { inbox }: ApprovalConfig): Approver | undefined {
+  if (inbox !== true) return undefined;
+  return ({ id, toolName, reason }) => {
+    err.print(`? ${safeText(toolName)} waits for approval. ${safeText(reason)} Answer it with: haft approvals allow ${safeText(id)}`);
+    return new Promise(() => {});
+  };
+}
+
+/**
+ * An approver that shows the whole call and asks until the answer is yes, no or always; just Enter means no.
+ * Questions of calls that run side by side are asked one after another.
+ */
+function askPerson(ask: Ask, screen: Screen): Approver {
+  return (request) => inLine(ask, () => askUntilClear(request, ask, screen));
+}
+
+async function askUntilClear(request: ApprovalRequest, ask: Ask, screen: Screen): Promise<ApprovalAnswer> {
+  request.signal.throwIfAborted(); // answered while it waited, by an "always" or the end of the call
+  const description = safeText(request.description).replaceAll(/^/gmu, "    ");
+  screen.print(`\n  ${screen.paint("yellow", `? May ${safeText(request.toolName)} run? ${safeText(request.reason)}`)}`);
+  screen.print(`${screen.paint("dim", description)}\n${shownInput(request.input, "    ")}`);
+  for (const { toolName, input } of request.within ?? [])
+    screen.print(`${screen.paint("dim", `    It is made in ${safeText(toolName)}:`)}\n${shownInput(input, "      ")}`);
+  for (const line of coveredLines(request.covers ?? [], screen)) screen.print(line);
+  for (;;) {
+    const text = (await ask(questionOf(request), request.signal)) ?? "";
+    const word = text.trim().toLowerCase();
+    const answer = ANSWERS.get(word);
+    if (answer !== undefined) return answer;
+    if (request.preview !== undefined && (word === "p" || word === "preview")) await showPreview(request.preview, screen);
+    else screen.print("  Type y, n, i for this input in this session, or a for always in this session.");
+  }
+}
+
+/** The calls that the answer is about as well. */
+function coveredLines(covers: readonly CoveredCall[], screen: Screen): readonly string[] {
+  if (covers.length === 0) return [];
+  const calls = covers.map(({ toolName, input }) => `      ${safeText(toolName)} ${safeJson(input)}`);
+  return [screen.paint("dim", "    A yes covers these calls, as a simulation made them; others are asked about:"), ...calls];
+}
+
+function questionOf({ preview }: ApprovalRequest): string {
+  return `  [y]es, [n]o, [a]lways in this session${preview === undefined ? "" : ", [p]review"}: `;
+}
+
+async function showPreview(preview: NonNullable<ApprovalRequest["preview"]>, screen: Screen): Promise<void> {
+  for (const line of previewLines(await preview())) screen.print(screen.paint("dim", `    ${line}`));
+}
+
+/** As JSON; a text of several lines, such as a program, as it is. */
+function shownInput(input: JsonObject, indent: string): string {
+  const hasLines = Object.values(input).some((value) => typeof value === "string" && value.includes("\n"));
+  const lines = hasLines ? Object.entries(input).flatMap(fieldLines) : safeJson(input, 2).split("\n");
+  return lines.map((line) => indent + line).join("\n");
+}
+
+function fieldLines([key, value]: readonly [string, JsonValue]): readonly string[] {
+  if (typeof value !== "string" || !value.includes("\n")) return `${safeText(key)}: ${safeJson(value, 2)}`.split("\n");
+  return [`${safeText(key)}:`, ...value.split("\n").map((line) => `  ${safeText(line)}`)];
+}

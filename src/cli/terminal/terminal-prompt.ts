@@ -1,0 +1,253 @@
+/** The line that a person types at a terminal: whatever is written meanwhile appears above it. */
+import { clearScreenDown, createInterface, cursorTo, moveCursor, type Interface } from "node:readline";
+import type { AskOptions } from "../command.ts";
+import type { Output } from "./terminal-text.ts";
+import { Typing } from "./typing.ts";
+
+/** A terminal, its keys and its screen. */
+export interface Terminal {
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
+  /** Whether it may be told to mark where a paste begins and ends; those that cannot ignore it, or show it. */
+  readonly marksPastes: boolean;
+  /** Called at Ctrl-C. */
+  readonly onInterrupt: () => void;
+}
+
+/** A question that was not answered yet. */
+interface Question {
+  readonly text: string;
+  readonly isPrompt: boolean;
+  readonly resolve: (line: string | undefined) => void;
+  readonly reject: (reason: unknown) => void;
+  /** The lines typed so far; of a question that waits behind others, also what was being typed. */
+  readonly typed: string[];
+  draft: { readonly line: string; readonly cursor: number };
+  line: Interface | undefined;
+  /** Answers it with what has been typed; there when its first line has ended. */
+  settle: (() => void) | undefined;
+}
+
+/** "Bracketed paste". @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html */
+const MARK_PASTES = "\u001b[?2004h";
+const MARK_NO_PASTES = "\u001b[?2004l";
+
+/** The empty lines before a question of one line, which move with it. */
+function gapOf(text: string): string {
+  const gap = /^\n*/u.exec(text)?.[0] ?? "";
+  return text.indexOf("\n", gap.length) < 0 ? gap : "";
+}
+
+function closeLine(question: Question): void {
+  const { line } = question;
+  question.line = undefined;
+  line?.close();
+}
+
+/** One question at a time has the line; one that comes meanwhile goes first, but for a prompt, and what was typed is there again afterwards. */
+export class TerminalPrompt {
+  readonly #terminal: Terminal;
+  readonly #questions: Question[] = [];
+  readonly #outputs: HeldOutput[] = [];
+  readonly #typing = new Typing();
+  /** The line of the last question. */
+  #line: Interface | undefined;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  /** Resolves to the line that was typed, undefined at Ctrl-D; rejects with the reason when the signal aborts. */
+  readonly ask = (text: string, signal: AbortSignal, { isPrompt = false }: AskOptions = {}): Promise<string | undefined> => {
+    const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
+    const draft = { line: "", cursor: 0 };
+    const question: Question = { text, isPrompt, resolve, reject, typed: [], draft, line: undefined, settle: undefined };
+    const withdraw = (): void => {
+      if (this.#questions.at(-1) === question) this.#terminal.output.write("\n");
+      reject(signal.reason);
+    };
+    signal.addEventListener("abort", withdraw, { once: true });
+    if (signal.aborted) withdraw();
+    else if (isPrompt && this.#questions.length > 0) this.#questions.unshift(question);
+    else {
+      if (this.#questions.length === 0) this.#typing.reset();
+      this.#suspend();
+      this.#questions.push(question);
+      const start = text.lastIndexOf("\n") + 1;
+      this.#terminal.output.write(text.slice(0, start));
+      this.#open(question);
+    }
+    return promise.finally(() => {
+      signal.removeEventListener("abort", withdraw);
+      this.#end(question);
+    });
+  };
+
+  /** The output, whose whole lines appear above an open question; the rest of its text waits for the end of its line, or of the question. */
+  above(output: Output): Output {
+    const held = new HeldOutput(output, this);
+    this.#outputs.push(held);
+    return {
+      write: (text) => held.write(text),
+      isTTY: output.isTTY === true,
+      get columns() {
+        return output.columns ?? 0;
+      },
+      get writableNeedDrain() {
+        return output.writableNeedDrain === true;
+      },
+      once: (event, listener) => output.once?.(event, listener),
+    };
+  }
+
+  get isOpen(): boolean {
+    return this.#line !== undefined;
+  }
+
+  /** Writes without harm to the line being typed. */
+  around(write: () => void): void {
+    const line = this.#line;
+    const question = this.#questions.at(-1);
+    if (line === undefined || question === undefined) return write();
+    this.#hide(line, question);
+    write();
+    this.#terminal.output.write(gapOf(question.text));
+    Object.assign(line, { prevRows: 0 }); // the rows that it was drawn in are gone
+    line.prompt(true);
+  }
+
+  #hide(line: Interface, { text }: Question): void {
+    const { output } = this.#terminal;
+    moveCursor(output, 0, -line.getCursorPos().rows - gapOf(text).length);
+    cursorTo(output, 0);
+    clearScreenDown(output);
+  }
+
+  #open(question: Question): void {
+    if (question.isPrompt) this.#show(question);
+    else this.#dropTypedAhead(question);
+  }
+
+  /** The terminal keeps what is typed while no question is open, and would give it to this one: it is read, and not shown again. */
+  #dropTypedAhead(question: Question): void {
+    const line = this.#lineOf(question, { terminal: true });
+    line.on("close", () => {
+      if (question.line === line) question.resolve(undefined);
+    });
+    const showWhenQuiet = async (): Promise<void> => {
+      await this.#typing.quiet();
+      if (question.line !== line) return;
+      closeLine(question);
+      this.#show(question);
+    };
+    showWhenQuiet().catch(question.reject);
+  }
+
+  #lineOf(question: Question, options: { readonly output: NodeJS.WritableStream } | { readonly terminal: true }): Interface {
+    const { input, output, marksPastes, onInterrupt } = this.#terminal;
+    const line = createInterface({ input, ...options });
+    question.line = line;
+    const unwatch = this.#typing.watch(input);
+    const markNoPastes = (): void => void output.write(MARK_NO_PASTES);
+    if (marksPastes) {
+      output.write(MARK_PASTES);
+      process.once("exit", markNoPastes); // also of a process that ends at once
+    }
+    line.once("close", () => {
+      unwatch();
+      if (!marksPastes) return;
+      process.off("exit", markNoPastes);
+      markNoPastes();
+    });
+    line.on("SIGINT", onInterrupt);
+    line.on("SIGCONT", () => {
+      line.resume(); // after Ctrl-Z it is paused, and the shell has had the terminal
+      if (marksPastes) output.write(MARK_PASTES);
+    });
+    line.on("error", () => question.resolve(undefined)); // of a terminal that was closed, which is the end of its input
+    return line;
+  }
+
+  #show(question: Question): void {
+    const { output } = this.#terminal;
+    const line = this.#lineOf(question, { output });
+    this.#line = line;
+    line.on("close", () => {
+      if (this.#line !== line) return;
+      output.write("\n");
+      question.resolve(undefined);
+    });
+    // Lines that are pasted are one answer, so that none of them answers a question not yet asked.
+    line.on("line", (text) => question.typed.push(text));
+    line.question(question.text.slice(question.text.lastIndexOf("\n") + 1), (text) => {
+      question.typed.push(text);
+      this.#leaveLine(); // from here on it stays on the screen as it is
+      question.settle = () => question.resolve([...question.typed, ...(line.line === "" ? [] : [line.line])].join("\n"));
+      void this.#typing.quiet().then(question.settle);
+    });
+    const { draft } = question;
+    if (draft.line === "") return;
+    line.write(draft.line);
+    for (let left = draft.line.length; left > draft.cursor; left--) line.write(null, { name: "left" });
+  }
+
+  /** Takes the line from the question that has it, which gets it back. */
+  #suspend(): void {
+    const question = this.#questions.at(-1);
+    if (question === undefined) return;
+    const line = this.#line;
+    if (line !== undefined) {
+      question.draft = { line: line.line, cursor: line.cursor };
+      this.#hide(line, question);
+      this.#leaveLine();
+    }
+    question.settle?.();
+    closeLine(question);
+  }
+
+  /** Nothing is typed on it any more. */
+  #leaveLine(): void {
+    this.#line = undefined;
+    for (const output of this.#outputs) output.flush();
+  }
+
+  #end(question: Question): void {
+    const at = this.#questions.indexOf(question);
+    if (at < 0) return;
+    const hadLine = at === this.#questions.length - 1;
+    this.#questions.splice(at, 1);
+    if (!hadLine) return;
+    if (this.#line !== undefined) this.#leaveLine();
+    closeLine(question); // its own listener for that gives the keys back
+    const next = this.#questions.at(-1);
+    if (next === undefined) return;
+    this.#terminal.output.write(gapOf(next.text));
+    this.#open(next);
+  }
+}
+
+/** Keeps the beginning of a line back while a person types. */
+class HeldOutput {
+  readonly #output: Output;
+  readonly #prompt: TerminalPrompt;
+  #held = "";
+
+  constructor(output: Output, prompt: TerminalPrompt) {
+    this.#output = output;
+    this.#prompt = prompt;
+  }
+
+  write(text: string): void {
+    if (!this.#prompt.isOpen) return void this.#output.write(text);
+    const all = this.#held + text;
+    const end = all.lastIndexOf("\n") + 1;
+    this.#held = all.slice(end);
+    if (end > 0) this.#prompt.around(() => this.#output.write(all.slice(0, end)));
+  }
+
+  flush(): void {
+    const held = this.#held;
+    this.#held = "";
+    if (held !== "") this.#output.write(held);
+  }
+}

@@ -1,0 +1,221 @@
+/** Builds the engines that answer in place of tools, and the faults, from a configuration. */
+import type { Engine } from "../../core/engine.ts";
+import { ToolError, hintsOf, operatorText } from "../../core/error.ts";
+import type { FaultPlan } from "../../core/fault.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import type { ModelListeners } from "./model-listeners.ts";
+import { sourceList, type AnswerSource, type AnswerSources } from "../../core/answer-source.ts";
+import type { KeyPath } from "../../documents/key-positions.ts";
+import type { ReplayOptions } from "../../engine/replay.ts";
+import { ENGINE_SOURCES, type EngineSource, type AnswerOptions } from "../../call/fallback-chains.ts";
+import { filePath } from "../file-path.ts";
+import type { LoadedConfig } from "../load-config.ts";
+import type { LmConfig } from "../tables/lm-config.ts";
+import { makeExample, makeGivenReplay, makeLm, makeReplay, makeStub } from "./make-stand-in.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { SimulationConfig } from "../tables/simulation-config.ts";
+import type { RecordingConfig } from "../tables/stand-in-config.ts";
+import type { Environment } from "../variables.ts";
+
+export interface AnswerBuildOptions extends ModelListeners {
+  /** Where the keys of models are looked up. @default that of `loadConfig` */
+  readonly environment?: Environment;
+  /** Answers every tool, whatever the file says. */
+  readonly override?: AnswerSources;
+  /** Answers the tools that the file does not mention, except those that an engine answers for already. @default they are live */
+  readonly otherwise?: AnswerSources;
+  /** A file, or the text of a recording, in place of that of the configuration. It is the first stand-in, too. */
+  readonly recording?: string;
+  readonly match?: ReplayOptions["match"];
+  /** Of examples and faults, in place of that of the file. */
+  readonly seed?: number | string;
+  readonly onRecord?: (events: readonly SessionEvent[]) => void;
+}
+
+export interface BuiltAnswers {
+  readonly answers: AnswerOptions;
+  readonly faults: FaultPlan | undefined;
+}
+
+/**
+ * The options `answers` and `faults` of `createRuntime`, from `[simulation]`.
+ *
+ * Makes the engines of the sources that are named, and the stand-ins where a simulation may not run a call: `standIn`, else replay
+ * where there is a recording, stub where there are answers, lm where `[simulation]` names a model, and example where it names none. A source
+ * `lm` without a model of its own is played by that of `[model]`. A model that is only a stand-in and cannot be made fails the calls that
+ * it would have answered.
+ *
+ * @throws ToolError `invalid_config` with every problem and its place; `invalid_argument` for options that name no source; what is wrong
+ * with a recording that is given, as `readRecording` says it
+ */
+export async function buildAnswers(loaded: LoadedConfig, options: AnswerBuildOptions = {}): Promise<BuiltAnswers> {
+  return await new AnswerBuilder(loaded, options).build();
+}
+
+/** The fallback chain that `[simulation]` gives for simulations: see `buildAnswers`. */
+export function standInsOf({ config: { simulation = NOTHING } }: LoadedConfig): readonly AnswerSource[] {
+  const { standIn, recording, stubs, model } = simulation;
+  if (standIn !== undefined) return standIn;
+  const has: Readonly<Record<EngineSource, boolean>> = {
+    replay: recording !== undefined,
+    stub: stubs !== undefined,
+    lm: model !== undefined,
+    example: model === undefined,
+  };
+  return ENGINE_SOURCES.filter((source) => has[source]);
+}
+
+const NOTHING: SimulationConfig = {
+  model: undefined,
+  lm: {},
+  seed: undefined,
+  recording: undefined,
+  stubs: undefined,
+  sources: [],
+  standIn: undefined,
+  faults: [],
+};
+
+/** A source that was named, and where. */
+interface Named {
+  readonly source: AnswerSource;
+  readonly path: KeyPath;
+}
+
+class AnswerBuilder {
+  readonly #loaded: LoadedConfig;
+  readonly #options: AnswerBuildOptions;
+  readonly #simulation: SimulationConfig;
+  readonly #seed: number | string | undefined;
+  readonly #recording: RecordingConfig | undefined;
+
+  constructor(loaded: LoadedConfig, options: AnswerBuildOptions) {
+    const simulation = loaded.config.simulation ?? NOTHING;
+    this.#loaded = loaded;
+    this.#options = options;
+    this.#simulation = simulation;
+    this.#seed = options.seed ?? simulation.seed;
+    this.#recording = this.#recordingOf(simulation.recording);
+  }
+
+  async build(): Promise<BuiltAnswers> {
+    const rules = this.#rules();
+    const simulation = this.#standIns();
+    const named = this.#named(rules);
+    const problems = this.#loaded.problems();
+    const engines: Partial<Record<EngineSource, Engine>> = {};
+    for (const source of ENGINE_SOURCES) {
+      const whose = named.find((one) => one.source === source);
+      if (whose === undefined && !simulation.includes(source)) continue;
+      try {
+        engines[source] = await this.#make(source, whose !== undefined);
+      } catch (thrown: unknown) {
+        if (source === "replay" && this.#options.recording !== undefined) throw thrown; // the configuration is not to blame
+        const path = whose !== undefined && thrown instanceof NothingToAnswer ? whose.path : this.#placeOf(source);
+        problems.add(path, this.#loaded.redact(operatorText(thrown)));
+      }
+    }
+    problems.throwIfAny();
+    const { faults } = this.#simulation;
+    return {
+      answers: { rules, engines, simulation, ...omitUndefined({ onRecord: this.#options.onRecord }) },
+      faults: faults.length === 0 ? undefined : { rules: faults, ...omitUndefined({ seed: this.#seed }) },
+    };
+  }
+
+  /** The rules after one for every tool would never be asked. */
+  #rules(): NonNullable<AnswerOptions["rules"]> {
+    const { override, otherwise } = this.#options;
+    if (override !== undefined) return [{ tools: "*", from: sourceList(override, "override") }];
+    const last = otherwise === undefined ? [] : [{ tools: "*", from: sourceList(otherwise, "otherwise"), realOnly: true }];
+    return [...this.#simulation.sources, ...last];
+  }
+
+  #named(rules: NonNullable<AnswerOptions["rules"]>): readonly Named[] {
+    const { sources, standIn = [] } = this.#simulation;
+    const named = rules.flatMap(({ tools, from }) => {
+      const isOfFile = sources.some((rule) => rule.tools === tools && rule.from === from);
+      const path = isOfFile ? ["simulation", "sources", String(tools)] : ["simulation"];
+      return sourceList(from, "from").map((source) => ({ source, path }));
+    });
+    return [...named, ...standIn.map((source) => ({ source, path: ["simulation", "standIn"] }))];
+  }
+
+  /** A recording that is given is asked first, whatever the file says. */
+  #standIns(): readonly AnswerSource[] {
+    const own = standInsOf(this.#loaded);
+    return this.#options.recording === undefined ? own : [...new Set<AnswerSource>(["replay", ...own])];
+  }
+
+  #recordingOf(written: RecordingConfig | undefined): RecordingConfig | undefined {
+    const { recording = written?.recording, match = written?.match } = this.#options;
+    if (recording === undefined) return undefined;
+    const isOfFile = this.#options.recording === undefined;
+    return { recording, ...omitUndefined({ match, repeatLast: isOfFile ? written?.repeatLast : undefined }) };
+  }
+
+  async #make(source: EngineSource, isNamed: boolean): Promise<Engine> {
+    switch (source) {
+      case "replay":
+        return await this.#makeReplay();
+      case "lm":
+        return await this.#makeLm(isNamed);
+      case "example":
+        return await makeExample(this.#seed);
+      case "stub": {
+        const { stubs } = this.#simulation;
+        if (stubs === undefined) throw new NothingToAnswer("stub", "stubs, an array of answers or the file that holds it");
+        return await makeStub(typeof stubs === "string" ? filePath(stubs, this.#loaded.folder) : stubs);
+      }
+    }
+  }
+
+  async #makeReplay(): Promise<Engine> {
+    if (this.#recording === undefined) throw new NothingToAnswer("replay", "recording, the file with the recorded calls");
+    if (this.#options.recording !== undefined) return await makeGivenReplay(this.#recording);
+    return await makeReplay({ ...this.#recording, recording: filePath(this.#recording.recording, this.#loaded.folder) });
+  }
+
+  async #makeLm(isNamed: boolean): Promise<Engine> {
+    const { model: own, lm } = this.#simulation;
+    const model = own ?? this.#loaded.config.model;
+    if (model === undefined) throw new NothingToAnswer("lm", 'model, such as "ollama/qwen3"');
+    const config: LmConfig = { model, modelKey: "model", settings: lm };
+    try {
+      const { environment = this.#loaded.environment, onModel, onMeter, onRetry } = this.#options;
+      return await makeLm(config, { environment, name: own === undefined ? undefined : "simulation", onModel, onMeter, onRetry });
+    } catch (thrown: unknown) {
+      if (isNamed) throw thrown;
+      return unanswering(ToolError.fromUnknown(thrown));
+    }
+  }
+
+  /** The key at fault where an engine cannot be made. */
+  #placeOf(source: EngineSource): KeyPath {
+    const key = { replay: "recording", lm: "model", example: "seed", stub: "stubs" }[source];
+    return source === "lm" && this.#simulation.model === undefined ? ["model"] : ["simulation", key];
+  }
+}
+
+/** A source is named, and nothing says what answers on it. */
+class NothingToAnswer extends ToolError {
+  constructor(source: EngineSource, missing: string) {
+    super("invalid_config", `the source ${source} is named, and nothing answers on it.`, { hint: `Set simulation.${missing}.` });
+  }
+}
+
+/** A stand-in that could not be made. */
+function unanswering(error: ToolError): Engine {
+  return {
+    kind: "lm",
+    effectFree: true,
+    origin: "simulated",
+    call: () => {
+      throw new ToolError("unavailable", `No model can answer: ${error.message}`, {
+        retryable: false,
+        outcome: "not_started",
+        ...hintsOf(error),
+      });
+    },
+  };
+}

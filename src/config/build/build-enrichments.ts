@@ -1,0 +1,188 @@
+/** Makes the enrichments of a configuration, and puts them between its tools and the runtime. */
+import type { ModelListeners } from "./model-listeners.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { collectReply, endedWell, type Model } from "../../core/model.ts";
+import type { Engine } from "../../core/engine.ts";
+import type { SourceContext, ToolSource } from "../../core/source.ts";
+import type { Tool } from "../../core/tool.ts";
+import type { Toolset } from "../../core/toolset.ts";
+import { toolsetsIn } from "../../generate/catalog.ts";
+import { dataflow } from "../../generate/dataflow.ts";
+import { enrich, type Enriched } from "../../generate/enrich.ts";
+import type { EnrichedSource } from "../../generate/enriched-source.ts";
+import type { Enrichment } from "../../generate/enrichment.ts";
+import { neighbors } from "../../generate/neighbors.ts";
+import { outputSchemas, type SchemaModel } from "../../generate/output-schemas.ts";
+import { sortEnrichments } from "../../generate/sort-enrichments.ts";
+import { buildModel } from "./build-model.ts";
+import { EnrichedEngines, type Brought } from "./enriched-engines.ts";
+import type { EnrichmentConfig } from "../tables/enrichment-config.ts";
+import type { ExtensionContext, ExtensionTable } from "../extensions.ts";
+import { factoryError } from "../extensions.ts";
+import { filePath } from "../file-path.ts";
+import type { Environment } from "../variables.ts";
+
+/** The parts that enrichments are made with. */
+export interface EnrichmentContext {
+  readonly folder: string;
+  readonly environment: Environment;
+  readonly listeners: ModelListeners;
+  readonly extensions: ExtensionTable;
+  readonly resolve: (text: string) => string;
+}
+
+/**
+ * Undefined for one that is not registered.
+ *
+ * @throws ToolError where its model or the enrichment itself cannot be made
+ */
+export async function makeEnrichment(config: EnrichmentConfig, context: EnrichmentContext): Promise<Enrichment | undefined> {
+  switch (config.type) {
+    case "output_parameters": {
+      const { lm, concurrency, force, cache } = config;
+      const { onMeter, onRetry } = context.listeners;
+      const { model, meter } = buildModel(lm.model, {
+        environment: context.environment,
+        onRetry: (retry) => onRetry?.(retry, lm.model.name),
+        keyName: `${config.path.join(".")}.${lm.modelKey}.api_key`,
+      });
+      onMeter?.(meter);
+      const folder = cache === undefined ? {} : { cache: filePath(cache, context.folder), label: model.name };
+      return outputSchemas({ model: schemaModel(model), ...folder, ...omitUndefined({ concurrency, force }) });
+    }
+    case "dataflow": {
+      const { minScore, maxEdges } = config;
+      return dataflow(omitUndefined({ minScore, maxEdges }));
+    }
+    case "neighbors":
+      return neighbors(omitUndefined({ k: config.k }));
+    case "other": {
+      const { enrichmentType, options } = config;
+      const make = context.extensions.enrichment(enrichmentType);
+      if (make === undefined) return undefined;
+      const { folder, resolve } = context;
+      const told: ExtensionContext = { name: enrichmentType, folder, resolve, engine: undefined };
+      try {
+        return await make(options, told);
+      } catch (thrown: unknown) {
+        throw factoryError(enrichmentType, thrown);
+      }
+    }
+  }
+}
+
+function schemaModel(model: Model): SchemaModel {
+  return async ({ system, user }, { signal }) => {
+    const messages = [{ role: "user", content: user, at: 0 }] as const;
+    const reply = await collectReply(model.stream({ system, messages, responseFormat: {} }, { signal }));
+    if (reply !== undefined && endedWell(reply.finish)) return reply.text;
+    throw new ToolError("model_failed", `The reply of ${model.name} is not whole: it ended with ${reply?.finish ?? "nothing"}.`);
+  };
+}
+
+/** Without those whose dependencies are missing: what they need was left out. */
+export function completeOnes(enrichments: readonly Enrichment[]): readonly Enrichment[] {
+  const keys = new Set(enrichments.map(({ key }) => key));
+  const complete = enrichments.filter(({ dependsOn = [] }) => dependsOn.every((key) => keys.has(key)));
+  return complete.length === enrichments.length ? complete : completeOnes(complete);
+}
+
+/**
+ * All toolsets and sources as one source, so that what is worked out spans them. A source that fails keeps what it gave before. The tools
+ * that an engine brings are enriched with the others when it opens and when it lists them again.
+ */
+export function enrichedTools(
+  { toolsets, sources }: { readonly toolsets: readonly Toolset[]; readonly sources: readonly ToolSource[] },
+  enrichments: readonly Enrichment[],
+): EnrichedSource {
+  sortEnrichments(enrichments);
+  return new EnrichedTools(toolsets, sources, enrichments);
+}
+
+class EnrichedTools implements EnrichedSource {
+  readonly name = "enrichments";
+  readonly #toolsets: readonly Toolset[];
+  readonly #sources: readonly ToolSource[];
+  readonly #enrichments: readonly Enrichment[];
+  readonly #engines = new EnrichedEngines((brought, context) => this.#enrichBrought(brought, context));
+  /** The toolsets that each source gave last. */
+  readonly #given = new Map<ToolSource, readonly Toolset[]>();
+  /** By the engine that the runtime has. */
+  readonly #brought = new Map<Engine, Brought>();
+  /** The end of the queue of runs: each sees all that those before it saw. Never rejects. */
+  #ended: Promise<unknown> = Promise.resolve();
+  #latest: Enriched | undefined;
+
+  constructor(toolsets: readonly Toolset[], sources: readonly ToolSource[], enrichments: readonly Enrichment[]) {
+    this.#toolsets = toolsets;
+    this.#sources = sources;
+    this.#enrichments = enrichments;
+  }
+
+  get enriched(): Enriched {
+    if (this.#latest === undefined) throw new ToolError("unavailable", "The tools of the configuration were not loaded yet.");
+    return this.#latest;
+  }
+
+  async load(context: SourceContext): Promise<readonly Toolset[]> {
+    await Promise.all(this.#sources.map((source) => this.#loadOne(source, context)));
+    return (await this.#run(context)).declared;
+  }
+
+  watch(changed: () => void): () => void {
+    const stops = this.#sources.map((source) => source.watch?.(changed));
+    return () => {
+      for (const stop of stops) stop?.();
+    };
+  }
+
+  async #loadOne(source: ToolSource, context: SourceContext): Promise<void> {
+    try {
+      this.#given.set(source, await source.load(context));
+    } catch (thrown: unknown) {
+      if (context.signal.aborted) throw thrown;
+      context.log.warn(`The source ${JSON.stringify(source.name)} could not be loaded: ${describeThrown(thrown)}`);
+    }
+  }
+
+  async #enrichBrought(brought: Brought, context: SourceContext): Promise<readonly Tool[]> {
+    const { tools } = await this.#run(context, brought);
+    return brought.tools.map((tool) => tools.get(tool) ?? tool);
+  }
+
+  /** One run at a time over all that is known when it begins. */
+  async #run(context: SourceContext, newest?: Brought): Promise<Run> {
+    const run = this.#ended.then(() => this.#runNow(context, newest));
+    this.#ended = run.catch(() => {});
+    return await run;
+  }
+
+  /** Tools of which nothing can be made are not among those of later runs. */
+  async #runNow({ signal, log }: SourceContext, newest: Brought | undefined): Promise<Run> {
+    const given = this.#sources.flatMap((source) => this.#given.get(source) ?? []);
+    const declared = toolsetsIn([...this.#toolsets, ...given]).map((toolset) => this.#engines.wrap(toolset));
+    const known = new Map(this.#brought);
+    if (newest !== undefined) known.set(newest.engine, newest);
+    const brought = [...known.values()].flatMap(({ toolset: name, engine, tools }) => {
+      const toolset = declared.find((one) => one.name === name && one.engine === engine);
+      return toolset === undefined ? [] : toolsetsIn([{ ...toolset, tools }]);
+    });
+    const all = [...declared, ...brought];
+    const enriched = await untilAborted(enrich(all, this.#enrichments, { signal, log }), signal); // one that never ends holds up no other
+    if (newest !== undefined) this.#brought.set(newest.engine, newest);
+    this.#latest = enriched;
+    const before = all.flatMap(({ tools = [] }) => tools);
+    const after = enriched.tools;
+    const tools = new Map(before.map((tool, index) => [tool, after[index]?.tool ?? tool]));
+    return { declared: enriched.toolsets.slice(0, declared.length), tools };
+  }
+}
+
+/** The results of one run. */
+interface Run {
+  readonly declared: readonly Toolset[];
+  /** By the tool as it was given. */
+  readonly tools: ReadonlyMap<Tool, Tool>;
+}

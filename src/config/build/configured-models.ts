@@ -1,0 +1,58 @@
+/** The models that a configuration names, wherever it does. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { operatorText } from "../../core/error.ts";
+import type { KeyPath } from "../../documents/key-positions.ts";
+import { checkAddress, splitSpec } from "../../model/model-from.ts";
+import { textFormat } from "../../wire/text/formats.ts";
+import { routedOf, type HaftConfig } from "../haft-config.ts";
+import type { LoadedConfig } from "../load-config.ts";
+import type { ModelConfig } from "../tables/model-config.ts";
+import type { DelegatesConfig } from "../toolset/delegates.ts";
+
+/** A model, and the key that names or describes it. */
+interface ConfiguredModel {
+  readonly path: KeyPath;
+  readonly model: ModelConfig;
+}
+
+/** Every model of a configuration: those of its loop, simulations, engines, enrichments and enabled delegates. */
+export function modelsOf({ model, simulation, engines, enrichments, toolsets, registry }: HaftConfig): readonly ConfiguredModel[] {
+  return [
+    ...(model === undefined ? [] : [{ path: ["model"], model }]),
+    ...(simulation?.model === undefined ? [] : [{ path: ["simulation", "model"], model: simulation.model }]),
+    ...[...engines].flatMap(([name, engine]) =>
+      engine.type === "lm" ? [{ path: ["engines", name, engine.modelKey], model: engine.model }] : [],
+    ),
+    ...routedOf({ toolsets, registry }).flatMap(({ path, toolset }) =>
+      toolset.enabled && toolset.type === "delegates" ? delegateModels(toolset, path) : [],
+    ),
+    ...enrichments.flatMap((enrichment) =>
+      enrichment.type === "output_parameters" ? [{ path: [...enrichment.path, enrichment.lm.modelKey], model: enrichment.lm.model }] : [],
+    ),
+  ];
+}
+
+function delegateModels({ delegates }: DelegatesConfig, path: KeyPath): readonly ConfiguredModel[] {
+  return [...delegates].flatMap(([name, { model }]) =>
+    model === undefined ? [] : [{ path: [...path, "delegates", name, "model"], model }],
+  );
+}
+
+/**
+ * The models that could not be made, key or no key: an unknown provider or text format, a missing address. One line each, with the place.
+ *
+ * Models are made late, so that commands that ask none need nothing of them.
+ */
+export function modelProblems({ config, environment, problems }: LoadedConfig): readonly string[] {
+  const found = problems();
+  for (const { path, model } of modelsOf(config)) {
+    const { name, baseUrl, textFormat: format } = model;
+    try {
+      checkAddress({ ...splitSpec(name), ...omitUndefined({ baseUrl }) }, environment);
+      if (typeof format === "string") textFormat(format);
+    } catch (thrown: unknown) {
+      found.add(path, operatorText(thrown));
+    }
+  }
+  return found.lines();
+}

@@ -1,0 +1,95 @@
+/** Engines whose tools are enriched as they bring them: a server is opened once, and no runtime sees its tools before. */
+import type { Engine, EngineContext, EngineSession } from "../../core/engine.ts";
+import { describeThrown } from "../../core/error.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { Log } from "../../core/ports.ts";
+import type { Tool } from "../../core/tool.ts";
+import type { Toolset } from "../../core/toolset.ts";
+import { sharesState } from "../../engine/known-tools.ts";
+import { MCP_PEER, mcpPeerOf } from "../../engine/mcp/peer.ts";
+import { plainTool } from "../../registry/check-tool-fields.ts";
+
+/** As long as a runtime waits for a source: enrichments may ask a model. */
+const OPEN_TIMEOUT_MS = 30_000;
+
+/** The tools that an engine brought, for one of its toolsets. */
+export interface Brought {
+  readonly toolset: string;
+  readonly engine: Engine;
+  readonly tools: readonly Tool[];
+}
+
+/** Enriches the tools of an engine, together with all known ones; the tools come back in their order. */
+export type EnrichBrought = (brought: Brought, context: { readonly signal: AbortSignal; readonly log: Log }) => Promise<readonly Tool[]>;
+
+/** Puts an engine around each that brings tools, the same one each time. */
+export class EnrichedEngines {
+  readonly #enrich: EnrichBrought;
+  readonly #engines = new Map<Engine, Engine>();
+
+  constructor(enrich: EnrichBrought) {
+    this.#enrich = enrich;
+  }
+
+  /** The toolset with its engine wrapped. Where nothing says how long it may take to open, there is time for the enrichments. */
+  wrap(toolset: Toolset): Toolset {
+    const { engine, openTimeoutMs = OPEN_TIMEOUT_MS } = toolset;
+    if (engine?.open === undefined) return toolset;
+    let wrapped = this.#engines.get(engine);
+    if (wrapped === undefined) this.#engines.set(engine, (wrapped = enrichedEngine(engine, this.#enrich)));
+    return { ...toolset, engine: wrapped, openTimeoutMs };
+  }
+}
+
+function enrichedEngine(inner: Engine, enrich: EnrichBrought): Engine {
+  const { kind, order, state, effectFree, origin } = inner;
+  let opened: EngineContext | undefined;
+  /** Tools that cannot be enriched are those of the server, as they are: it is open, and must be closed like any other. */
+  const enriched = async (tools: readonly Tool[], context: EngineContext, signal: AbortSignal): Promise<readonly Tool[]> => {
+    const { toolset, log } = context;
+    if (!Array.isArray(tools) || tools.length === 0) return tools;
+    try {
+      return await enrich({ toolset, engine, tools: tools.map(plainTool) }, { signal, log });
+    } catch (thrown: unknown) {
+      if (!signal.aborted) log.warn(`The tools of ${JSON.stringify(toolset)} are not enriched: ${describeThrown(thrown)}`);
+      return tools;
+    }
+  };
+  const peer = mcpPeerOf(inner);
+  const engine: Engine = {
+    kind,
+    ...omitUndefined({ order, state, effectFree, origin }),
+    async open(context) {
+      opened = context;
+      return await enriched((await inner.open?.(context)) ?? [], context, context.signal);
+    },
+    ...(inner.list !== undefined && {
+      async list(signal: AbortSignal) {
+        const tools = (await inner.list?.(signal)) ?? [];
+        return opened === undefined ? tools : await enriched(tools, opened, signal);
+      },
+    }),
+    call: (request, context) => inner.call(request, context),
+    ...otherMethods(inner),
+    ...(peer !== undefined && { [MCP_PEER]: peer }),
+  };
+  sharesState(engine, inner);
+  return engine;
+}
+
+/** Only those that the engine has: what is missing means something. */
+function otherMethods(inner: Engine): Partial<Engine> {
+  return {
+    ...(inner.attach !== undefined && {
+      attach: (remoteId: string, ...call: Parameters<Engine["call"]>) => inner.attach?.(remoteId, ...call),
+    }),
+    ...(inner.simulate !== undefined && { simulate: (...call: Parameters<Engine["call"]>) => inner.simulate?.(...call) }),
+    ...(inner.openSession !== undefined && { openSession: (session: EngineSession) => inner.openSession?.(session) }),
+    ...(inner.closeSession !== undefined && { closeSession: (sessionId: string) => inner.closeSession?.(sessionId) }),
+    ...(inner.forkSession !== undefined && {
+      forkSession: (sessionId: string, branchId: string) => inner.forkSession?.(sessionId, branchId),
+    }),
+    ...(inner.snapshotSession !== undefined && { snapshotSession: (sessionId: string) => inner.snapshotSession?.(sessionId) ?? null }),
+    ...(inner.close !== undefined && { close: async () => await inner.close?.() }),
+  };
+}

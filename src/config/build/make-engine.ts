@@ -1,0 +1,141 @@
+/** Makes the engines that entries of a configuration name. */
+import type { Engine } from "../../core/engine.ts";
+import { ToolError } from "../../core/error.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { localEngine } from "../../engine/local.ts";
+import { perSession } from "../../engine/per-session.ts";
+import type { EngineConfig, McpEngineConfig, OtherEngineConfig } from "../tables/engine-config.ts";
+import { type ExtensionContext, type ExtensionTable, factoryError } from "../extensions.ts";
+import { filePath } from "../file-path.ts";
+import { makeExample, makeLm, makeReplay, makeStub } from "./make-stand-in.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { saysNothing } from "../tables/server-match.ts";
+import { mcpEngineOf, type McpServer } from "../toolset/mcp.ts";
+import { restEngineOf, type RestService } from "../toolset/openapi.ts";
+import type { ModelListeners } from "./model-listeners.ts";
+import type { BuildContext } from "../toolset/toolset-type.ts";
+
+/** An engine that reaches what an entry says, where it does not say it itself. */
+export interface EngineTarget {
+  readonly server?: McpServer;
+  readonly service?: RestService;
+}
+
+/** The options that an engine of a configuration is made with. */
+export interface EngineContext extends Pick<BuildContext, "folder" | "memory" | "environment" | "logins"> {
+  readonly listeners: ModelListeners;
+  readonly extensions: ExtensionTable;
+  readonly resolve: (text: string) => string;
+  /** Describes an error, without secrets and with the place of the engine's key. */
+  readonly problem: (key: string, thrown: unknown) => string;
+  readonly target?: EngineTarget;
+}
+
+/**
+ * Makes an engine, not opened.
+ *
+ * One of an unknown type, whose model cannot be made, or whose recording or list of answers cannot be read is made too,
+ * and fails to open with that as the reason. Undefined for one that says no server and whose target is none.
+ */
+export async function makeEngine(name: string, config: EngineConfig, context: EngineContext): Promise<Engine | undefined> {
+  const { target = {}, folder, environment, listeners } = context;
+  switch (config.type) {
+    case "local":
+    case "multi":
+      return localEngine();
+    case "mcp": {
+      const server = serverOf(config, target);
+      const { isolation, start, openTimeoutMs } = config;
+      return server === undefined ? undefined : mcpEngineOf({ ...omitUndefined({ isolation, start, openTimeoutMs }), ...server }, context);
+    }
+    case "rest": {
+      const service = { ...config.service, ...target.service, secrets: { ...config.service.secrets, ...target.service?.secrets } };
+      return service.document === undefined ? undefined : await restEngineOf(service, context);
+    }
+    case "search": {
+      const { searchEngine } = await import("../../engine/search.ts");
+      return searchEngine({ ...config.search, documents: filePath(config.search.documents, folder) });
+    }
+    case "lm":
+      return await usable({ name, kind: config.type, key: config.modelKey, context }, () =>
+        makeLm(config, { environment, name: config.path.join("."), ...listeners }),
+      );
+    case "example":
+      return await makeExample(config.seed);
+    case "replay": {
+      const recording = filePath(config.recording, folder);
+      return await usable({ name, kind: config.type, key: "recording", context }, () => makeReplay({ ...config, recording }));
+    }
+    case "stub": {
+      const stubs = typeof config.stubs === "string" ? filePath(config.stubs, folder) : config.stubs;
+      return await usable({ name, kind: config.type, key: "stubs", context }, () => makeStub(stubs));
+    }
+    default:
+      return await makeOther(name, config, context);
+  }
+}
+
+interface Made {
+  readonly name: string;
+  readonly kind: string;
+  /** To blame where it cannot be made. */
+  readonly key: string;
+  readonly context: EngineContext;
+}
+
+/** The engine, or one that fails to open: what one engine lacks is no reason for tools of others to fail. */
+async function usable({ name, kind, key, context }: Made, make: () => Promise<Engine>): Promise<Engine> {
+  try {
+    return await make();
+  } catch (thrown: unknown) {
+    return unusableEngine(name, kind, { reason: context.problem(key, thrown) });
+  }
+}
+
+async function makeOther(name: string, { engineType, options, isolation }: OtherEngineConfig, context: EngineContext): Promise<Engine> {
+  const make = context.extensions.engine(engineType);
+  if (make === undefined)
+    return unusableEngine(name, engineType, {
+      reason: `its type ${context.extensions.unknownEngine(engineType)}`,
+      hint: "Register it under this name in the extensions, or give the engine another type; tools of other engines are not affected.",
+    });
+  const told: ExtensionContext = { name, folder: context.folder, resolve: context.resolve, engine: undefined };
+  try {
+    const engine = isolation === undefined ? await make(options, told) : perSession(synchronously(make, options, told));
+    if (typeof engine?.call !== "function") throw new ToolError("invalid_config", "its factory returned no engine.");
+    return engine;
+  } catch (thrown: unknown) {
+    throw factoryError(engineType, thrown);
+  }
+}
+
+/** Sessions take their engines at once. */
+function synchronously(
+  make: (options: JsonObject, context: ExtensionContext) => Engine | Promise<Engine>,
+  options: JsonObject,
+  told: ExtensionContext,
+): () => Engine {
+  return () => {
+    const engine = make(options, told);
+    if (engine instanceof Promise)
+      throw new ToolError("invalid_config", 'isolation = "session" needs a factory that returns its engine at once, not a promise.');
+    return engine;
+  };
+}
+
+function unusableEngine(name: string, kind: string, { reason, hint }: { readonly reason: string; readonly hint?: string }): Engine {
+  const missing = (): never => {
+    throw new ToolError("unavailable", `Engine ${JSON.stringify(name)} cannot be used: ${reason}`, {
+      outcome: "not_started",
+      ...omitUndefined({ operatorHint: hint }),
+    });
+  };
+  return { kind, open: async () => missing(), call: missing };
+}
+
+/** Keys of the entry win; both have the same address where both have one. */
+function serverOf({ server: own }: McpEngineConfig, { server: wanted }: EngineTarget): McpServer | undefined {
+  if (own === undefined || wanted === undefined) return wanted ?? own;
+  const said = Object.entries(wanted).filter(([, value]) => !saysNothing(value));
+  return { ...own, ...Object.fromEntries(said) };
+}

@@ -1,0 +1,85 @@
+/** Reads `enrichments` of `tools`: what is worked out about all tools when they are loaded. */
+import type { JsonObject } from "../../core/base/json.ts";
+import { COUNT, PORTION } from "../../core/base/number-bounds.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { KeyPath } from "../../documents/key-positions.ts";
+import { firstPresentKey } from "../first-present-key.ts";
+import { readLm, type LmConfig } from "./lm-config.ts";
+import { nearKey } from "../near-key.ts";
+import type { TableReader } from "../table-reader.ts";
+import type { ReadContext } from "../toolset/toolset-type.ts";
+
+/** An enrichment of a configuration. `other` is one that a program or an extension brings. */
+export type EnrichmentConfig = { readonly path: KeyPath } & (
+  | {
+      readonly type: "output_parameters";
+      readonly lm: LmConfig;
+      readonly concurrency?: number;
+      /** A folder, relative to the configuration file and inside its folder, or absolute. */
+      readonly cache?: string;
+      readonly force?: boolean;
+    }
+  | { readonly type: "dataflow"; readonly minScore?: number; readonly maxEdges?: number }
+  | { readonly type: "neighbors"; readonly k?: number }
+  | { readonly type: "other"; readonly enrichmentType: string; readonly options: JsonObject }
+);
+
+/** The types that need no extension. */
+export const ENRICHMENT_TYPES = ["output_parameters", "dataflow", "neighbors"] as const;
+/** Needs a function that a configuration cannot name: it is left out, with a warning, where it is not registered. */
+export const EMBEDDINGS_TYPE = "embeddings";
+
+/** @param known types of extensions; undefined while that cannot be said */
+export function readEnrichment(
+  table: TableReader,
+  context: ReadContext,
+  known: readonly string[] | undefined,
+): EnrichmentConfig | undefined {
+  const type = table.requiredText("type", `which enrichment it is: ${ENRICHMENT_TYPES.join(", ")}, or one of an extension`);
+  const { path } = table;
+  const own = type === undefined ? undefined : readOwn(type, table, context);
+  if (own !== undefined) {
+    table.finish();
+    return own === "unreadable" ? undefined : { path, ...own };
+  }
+  if (type !== undefined && type !== EMBEDDINGS_TYPE && known?.includes(type) === false)
+    table.report("type", unknownEnrichment(type, known));
+  return type === undefined ? undefined : { path, type: "other", enrichmentType: type, options: table.rest() };
+}
+
+export function unknownEnrichment(type: string, registered: readonly string[]): string {
+  const known = [...ENRICHMENT_TYPES, EMBEDDINGS_TYPE, ...registered.filter((name) => name !== EMBEDDINGS_TYPE)];
+  const near = nearKey(type, known);
+  const hint = near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`;
+  return `${JSON.stringify(type)} is no enrichment. There are: ${known.join(", ")}.${hint}`;
+}
+
+type OwnConfig<Config = EnrichmentConfig> = Config extends { readonly type: "other" } ? never : Omit<Config, "path">;
+
+function readOwn(type: string, table: TableReader, { variables }: ReadContext): OwnConfig | "unreadable" | undefined {
+  switch (type) {
+    case "output_parameters": {
+      const lm = readLm(table);
+      const cache = table.text("cache");
+      const more = omitUndefined({
+        concurrency: table.number("concurrency", COUNT),
+        force: table.flag("force"),
+        cache: cache === undefined ? undefined : variables.path(cache, [...table.path, "cache"]),
+      });
+      return lm === undefined ? "unreadable" : { type, lm, ...more };
+    }
+    case "dataflow":
+      return {
+        type,
+        ...omitUndefined({
+          minScore: table.number(firstPresentKey(table, ["minScore", "min_score"]), PORTION),
+          maxEdges: table.number(firstPresentKey(table, ["maxEdges", "max_edges"]), COUNT),
+        }),
+      };
+    case "neighbors":
+      table.text("model"); // that of the embeddings, of which there are one kind
+      return { type, ...omitUndefined({ k: table.number("k", COUNT) }) };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,189 @@
+/** Reads which model plays tools, and how: in our keys, or in those of fms-dgt. */
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import type { LmEngineOptions } from "../../engine/lm.ts";
+import { findProvider, nearProviders, type ProviderName } from "../../model/providers.ts";
+import { COUNT, PORTION, SIZE } from "../../core/base/number-bounds.ts";
+import { REASONING_EFFORTS } from "../../core/model.ts";
+import { TEMPERATURE, readAddress, readKey, readModel, readModelName, type ModelConfig } from "./model-config.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { isTable, kindOf, type TableReader } from "../table-reader.ts";
+import { firstPresentKey } from "../first-present-key.ts";
+
+/** The options of an `lm` engine that may be set. */
+export type LmSettings = Omit<LmEngineOptions, "model">;
+
+/** A model that plays tools. */
+export interface LmConfig {
+  readonly model: ModelConfig;
+  /** The key of the model, below the table that names it. */
+  readonly modelKey: "model" | "lm_config";
+  /** Fields of the provider's own for the body of each request. */
+  readonly native?: JsonObject;
+  readonly settings: LmSettings;
+}
+
+/** `model` in our keys or `lm_config` in those of fms-dgt. Undefined when neither is usable; it has been reported. */
+export function readLm(table: TableReader): LmConfig | undefined {
+  const settings = readLmSettings(table);
+  if (table.value("lm_config") === undefined) {
+    const model = readModelOf(table, "model");
+    if (model === undefined && !table.has("model"))
+      table.report(undefined, '"model" is missing: provider and model, or an object as [model].');
+    return model === undefined ? undefined : { model, modelKey: "model", settings };
+  }
+  if (table.value("model") !== undefined) table.report("model", "is what lm_config says in other words; keep one of them.");
+  const read = table.section("lm_config", (config) => readLmConfig(config, settings), NOT_OF_LM_CONFIG);
+  return read === undefined ? undefined : { ...read, modelKey: "lm_config" };
+}
+
+export function readLmSettings(table: TableReader): LmSettings {
+  return omitUndefined({
+    maxHistory: table.number("maxHistory", { min: 0, max: 10_000, integer: true }),
+    maxHistoryChars: table.number("maxHistoryChars", { ...CHARS, min: 0 }),
+    candidates: table.number("candidates", CANDIDATES),
+    tries: table.number("tries", { min: 1, max: 10, integer: true }),
+    maxOutputTokens: table.number("maxOutputTokens", COUNT),
+    temperature: table.number("temperature", TEMPERATURE),
+    reasoningEffort: table.choice("reasoningEffort", REASONING_EFFORTS),
+    instructions: table.text("instructions"),
+    maxReplyChars: table.number("maxReplyChars", CHARS),
+  });
+}
+
+const CANDIDATES = { min: 1, max: 16, integer: true } as const;
+const CHARS = { min: 1, max: 16_777_216, integer: true } as const;
+
+/** `provider/model`, or a table with the keys of `[model]`. Undefined for what is not there or not usable. */
+export function readModelOf(table: TableReader, key: string): ModelConfig | undefined {
+  const value = table.value(key);
+  if (value === undefined) return undefined;
+  if (typeof value === "string") {
+    const name = readModelName(table, key);
+    return name === undefined ? undefined : { name };
+  }
+  if (isTable(value)) return table.section(key, readModel);
+  table.report(key, `must be provider and model, such as "ollama/qwen3", or an object as [model], not ${kindOf(value)}.`);
+  return undefined;
+}
+
+/** The names of the same setting at the servers that fms-dgt knows. The first is the one in its own files. */
+const TOKENS = ["max_new_tokens", "max_tokens", "max_completion_tokens", "max_tokens_to_sample", "num_predict"] as const;
+
+/** Keys of fms-dgt that are something else here. */
+const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
+  ["timeout", "belongs next to lm_config, in seconds: it is the time of one call."],
+  ["call_limit", "is maxConcurrent of a toolset here."],
+  ["response_format", "is made of the output schema of each tool; leave it out."],
+  ...["logprobs", "top_logprobs"].map((key) => [key, "is asked for where there is more than one candidate; leave it out."] as const),
+  ...["batch_size", "init_tokenizer", "max_length", "lm_cache", "force_cache"].map(
+    (key) => [key, "is not supported; leave it out."] as const,
+  ),
+]);
+
+/** The `lm_config` of fms-dgt; keys next to it take precedence. */
+function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "modelKey"> | undefined {
+  const type = table.requiredText("type", "which provider it is, such as ollama or openai");
+  const id = table.requiredText("model_id_or_path", "the model, as the provider names it");
+  const baseUrl = readAddress(table, firstPresentKey(table, ["base_url", "api_base"]));
+  const own = omitUndefined({
+    candidates: table.number("n", CANDIDATES),
+    maxOutputTokens: table.number(firstPresentKey(table, TOKENS), COUNT),
+    temperature: table.number("temperature", TEMPERATURE),
+  });
+  const settings = { ...own, ...beside };
+  const more = omitUndefined({ baseUrl, apiKey: readKey(table, "api_key"), headers: table.textTable("default_headers") });
+  const provider = type === undefined ? undefined : providerOf(type, table);
+  const fields = readFields(table, provider, settings);
+  if (provider === undefined || id === undefined) return undefined;
+  return { model: { name: `${provider}/${id}`, ...more }, settings, ...fields };
+}
+
+/** An OpenAI type with an address of its own is a server that only speaks as OpenAI does: it is not sent the key of OpenAI. */
+function providerOf(type: string, table: TableReader): ProviderName | undefined {
+  const folded = type.toLowerCase();
+  if (folded === "openai") return table.has("base_url") || table.has("api_base") ? "openai-compatible" : "openai-chat";
+  if (folded === "vllm-remote" || folded === "vllm-server") return "vllm";
+  const known = findProvider(folded)?.name;
+  if (known !== undefined) return known;
+  const near = nearProviders(folded).map((name) => JSON.stringify(name));
+  const meant = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
+  const instead = 'A server that speaks Chat Completions is "openai" with its base_url; any other needs an engine of an extension.';
+  table.report("type", `no provider ${JSON.stringify(type.slice(0, 100))} is known.${meant} ${instead}`);
+  return undefined;
+}
+
+/** A key of fms-dgt, and where a provider wants it. */
+type Field = readonly [key: string, read: (table: TableReader, key: string) => JsonValue | undefined];
+
+const whole = (table: TableReader, key: string) => table.number(key, SIZE);
+const share = (table: TableReader, key: string) => table.number(key, PORTION);
+const penalty = (table: TableReader, key: string) => table.number(key, { min: -2, max: 2, integer: false });
+const texts = (table: TableReader, key: string) => {
+  const value = table.value(key);
+  return typeof value === "string" ? [value] : table.texts(key);
+};
+
+const FIELDS: readonly Field[] = [
+  ["seed", whole],
+  ["stop", texts],
+  ["top_p", share],
+  ["top_k", whole],
+  ["frequency_penalty", penalty],
+  ["presence_penalty", penalty],
+  ["num_ctx", whole],
+];
+
+/** The settings of `FIELDS` that a provider knows, by which name, and in which field of its requests. */
+interface Dialect {
+  readonly names: Readonly<Record<string, string>>;
+  readonly below?: string;
+}
+
+const PENALTIES = { frequency_penalty: "frequency_penalty", presence_penalty: "presence_penalty" };
+const CHAT = { seed: "seed", stop: "stop", top_p: "top_p", ...PENALTIES };
+const SERVED = { names: { ...CHAT, top_k: "top_k" } };
+/** Those that are not here speak Chat Completions. Sources: each provider's API reference (2026). */
+const DIALECTS: Readonly<Partial<Record<ProviderName, Dialect>>> = {
+  ollama: { names: { ...CHAT, top_k: "top_k", num_ctx: "num_ctx" }, below: "options" },
+  gemini: {
+    names: {
+      seed: "seed",
+      stop: "stopSequences",
+      top_p: "topP",
+      top_k: "topK",
+      frequency_penalty: "frequencyPenalty",
+      presence_penalty: "presencePenalty",
+    },
+    below: "generationConfig",
+  },
+  anthropic: { names: { stop: "stop_sequences", top_p: "top_p", top_k: "top_k" } },
+  mistral: { names: { ...CHAT, seed: "random_seed" } },
+  cohere: { names: { ...PENALTIES, seed: "seed", stop: "stop_sequences", top_p: "p", top_k: "k" } },
+  openai: { names: { top_p: "top_p" } },
+  bedrock: { names: {} },
+  "openai-compatible": SERVED,
+  vllm: SERVED,
+  sglang: SERVED,
+};
+
+function readFields(table: TableReader, provider: ProviderName | undefined, settings: LmSettings): { readonly native?: JsonObject } {
+  const dialect: Dialect = (provider === undefined ? undefined : DIALECTS[provider]) ?? { names: CHAT };
+  const fields: [name: string, value: JsonValue][] = [];
+  for (const [key, read] of FIELDS) {
+    const written = key === "stop" ? firstPresentKey(table, ["stop", "stop_sequences"]) : key;
+    const value = read(table, written);
+    const name = Object.hasOwn(dialect.names, key) ? dialect.names[key] : undefined;
+    if (value === undefined || provider === undefined) continue;
+    if (name === undefined) table.report(written, `is not supported by ${provider}; leave it out.`);
+    else fields.push([name, value]);
+  }
+  if (fields.length === 0) return {};
+  const native = Object.fromEntries(fields);
+  if (dialect.below === undefined) return { native };
+  return { native: { [dialect.below]: dialect.below === "options" ? { ...ollamaOptions(settings), ...native } : native } };
+}
+
+/** Native `options` replace those that a request would have. */
+function ollamaOptions({ temperature, maxOutputTokens }: LmSettings): JsonObject {
+  return omitUndefined({ temperature, num_predict: maxOutputTokens });
+}

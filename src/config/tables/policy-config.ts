@@ -1,0 +1,77 @@
+/** Reads the tables whose keys are settings of the policies, with the bounds and patterns that the policies can use. */
+import { operatorText } from "../../core/error.ts";
+import type { ApprovalSettings } from "../../policy/approval/approval.ts";
+import type { CircuitSettings } from "../../policy/attempts/circuit.ts";
+import { nameMatcher, type PermissionRules } from "../../policy/permission.ts";
+import type { CacheOptions } from "../../policy/cache/result-cache.ts";
+import type { RetrySettings } from "../../policy/attempts/retry.ts";
+import { COUNT, MILLISECONDS, PORTION, SIZE } from "../../core/base/number-bounds.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { TableReader } from "../table-reader.ts";
+
+/** An approver that is a function is code. */
+export interface ApprovalConfig extends Omit<ApprovalSettings, "approve"> {
+  /** Where no person can be asked, questions wait in the inbox of the store. */
+  readonly inbox?: boolean;
+}
+
+/** The settings that a configuration means, where no other approver is given. */
+export function approvalSettings({ inbox, ...settings }: ApprovalConfig): ApprovalSettings {
+  return inbox === true ? { ...settings, approve: "inbox" } : settings;
+}
+
+export const NOT_OF_RETRY: ReadonlyMap<string, string> = new Map([["maxAttempts", "belongs in runtime, or in a toolset."]]);
+
+export function readRetry(table: TableReader): RetrySettings {
+  return omitUndefined({
+    delayMs: table.number("delayMs", MILLISECONDS),
+    factor: table.number("factor", { min: 1, max: 100, integer: false }),
+    maxDelayMs: table.number("maxDelayMs", MILLISECONDS),
+    jitter: table.flag("jitter"),
+  });
+}
+
+/** False for a circuit that is switched off; its other keys are checked all the same. */
+export function readCircuit(table: TableReader): CircuitSettings | false {
+  const enabled = table.flag("enabled") ?? true;
+  const circuit = omitUndefined({
+    failures: table.number("failures", COUNT),
+    windowMs: table.number("windowMs", { ...MILLISECONDS, min: 10 }),
+    openMs: table.number("openMs", { ...MILLISECONDS, min: 1 }),
+    probes: table.number("probes", COUNT),
+    minimumRate: table.number("minimumRate", PORTION),
+  });
+  return enabled && circuit;
+}
+
+export function readPermission(table: TableReader): PermissionRules {
+  return omitUndefined({ allow: readPatterns(table, "allow"), deny: readPatterns(table, "deny") });
+}
+
+export function readApproval(table: TableReader): ApprovalConfig {
+  return omitUndefined({
+    always: readPatterns(table, "always"),
+    never: readPatterns(table, "never"),
+    timeoutMs: table.number("timeoutMs", MILLISECONDS),
+    inbox: table.flag("inbox"),
+  });
+}
+
+export function readCache(table: TableReader): CacheOptions {
+  return omitUndefined({ maxBytes: table.number("maxBytes", SIZE) });
+}
+
+/** Patterns over qualified names, each refused for what the policy itself would refuse it for. */
+export function readPatterns(table: TableReader, key: string): readonly string[] | undefined {
+  return table.texts(key, (pattern) => patternFault(pattern, key));
+}
+
+/** Returns the fault of a pattern over qualified names; undefined when there is none. */
+export function patternFault(pattern: string, key: string): string | undefined {
+  try {
+    nameMatcher([pattern], key);
+    return undefined;
+  } catch (error: unknown) {
+    return operatorText(error);
+  }
+}

@@ -1,0 +1,203 @@
+/** Reads `tools` and `engines`: entries that say where tools come from, and which engine answers for them. */
+import { DEFAULT_NAMESPACE } from "../../core/call.ts";
+import type { KeyPath } from "../../documents/key-positions.ts";
+import { readEngines, type EngineConfig, type MultiEngineConfig } from "./engine-config.ts";
+import { readEnrichment, type EnrichmentConfig } from "./enrichment-config.ts";
+import { nearKey } from "../near-key.ts";
+import { bringsServer, matchServer } from "./server-match.ts";
+import { TableReader, isTable, kindOf, readTables } from "../table-reader.ts";
+import { HAS_OWN_ENGINE, checkToolsetName, readToolset, type ToolsetConfig, type ToolsetReadContext } from "./toolset-config.ts";
+
+/** One source of tools. */
+export interface RegistryEntry {
+  readonly path: KeyPath;
+  /** Undefined = the file says it, else it is "default". */
+  readonly namespace: string | undefined;
+  readonly toolset: ToolsetConfig;
+  /** The only engine there is answers for it when it names none. */
+  readonly defaultEngine: boolean;
+}
+
+export interface ToolsBlock {
+  /** In the order of the file. */
+  readonly registry: readonly RegistryEntry[];
+  /** By name; toolsets and entries name them. */
+  readonly engines: ReadonlyMap<string, EngineConfig>;
+  /** In the order of the file; each is run after those it needs. */
+  readonly enrichments: readonly EnrichmentConfig[];
+}
+
+/** `tools` is a table of `registry`, `engines` and `enrichments`, or a registry by itself; `engines` may be next to it as well. */
+export function readToolsBlock(root: TableReader, context: ToolsetReadContext): ToolsBlock {
+  const beside = root.table("engines");
+  const tools = root.value("tools");
+  const path = [...root.path, "tools"];
+  const engines = new Map(beside === undefined ? [] : readEngines(beside, context));
+  if (tools === undefined) return { registry: [], engines, enrichments: [] };
+  if (Array.isArray(tools)) {
+    const entries = readTables(tools, path, context.problems).filter((entry) => !isCreatureTool(entry, context));
+    return { registry: readRegistry(entries, context), engines, enrichments: [] };
+  }
+  if (!isTable(tools)) {
+    root.report("tools", `must be an array of entries, or an object of registry, engines and enrichments, not ${kindOf(tools)}.`);
+    return { registry: [], engines, enrichments: [] };
+  }
+  const block = new TableReader(tools, path, context.problems);
+  const inside = block.table("engines");
+  for (const [name, engine] of inside === undefined ? [] : readEngines(inside, context)) {
+    if (engines.has(name)) inside?.report(name, "is defined twice, here and under engines.");
+    engines.set(name, engine);
+  }
+  const registry = readRegistry(block.tables("registry") ?? [], context);
+  const enrichments = (block.tables("enrichments") ?? []).flatMap(
+    (table) => readEnrichment(table, { ...context, otherWords: true }, context.enrichmentTypes) ?? [],
+  );
+  block.finish();
+  return { registry, engines, enrichments };
+}
+
+const CREATURE_TYPES: ReadonlySet<unknown> = new Set(["builtin", "trigger", "custom", "package"]);
+
+/** True for one tool in the words of a creature of KohakuTerrarium: with one of its types, or with a name and none. */
+export function isCreatureTool(entry: TableReader, { extensionTypes }: ToolsetReadContext): boolean {
+  const type = entry.peek("type");
+  if (type === undefined) return typeof entry.peek("name") === "string";
+  const isExtension = extensionTypes === undefined ? type === "custom" || type === "package" : extensionTypes.some((own) => own === type);
+  return CREATURE_TYPES.has(type) && !isExtension;
+}
+
+function readRegistry(entries: readonly TableReader[], context: ToolsetReadContext): readonly RegistryEntry[] {
+  const registry: RegistryEntry[] = [];
+  for (const entry of entries) {
+    const namespace = entry.text("namespace");
+    if (namespace !== undefined) checkToolsetName(namespace, entry, "namespace");
+    const toolset = readToolset(entry, { ...context, otherWords: true });
+    if (toolset !== undefined) registry.push({ path: entry.path, namespace, toolset, defaultEngine: !HANDLED.has(toolset.type) });
+  }
+  return registry;
+}
+
+/** Their tools bring handlers, or an engine of their own. */
+const HANDLED: ReadonlySet<string> = new Set([...HAS_OWN_ENGINE, "module", "descriptors", "extension"]);
+
+/**
+ * The name of the engine that answers for an entry; undefined = its own, or none. The only engine there is answers for every entry of
+ * the registry that names none, and for toolsets whose tools have no handlers. An entry with a server of its own is answered by that
+ * server, unless it names an engine that answers in its place. A `multi` leaves each entry to the engine of its namespace.
+ */
+export function engineFor({ namespace, toolset, defaultEngine }: RegistryEntry, engines: Engines): string | undefined {
+  const named = toolset.engine === undefined ? undefined : routed(toolset.engine, namespace, engines);
+  if (named !== undefined || (toolset.engine !== undefined && !leavesAll(toolset.engine, engines))) return named;
+  const only = defaultEngine ? soleEngine(engines) : undefined;
+  const sole = only === undefined ? undefined : routed(only, namespace ?? DEFAULT_NAMESPACE, engines);
+  const engine = sole === undefined ? undefined : engines.get(sole);
+  if (engine === undefined || !bringsServer(toolset)) return sole;
+  const match = matchServer(engine, toolset);
+  return match === "same" || match === "adapts" ? sole : undefined;
+}
+
+type Engines = ReadonlyMap<string, EngineConfig>;
+
+/** The engine itself, or the one that it leaves a namespace to. */
+function routed(name: string, namespace: string | undefined, engines: Engines): string | undefined {
+  const engine = engines.get(name);
+  if (engine?.type !== "multi") return name;
+  return namespace === undefined ? undefined : engine.routes.get(namespace)?.engine;
+}
+
+/**
+ * The routes of a `multi` that an entry leaves its tools to, each by the namespace that it says itself: tools of a file or a list without a namespace.
+ * Undefined for every other entry.
+ */
+export function toolRoutes(
+  { namespace, toolset, defaultEngine }: RegistryEntry,
+  engines: Engines,
+): ReadonlyMap<string, string> | undefined {
+  if (namespace !== undefined || !saysNamespaces(toolset)) return undefined;
+  const name = toolset.engine ?? (defaultEngine ? soleEngine(engines) : undefined);
+  const engine = name === undefined ? undefined : engines.get(name);
+  if (engine?.type !== "multi" || engine.routes.size === 0) return undefined;
+  return new Map(Array.from(engine.routes, ([routedNamespace, route]) => [routedNamespace, route.engine]));
+}
+
+function saysNamespaces({ type }: ToolsetConfig): boolean {
+  return type === "file" || type === "inline";
+}
+
+/** True for a `multi` that says no routes. */
+function leavesAll(name: string, engines: Engines): boolean {
+  const engine = engines.get(name);
+  return engine?.type === "multi" && engine.routes.size === 0;
+}
+
+/** The name of the only engine there is, if there is only one. Engines that are defined in a `multi` are part of it. */
+function soleEngine(engines: Engines): string | undefined {
+  const parts = new Set<string>();
+  for (const engine of engines.values())
+    if (engine.type === "multi") for (const route of engine.routes.values()) if (route.isOwn) parts.add(route.engine);
+  const whole = [...engines.keys()].filter((name) => !parts.has(name) && !leavesAll(name, engines));
+  return whole.length === 1 ? whole[0] : undefined;
+}
+
+/** Reports engines that are not defined, and namespaces with two of them. */
+export function checkRouting(entries: readonly RegistryEntry[], engines: Engines, report: (path: KeyPath, problem: string) => void): void {
+  for (const { path, ...engine } of engines.values()) if (engine.type === "multi") checkRoutes(engine, path);
+  const seen = new Map<string, string>();
+  entries.forEach((entry, index) => {
+    const { path, namespace, toolset } = entry;
+    const { engine } = toolset;
+    const problem = engine === undefined ? undefined : engineProblem(engine, entry, engines);
+    if (problem !== undefined) report([...path, "engine"], problem);
+    if (namespace === undefined || !toolset.enabled) return;
+    const answering = answeringFor(entry, engines) ?? (bringsServer(toolset) ? `that of entry ${index + 1}` : "none");
+    const before = seen.get(namespace);
+    if (before === undefined) seen.set(namespace, answering);
+    else if (before !== answering) report(path, twoEngines(namespace, before, answering));
+  });
+
+  function checkRoutes({ routes }: MultiEngineConfig, path: KeyPath): void {
+    for (const [namespace, { engine }] of routes) {
+      const known = engines.get(engine);
+      const place = [...path, "engines", namespace];
+      if (known === undefined) report(place, undefinedEngine(engine, [...engines.keys()]));
+      else if (known.type === "multi") report(place, `engine ${JSON.stringify(engine)} is a multi itself; name one that answers.`);
+    }
+  }
+}
+
+/** The name of the engine that an entry shares with others. */
+function answeringFor(entry: RegistryEntry, engines: Engines): string | undefined {
+  const name = engineFor(entry, engines);
+  const engine = name === undefined ? undefined : engines.get(name);
+  if (engine === undefined || !bringsServer(entry.toolset)) return name;
+  return ["adapts", "none"].includes(matchServer(engine, entry.toolset)) ? undefined : name;
+}
+
+function engineProblem(name: string, { namespace, toolset }: RegistryEntry, engines: Engines): string | undefined {
+  const named = engines.get(name);
+  if (named === undefined) return undefinedEngine(name, [...engines.keys()]);
+  const quoted = JSON.stringify(name);
+  if (named.type === "multi" && named.routes.size > 0 && toolset.enabled) {
+    if (namespace === undefined && !saysNamespaces(toolset)) return `engine ${quoted} routes by namespace; give this entry a namespace.`;
+    if (namespace !== undefined && !named.routes.has(namespace))
+      return `engine ${quoted} routes the namespaces ${[...named.routes.keys()].join(", ")}, and none to ${JSON.stringify(namespace)}.`;
+  }
+  const engine = engines.get(routed(name, namespace, engines) ?? name);
+  if (engine === undefined || !toolset.enabled || !bringsServer(toolset) || matchServer(engine, toolset) !== "other") return undefined;
+  const key = toolset.type === "openapi" ? "document" : toolset.url === undefined ? "command" : "url";
+  return `engine ${quoted} reaches another server than the ${key} of this entry; leave out engine to call the server of the entry.`;
+}
+
+/** So many engines are named. */
+const MAX_NAMED = 20;
+
+function undefinedEngine(engine: string, known: readonly string[]): string {
+  const near = nearKey(engine, known);
+  const more = known.length > MAX_NAMED ? ", …" : "";
+  const there = known.length === 0 ? "there are none under engines" : `there are: ${known.slice(0, MAX_NAMED).join(", ")}${more}`;
+  return `no engine ${JSON.stringify(engine)} is defined; ${there}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`;
+}
+
+function twoEngines(namespace: string, before: string, now: string): string {
+  return `the namespace ${JSON.stringify(namespace)} is routed to two engines, ${before} and ${now}; give one of the entries another namespace.`;
+}

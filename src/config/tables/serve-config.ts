@@ -1,0 +1,181 @@
+/** Reads which senders a server lets in, and the tools of each. */
+import { resolve } from "node:path";
+import { MILLISECONDS } from "../../core/base/number-bounds.ts";
+import type { TableReader } from "../table-reader.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { operatorText } from "../../core/error.ts";
+import { checkedRule, type AccessRule } from "../../policy/access-rules.ts";
+import { readPatterns } from "./policy-config.ts";
+
+export interface ServeConfig {
+  readonly auth: ServeAuthConfig;
+  /** In the order of the file. */
+  readonly rules: readonly AccessRule[];
+  /** Origins whose pages may read answers. */
+  readonly corsOrigins?: readonly string[];
+  readonly limits?: ServeLimits;
+  readonly logins?: ServeLoginsConfig;
+}
+
+/** `serve.logins`: how users log in to servers behind this one. */
+export interface ServeLoginsConfig {
+  /** The origin at which their browsers reach the server. */
+  readonly origin?: string;
+  /** Where their tokens are kept, by its absolute path. */
+  readonly folder?: string;
+  readonly loginMs?: number;
+}
+
+/** `serve.limits`: those of `createServer`, by the same names. */
+export type ServeLimits = { readonly [Name in LimitName]?: number };
+
+type LimitName = (typeof LIMITS)[number];
+
+const LIMITS = [
+  "maxBodyBytes",
+  "maxRecordingBytes",
+  "maxRequestsPerMinute",
+  "maxBytesPerMinute",
+  "maxConcurrentRequests",
+  "maxConcurrentCalls",
+  "maxStreams",
+  "maxOpenSessions",
+  "sessionIdleMs",
+  "graceMs",
+] as const;
+
+export interface ServeAuthConfig {
+  /** The address of the server as its clients know it. */
+  readonly resource?: string;
+  readonly issuers: readonly ServeIssuerConfig[];
+}
+
+/** One entry of `serve.auth.issuers`. */
+export interface ServeIssuerConfig {
+  readonly issuer: string;
+  readonly audience?: string;
+  readonly algorithms?: readonly string[];
+  readonly jwksUrl?: string;
+  readonly scopeClaim?: string;
+  /** The scopes here that each scope of the issuer allows. */
+  readonly scopes?: Readonly<Record<string, readonly ServeScope[]>>;
+  readonly tokenType?: string;
+  readonly clockToleranceSeconds?: number;
+  readonly allowPrivate?: readonly string[];
+}
+
+type ServeScope = "read" | "execute" | "simulate" | "approve" | "admin";
+
+const SCOPES: readonly ServeScope[] = ["read", "execute", "simulate", "approve", "admin"];
+const TOLERANCE = { min: 0, max: 600, integer: true } as const;
+
+/** Keys that cannot be used have been reported at their places, and are left out. */
+export function readServe(table: TableReader, folder: string): ServeConfig {
+  const corsOrigins = table.texts("corsOrigins", originFault);
+  return {
+    auth: table.section("auth", readAuth) ?? { issuers: [] },
+    rules: (table.tables("rules") ?? []).flatMap(readRule),
+    ...omitUndefined({ corsOrigins, limits: table.section("limits", readLimits) }),
+    ...omitUndefined({ logins: table.section("logins", (logins) => readLogins(logins, folder)) }),
+  };
+}
+
+function readLogins(table: TableReader, folder: string): ServeLoginsConfig {
+  const origin = table.text("origin");
+  if (origin !== undefined && (!isSafeAddress(origin) || new URL(origin).origin !== origin))
+    table.report("origin", "must be an https origin, or one of this machine: https://tools.example, without a path.");
+  const written = table.text("folder");
+  if (written === "") table.report("folder", "must not be empty: where tokens are kept.");
+  return omitUndefined({
+    origin,
+    folder: written === undefined ? undefined : resolve(folder, written),
+    loginMs: table.number("loginMs", { ...MILLISECONDS, min: 1 }),
+  });
+}
+
+function readLimits(table: TableReader): ServeLimits {
+  const numbers = LIMITS.map(
+    (name) => [name, table.number(name, { min: name === "graceMs" ? 0 : 1, max: Number.MAX_SAFE_INTEGER, integer: true })] as const,
+  );
+  return Object.fromEntries(numbers.filter(([, value]) => value !== undefined));
+}
+
+function readAuth(table: TableReader): ServeAuthConfig {
+  const resource = table.text("resource");
+  if (resource !== undefined && !isSafeAddress(resource)) table.report("resource", "must be an https address, or one of this machine.");
+  const issuers = (table.tables("issuers") ?? []).flatMap(readIssuer);
+  if (issuers.length > 0 && resource === undefined) table.report("resource", "is missing: the address that tokens of the issuers are for.");
+  return { issuers, ...omitUndefined({ resource }) };
+}
+
+function readIssuer(table: TableReader): readonly ServeIssuerConfig[] {
+  const issuer = table.requiredText("issuer", "as it stands in its tokens");
+  for (const key of ["issuer", "jwksUrl"]) {
+    const address = table.peek(key);
+    if (typeof address === "string" && !isSafeAddress(address)) table.report(key, "must be an https address, or one of this machine.");
+  }
+  const more = omitUndefined({
+    audience: table.text("audience"),
+    algorithms: table.texts("algorithms", algorithmFault),
+    jwksUrl: table.text("jwksUrl"),
+    scopeClaim: table.text("scopeClaim"),
+    scopes: readScopes(table),
+    tokenType: table.text("tokenType"),
+    clockToleranceSeconds: table.number("clockToleranceSeconds", TOLERANCE),
+    allowPrivate: table.texts("allowPrivate"),
+  });
+  table.finish();
+  return issuer === undefined ? [] : [{ issuer, ...more }];
+}
+
+function readScopes(table: TableReader): ServeIssuerConfig["scopes"] {
+  const scopes = table.table("scopes");
+  if (scopes === undefined) return undefined;
+  const names = scopes.names();
+  return Object.fromEntries(names.map((name) => [name, (scopes.texts(name, scopeFault) ?? []).filter(isScope)]));
+}
+
+function readRule(table: TableReader): readonly AccessRule[] {
+  const claims = table.value("claims");
+  const rule = {
+    ...omitUndefined({ principals: table.texts("principals"), allow: readPatterns(table, "allow"), deny: readPatterns(table, "deny") }),
+    // their values are judged with the rule
+    ...(isJsonObject(claims) ? { claims: claims as NonNullable<AccessRule["claims"]> } : {}),
+  };
+  if (claims !== undefined && !isJsonObject(claims)) table.report("claims", "must be an object of claims and their values.");
+  table.finish();
+  const isWhole = ["principals", "claims", "allow", "deny"].every((key) => !table.has(key) || Object.hasOwn(rule, key));
+  if (!isWhole) return []; // it has been reported
+  try {
+    checkedRule(rule, "rule");
+    return [rule];
+  } catch (thrown: unknown) {
+    table.report(undefined, operatorText(thrown));
+    return [];
+  }
+}
+
+function isScope(text: string): text is ServeScope {
+  return SCOPES.some((scope) => scope === text);
+}
+
+function scopeFault(text: string): string | undefined {
+  return isScope(text) ? undefined : `is no scope. There are: ${SCOPES.join(", ")}.`;
+}
+
+function algorithmFault(text: string): string | undefined {
+  return /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/u.test(text) ? undefined : "is no asymmetric algorithm such as ES256.";
+}
+
+function originFault(text: string): string | undefined {
+  const isOrigin = URL.canParse(text) && !text.includes("*") && /^https?:/u.test(text) && new URL(text).origin === text;
+  return isOrigin ? undefined : "is no origin of pages such as https://app.example.";
+}
+
+/** Whether what is sent there can be read by its receiver alone. */
+export function isSafeAddress(address: string): boolean {
+  if (!URL.canParse(address)) return false;
+  const { protocol, hostname } = new URL(address);
+  return protocol === "https:" || (protocol === "http:" && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/u.test(hostname));
+}

@@ -1,0 +1,89 @@
+/** Reads the table that says who answers in place of tools, which of them, and what goes wrong on purpose. */
+import { operatorText } from "../../core/error.ts";
+import type { FaultRule } from "../../core/fault.ts";
+import { isReal, sourceList, type AnswerSource } from "../../core/answer-source.ts";
+import type { Problems } from "../../documents/problems.ts";
+import type { Stub } from "../../engine/stub.ts";
+import { readFaultRules } from "./faults-config.ts";
+import { readLmSettings, readModelOf, type LmSettings } from "./lm-config.ts";
+import type { ModelConfig } from "./model-config.ts";
+import { patternFault } from "./policy-config.ts";
+import { readRecording, readSeed, readStubList, type RecordingConfig } from "./stand-in-config.ts";
+import type { TableReader } from "../table-reader.ts";
+import type { ReadContext } from "../toolset/toolset-type.ts";
+
+export interface SimulationConfig {
+  /** Plays tools; undefined = examples do, unless a source names `lm`. */
+  readonly model: ModelConfig | undefined;
+  /** How a model plays them. */
+  readonly lm: LmSettings;
+  /** Of examples and faults. */
+  readonly seed: number | string | undefined;
+  readonly recording: RecordingConfig | undefined;
+  /** A file, or the content of one. */
+  readonly stubs: string | readonly Stub[] | undefined;
+  /** The fallback chains of tools in every session, in the order of the file; the first that fits applies. */
+  readonly sources: readonly SourcesConfig[];
+  /** The fallback chain of calls of a simulation that may not run. */
+  readonly standIn: readonly AnswerSource[] | undefined;
+  readonly faults: readonly FaultRule[];
+}
+
+export interface SourcesConfig {
+  /** A pattern over qualified names. */
+  readonly tools: string;
+  readonly from: readonly AnswerSource[];
+}
+
+/** The keys that have a meaning only with a recording. */
+const OF_RECORDING = ["match", "repeatLast"] as const;
+
+export function readSimulation(table: TableReader, context: Pick<ReadContext, "variables" | "problems">): SimulationConfig {
+  return {
+    model: readModelOf(table, "model"),
+    lm: readLmSettings(table),
+    seed: readSeed(table),
+    recording: readOptionalRecording(table, context),
+    stubs: readStubList(table, context),
+    sources: table.section("sources", (sources) => readSources(sources, context.problems)) ?? [],
+    standIn: readStandIn(table),
+    faults: readFaultRules(table, "faults") ?? [],
+  };
+}
+
+function readOptionalRecording(table: TableReader, context: Pick<ReadContext, "variables">): RecordingConfig | undefined {
+  if (table.value("recording") !== undefined) return readRecording(table, context);
+  for (const key of OF_RECORDING)
+    if (table.value(key) !== undefined) table.report(key, "says how a recording is replayed, and there is none.");
+  return undefined;
+}
+
+function readSources(table: TableReader, problems: Problems): readonly SourcesConfig[] {
+  const rules: SourcesConfig[] = [];
+  for (const tools of problems.inOrder(table.path, table.names())) {
+    const fault = patternFault(tools, "sources");
+    if (fault !== undefined) table.report(tools, fault);
+    const from = readSourceList(table, tools);
+    if (from !== undefined) rules.push({ tools, from });
+  }
+  return rules;
+}
+
+function readStandIn(table: TableReader): readonly AnswerSource[] | undefined {
+  const sources = readSourceList(table, "standIn");
+  const real = sources?.find(isReal);
+  if (real !== undefined) table.report("standIn", `names ${real}, but nothing of a simulation falls back to what is real.`);
+  return sources;
+}
+
+/** One source or a list of them. */
+function readSourceList(table: TableReader, key: string): readonly AnswerSource[] | undefined {
+  const value = table.value(key);
+  if (value === undefined) return undefined;
+  try {
+    return sourceList(value, "it");
+  } catch (error: unknown) {
+    table.report(key, operatorText(error));
+    return undefined;
+  }
+}

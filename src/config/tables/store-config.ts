@@ -1,0 +1,81 @@
+/** Reads the table that says where sessions are kept, or the address in its place. */
+import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { postgresUrlProblem } from "../../store/postgres/postgres-settings.ts";
+import type { TableReader } from "../table-reader.ts";
+import { resolveVariables, type Environment } from "../variables.ts";
+
+export type StoreConfig = SqliteStoreConfig | PostgresStoreConfig;
+
+/** A SQLite file. */
+export interface SqliteStoreConfig {
+  /** Relative to the configuration file. */
+  readonly path: string;
+  readonly busyTimeoutMs?: number;
+  readonly synchronous?: Synchronous;
+}
+
+/** A PostgreSQL database. */
+export interface PostgresStoreConfig {
+  /** With the values of its variables: it may hold a password. */
+  readonly url: string;
+  readonly schema?: string;
+  readonly maxConnections?: number;
+  readonly migrate?: boolean;
+  readonly notify?: boolean;
+}
+
+type Synchronous = (typeof SYNCHRONOUS)[number];
+
+const SYNCHRONOUS = ["full", "normal"] as const;
+const IN_MEMORY = ":memory:";
+
+/** Undefined when the table says no usable place; what is wrong has then been reported. */
+export function readStore(table: TableReader, environment: Environment): StoreConfig | undefined {
+  const url = readStoreUrl(table, "url", environment);
+  const ofFile = omitUndefined({
+    busyTimeoutMs: table.number("busyTimeoutMs", { ...MILLISECONDS, integer: true }),
+    synchronous: table.choice("synchronous", SYNCHRONOUS),
+  });
+  const ofDatabase = omitUndefined({
+    schema: table.text("schema"),
+    maxConnections: table.number("maxConnections", COUNT),
+    migrate: table.flag("migrate"),
+    notify: table.flag("notify"),
+  });
+  if (!table.has("url")) {
+    refuse(table, ofDatabase, "belongs to a database; name it by url.");
+    const path = readPath(table, environment);
+    return path === undefined ? undefined : { path, ...ofFile };
+  }
+  refuse(table, { ...ofFile, path: table.text("path") }, "belongs to a file; leave it out beside url.");
+  return url === undefined ? undefined : { ...url, ...ofDatabase };
+}
+
+/** An address under a key. What is wrong with it is reported, without a word of it. */
+export function readStoreUrl(table: TableReader, key: string, environment: Environment): PostgresStoreConfig | undefined {
+  const written = table.text(key);
+  if (written === undefined) return undefined;
+  const resolved = resolveVariables(written, environment);
+  const problem = "problem" in resolved ? resolved.problem : postgresUrlProblem(resolved.text)?.replace(/^url /u, "");
+  if (problem !== undefined) table.report(key, problem);
+  return "problem" in resolved || problem !== undefined ? undefined : { url: resolved.text };
+}
+
+function refuse(table: TableReader, found: Readonly<Record<string, unknown>>, problem: string): void {
+  for (const [key, value] of Object.entries(found)) if (value !== undefined) table.report(key, problem);
+}
+
+function readPath(table: TableReader, environment: Environment): string | undefined {
+  const written = table.requiredText("path", "the file that keeps the sessions");
+  if (written === undefined) return undefined;
+  const resolved = resolveVariables(written, environment);
+  const problem = "problem" in resolved ? resolved.problem : faultOf(resolved.text);
+  if (problem !== undefined) table.report("path", problem);
+  return "problem" in resolved || problem !== undefined ? undefined : resolved.text;
+}
+
+function faultOf(path: string): string | undefined {
+  if (path === "") return "must not be empty: the file that keeps the sessions.";
+  return path === IN_MEMORY ? "a store in memory would be gone with the process; name a file." : undefined;
+}

@@ -1,0 +1,228 @@
+/** Reads the toolsets of a configuration, each by its type. */
+import { OWN_NAMESPACE, checkName } from "../../core/call.ts";
+import { describeThrown } from "../../core/error.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { CALL_SETTINGS, CALL_SETTING_NAMES, ownSettings } from "../../core/call-settings.ts";
+import type { CallSettings } from "../../core/tool.ts";
+import { COUNT, SECONDS } from "../../core/base/number-bounds.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { TableReader } from "../table-reader.ts";
+import {
+  askType,
+  memoryType,
+  notebookType,
+  scratchpadType,
+  skillsType,
+  type FolderConfig,
+  type MemoryConfig,
+  type PlainConfig,
+} from "../toolset/built-in.ts";
+import { chainsType, type ChainsConfig } from "../toolset/chains.ts";
+import { channelsType, type ChannelsConfig } from "../toolset/channels.ts";
+import { delegatesType, type DelegatesConfig } from "../toolset/delegates.ts";
+import { descriptorsType, type DescriptorsConfig } from "../toolset/descriptors.ts";
+import { fileType, type FileConfig } from "../toolset/file.ts";
+import { filesType, type FilesConfig } from "../toolset/files.ts";
+import { inlineType, type InlineConfig } from "../toolset/inline.ts";
+import { mcpType, type McpConfig } from "../toolset/mcp.ts";
+import { moduleType, type ModuleConfig } from "../toolset/module.ts";
+import { openApiType, type OpenApiConfig } from "../toolset/openapi.ts";
+import { programType, type ProgramConfig } from "../toolset/program.ts";
+import { pythonType, shellType, type PythonConfig, type ShellConfig } from "../toolset/shell.ts";
+import { commandType, httpType, type CommandConfig, type HttpConfig } from "../toolset/templates.ts";
+import { triggersType, type TriggersConfig } from "../toolset/triggers.ts";
+import { webType, type WebConfig } from "../toolset/web.ts";
+import type { BuildContext, Built, CommonConfig, Place, ReadContext, ToolsetType } from "../toolset/toolset-type.ts";
+
+/** A type of toolset that an extension brings. */
+export interface ExtensionConfig extends CommonConfig {
+  readonly type: "extension";
+  readonly extension: string;
+  /** The keys besides those that every toolset has, as they are written. */
+  readonly options: JsonObject;
+}
+
+export type BuiltInConfig =
+  | ChainsConfig
+  | FilesConfig
+  | McpConfig
+  | ModuleConfig
+  | FileConfig
+  | InlineConfig
+  | OpenApiConfig
+  | DescriptorsConfig
+  | ChannelsConfig
+  | DelegatesConfig
+  | TriggersConfig
+  | ProgramConfig
+  | ShellConfig
+  | PythonConfig
+  | CommandConfig
+  | HttpConfig
+  | WebConfig
+  | PlainConfig<"ask">
+  | MemoryConfig
+  | PlainConfig<"scratchpad">
+  | FolderConfig<"notebook">
+  | FolderConfig<"skills">;
+export type ToolsetConfig = BuiltInConfig | ExtensionConfig;
+
+/** All types. A new one is a file next to these and a line here. */
+const TYPES: { readonly [Type in BuiltInConfig["type"]]: ToolsetType<Extract<BuiltInConfig, { readonly type: Type }>> } = {
+  files: filesType,
+  mcp: mcpType,
+  module: moduleType,
+  file: fileType,
+  inline: inlineType,
+  openapi: openApiType,
+  descriptors: descriptorsType,
+  chains: chainsType,
+  channels: channelsType,
+  delegates: delegatesType,
+  triggers: triggersType,
+  program: programType,
+  shell: shellType,
+  python: pythonType,
+  command: commandType,
+  http: httpType,
+  web: webType,
+  ask: askType,
+  memory: memoryType,
+  notebook: notebookType,
+  scratchpad: scratchpadType,
+  skills: skillsType,
+};
+const TYPE_NAMES = Object.keys(TYPES);
+
+/** Any of them, to be given a configuration that it has read itself. */
+interface AnyType {
+  readonly keyAtFault: (config: never) => string;
+  read(table: TableReader, common: CommonConfig, context: ReadContext): ToolsetConfig | undefined;
+  build(place: Place, config: never, context: BuildContext): Built | Promise<Built>;
+}
+
+export interface ToolsetReadContext extends ReadContext {
+  /** Types that extensions bring; undefined = any word may turn out to be one. */
+  readonly extensionTypes: readonly string[] | undefined;
+  /** The same of enrichments. */
+  readonly enrichmentTypes: readonly string[] | undefined;
+}
+
+/** The keys that would do nothing in another toolset: it opens at once or has its time in the module, and its tools are trusted. */
+const NOT_OF_TOOLSET: ReadonlyMap<string, string> = new Map([
+  ["openTimeoutMs", 'only a toolset of type "mcp" or "openapi" has it.'],
+  ...["trustAnnotations", "isolation", "start"].map((key) => [key, 'only a toolset of type "mcp" has it.'] as const),
+  ["engine", "a toolset of this type answers its calls itself."],
+  ["namespace", 'only a toolset of type "file" or "inline" has it; the name of this one is its namespace.'],
+]);
+
+/** Types whose tools are part of Haft. */
+export const HAS_OWN_ENGINE: ReadonlySet<string> = new Set([
+  "files",
+  "chains",
+  "channels",
+  "delegates",
+  "triggers",
+  "program",
+  "shell",
+  "python",
+  "command",
+  "http",
+  "web",
+  "ask",
+  "memory",
+  "notebook",
+  "scratchpad",
+  "skills",
+]);
+
+/** By name, in the order of the file. */
+export function readToolsets(table: TableReader, context: ToolsetReadContext): ReadonlyMap<string, ToolsetConfig> {
+  const toolsets = new Map<string, ToolsetConfig>();
+  for (const name of context.problems.inOrder(table.path, table.names())) {
+    checkToolsetName(name, table, name);
+    const entry = table.table(name);
+    const toolset = entry === undefined ? undefined : readToolset(entry, context);
+    if (toolset !== undefined) toolsets.set(name, toolset);
+  }
+  return toolsets;
+}
+
+/** Reports a name that no toolset can have. */
+export function checkToolsetName(name: string, table: TableReader, key: string): void {
+  if (name === OWN_NAMESPACE) table.report(key, "is the name of the toolset that Haft brings along; take another one.");
+  try {
+    checkName(name, "toolset");
+  } catch (error: unknown) {
+    table.report(key, describeThrown(error));
+  }
+}
+
+/** One table with a `type`. Variables of a disabled toolset stay as written. */
+export function readToolset(table: TableReader, context: ToolsetReadContext): ToolsetConfig | undefined {
+  const word = readType(table, context);
+  if (word === undefined) return undefined;
+  const common = readCommon(table, { otherWords: context.otherWords, mayHaveEngine: !HAS_OWN_ENGINE.has(word) });
+  const name = word === "rest" ? "openapi" : word;
+  if (!isBuiltIn(name)) return { type: "extension", extension: name, ...common, options: table.rest() };
+  const type: AnyType = TYPES[name];
+  const toolset = type.read(table, common, context);
+  table.finish(NOT_OF_TOOLSET);
+  return toolset;
+}
+
+/** Whether it is read for toolsets, whose names it says itself. */
+export function isSource({ type }: ToolsetConfig): boolean {
+  return type === "file" || type === "inline" || type === "descriptors" || type === "extension";
+}
+
+/** Builds a toolset that is not an extension's. */
+export async function buildToolset(place: Place, config: BuiltInConfig, context: BuildContext): Promise<Built> {
+  const type: AnyType = TYPES[config.type];
+  return await type.build(place, config as never, context); // the table has each type's own functions under its name
+}
+
+/** The key to blame when a toolset cannot be made. */
+export function keyAtFault(config: ToolsetConfig): string {
+  if (config.type === "extension") return "type";
+  const type: AnyType = TYPES[config.type];
+  return type.keyAtFault(config as never); // as above
+}
+
+function readType(table: TableReader, { extensionTypes, otherWords }: ToolsetReadContext): string | undefined {
+  const known = [...TYPE_NAMES, ...(extensionTypes ?? []), ...(otherWords ? ["rest"] : [])];
+  if (extensionTypes !== undefined) return table.choice("type", known, { required: true });
+  return table.requiredText("type", `one of ${known.map((name) => JSON.stringify(name)).join(", ")}, or of an extension`);
+}
+
+function isBuiltIn(name: string): name is BuiltInConfig["type"] {
+  return Object.hasOwn(TYPES, name);
+}
+
+function readCommon(
+  table: TableReader,
+  { otherWords, mayHaveEngine }: { readonly otherWords: boolean; readonly mayHaveEngine: boolean },
+): CommonConfig {
+  const enabled = table.flag("enabled");
+  const enable = table.flag("enable");
+  if (enabled !== undefined && enable !== undefined) table.report("enable", "duplicates enabled; remove one of them.");
+  const timeout = otherWords ? table.number("timeout", SECONDS) : undefined;
+  return {
+    enabled: enabled ?? enable ?? true,
+    ...omitUndefined({
+      description: table.text("description"),
+      maxConcurrent: table.number("maxConcurrent", COUNT),
+      shared: table.flag("shared"),
+      place: table.text("place"),
+      checkFormats: table.flag("checkFormats"),
+      engine: mayHaveEngine ? table.text("engine") : undefined,
+    }),
+    ...(timeout === undefined ? {} : { timeoutMs: timeout * 1000 }),
+    ...readCallSettings(table),
+  };
+}
+
+export function readCallSettings(table: TableReader): CallSettings {
+  const values = CALL_SETTING_NAMES.map((name) => [name, table.number(name, CALL_SETTINGS[name])]);
+  return ownSettings(Object.fromEntries(values));
+}

@@ -1,0 +1,43 @@
+/** Reads which services are sent webhooks by `haft serve`. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { WEBHOOK_TYPES, type WebhookType } from "../../core/webhook-store.ts";
+import { readKey } from "./model-config.ts";
+import { isSafeAddress } from "./serve-config.ts";
+import type { TableReader } from "../table-reader.ts";
+
+/** One table of `webhooks`. */
+export interface WebhookConfig {
+  readonly url: string;
+  /** `env:NAME`: the variable that holds what messages are signed with. */
+  readonly secret: string;
+  /** @default all */
+  readonly events?: readonly WebhookType[];
+  /** Hosts and networks besides public ones that it may be at. */
+  readonly allowPrivate?: readonly string[];
+}
+
+/** In the order of the file; undefined = it has no such key. Tables that cannot be used have been reported, and are left out. */
+export function readWebhooks(root: TableReader): readonly WebhookConfig[] | undefined {
+  const urls = new Set<string>();
+  return root.tables("webhooks")?.flatMap((table) => {
+    const url = table.requiredText("url", "the address that messages are sent to");
+    if (url !== undefined && !isSafeAddress(url)) table.report("url", "must be an https address, or one of this machine.");
+    if (url !== undefined && urls.has(url)) table.report("url", "is the address of another webhook already.");
+    if (url !== undefined) urls.add(url);
+    if (!table.has("secret"))
+      table.report(undefined, '"secret" is missing: the variable with what messages are signed with, such as env:WEBHOOK_SECRET.');
+    const secret = readKey(table, "secret");
+    const events = table.texts("events", eventFault)?.filter(isType);
+    const allowPrivate = table.texts("allowPrivate");
+    table.finish();
+    return url === undefined || secret === undefined ? [] : [{ url, secret, ...omitUndefined({ events, allowPrivate }) }];
+  });
+}
+
+function isType(text: string): text is WebhookType {
+  return WEBHOOK_TYPES.some((type) => type === text);
+}
+
+function eventFault(text: string): string | undefined {
+  return isType(text) ? undefined : `is no event of webhooks. There are: ${WEBHOOK_TYPES.join(", ")}.`;
+}

@@ -1,0 +1,115 @@
+/** Imports a file of the user's and finds the tools it exports. */
+import { realpathSync, statSync } from "node:fs";
+import { extname, isAbsolute, relative, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { ToolContext } from "../../core/context.ts";
+import type { Tool } from "../../core/tool.ts";
+import type { Toolset } from "../../core/toolset.ts";
+import { plural } from "../../core/base/wording.ts";
+
+const ENDINGS = [".ts", ".mts", ".js", ".mjs"];
+
+/**
+ * The tools of a module: every export, named or default, that is a tool, a list of tools or a toolset.
+ *
+ * Other exports are left alone, but for what lacks nothing of a tool except its `inputSchema`. A module exports either one toolset or tools. Importing runs the module.
+ *
+ * @param path relative to `folder`, and inside it once links are followed
+ * @throws ToolError `invalid_config`, as the rest of "toolsets.NAME.path: …"
+ */
+export async function moduleTools(path: string, folder: string): Promise<Partial<Toolset>> {
+  const { tools, toolsets, names, unfinished } = sortOut(await moduleExports(path, folder));
+  if (unfinished !== undefined)
+    throw problem(
+      `the tool ${JSON.stringify(unfinished)} of ${JSON.stringify(path)} has no "inputSchema": make it with defineTool, or give it one.`,
+    );
+  const toolset = toolsets[0];
+  if (toolsets.length > 1 || (toolset !== undefined && tools.length > 0)) {
+    throw problem(
+      `${JSON.stringify(path)} must export one toolset, or tools; it has ${plural(toolsets.length, "toolset")} and ${plural(tools.length, "tool")}.`,
+    );
+  }
+  if (toolset !== undefined) return toolset;
+  if (tools.length > 0) return { tools };
+  const found = names.length === 0 ? "it exports nothing" : `its exports are none: ${names.join(", ")}`;
+  throw problem(`${JSON.stringify(path)} must export a tool, an array of tools or a toolset; ${found}.`);
+}
+
+/**
+ * The exports of a module. Importing runs it, once in the life of the process.
+ *
+ * @param path relative to `folder`, and inside it once links are followed
+ * @throws ToolError `invalid_config`, as the rest of "key: …"
+ */
+export async function moduleExports(path: string, folder: string): Promise<object> {
+  const file = moduleFile(path, folder);
+  try {
+    return Object(await import(/* @vite-ignore */ pathToFileURL(file).href));
+  } catch (error: unknown) {
+    throw problem(`importing ${JSON.stringify(path)} failed: ${describeThrown(error)}`, error);
+  }
+}
+
+/** The tools among the exports, those of toolsets included, and the functions by the names they are exported under. */
+export function bindingsOf(exports: object): ReadonlyMap<string, Tool | ((input: never, context: ToolContext) => unknown)> {
+  const { tools, toolsets } = sortOut(exports);
+  const bindings = new Map<string, Tool | ((input: never, context: ToolContext) => unknown)>();
+  for (const [name, value] of Object.entries(exports)) if (typeof value === "function") bindings.set(name, value);
+  for (const tool of [...tools, ...toolsets.flatMap((toolset) => toolset.tools ?? [])]) bindings.set(tool.name, tool);
+  return bindings;
+}
+
+function moduleFile(path: string, folder: string): string {
+  if (isAbsolute(path) || /^[a-z][a-z0-9+.-]*:/iu.test(path))
+    throw problem(`must be relative to the configuration file, not ${JSON.stringify(path)}.`);
+  const file = resolve(folder, path);
+  if (!ENDINGS.includes(extname(file))) throw problem(`must end in ${ENDINGS.join(", ")}, not be ${JSON.stringify(path)}.`);
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) throw problem(`there is no file ${file}.`);
+  const real = realpathSync(file);
+  const inside = relative(realpathSync(folder), real);
+  if (inside.startsWith("..") || isAbsolute(inside))
+    throw problem(`must lie inside the folder of the configuration file, and ${JSON.stringify(path)} does not.`);
+  return real;
+}
+
+function sortOut(exports: unknown): {
+  readonly tools: readonly Tool[];
+  readonly toolsets: readonly Partial<Toolset>[];
+  readonly names: readonly string[];
+  /** The name of what would be a tool, and has no `inputSchema`. */
+  readonly unfinished: string | undefined;
+} {
+  const tools = new Set<Tool>();
+  const toolsets = new Set<Partial<Toolset>>();
+  let unfinished: string | undefined;
+  const entries = Object.entries(Object(exports)).toSorted(([one], [other]) => (one < other ? -1 : 1)); // as every module namespace has them
+  for (const [, value] of entries) {
+    for (const item of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
+      if (isTool(item)) tools.add(item);
+      else if (isToolset(item)) toolsets.add(item);
+      else if (isDescribed(item) && "execute" in item) unfinished ??= item.name;
+    }
+  }
+  return { tools: [...tools], toolsets: [...toolsets], names: entries.map(([name]) => name), unfinished };
+}
+
+function isTool(value: unknown): value is Tool {
+  return isDescribed(value) && "inputSchema" in value;
+}
+
+function isDescribed(value: unknown): value is Pick<Tool, "name" | "description"> {
+  return has(value, "name", "string") && has(value, "description", "string");
+}
+
+function isToolset(value: unknown): value is Partial<Toolset> {
+  return has(value, "name", "string") && (has(value, "tools", "object") || has(value, "engine", "object"));
+}
+
+function has(value: unknown, key: string, type: "string" | "object"): boolean {
+  return typeof value === "object" && value !== null && typeof Reflect.get(value, key) === type;
+}
+
+function problem(message: string, cause?: unknown): ToolError {
+  return new ToolError("invalid_config", message, { cause });
+}

@@ -1,0 +1,146 @@
+/** Keeps what servers listed in the user's cache folder, one file a server. */
+import { createHmac } from "node:crypto";
+import { lstat, mkdir, open, readFile } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { isAbsolute, join } from "node:path";
+import { homeFolder } from "../../documents/home-folder.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { copyJson, isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { systemCode } from "../../core/base/system-code.ts";
+import type { Tool } from "../../core/tool.ts";
+import { readTextFile } from "../../documents/read-text-file.ts";
+import type { ToolMemory } from "../../engine/known-tools.ts";
+import { checkToolFields } from "../../registry/check-tool-fields.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { replaceFile } from "../../documents/replace-file.ts";
+import type { Environment } from "../variables.ts";
+
+const FORMAT = "haft-tools";
+const VERSION = 1;
+const MAX_BYTES = 64 * 1024 * 1024;
+const LIMITS = { maxDepth: 136, maxNodes: 4_000_000, maxChars: MAX_BYTES };
+/** Only this user may read the answers of a server. */
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+const WRITABLE_BY_OTHERS = 0o022;
+
+/** `$XDG_CACHE_HOME/haft/tools`, or `~/.cache/haft/tools`. */
+export function toolCacheFolder(environment: Environment = process.env): string {
+  const given = environment["XDG_CACHE_HOME"] ?? "";
+  return join(isAbsolute(given) ? given : join(homeFolder(), ".cache"), "haft", "tools");
+}
+
+/**
+ * A memory in files that only this user can read.
+ *
+ * The name of a file is a keyed hash of what the server is known by, with a random salt of the folder's own, so that neither names nor
+ * files tell a secret that is part of it. A list that cannot be kept whole, because tools hold functions or are not plain JSON, is not
+ * kept at all. Both methods reject with what is wrong: a file of another user, damage, a folder that cannot be written.
+ */
+export function toolCacheFiles(folder: string): ToolMemory {
+  let salt: Promise<string> | undefined;
+  const fileOf = async (key: string): Promise<string> => {
+    salt ??= readSalt(folder);
+    return join(
+      folder,
+      `${createHmac("sha256", await salt)
+        .update(key)
+        .digest("hex")}.json`,
+    );
+  };
+  return {
+    async read(key) {
+      if ((await statOf(folder)) === undefined) return undefined;
+      const path = await fileOf(key);
+      const info = await statOf(path);
+      if (info === undefined) return undefined;
+      checkOwner(path, info);
+      return parseTools(
+        await readTextFile({ path, what: "remembered tools", code: "invalid_config", maxBytes: MAX_BYTES, hint: REMOVE }),
+        path,
+      );
+    },
+    async write(key, tools) {
+      const text = toolsText(tools);
+      if (text === undefined) return;
+      await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+      await replaceFile(await fileOf(key), text, { mode: FILE_MODE });
+    },
+  };
+}
+
+const REMOVE = "Remove it; it is written again.";
+
+/** Undefined for tools that would not come back as they are. */
+function toolsText(tools: readonly Tool[]): string | undefined {
+  try {
+    const { value, dropped } = copyJson(tools, LIMITS);
+    if (dropped.length > 0 || !isJsonArray(value)) return undefined;
+    for (const tool of value) checkTool(tool);
+    const text = `${JSON.stringify({ format: FORMAT, version: VERSION, tools: value })}\n`;
+    return Buffer.byteLength(text) > MAX_BYTES ? undefined : text;
+  } catch {
+    return undefined; // a function, or a tool that the registry puts aside: its server is started each time
+  }
+}
+
+function parseTools(text: string, path: string): readonly Tool[] {
+  try {
+    const { value } = copyJson(parseJson(text, LIMITS), LIMITS);
+    if (!isJsonObject(value) || value["format"] !== FORMAT || value["version"] !== VERSION) throw new Error("it is of another format");
+    const { tools } = value;
+    if (!isJsonArray(tools)) throw new Error("it holds no array of tools");
+    return tools.map(checkTool);
+  } catch (error: unknown) {
+    throw new ToolError("invalid_config", `The remembered tools in ${path} are damaged: ${describeThrown(error)}`, {
+      hint: REMOVE,
+      cause: error,
+    });
+  }
+}
+
+function checkTool(value: JsonValue): Tool {
+  const tool: unknown = value;
+  checkToolFields(tool);
+  return tool;
+}
+
+/** A cache that another user could have written is refused, because it describes tools. */
+function checkOwner(path: string, info: Stats): void {
+  const isOurs = process.getuid === undefined || (info.uid === process.getuid() && (info.mode & WRITABLE_BY_OTHERS) === 0);
+  if (info.isFile() && isOurs) return;
+  throw new ToolError("invalid_config", `${path} is not a file that only this user can write.`, { hint: REMOVE });
+}
+
+async function statOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path);
+  } catch (error: unknown) {
+    if (systemCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** The salt of a folder, made with the first file. */
+async function readSalt(folder: string): Promise<string> {
+  const path = join(folder, "salt");
+  await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+  try {
+    const file = await open(path, "wx", FILE_MODE);
+    try {
+      const salt = systemPorts.ids.next("salt") + systemPorts.ids.next("");
+      await file.writeFile(salt);
+      return salt;
+    } finally {
+      await file.close();
+    }
+  } catch (error: unknown) {
+    if (systemCode(error) !== "EEXIST") throw error;
+    const info = await lstat(path);
+    checkOwner(path, info);
+    const salt = await readFile(path, "utf8");
+    if (salt === "") throw new ToolError("invalid_config", `${path} is empty.`, { hint: REMOVE, cause: error });
+    return salt;
+  }
+}

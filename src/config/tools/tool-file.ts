@@ -1,0 +1,197 @@
+/** Reads a file of tools: in any of its shapes, each tool for itself. */
+import { ToolError, operatorText } from "../../core/error.ts";
+import { checkName } from "../../core/call.ts";
+import type { Tool } from "../../core/tool.ts";
+import { schemaFingerprint } from "../../schema/fingerprint.ts";
+import type { KeyPath, ParsedFile } from "../../documents/key-positions.ts";
+import type { YamlLimits } from "../../documents/parse-yaml.ts";
+import { Problems } from "../../documents/problems.ts";
+import { readDocument, type DocumentEnding } from "../../documents/read-document.ts";
+import { isTable, kindOf } from "../table-reader.ts";
+import { looksLikeTool, toolFromFile } from "./tool-from-file.ts";
+
+export const TOOL_FILE_ENDINGS: readonly DocumentEnding[] = [".yaml", ".yml", ".json"];
+
+/** Where tools belong that do not say it themselves. */
+export interface NamespaceOptions {
+  /** Wins over what the file says, but not over what a tool says. */
+  readonly namespace?: string | undefined;
+  /** Where neither says anything. */
+  readonly otherwise: string;
+}
+
+export interface ReadTools {
+  /** By namespace, both in the order of the file. Tools of one name differ in their input schemas. */
+  readonly tools: ReadonlyMap<string, readonly Tool[]>;
+  /** Tools that were left out, each with place and reason. */
+  readonly problems: readonly string[];
+  /** Keys of those that were read which say nothing here. */
+  readonly unknown: readonly string[];
+  /** Type words that were changed in those that were read. */
+  readonly notes: readonly string[];
+}
+
+const MAX_BYTES = 16 * 1024 * 1024;
+/** Places are reported for a key of a tool, not for what its schema holds. */
+const LIMITS: YamlLimits = { maxTokens: 1_000_000, maxDepth: 64, maxAliases: 1_000, maxNodes: 1_000_000, positionDepth: 4 };
+
+/**
+ * The tools of a YAML or JSON file: a list of them, a table of them by name, a table of lists by namespace, or
+ * `{namespace, tools: […]}`.
+ *
+ * @throws ToolError `invalid_config` when the file cannot be read, or no tool in it can
+ */
+export async function readToolFile(path: string, options: NamespaceOptions): Promise<ReadTools> {
+  const parsed = await readDocument({
+    path,
+    what: "tool file",
+    endings: TOOL_FILE_ENDINGS,
+    maxBytes: MAX_BYTES,
+    hint: "Name the file itself, such as tools.yaml.",
+    limits: LIMITS,
+  });
+  return toolsOf(parsed, path, options);
+}
+
+/** @throws ToolError `invalid_config` when no tool in it can be read */
+function toolsOf({ value, positions }: ParsedFile, file: string, options: NamespaceOptions): ReadTools {
+  const collector = new ToolCollector(new Problems(file, positions), options);
+  collector.readAll(value);
+  return collector.finish();
+}
+
+/** The tools of a list in another file. */
+export function toolsOfList(list: readonly unknown[], path: KeyPath, from: { readonly problems: Problems } & NamespaceOptions): ReadTools {
+  const collector = new ToolCollector(from.problems, from);
+  collector.readList(list, path, undefined);
+  return collector.finish();
+}
+
+class ToolCollector {
+  readonly #problems: Problems;
+  readonly #options: NamespaceOptions;
+  readonly #tools = new Map<string, Tool[]>();
+  /** By namespace and name. */
+  readonly #families = new Map<string, Map<string, Family>>();
+  readonly #unknown: string[] = [];
+  readonly #notes: string[] = [];
+
+  constructor(problems: Problems, options: NamespaceOptions) {
+    this.#problems = problems;
+    this.#options = options;
+  }
+
+  readAll(value: unknown): void {
+    if (Array.isArray(value)) return this.readList(value, [], undefined);
+    if (!isTable(value)) return this.#problems.add([], `a tool file holds an array or an object of tools, not ${kindOf(value)}.`);
+    const entries = Object.keys(value).map((key): readonly [string, unknown] => [key, Reflect.get(value, key)]);
+    if (isWrapped(entries)) return this.#readWrapped(entries);
+    const namespace = readNamespace(value);
+    for (const [key, item] of entries) {
+      if (Array.isArray(item)) this.readList(item, [key], key);
+      else if (isTable(item) && looksLikeTool(item)) this.#readTool(item, [key], { namespace, name: key });
+      else if (key !== "namespace" || namespace === undefined) this.#problems.add([key], whatItIsNot(item));
+    }
+  }
+
+  readList(list: readonly unknown[], path: KeyPath, namespace: string | undefined): void {
+    list.forEach((item, index) => this.#readTool(item, [...path, index], { namespace }));
+  }
+
+  finish(): ReadTools {
+    if (this.#tools.size === 0) this.#problems.throwIfAny();
+    return { tools: this.#tools, problems: this.#problems.lines(), unknown: this.#unknown, notes: this.#notes };
+  }
+
+  #readWrapped(entries: readonly (readonly [string, unknown])[]): void {
+    const wrapper = Object.fromEntries(entries);
+    const namespace = readNamespace(wrapper);
+    for (const [key, item] of entries) {
+      if (key === "tools" && Array.isArray(item)) this.readList(item, [key], namespace);
+      else if (key === "namespace" && namespace === undefined) this.#problems.add([key], `must be a string, not ${kindOf(item)}.`);
+      else if (!WRAPPER_WORDS.has(key)) this.#unknown.push(this.#problems.line([key], "unknown key next to the array of tools."));
+    }
+  }
+
+  #readTool(value: unknown, path: KeyPath, from: { readonly namespace: string | undefined; readonly name?: string }): void {
+    try {
+      const { tool, namespace: own, notes, unknown } = toolFromFile(value, from.name);
+      const namespace = own ?? this.#options.namespace ?? from.namespace ?? this.#options.otherwise;
+      checkName(namespace, "toolset");
+      this.#add(tool, namespace);
+      for (const line of unknown) this.#unknown.push(this.#problems.line(path, line));
+      for (const note of notes) this.#notes.push(this.#problems.line(path, note));
+    } catch (thrown: unknown) {
+      this.#problems.add(path, operatorText(thrown));
+    }
+  }
+
+  #add(tool: Tool, namespace: string): void {
+    const names = entryOf(this.#families, namespace, () => new Map<string, Family>());
+    if (
+      isRepeated(
+        tool,
+        entryOf(names, tool.name, () => ({ first: tool, schemas: new Set() })),
+      )
+    ) {
+      throw new ToolError(
+        "duplicate",
+        `the tool ${JSON.stringify(tool.name)} is there already, with the same input schema; an overload needs another one.`,
+      );
+    }
+    entryOf(this.#tools, namespace, () => []).push(tool);
+  }
+}
+
+/** The keys that are allowed next to an array of tools: also in the saved answer of an MCP server. */
+const WRAPPER_WORDS: ReadonlySet<string> = new Set(["tools", "namespace", "description", "version", "nextCursor", "_meta", "$schema"]);
+
+/** `{namespace, tools: […]}`, and no namespace that is called "tools" among others. */
+function isWrapped(entries: readonly (readonly [string, unknown])[]): boolean {
+  const hasTools = entries.some(([key, item]) => key === "tools" && Array.isArray(item));
+  return hasTools && entries.every(([key, item]) => key === "tools" || WRAPPER_WORDS.has(key) || typeof item !== "object" || item === null);
+}
+
+function readNamespace(table: object): string | undefined {
+  const namespace: unknown = Object.hasOwn(table, "namespace") ? Reflect.get(table, "namespace") : undefined;
+  return typeof namespace === "string" ? namespace : undefined;
+}
+
+function whatItIsNot(item: unknown): string {
+  if (!isTable(item)) return `must be an array of tools or one tool, not ${kindOf(item)}.`;
+  return "is neither an array of tools nor a tool: it has no description and no parameters.";
+}
+
+/** Tools of one name. */
+interface Family {
+  readonly first: Tool;
+  /** The fingerprints of their input schemas, once there is a second. */
+  readonly schemas: Set<string | undefined>;
+}
+
+/** True for a tool whose input schema one of its name has already; one that has another joins them. */
+function isRepeated(tool: Tool, { first, schemas }: Family): boolean {
+  if (tool === first) return false;
+  if (schemas.size === 0) schemas.add(fingerprintOf(first));
+  const fingerprint = fingerprintOf(tool);
+  const isThere = fingerprint !== undefined && schemas.has(fingerprint);
+  schemas.add(fingerprint);
+  return isThere;
+}
+
+/** Undefined for a schema that cannot be hashed: it is equal to no other, and the registry puts its tool aside. */
+function fingerprintOf({ inputSchema }: Tool): string | undefined {
+  try {
+    return schemaFingerprint(inputSchema);
+  } catch {
+    return undefined;
+  }
+}
+
+function entryOf<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const found = map.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  map.set(key, made);
+  return made;
+}

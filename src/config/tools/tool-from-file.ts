@@ -1,0 +1,131 @@
+/** Makes a tool of one definition in a file, whichever of the common shapes it has. */
+import type { Effects } from "../../core/effects.ts";
+import { ToolError } from "../../core/error.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { checkTool } from "../../registry/check-registration.ts";
+import { PLAIN_FIELDS, toolFromJson } from "../../registry/tool-definition.ts";
+import { importSchema } from "../../schema/import-schema.ts";
+import { EFFECT_PRESETS } from "../tables/effects-config.ts";
+import { kindOf } from "../table-reader.ts";
+import { unknownKey } from "../near-key.ts";
+
+export interface ToolFromFile {
+  readonly tool: Tool;
+  /** The namespace in the definition itself. */
+  readonly namespace: string | undefined;
+  /** Type words that were changed, one line each. */
+  readonly notes: readonly string[];
+  /** The first of the keys that say nothing here, one line each. */
+  readonly unknown: readonly string[];
+}
+
+/** The names of a schema: ours and MCP's, Anthropic's, OpenAI's and fms-dgt's, that of descriptors. */
+const INPUT_WORDS = ["inputSchema", "input_schema", "parameters", "arguments"];
+const OUTPUT_WORDS = ["outputSchema", "output_schema", "output_parameters", "returns"];
+const OWN_WORDS = ["name", "namespace", "description", "effects", "concurrency_safe", "metadata", "cache", "environment", ...PLAIN_FIELDS];
+/** Of tools of the Evennia AI assistant, for `cache`. */
+const CACHE_WORDS = ["cacheable", "cache_scope", "cache_ttl"];
+/** The keys that other systems write next to them, and that have no meaning here. */
+const OTHER_WORDS = ["type", "strict", "annotations", "_meta", "icons", "execution", "cache_control", "$schema"];
+const MAX_UNKNOWN = 20;
+const SUGGESTED = ["inputSchema", "outputSchema", ...OWN_WORDS];
+const KNOWN: ReadonlySet<string> = new Set([...INPUT_WORDS, ...OUTPUT_WORDS, ...OWN_WORDS, ...CACHE_WORDS, ...OTHER_WORDS]);
+
+/**
+ * Reads `{name, description, parameters}`, the OpenAI shapes, the MCP one, and our own with `effects` as data.
+ *
+ * Type words that JSON Schema does not have (`dict`, `float`) become those it has. An output schema of `{}` says nothing. MCP's hints only
+ * add caution.
+ *
+ * @param key the name of a tool that says none itself
+ * @throws ToolError saying what is wrong with the definition
+ */
+export function toolFromFile(value: unknown, key?: string): ToolFromFile {
+  const outer = asTable(value, "a tool");
+  const wrapped = own(outer, "function");
+  const fields = wrapped === undefined ? outer : { ...outer, ...asTable(wrapped, '"function"') };
+  const notes: string[] = [];
+  const type = own(fields, "type");
+  if (type !== undefined && type !== "function")
+    throw wrong(`a tool of type ${JSON.stringify(type)} is not read; a definition is of type "function".`);
+  const unknown = Object.keys(fields).filter((word) => !KNOWN.has(word) && !(wrapped !== undefined && word === "function"));
+  const namespace = namespaceOf(fields);
+  const { tool } = toolFromJson(canonical(fields, key, notes));
+  checkTool(tool);
+  return {
+    tool: withHints(tool, own(fields, "annotations")),
+    namespace,
+    notes,
+    unknown: unknown.slice(0, MAX_UNKNOWN).map((word) => `${word}: ${unknownKey(word, SUGGESTED)}`),
+  };
+}
+
+/** True for a table that says anything a tool says. */
+export function looksLikeTool(value: object): boolean {
+  return [...INPUT_WORDS, "description", "function"].some((word) => Object.hasOwn(value, word));
+}
+
+/** The same in the words of `toolFromJson`. */
+function canonical(fields: object, key: string | undefined, notes: string[]): Readonly<Record<string, unknown>> {
+  const input = schemaOf(fields, INPUT_WORDS, notes);
+  const output = schemaOf(fields, OUTPUT_WORDS, notes);
+  const effects = own(fields, "effects");
+  const kept = [...OWN_WORDS, ...CACHE_WORDS].filter((word) => word !== "namespace" && Object.hasOwn(fields, word));
+  return {
+    ...Object.fromEntries(kept.map((word) => [word, own(fields, word)])),
+    name: own(fields, "name") ?? key,
+    description: own(fields, "description") ?? "",
+    parameters: input ?? {},
+    ...(output === undefined ? {} : { output_parameters: output }),
+    ...(typeof effects === "string" ? { effects: presetOf(effects) } : {}),
+  };
+}
+
+function schemaOf(fields: object, words: readonly string[], notes: string[]): JsonSchema | undefined {
+  const given = words.filter((word) => own(fields, word) !== undefined);
+  const [word] = given;
+  if (word === undefined) return undefined;
+  if (given.length > 1) throw wrong(`${given.join(" and ")} are words for the same schema; keep one.`);
+  const value = own(fields, word);
+  if (typeof value !== "boolean" && !isJsonObject(value)) throw wrong(`${word} must be a JSON Schema, not ${kindOf(value)}.`);
+  const imported = importSchema(value);
+  for (const note of imported.notes) notes.push(`${word}${note.slice(1)}`);
+  return imported.schema;
+}
+
+function namespaceOf(fields: object): string | undefined {
+  const namespace = own(fields, "namespace");
+  if (namespace === undefined || typeof namespace === "string") return namespace;
+  throw wrong(`namespace must be a string, not ${kindOf(namespace)}.`);
+}
+
+function presetOf(word: string): Effects {
+  const preset = EFFECT_PRESETS.get(word);
+  if (preset === undefined)
+    throw wrong(`effects must be an object, or one of ${[...EFFECT_PRESETS.keys()].join(", ")}, not ${JSON.stringify(word)}.`);
+  return preset;
+}
+
+function withHints(tool: Tool, annotations: unknown): Tool {
+  if (!isJsonObject(annotations) || tool.effects !== undefined) return tool;
+  const hints = {
+    ...(own(annotations, "destructiveHint") === true ? { destructive: true } : {}),
+    ...(own(annotations, "openWorldHint") === true ? { external: true } : {}),
+  };
+  return Object.keys(hints).length === 0 ? tool : { ...tool, effects: hints };
+}
+
+function asTable(value: unknown, what: string): object {
+  if (isJsonObject(value)) return value;
+  throw wrong(`${what} must be an object with a name, a description and parameters, not ${kindOf(value)}.`);
+}
+
+/** Null is as good as nothing. */
+function own(table: object, key: string): unknown {
+  return Object.hasOwn(table, key) ? (Reflect.get(table, key) ?? undefined) : undefined;
+}
+
+function wrong(problem: string): ToolError {
+  return new ToolError("invalid_config", problem);
+}

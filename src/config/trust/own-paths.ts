@@ -1,0 +1,43 @@
+/** The files of a configuration: a model that could change them would give itself rights. */
+import { basename, resolve } from "node:path";
+import { routedOf } from "../haft-config.ts";
+import type { LoadedConfig } from "../load-config.ts";
+import type { McpServer } from "../toolset/mcp.ts";
+
+/** The endings of the files that SQLite keeps next to its own. */
+const STORE_ENDINGS = ["", "-wal", "-shm", "-journal"];
+
+/** The absolute paths of its file, of its lock and its store, and of the code and documents that it names, whether they exist or not. */
+export function ownPaths(loaded: LoadedConfig): readonly string[] {
+  const { config, folder, path } = loaded;
+  const named: string[] = [basename(path), "haft.lock", ...config.extensions];
+  const { store } = config;
+  const tokens = config.serve?.logins?.folder;
+  if (tokens !== undefined) named.push(tokens);
+  if (store !== undefined && "path" in store) for (const ending of STORE_ENDINGS) named.push(`${store.path}${ending}`);
+  const programs: string[] = [];
+  for (const engine of config.engines.values()) {
+    if (engine.type === "mcp" && engine.server !== undefined) programs.push(...programPaths(engine.server, folder));
+    if (engine.type === "rest" && engine.service.document !== undefined) named.push(engine.service.document);
+  }
+  for (const { toolset } of routedOf(config)) {
+    if (toolset.type === "mcp") programs.push(...programPaths(toolset, folder));
+    if ("path" in toolset && typeof toolset.path === "string") named.push(toolset.path);
+    if ("document" in toolset && typeof toolset.document === "string") named.push(toolset.document);
+  }
+  const files = named.filter((text) => !/^[a-z][a-z0-9+.-]+:/iu.test(text)).map((text) => resolve(folder, text));
+  return [...files, ...programs];
+}
+
+/** Matches code among the arguments of a command, also behind an option: `--import=./hook.mjs`. */
+const CODE =
+  /\.(?:[cm]?[jt]sx?|py[wz]?|rb|pl|php|lua|sh|bash|zsh|fish|ps1|bat|cmd|exe|jar|wasm|r|jl|exs?|csx?|fsx|go|rs|swift|scala|kts?|groovy)$/iu;
+
+/** A program in a folder, and the scripts that it is given. Data among its arguments is not part of the configuration. */
+function programPaths(server: McpServer, folder: string): readonly string[] {
+  if (server.command === undefined) return [];
+  const { command, args, cwd = "." } = server;
+  const scripts = args.map((text) => text.slice(text.startsWith("-") ? text.indexOf("=") + 1 : 0)).filter((text) => CODE.test(text));
+  const program = /[\\/]/u.test(command) ? [command] : [];
+  return [...program, ...scripts].map((text) => resolve(folder, cwd, text));
+}

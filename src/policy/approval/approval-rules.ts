@@ -1,0 +1,59 @@
+/** Which calls need approval: by the settings, by what the call does, and by a session's own rule. */
+import type { SessionRule } from "../../core/approvals.ts";
+import { MAX_REMEMBERED_NAMES, nameMatcher, type NameMatcher } from "../permission.ts";
+
+type Rule = "never" | "always" | "none";
+
+/** The reasons that settings and tools give, which any process finds again; all others are those of a session's own rule. */
+function reasonsOfSettings(qualifiedName: string): { readonly destructive: string; readonly always: string } {
+  return { destructive: `${qualifiedName} may destroy something.`, always: `The approval rules ask before ${qualifiedName} runs.` };
+}
+
+export function isOfSettings(reason: string, qualifiedName: string): boolean {
+  return Object.values(reasonsOfSettings(qualifiedName)).includes(reason);
+}
+
+export class ApprovalRules {
+  readonly #always: NameMatcher | undefined;
+  readonly #never: NameMatcher | undefined;
+  readonly #byName = new Map<string, Rule>();
+  readonly #ofSessions = new Map<string, SessionRule>();
+  /** As `Approvals.mayAsk`, before a session has a rule of its own. */
+  readonly mayAsk: boolean;
+
+  /** @throws ToolError `invalid_argument` for a pattern that cannot be used */
+  constructor({ always, never }: { readonly always?: readonly string[]; readonly never?: readonly string[] }) {
+    this.#always = always === undefined ? undefined : nameMatcher(always, "always", { bareNames: "default" });
+    this.mayAsk = this.#always !== undefined;
+    this.#never = never === undefined ? undefined : nameMatcher(never, "never", { bareNames: "default" });
+  }
+
+  /** As `Approvals.needed`. */
+  needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
+    const rule = this.#always === undefined && this.#never === undefined ? "none" : this.#ruleFor(qualifiedName);
+    if (rule === "never") return undefined;
+    if (destructive) return reasonsOfSettings(qualifiedName).destructive;
+    if (rule === "always") return reasonsOfSettings(qualifiedName).always;
+    // The id of a call's own session is minted when it is asked for, which few calls need.
+    return session === undefined || this.#ofSessions.size === 0 ? undefined : this.#ofSessions.get(session.id)?.(qualifiedName);
+  }
+
+  askMore(sessionId: string, rule: SessionRule): void {
+    this.#ofSessions.set(sessionId, rule);
+  }
+
+  forget(sessionId: string): void {
+    this.#ofSessions.delete(sessionId);
+  }
+
+  #ruleFor(qualifiedName: string): Rule {
+    let rule = this.#byName.get(qualifiedName);
+    if (rule === undefined) {
+      if (this.#never?.(qualifiedName) !== undefined) rule = "never";
+      else rule = this.#always?.(qualifiedName) === undefined ? "none" : "always";
+      if (this.#byName.size >= MAX_REMEMBERED_NAMES) this.#byName.clear();
+      this.#byName.set(qualifiedName, rule);
+    }
+    return rule;
+  }
+}

@@ -1,0 +1,120 @@
+/** Reads answers to approval questions: how far each reaches, and the rule that is made of it. */
+import type { ApprovalRecord, ApprovalRule, ApprovalScope, NewApproval } from "../../core/approval-store.ts";
+import type { ApprovalVerdict, NewApprovalRule } from "../../core/approvals.ts";
+import type { ApprovalAnswer } from "../../core/ask.ts";
+import { APPROVAL_SCOPES } from "../../core/approval-store.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import { nameMatcher } from "../permission.ts";
+
+/** An answer that was read: `scope` is undefined for a no. */
+export interface ReadVerdict {
+  readonly scope: ApprovalScope | undefined;
+  readonly rule: NewApprovalRule | undefined;
+  readonly by: string | undefined;
+}
+
+const SCOPES: Readonly<Record<Exclude<ApprovalAnswer, "deny">, ApprovalScope>> = {
+  "allow-once": "once",
+  "allow-input": "input",
+  "allow-always": "tool",
+};
+const RULE: OptionNames<NewApprovalRule> = { pattern: true, sessionId: true, expiresAt: true, by: true };
+
+/** Whether a value is an answer that an approver may give. */
+export function isAnswer(answer: unknown): answer is ApprovalAnswer {
+  return answer === "deny" || (typeof answer === "string" && Object.hasOwn(SCOPES, answer));
+}
+
+/** An answer, for a message. */
+export function describeAnswer(answer: unknown): string {
+  return typeof answer === "string" ? JSON.stringify(answer.slice(0, 40)) : `of type ${answer === null ? "null" : typeof answer}`;
+}
+
+/** @throws ToolError `invalid_argument` for one that is none */
+export function readVerdict({ answer, scope, rule, by }: ApprovalVerdict): ReadVerdict {
+  if (by !== undefined && typeof by !== "string") throw wrong(`The "by" of an answer is a string, not ${typeof by}.`);
+  if (scope !== undefined && !APPROVAL_SCOPES.includes(scope))
+    throw wrong(`The scope of an answer is ${APPROVAL_SCOPES.join(", ")}; this is ${describeAnswer(scope)}.`);
+  if (answer !== "allow" && !isAnswer(answer))
+    throw wrong(`An answer is "allow-once", "allow-input", "allow-always", "allow" or "deny"; this is ${describeAnswer(answer)}.`);
+  const said = answer === "allow" ? (scope ?? (rule === undefined ? "once" : "rule")) : answer === "deny" ? undefined : SCOPES[answer];
+  if (scope !== undefined && scope !== said)
+    throw wrong(`The answer ${describeAnswer(answer)} cannot have the scope "${scope}".`, 'Answer "allow" with a scope.');
+  if (rule !== undefined && said !== "rule")
+    throw wrong(`A rule is given with the answer "allow" and the scope "rule", not with ${describeAnswer(answer)}.`);
+  return { scope: said, rule, by };
+}
+
+export interface RuleMaker {
+  readonly id: string;
+  readonly now: number;
+}
+
+/** The rule that is made of an answer. Undefined where the answer is for one call. @throws ToolError `invalid_argument` */
+export function ruleOfAnswer(question: NewApproval, verdict: ReadVerdict, maker: RuleMaker): ApprovalRule | undefined {
+  const { scope, by, rule = {} } = verdict;
+  const { toolName, sessionId, digest, definition, simulated } = question;
+  if (scope === undefined || scope === "once") return undefined;
+  if (scope === "rule") {
+    if (simulated)
+      throw wrong(
+        `A simulation asks about ${toolName}: its answer cannot be a rule for other sessions.`,
+        'Answer with the scope "once", "input" or "tool", which hold until the simulation ends, and add the rule on its own.',
+      );
+    const made = newRule({ pattern: toolName, ...omitUndefined({ by }), ...rule }, maker);
+    if (matches(made.pattern, toolName)) return made;
+    throw wrong(`The pattern ${JSON.stringify(made.pattern)} does not match ${toolName}, which was asked about.`);
+  }
+  const ofInput = scope === "input" ? { digest } : {};
+  return { id: maker.id, pattern: toolName, sessionId, definition, ...ofInput, scope, createdAt: maker.now, ...createdBy(by) };
+}
+
+/** @throws ToolError `invalid_argument` for a pattern that cannot be used, or a time that has passed */
+export function newRule(rule: NewApprovalRule & { readonly pattern: string }, { id, now }: RuleMaker): ApprovalRule {
+  checkKnownKeys(rule, RULE, "an approval rule");
+  const { pattern, sessionId, expiresAt, by } = rule;
+  for (const [name, value] of Object.entries({ sessionId, by }))
+    if (value !== undefined && typeof value !== "string") throw wrong(`${name} of an approval rule is a string, not ${typeof value}.`);
+  nameMatcher([pattern], "pattern", { bareNames: "default" });
+  if (expiresAt !== undefined && (!Number.isFinite(expiresAt) || expiresAt <= now))
+    throw wrong(`expiresAt of an approval rule is ${String(expiresAt)}; it must be a time to come, in milliseconds since the epoch.`);
+  return { id, pattern, scope: "rule", createdAt: now, ...createdBy(by), ...omitUndefined({ sessionId, expiresAt }) };
+}
+
+function createdBy(by: string | undefined): { readonly createdBy?: string } {
+  return by === undefined ? {} : { createdBy: by };
+}
+
+/** Whether a rule answers a question. Rules of one input or one tool hold for the definition that was shown. */
+function ruleFits(rule: ApprovalRule, { toolName, sessionId, digest, definition }: NewApproval): boolean {
+  if (rule.sessionId !== undefined && rule.sessionId !== sessionId) return false;
+  if (rule.digest !== undefined && rule.digest !== digest) return false;
+  if (rule.definition !== undefined && rule.definition !== definition) return false;
+  return rule.scope === "rule" ? matches(rule.pattern, toolName) : rule.pattern === toolName;
+}
+
+function matches(pattern: string, toolName: string): boolean {
+  return nameMatcher([pattern], "pattern", { bareNames: "default" })(toolName) !== undefined;
+}
+
+/** The rule of some that answers a question. One that cannot be read answers none. */
+export function answeringRule(rules: readonly ApprovalRule[], question: NewApproval): ApprovalRule | undefined {
+  return rules.find((rule) => {
+    try {
+      return rule.damage === undefined && ruleFits(rule, question);
+    } catch {
+      return false; // a pattern of a newer version
+    }
+  });
+}
+
+/** Whether an answer with this rule answers another open question, too. */
+export function alsoAnswers(rule: ApprovalRule, { id, status, ...other }: ApprovalRecord, answered: string): boolean {
+  return status === "open" && id !== answered && ruleFits(rule, { id, ...other });
+}
+
+function wrong(message: string, hint?: string): ToolError {
+  return new ToolError("invalid_argument", message, omitUndefined({ hint }));
+}

@@ -1,0 +1,105 @@
+/** Looks for answers that other processes gave, and for previews that they want, while a question of this process is open. */
+import { APPROVAL_STATUSES, type ApprovalEnd, type ApprovalStatus, type ApprovalStore } from "../../core/approval-store.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { Ports } from "../../core/ports.ts";
+import type { Store } from "../../core/store.ts";
+import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../../core/store-changes.ts";
+import { endOf, type PendingQuestion } from "./pending-question.ts";
+
+/** How often the store is asked. */
+const LOOK_MS = 500;
+/** Of so many questions at a time. */
+const IDS_AT_ONCE = 500;
+const ENDED: readonly ApprovalStatus[] = Object.freeze(APPROVAL_STATUSES.filter((status) => status !== "open"));
+
+export interface ApprovalWatchOptions {
+  readonly store: ApprovalStore;
+  readonly follow: Store["follow"];
+  readonly ports: Pick<Ports, "clock" | "log">;
+  /** The questions of this process, by id. */
+  readonly open: ReadonlyMap<string, PendingQuestion>;
+  readonly onEnd: (end: ApprovalEnd) => void;
+}
+
+export class ApprovalWatch {
+  readonly #options: ApprovalWatchOptions;
+  #stop: (() => void) | undefined;
+  #follower: StoreFollower = NOT_FOLLOWED;
+  #looking = false;
+  #hasFailed = false;
+
+  constructor(options: ApprovalWatchOptions) {
+    this.#options = options;
+  }
+
+  /** A question is open. */
+  begin(): void {
+    const { open, ports } = this.#options;
+    if (open.size === 0 || this.#stop !== undefined || this.#looking) return;
+    this.#stop = ports.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
+    if (this.#follower === NOT_FOLLOWED) this.#follower = this.#options.follow((change) => this.#hear(change));
+  }
+
+  #hear({ parts }: StoreChange): void {
+    if (!parts.includes("approvals") || this.#stop === undefined) return;
+    this.#stop();
+    void this.#look();
+  }
+
+  async #look(): Promise<void> {
+    this.#stop = undefined;
+    if (this.#options.open.size === 0) return this.#rest();
+    this.#looking = true;
+    try {
+      const damage = await this.#findEnds();
+      await this.#makePreviews();
+      if (damage !== undefined) throw new ToolError("corrupt_record", damage);
+      this.#hasFailed = false;
+    } catch (thrown: unknown) {
+      this.#warn(thrown);
+    } finally {
+      this.#looking = false;
+      this.begin();
+    }
+  }
+
+  #rest(): void {
+    this.#follower.stop();
+    this.#follower = NOT_FOLLOWED;
+  }
+
+  /** Resolves to the damage of an answer that cannot be read: its question continues to wait, and the others have theirs. */
+  async #findEnds(): Promise<string | undefined> {
+    const { store, ports, open, onEnd } = this.#options;
+    const ids = [...open.keys()];
+    const now = ports.clock.wallTime();
+    let damage: string | undefined;
+    while (ids.length > 0) {
+      const query = { now, ids: ids.splice(0, IDS_AT_ONCE), statuses: ENDED, first: "oldest", limit: IDS_AT_ONCE } as const;
+      for (const record of await store.list(query)) {
+        if (record.damage === undefined || record.status !== "allowed") onEnd(endOf(record));
+        else damage ??= record.damage;
+      }
+    }
+    return damage;
+  }
+
+  async #makePreviews(): Promise<void> {
+    const { store, open } = this.#options;
+    for (const id of await store.previewRequests()) {
+      const pending = open.get(id);
+      if (pending === undefined) continue;
+      const preview = (await pending.request.preview?.()) ?? { available: false, reason: "the call has no session that could be branched" };
+      // A preview is plain JSON; its type says more.
+      await store.keepPreview({ id, digest: pending.asked.digest, preview: preview as unknown as JsonObject });
+    }
+  }
+
+  /** Once, until it goes well again. */
+  #warn(thrown: unknown): void {
+    if (this.#hasFailed) return;
+    this.#hasFailed = true;
+    this.#options.ports.log.warn(`It is not known whether an approval was answered elsewhere: ${describeThrown(thrown)}`);
+  }
+}

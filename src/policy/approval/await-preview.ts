@@ -1,0 +1,52 @@
+/** Asks the process that waits for an answer what its call would change. */
+import type { ApprovalPreview } from "../../core/approval-preview.ts";
+import type { ApprovalRecord, ApprovalStore } from "../../core/approval-store.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import type { Clock } from "../../core/ports.ts";
+import { onAbort } from "../attempts/deadline.ts";
+
+/** How often it is looked for, and how often at most: the process looks for requests about twice a second, and its simulation has a limit of its own. */
+const LOOK_MS = 200;
+const MAX_LOOKS = 75;
+
+export interface AwaitPreviewParts {
+  readonly store: ApprovalStore;
+  readonly clock: Clock;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Resolves to why there is none where it cannot be had. */
+export async function awaitPreview({ id, digest, status, askedIn }: ApprovalRecord, parts: AwaitPreviewParts): Promise<ApprovalPreview> {
+  const { store, clock, signal } = parts;
+  const kept = await store.preview(id);
+  if (kept !== undefined) return previewOf(kept);
+  if (status !== "open") return unavailable(`the question is ${status}`);
+  if (askedIn === undefined)
+    return unavailable("no living process waits for the answer: resume its session to have the question asked again");
+  if (!(await store.requestPreview({ id, digest }))) return unavailable("the question was answered meanwhile");
+  for (let looks = 0; looks < MAX_LOOKS && signal?.aborted !== true; looks++) {
+    await pause(clock, signal);
+    const preview = await store.preview(id);
+    if (preview !== undefined) return previewOf(preview);
+  }
+  return unavailable(`${askedIn} did not make one in time`);
+}
+
+export function unavailable(reason: string): ApprovalPreview {
+  return { available: false, reason };
+}
+
+/** A preview as it was kept. */
+function previewOf(kept: JsonObject): ApprovalPreview {
+  const { available, reason, state, calls, writes } = kept;
+  if (available === false) return unavailable(typeof reason === "string" ? reason : "it is not known why");
+  if ([state, calls, writes].every((part) => Array.isArray(part))) return kept as unknown as ApprovalPreview; // as a process of this version keeps it
+  return unavailable("another version of Haft made it");
+}
+
+function pause(clock: Clock, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = clock.timer(() => (forget(), resolve()), LOOK_MS);
+    const forget = signal === undefined ? () => {} : onAbort(signal, () => (stop(), resolve()));
+  });
+}

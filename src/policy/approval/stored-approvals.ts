@@ -1,0 +1,235 @@
+/** The inbox: questions of all processes that share a store, read and answered from any of them. */
+import type { ApprovalPreview } from "../../core/approval-preview.ts";
+import type {
+  ApprovalEnd,
+  ApprovalRecord,
+  ApprovalRule,
+  ApprovalStatus,
+  ApprovalStore,
+  ListApprovalsOptions,
+  StoredApprovalQuery,
+} from "../../core/approval-store.ts";
+import { APPROVAL_STATUSES } from "../../core/approval-store.ts";
+import type { ApprovalDecision, ApprovalInbox, ApprovalVerdict, ManyApprovals, NewApprovalRule } from "../../core/approvals.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import type { Ports } from "../../core/ports.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { alsoAnswers, newRule, readVerdict, ruleOfAnswer, type ReadVerdict } from "./approval-verdict.ts";
+import { awaitPreview } from "./await-preview.ts";
+import { nameMatcher } from "../permission.ts";
+
+const DEFAULT_LIMIT = 100;
+const PAGE = 1_000;
+/** So many ended questions are kept in a store. */
+export const KEPT_IN_STORE = 10_000;
+const LIST: OptionNames<ListApprovalsOptions> = {
+  status: true,
+  sessionId: true,
+  callId: true,
+  tool: true,
+  after: true,
+  first: true,
+  limit: true,
+};
+const VERDICT: OptionNames<ApprovalVerdict> = { answer: true, scope: true, rule: true, by: true };
+const DECISION: OptionNames<ApprovalDecision & { readonly id: string; readonly callId: string }> = {
+  ...VERDICT,
+  id: true,
+  callId: true,
+  digest: true,
+};
+const MANY: OptionNames<ManyApprovals> = { ...VERDICT, sessionId: true, tool: true, upTo: true };
+
+/** The parts that stored approvals are made of. */
+export interface StoredApprovalsOptions {
+  readonly store: ApprovalStore;
+  /** Clock and ids, for tests. @default those of the system */
+  readonly ports?: Pick<Ports, "clock" | "ids">;
+  /** Called when this object has ended a question. */
+  readonly onEnd?: (end: ApprovalEnd) => void;
+}
+
+/**
+ * The approvals of a store, for a program that asks none itself: a page, a command, another service.
+ *
+ * A runtime over the same store has them as `runtime.approvals`.
+ */
+export class StoredApprovals implements ApprovalInbox {
+  readonly #store: ApprovalStore;
+  readonly #ports: Pick<Ports, "clock" | "ids">;
+  readonly #onEnd: ((end: ApprovalEnd) => void) | undefined;
+
+  /** @throws ToolError `invalid_argument` for an option that is none */
+  constructor(options: StoredApprovalsOptions) {
+    checkKnownKeys(options, { store: true, ports: true, onEnd: true }, "new StoredApprovals()");
+    const { store, ports = systemPorts, onEnd } = options;
+    this.#store = store;
+    this.#ports = ports;
+    this.#onEnd = onEnd;
+  }
+
+  async list(options: ListApprovalsOptions = {}): Promise<readonly ApprovalRecord[]> {
+    checkKnownKeys(options, LIST, "the list of approvals");
+    const { tool, limit = DEFAULT_LIMIT } = options;
+    const query = this.#query(options);
+    if (tool === undefined || !tool.includes("*")) return this.#list({ ...query, ...omitUndefined({ toolName: tool }) });
+    const matches = nameMatcher([tool], "tool");
+    const found: ApprovalRecord[] = [];
+    for await (const record of this.#each(query)) {
+      if (matches(record.toolName) !== undefined) found.push(record);
+      if (found.length >= limit) break;
+    }
+    return found;
+  }
+
+  async get(id: string): Promise<ApprovalRecord | undefined> {
+    const [record] = await this.#list({ now: this.#now, ids: [id], first: "oldest", limit: 1 });
+    return record === undefined ? undefined : whole(record);
+  }
+
+  async answer(decision: ApprovalDecision): Promise<boolean> {
+    checkKnownKeys(decision, DECISION, "answer() of approvals");
+    const verdict = readVerdict(decision);
+    const { digest } = decision;
+    if (typeof digest !== "string") throw wrong("The digest of an answer is a string: that of the question.");
+    const open = (await this.#asked(decision)).find((record) => record.digest === digest);
+    return open !== undefined && (await this.#end(whole(open), verdict)).length > 0;
+  }
+
+  async answerMany(many: ManyApprovals): Promise<readonly ApprovalRecord[]> {
+    checkKnownKeys(many, MANY, "answerMany() of approvals");
+    const { sessionId, tool, upTo } = many;
+    const verdict = readVerdict(many);
+    if (!Number.isSafeInteger(upTo) || upTo < 0)
+      throw wrong(`upTo of answerMany() is ${String(upTo)}; it is the position of the last question that was seen.`);
+    const matches = tool === undefined ? undefined : nameMatcher([tool], "tool", { bareNames: "default" });
+    const meant = (await this.open(sessionId)).filter(
+      ({ position, toolName }) => position <= upTo && (matches === undefined || matches(toolName) !== undefined),
+    );
+    for (const record of meant) ruleOfAnswer(record, verdict, { id: "", now: this.#now }); // a rule that does not fit all of them answers none
+    const ids: string[] = [];
+    for (const record of meant) ids.push(...(await this.#end(record, verdict)));
+    const records: ApprovalRecord[] = [];
+    while (ids.length > 0)
+      records.push(...(await this.#store.list({ now: this.#now, ids: ids.splice(0, PAGE), first: "oldest", limit: PAGE })));
+    return records;
+  }
+
+  async preview(id: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<ApprovalPreview> {
+    const record = await this.get(id);
+    if (record === undefined) throw new ToolError("not_found", `There is no approval ${JSON.stringify(id)}.`);
+    return awaitPreview(record, { store: this.#store, clock: this.#ports.clock, signal });
+  }
+
+  rules(): Promise<readonly ApprovalRule[]> {
+    return this.#store.rules({ now: this.#now });
+  }
+
+  async addRule(rule: NewApprovalRule & { readonly pattern: string }): Promise<ApprovalRule> {
+    const made = newRule(rule, this.#maker());
+    await this.#store.addRule(made);
+    return made;
+  }
+
+  revokeRule(id: string): Promise<boolean> {
+    return this.#store.removeRule(id);
+  }
+
+  /** All open questions that can be answered, of a session or of all. */
+  async open(sessionId?: string): Promise<readonly ApprovalRecord[]> {
+    const open: ApprovalRecord[] = [];
+    for await (const record of this.#each(this.#query({ status: "open", ...omitUndefined({ sessionId }) })))
+      if (record.damage === undefined) open.push(record);
+    return open;
+  }
+
+  /** The questions that a decision may mean. */
+  async #asked(decision: ApprovalDecision): Promise<readonly ApprovalRecord[]> {
+    const [name, key] = "id" in decision ? (["id", decision.id] as const) : (["callId", decision.callId] as const);
+    if (typeof key !== "string")
+      throw wrong(`The ${name} of an answer is a string: that of the question${name === "id" ? "" : "'s call"}.`);
+    const query = this.#query({ status: "open", ...(name === "id" ? {} : { callId: key }) });
+    return this.#list({ ...query, ...(name === "id" ? { ids: [key] } : {}) });
+  }
+
+  /** Answers a question, and with it the others that the answer fits. Resolves to the ids of those; none where another answer came first. */
+  async #end(record: ApprovalRecord, verdict: ReadVerdict): Promise<readonly string[]> {
+    const { scope, by } = verdict;
+    const rule = ruleOfAnswer(record, verdict, this.#maker());
+    const { id, digest } = record;
+    const status = scope === undefined ? "denied" : "allowed";
+    const kept = record.simulated ? undefined : rule; // a simulation leaves no rule: the process that asks keeps how far the answer reaches
+    const end = { id, digest, status, at: this.#now, ...omitUndefined({ scope, by, rule: kept, ruleId: kept?.id }) } as const;
+    if (!(await this.#store.end(end))) return [];
+    this.#onEnd?.(end);
+    return rule === undefined ? [id] : [id, ...(await this.#endOthers(rule, end))];
+  }
+
+  async #endOthers(rule: ApprovalRule, answered: ApprovalEnd): Promise<readonly string[]> {
+    const ended: string[] = [];
+    for (const record of await this.open(rule.sessionId)) {
+      if (!alsoAnswers(rule, record, answered.id)) continue;
+      const { rule: _rule, ...like } = answered;
+      const end = { ...like, id: record.id, digest: record.digest };
+      if (!(await this.#store.end(end))) continue;
+      this.#onEnd?.(end);
+      ended.push(record.id);
+    }
+    return ended;
+  }
+
+  /** Of the open questions that no process waits for, those are withdrawn first whose session no store has: nothing will take up their call. */
+  async #list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]> {
+    const records = await this.#store.list(query);
+    if (!records.some(({ status, askedIn }) => status === "open" && askedIn === undefined)) return records;
+    await this.#store.prune({ keep: KEPT_IN_STORE, now: this.#now });
+    return await this.#store.list(query);
+  }
+
+  async *#each(query: StoredApprovalQuery): AsyncGenerator<ApprovalRecord> {
+    let after = query.after;
+    for (;;) {
+      const page = await this.#list({ ...query, limit: PAGE, ...omitUndefined({ after }) });
+      yield* page;
+      if (page.length < PAGE) return;
+      after = page.at(-1)?.position;
+    }
+  }
+
+  /** @throws ToolError `invalid_argument` */
+  #query({ status, sessionId, callId, after, first = "oldest", limit = DEFAULT_LIMIT }: ListApprovalsOptions): StoredApprovalQuery {
+    const statuses = status === undefined || typeof status === "string" ? (status === undefined ? undefined : [status]) : [...status];
+    const unknown = statuses?.find((one) => !isStatus(one));
+    if (unknown !== undefined)
+      throw wrong(`The status of an approval is ${APPROVAL_STATUSES.join(", ")}; this is ${JSON.stringify(unknown)}.`);
+    if (first !== "oldest" && first !== "newest")
+      throw wrong(`"first" of the list of approvals is "oldest" or "newest", not ${String(first)}.`);
+    if (!Number.isSafeInteger(limit) || limit < 1) throw wrong(`limit is ${String(limit)}; it must be an integer of at least 1.`);
+    if (after !== undefined && !Number.isSafeInteger(after)) throw wrong(`after is ${String(after)}; it is the position of an approval.`);
+    return { now: this.#now, first, limit, ...omitUndefined({ statuses, sessionId, callId, after }) };
+  }
+
+  #maker(): { readonly id: string; readonly now: number } {
+    return { id: this.#ports.ids.next("rule"), now: this.#now };
+  }
+
+  get #now(): number {
+    return this.#ports.clock.wallTime();
+  }
+}
+
+/** @throws ToolError `corrupt_record` */
+function whole(record: ApprovalRecord): ApprovalRecord {
+  if (record.damage === undefined) return record;
+  throw new ToolError("corrupt_record", record.damage, { operatorHint: "It takes no answer: cancel its call, which can be made again." });
+}
+
+function isStatus(status: unknown): status is ApprovalStatus {
+  return APPROVAL_STATUSES.some((one) => one === status);
+}
+
+function wrong(message: string): ToolError {
+  return new ToolError("invalid_argument", message);
+}

@@ -1,0 +1,191 @@
+/** Reads what a handler threw: what kind of failure it is, and whether trying again may help. */
+import { MAX_MESSAGE_LENGTH, ToolError, describeThrown, isToolError, type ToolErrorOptions } from "../../core/error.ts";
+import type { ErrorCode } from "../../core/error-codes.ts";
+import { readRetryAfter } from "../../core/retry-after.ts";
+import { words } from "../../core/base/wording.ts";
+
+interface Finding {
+  readonly code: ErrorCode;
+  readonly retryable?: boolean;
+  readonly retryAfterMs?: number;
+}
+
+const MAX_CAUSES = 5;
+
+/**
+ * Makes a ToolError of any thrown value; never throws, whatever the value's getters do.
+ *
+ * A ToolError comes back unchanged: the thrower decides. Otherwise the value and up to four of its causes are
+ * asked, in this order: an abort or timeout error by name, a Node or undici error by its own `code`, an HTTP
+ * error by `status` with its Retry-After. Any other error is judged by the words in its message.
+ *
+ * The outcome is always `unknown`, even where a connection was refused: the handler may have had its effect
+ * before it failed. Only a thrower who knows that nothing happened can say so, with a ToolError.
+ */
+export function classifyError(thrown: unknown): ToolError {
+  if (isToolError(thrown)) return thrown;
+  quieten(thrown);
+  let link: unknown = thrown;
+  for (let depth = 0; depth < MAX_CAUSES && link !== undefined && link !== null; depth++) {
+    const finding = byName(link) ?? bySystemCode(link) ?? byStatus(link);
+    if (finding !== undefined) return build(finding, thrown, link);
+    link = readField(link, "cause");
+  }
+  return build(byWords(thrown) ?? { code: "execution_failed" }, thrown, thrown);
+}
+
+/** A promise that was thrown and rejects is awaited by no one: without this it would end the process. */
+function quieten(thrown: unknown): void {
+  try {
+    if (thrown instanceof Promise) void Promise.prototype.then.call(thrown, undefined, () => undefined);
+  } catch {
+    // Not a promise after all: nothing to quieten.
+  }
+}
+
+function byName(link: unknown): Finding | undefined {
+  const name = readField(link, "name");
+  if (name === "AbortError") return { code: "execution_failed" };
+  if (name === "TimeoutError") return { code: "timeout" };
+  return undefined;
+}
+
+/** Errors of a connection that was lost, or never made. */
+const CONNECTION_FAILED: ReadonlySet<string> = words(
+  "ECONNREFUSED ENOTFOUND EAI_AGAIN UND_ERR_CONNECT_TIMEOUT ECONNRESET ECONNABORTED EPIPE ETIMEDOUT ESOCKETTIMEDOUT " +
+    "EHOSTUNREACH EHOSTDOWN ENETUNREACH ENETDOWN ENETRESET ERR_STREAM_PREMATURE_CLOSE UND_ERR_SOCKET " +
+    "UND_ERR_HEADERS_TIMEOUT UND_ERR_BODY_TIMEOUT",
+);
+
+/** @see https://nodejs.org/api/errors.html#common-system-errors and https://undici.nodejs.org/#/docs/api/Errors (2026-01) */
+function bySystemCode(link: unknown): Finding | undefined {
+  const code = readOwnField(link, "code");
+  if (typeof code !== "string") return undefined;
+  if (code === "ABORT_ERR" || code === "UND_ERR_ABORTED") return { code: "execution_failed" };
+  if (ACCESS_REFUSED.has(code)) return REFUSED;
+  return CONNECTION_FAILED.has(code) ? { code: "network_error" } : undefined;
+}
+
+/** The operating system or Node's permission model does not let the process do this. */
+const ACCESS_REFUSED: ReadonlySet<string> = new Set(["EACCES", "EPERM", "ERR_ACCESS_DENIED"]);
+const REFUSED: Finding = { code: "permission_denied", retryable: false };
+
+/** Answers that ask for another try. 529 is what some model providers answer when they are overloaded. */
+const TEMPORARY_STATUS: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
+  [408, "timeout"],
+  [425, "network_error"],
+  [429, "rate_limited"],
+  [502, "network_error"],
+  [503, "network_error"],
+  [504, "timeout"],
+  [529, "rate_limited"],
+]);
+
+function byStatus(link: unknown): Finding | undefined {
+  const response = readField(link, "response");
+  const status = statusOf(link) ?? statusOf(response);
+  if (status === undefined) return undefined;
+  if (status === 401 || status === 403) return REFUSED;
+  const code = TEMPORARY_STATUS.get(status);
+  // Any other refusal is final, whatever words its message uses; a plain 500 is judged by its words.
+  if (code === undefined) return status < 500 ? { code: "execution_failed", retryable: false } : undefined;
+  const retryAfterMs = retryAfter(readField(link, "headers")) ?? retryAfter(readField(response, "headers"));
+  return retryAfterMs === undefined ? { code } : { code, retryAfterMs };
+}
+
+function statusOf(holder: unknown): number | undefined {
+  const status = readField(holder, "status") ?? readField(holder, "statusCode");
+  return typeof status === "number" && status >= 400 && status <= 599 ? status : undefined;
+}
+
+/** Answers from 500 on that refuse this one request: it is the request that is at fault, not the server. */
+const REFUSALS: ReadonlySet<number> = new Set([501, 505]);
+
+/** True where the error, or what caused it, is the HTTP answer of a server that is broken. */
+export function isServerFailure(error: ToolError): boolean {
+  let link: unknown = error;
+  for (let depth = 0; depth <= MAX_CAUSES && link !== undefined && link !== null; depth++) {
+    const status = statusOf(link) ?? statusOf(readField(link, "response"));
+    if (status !== undefined) return status >= 500 && !REFUSALS.has(status);
+    link = readField(link, "cause");
+  }
+  return false;
+}
+
+function retryAfter(headers: unknown): number | undefined {
+  return readRetryAfter((name) => readHeader(headers, name));
+}
+
+/** The header by its lower-case name, of a `Headers` object or of a plain one in the usual spellings. */
+function readHeader(headers: unknown, name: string): string | undefined {
+  const spelled = name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
+  const value = callGet(headers, name) ?? readOwnField(headers, name) ?? readOwnField(headers, spelled);
+  if (typeof value === "number") return String(value);
+  return typeof value === "string" && value.length <= 64 ? value.trim() : undefined;
+}
+
+function callGet(headers: unknown, name: string): unknown {
+  const get = readField(headers, "get");
+  if (typeof get !== "function") return undefined;
+  try {
+    return Reflect.apply(get, headers, [name]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Words in the messages of exceptions that carry no better information. The first one found decides. */
+const WORDS: readonly (readonly [string, ErrorCode])[] = [
+  ["rate limit", "rate_limited"],
+  ["timeout", "timeout"],
+  ["connection", "network_error"],
+  ["network", "network_error"],
+  ["temporary", "execution_failed"],
+  ["try again", "execution_failed"],
+];
+/** Mistakes in the handler's code: `reading 'connection'` is no lost connection. */
+const MISTAKES: ReadonlySet<unknown> = new Set(["TypeError", "ReferenceError", "SyntaxError", "RangeError"]);
+
+function byWords(thrown: unknown): Finding | undefined {
+  if (MISTAKES.has(readField(thrown, "name"))) return undefined;
+  const text = describeThrown(thrown).slice(0, MAX_MESSAGE_LENGTH).toLowerCase();
+  const found = WORDS.find(([word]) => text.includes(word));
+  return found === undefined ? undefined : { code: found[1], retryable: true };
+}
+
+function build(finding: Finding, thrown: unknown, link: unknown): ToolError {
+  const { code, ...rest } = finding;
+  const options: ToolErrorOptions = { ...rest, outcome: "unknown", cause: thrown };
+  return new ToolError(
+    code,
+    link === thrown ? describe(thrown) : `${describe(thrown).slice(0, MAX_MESSAGE_LENGTH / 2)}: ${describe(link)}`,
+    options,
+  );
+}
+
+/** The message, or the system code where there is none, as with the errors of several addresses tried at once. */
+function describe(thrown: unknown): string {
+  const code = readOwnField(thrown, "code");
+  return typeof code === "string" && readField(thrown, "message") === "" ? code : describeThrown(thrown);
+}
+
+function readField(holder: unknown, key: string): unknown {
+  if (!isObject(holder)) return undefined;
+  try {
+    return Reflect.get(holder, key);
+  } catch {
+    return undefined;
+  }
+}
+
+function readOwnField(holder: unknown, key: string): unknown {
+  try {
+    return isObject(holder) && Object.hasOwn(holder, key) ? Reflect.get(holder, key) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
+}

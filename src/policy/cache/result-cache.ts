@@ -1,0 +1,217 @@
+/** Results kept in memory, to answer equal calls without running them again. */
+import { SIZE, checkNumber } from "../../core/base/number-bounds.ts";
+import type { ContentPart } from "../../core/content.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import type { Clock, Log } from "../../core/ports.ts";
+import type { Flight } from "./flight.ts";
+import { ResourceVersions } from "./resource-versions.ts";
+import { StoredResults, type StoreOfResults } from "./stored-results.ts";
+import { weighContent, weighJson, weighText } from "../results/weigh.ts";
+
+/** How many results a cache keeps, and for how long. */
+export interface CacheOptions {
+  /** About how much memory kept results may take; the results used longest ago go first. 0 keeps none. @default 67_108_864 */
+  readonly maxBytes?: number;
+}
+
+export interface CacheParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Where persistent results are kept; without it they last as long as the runtime. */
+  readonly store: StoreOfResults | undefined;
+}
+
+/** The answer of a call, deeply frozen. */
+export interface CachedAnswer {
+  readonly output: JsonValue | undefined;
+  readonly content: readonly ContentPart[] | undefined;
+  readonly metadata: JsonObject | undefined;
+  readonly exitCode?: number | undefined;
+}
+
+/** The resources that a result was read from, and for how long it may be used. */
+export interface CacheTerms {
+  /** `ResourceVersions.now` before the read. */
+  readonly asOf: number;
+  readonly reads: readonly string[];
+  /** In milliseconds from now; undefined = no limit. */
+  readonly ttlMs: number | undefined;
+}
+
+const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
+/** An entry may take this share of the room, so that one result does not drive out all the others. */
+const LARGEST_SHARE = 1 / 4;
+/** The size of an entry besides its key and its answer: its own fields, its slot in a map, its place in the line. */
+const ENTRY_BYTES = 288;
+const RESOURCE_BYTES = 48;
+
+/** The results that belong together: those of one turn, of one session, or of the whole runtime. */
+export class CachePartition {
+  readonly entries = new Map<string, Entry>();
+  /** Reads that are under way, by key: equal calls wait for them. */
+  readonly flights = new Map<string, Flight<CachedAnswer>>();
+  /** It was forgotten: nothing more is kept here. */
+  closed = false;
+}
+
+class Entry {
+  readonly partition: CachePartition;
+  readonly key: string;
+  readonly answer: CachedAnswer;
+  readonly reads: readonly string[];
+  readonly expiresAt: number;
+  readonly bytes: number;
+  /** Up to this write the answer is known to be right. */
+  asOf: number;
+  older: Entry | undefined = undefined;
+  newer: Entry | undefined = undefined;
+
+  constructor(place: { readonly partition: CachePartition; readonly key: string }, answer: CachedAnswer, terms: CacheTerms, now: number) {
+    this.partition = place.partition;
+    this.key = place.key;
+    this.answer = answer;
+    this.reads = terms.reads;
+    this.asOf = terms.asOf;
+    this.expiresAt = terms.ttlMs === undefined ? Infinity : now + terms.ttlMs;
+    this.bytes = ENTRY_BYTES + weighText(place.key) + weighAnswer(answer);
+    for (const key of terms.reads) this.bytes += RESOURCE_BYTES + weighText(key);
+  }
+}
+
+/**
+ * Keeps answers on partitions, each partition apart from all others, and all of them within `maxBytes`.
+ *
+ * When room is needed the answers used longest ago go, whatever their partition. An answer is found only while it has not
+ * expired and nothing it was read from was written.
+ */
+export class ResultCache {
+  readonly maxBytes: number;
+  readonly versions = new ResourceVersions();
+  readonly stored: StoredResults | undefined;
+  readonly #clock: Clock;
+  readonly #partitions = new WeakMap<object, CachePartition>();
+  #oldest: Entry | undefined = undefined;
+  #newest: Entry | undefined = undefined;
+  #bytes = 0;
+  #size = 0;
+  #numbers = 0;
+
+  /** @throws ToolError `invalid_argument` */
+  constructor(options: CacheOptions, parts: CacheParts) {
+    const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
+    checkNumber(maxBytes, "maxBytes of the cache", SIZE);
+    this.maxBytes = maxBytes;
+    this.#clock = parts.clock;
+    this.stored = parts.store === undefined ? undefined : new StoredResults(parts.store, parts.log);
+  }
+
+  /** About how much memory the kept answers take. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** How many answers are kept, those that are out of date and not yet noticed included. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** A number that nothing else of this cache has, to begin keys with. */
+  nextNumber(): number {
+    return this.#numbers++;
+  }
+
+  /** False as long as no call could have been answered from here: writes need not be reported. */
+  get inUse(): boolean {
+    return this.#numbers > 0;
+  }
+
+  /** The partition of a turn, a session or whatever else keeps answers of its own. */
+  partitionOf(owner: object): CachePartition {
+    let partition = this.#partitions.get(owner);
+    if (partition === undefined) this.#partitions.set(owner, (partition = new CachePartition()));
+    return partition;
+  }
+
+  /** The answer kept under a key; it is now the one used last. */
+  find(partition: CachePartition, key: string): CachedAnswer | undefined {
+    const entry = partition.entries.get(key);
+    if (entry === undefined) return undefined;
+    if (!this.#holds(entry)) {
+      this.#drop(entry);
+      return undefined;
+    }
+    entry.asOf = this.versions.now;
+    if (entry !== this.#newest) {
+      this.#unlink(entry);
+      this.#link(entry);
+    }
+    return entry.answer;
+  }
+
+  /** As `find`, and leaves no trace. */
+  peek(partition: CachePartition, key: string): CachedAnswer | undefined {
+    const entry = partition.entries.get(key);
+    return entry !== undefined && this.#holds(entry) ? entry.answer : undefined;
+  }
+
+  /** Drops an answer that is of no use any more; another one that is kept under its key stays. */
+  drop(partition: CachePartition, key: string, answer: CachedAnswer): void {
+    const entry = partition.entries.get(key);
+    if (entry?.answer === answer) this.#drop(entry);
+  }
+
+  /** Keeps an answer, in place of an earlier one; false when it is out of date already, too large, or the partition is closed. */
+  keep(place: { readonly partition: CachePartition; readonly key: string }, answer: CachedAnswer, terms: CacheTerms): boolean {
+    const { partition, key } = place;
+    if (partition.closed || !this.versions.unchangedSince(terms.asOf, terms.reads)) return false;
+    const entry = new Entry(place, answer, terms, this.#clock.now());
+    if (entry.bytes > this.maxBytes * LARGEST_SHARE) return false;
+    const before = partition.entries.get(key);
+    if (before !== undefined) this.#drop(before);
+    partition.entries.set(key, entry);
+    this.#link(entry);
+    this.#size++;
+    this.#bytes += entry.bytes;
+    for (let oldest = this.#oldest; oldest !== undefined && this.#bytes > this.maxBytes; oldest = this.#oldest) this.#drop(oldest);
+    return true;
+  }
+
+  /** Drops what an owner kept; calls of it that still run keep nothing either. */
+  forget(owner: object): void {
+    const partition = this.#partitions.get(owner);
+    if (partition === undefined) return;
+    this.#partitions.delete(owner);
+    partition.closed = true;
+    for (const entry of partition.entries.values()) this.#drop(entry);
+  }
+
+  #holds(entry: Entry): boolean {
+    return this.versions.unchangedSince(entry.asOf, entry.reads) && (entry.expiresAt === Infinity || this.#clock.now() < entry.expiresAt);
+  }
+
+  #drop(entry: Entry): void {
+    entry.partition.entries.delete(entry.key);
+    this.#unlink(entry);
+    this.#size--;
+    this.#bytes -= entry.bytes;
+  }
+
+  #link(entry: Entry): void {
+    entry.older = this.#newest;
+    entry.newer = undefined;
+    if (this.#newest === undefined) this.#oldest = entry;
+    else this.#newest.newer = entry;
+    this.#newest = entry;
+  }
+
+  #unlink({ older, newer }: Entry): void {
+    if (older === undefined) this.#oldest = newer;
+    else older.newer = newer;
+    if (newer === undefined) this.#newest = older;
+    else newer.older = older;
+  }
+}
+
+function weighAnswer({ output, content, metadata }: CachedAnswer): number {
+  return weighJson(output) + weighContent(content) + weighJson(metadata);
+}

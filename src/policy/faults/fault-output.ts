@@ -1,0 +1,39 @@
+/** The answers that faults change. */
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import type { JsonSchema } from "../../core/tool.ts";
+
+/** So much of an answer is shown garbled. */
+const MAX_GARBLED = 200;
+
+/** A text that no parser reads, with every third letter lost. */
+export function garbled(answer: JsonValue): string {
+  const text = typeof answer === "string" ? answer : JSON.stringify(answer);
+  return `<garbled: ${text.slice(0, MAX_GARBLED).toWellFormed().replaceAll(/(..)./gsu, "$1\uFFFD")}>`;
+}
+
+const EMPTY: readonly (readonly [type: string, value: JsonValue])[] = [
+  ["null", null],
+  ["array", []],
+  ["object", {}],
+  ["string", ""],
+  ["number", 0],
+  ["integer", 0],
+  ["boolean", false],
+];
+
+/** The value of the declared type with the least in it; `[]` where no type is declared. */
+export function emptiest(schema: JsonSchema | undefined): JsonValue {
+  const type: unknown = isJsonObject(schema) && Object.hasOwn(schema, "type") ? schema["type"] : undefined;
+  const types: readonly unknown[] = Array.isArray(type) ? type : [type];
+  const found = EMPTY.find(([name]) => types.includes(name));
+  return found === undefined ? [] : found[1];
+}
+
+/** The first half of a list, of a text or of the members of an object; null where nothing less is left. */
+export function firstHalf(answer: JsonValue): JsonValue {
+  if (typeof answer === "string") return answer === "" ? null : answer.slice(0, Math.floor(answer.length / 2)).toWellFormed();
+  if (Array.isArray(answer)) return answer.length === 0 ? null : answer.slice(0, Math.floor(answer.length / 2));
+  if (!isJsonObject(answer)) return null;
+  const members = Object.entries(answer);
+  return members.length === 0 ? null : Object.fromEntries(members.slice(0, Math.floor(members.length / 2)));
+}

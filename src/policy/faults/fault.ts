@@ -1,0 +1,165 @@
+/** Failures that are put into calls on purpose: which call meets which of them is decided by a seed, and by nothing else. */
+import { isObject } from "../../core/base/is-object.ts";
+import { COUNT, MILLISECONDS, PORTION, checkNumber, isWithin, numberWithin } from "../../core/base/number-bounds.ts";
+import { checkMs } from "../../core/call-settings.ts";
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import { FAULT_TYPES, type FaultPlan, type FaultRule } from "../../core/fault.ts";
+import { drawn, seededRandom } from "../../core/base/seeded-random.ts";
+import type { CallSample } from "./fault-tally.ts";
+import { nameMatcher, type NameMatcher } from "../permission.ts";
+
+export interface FaultPolicyOptions {
+  /** Types of one's own are taken as well, as a search has them. @default false */
+  readonly otherTypes?: boolean;
+  /** The owner of the plan, for messages: `toolset "mail"`. @default "a fault plan" */
+  readonly owner?: string;
+}
+
+/** A call as a seed knows it. */
+export interface FaultSubject extends CallSample {
+  /** The qualified name. */
+  readonly toolName: string;
+  /** The name of its session; "" for a call of none. */
+  readonly session: string;
+}
+
+/** A rule that hits a call. */
+export interface Fault {
+  readonly rule: FaultRule;
+  /** Of `latency`: how long the answer waits. */
+  readonly delayMs: number;
+}
+
+interface CheckedRule {
+  readonly rule: FaultRule;
+  /** Undefined where it is about every tool. */
+  readonly fits: NameMatcher | undefined;
+  readonly leastMs: number;
+  readonly mostMs: number;
+}
+
+const DEFAULT_DELAY_MS = [100, 1_000] as const;
+
+/**
+ * A plan that was checked and can be asked. Not to be changed by what happens to the plan afterwards.
+ *
+ * @throws ToolError `invalid_argument` naming the rule by its index
+ */
+export function faultPolicy(plan: FaultPlan, options: FaultPolicyOptions = {}): FaultPolicy {
+  return new FaultPolicy(plan, options);
+}
+
+export class FaultPolicy {
+  readonly seed: number | string;
+  readonly #rules: readonly CheckedRule[];
+
+  constructor(plan: FaultPlan, { otherTypes = false, owner = "a fault plan" }: FaultPolicyOptions) {
+    if (!isObject(plan) || !Array.isArray(plan.rules))
+      throw new ToolError("invalid_argument", `The faults of ${owner} are { seed, rules: [{ type, probability }] }.`);
+    checkKnownKeys(plan, { seed: true, rules: true }, `The plan of faults of ${owner}`);
+    const { seed = 0 } = plan;
+    if (typeof seed !== "string" && !Number.isFinite(seed)) throw wrong(`The seed of ${owner}`, seed, "a number or a text");
+    this.seed = seed;
+    this.#rules = plan.rules.map((given: unknown, index) => {
+      const where = `rules[${index}] of ${owner}`;
+      const rule = checkedRule(given, where, otherTypes);
+      const { tools } = rule;
+      const [leastMs, mostMs] = delayOf(rule);
+      const patterns = typeof tools === "string" ? [tools] : tools;
+      return { rule, fits: patterns === undefined ? undefined : nameMatcher(patterns, `tools of ${where}`), leastMs, mostMs };
+    });
+  }
+
+  /** Every rule that hits the call, each drawn by itself. @param salt makes plans of one seed differ */
+  hits(subject: FaultSubject, salt: number): readonly Fault[] {
+    const random = seededRandom(textOf(subject, ["hit", this.seed, salt]));
+    const hits: Fault[] = [];
+    for (const { rule, fits, leastMs, mostMs } of this.#rules) {
+      // Drawn for rules of other tools as well: what one rule is about changes nothing for the next.
+      const isHit = random.next() < rule.probability;
+      const delayMs = leastMs + (mostMs - leastMs) * random.next();
+      if (isHit && (fits === undefined || fits(subject.toolName) !== undefined)) hits.push({ rule, delayMs });
+    }
+    return hits;
+  }
+}
+
+/** The one fault that a call meets, drawn among those that hit it by any of the plans; each plan has its own place in the list. */
+export function drawFault(policies: readonly (FaultPolicy | undefined)[], subject: FaultSubject): Fault | undefined {
+  const hits = policies.flatMap((policy, place) => policy?.hits(subject, place) ?? []);
+  if (hits.length < 2) return hits[0];
+  const seeds = policies.map((policy) => policy?.seed ?? null);
+  const [chosen] = drawn(seededRandom(textOf(subject, ["choice", ...seeds])), hits);
+  return chosen;
+}
+
+function textOf({ session, toolName, digest, earlier }: FaultSubject, salt: readonly unknown[]): string {
+  return JSON.stringify([salt, session, toolName, digest, earlier]);
+}
+
+function delayOf({ delayMs = DEFAULT_DELAY_MS }: FaultRule): readonly [number, number] {
+  return typeof delayMs === "number" ? [delayMs, delayMs] : delayMs;
+}
+
+const RULE_NAMES: OptionNames<FaultRule> = {
+  type: true,
+  probability: true,
+  tools: true,
+  message: true,
+  retryable: true,
+  attempts: true,
+  delayMs: true,
+  retryAfterMs: true,
+};
+
+function checkedRule(given: unknown, where: string, otherTypes: boolean): FaultRule {
+  if (!isObject(given)) throw wrong(where, given, "an object with a type and a probability");
+  checkKnownKeys<Partial<Record<keyof FaultRule, unknown>>>(given, RULE_NAMES, where);
+  const { type, probability, tools, message, retryable, attempts, delayMs, retryAfterMs }: Partial<Record<keyof FaultRule, unknown>> =
+    given;
+  if (typeof type !== "string" || type === "") throw wrong(`type of ${where}`, type, `one of ${FAULT_TYPES.join(", ")}`);
+  if (!otherTypes && !FAULT_TYPES.some((known) => known === type)) throw unknownType(type, where);
+  if (!isWithin(probability, PORTION)) throw wrong(`probability of ${where}`, probability, numberWithin(PORTION));
+  if (message !== undefined && typeof message !== "string") throw wrong(`message of ${where}`, message, "a string");
+  if (retryable !== undefined && typeof retryable !== "boolean") throw wrong(`retryable of ${where}`, retryable, "a boolean");
+  checkNumber(attempts, `attempts of ${where}`, COUNT);
+  checkMs(retryAfterMs, "retryAfterMs", where);
+  checkDelay(delayMs, where);
+  if (tools !== undefined && typeof tools !== "string" && !Array.isArray(tools))
+    throw wrong(`tools of ${where}`, tools, "a pattern over qualified names, or an array of them");
+  return Object.freeze({ ...given, type, probability });
+}
+
+function checkDelay(delayMs: unknown, where: string): void {
+  if (!Array.isArray(delayMs)) return checkMs(delayMs, "delayMs", where);
+  const [least, most]: readonly unknown[] = delayMs;
+  for (const bound of delayMs) checkMs(bound, "delayMs", where);
+  if (delayMs.length !== 2 || !isWithin(least, MILLISECONDS) || !isWithin(most, { ...MILLISECONDS, min: least }))
+    throw wrong(`delayMs of ${where}`, delayMs, "a number of milliseconds, or two of them, the smaller first");
+}
+
+function unknownType(type: string, where: string): ToolError {
+  const alike = FAULT_TYPES.filter((known) => plain(known).slice(0, 3) === plain(type).slice(0, 3));
+  const near = alike.length === 1 ? ` Did you mean ${JSON.stringify(alike[0])}?` : "";
+  return new ToolError("invalid_argument", `type of ${where} is ${JSON.stringify(type)}, which is no fault.${near}`, {
+    hint: `There are: ${FAULT_TYPES.join(", ")}.`,
+  });
+}
+
+function plain(type: string): string {
+  return type.replaceAll(/[\s_.-]+/gu, "").toLowerCase();
+}
+
+function wrong(what: string, value: unknown, wanted: string): ToolError {
+  return new ToolError("invalid_argument", `${what} is ${shown(value)}; it takes ${wanted}.`);
+}
+
+function shown(value: unknown): string {
+  if (typeof value !== "string" && !isObject(value)) return String(value);
+  try {
+    return JSON.stringify(value).slice(0, 200);
+  } catch {
+    return "what is not JSON";
+  }
+}

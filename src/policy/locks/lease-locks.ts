@@ -1,0 +1,214 @@
+/** Locks and limits that are leases of a store: calls of all processes that use it wait for each other, in one line. */
+import type { LeaseAnswer, LeaseRequest, LeaseStore } from "../../core/lease-store.ts";
+import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
+import { isToolError } from "../../core/error.ts";
+import type { Clock, Ids, Log } from "../../core/ports.ts";
+
+/** While something waits, it is asked for after this time, and then less and less often. */
+const FIRST_POLL_MS = 4;
+const LAST_POLL_MS = 200;
+const POLL_GROWTH = 1.5;
+/** Most that one update gives back, and most that it asks for, for the first time and again; more go into the next. */
+const MAX_RELEASED = 5_000;
+const MAX_WANTED = 500;
+
+export interface LeaseLocksOptions {
+  readonly leases: LeaseStore;
+  readonly clock: Clock;
+  /** Name the requests, in all processes. */
+  readonly ids: Ids;
+  readonly log: Log;
+}
+
+/** A request of this process. */
+export interface LeaseTicket extends LockTicket {
+  whenGranted(): Promise<void>;
+}
+
+/**
+ * The leases of one process.
+ *
+ * Requests and releases of one moment go to the store in one update, and one update follows another, so that the requests of a process are in the
+ * line in their order. One that waits is asked for again, and with every update that this process makes.
+ */
+export class LeaseLocks implements Locks {
+  readonly #options: LeaseLocksOptions;
+  /** The store does not have them yet. */
+  readonly #unasked = new Map<string, Ticket>();
+  /** In line, the one that was asked for longest ago first. */
+  readonly #waiting = new Map<string, Ticket>();
+  readonly #released = new Set<string>();
+  #isUpdating = false;
+  /** There is more to tell the store than it was told. */
+  #isChanged = false;
+  #pollMs = FIRST_POLL_MS;
+  #stopTimer: (() => void) | undefined;
+  #saidUnreachable = false;
+
+  constructor(options: LeaseLocksOptions) {
+    this.#options = options;
+  }
+
+  request({ owner, reads, writes, commutative, overtakes = false, within = owner }: LockRequest): LeaseTicket {
+    return this.ask({ ticket: this.newTicket(), callId: owner, reads, writes, commutative, overtakes, within });
+  }
+
+  newTicket(): string {
+    return this.#options.ids.next("lease");
+  }
+
+  /** As `request`, for any request. */
+  ask(request: LeaseRequest): LeaseTicket {
+    const isEmpty = request.reads.length + request.writes.length === 0 && request.limit === undefined;
+    const ticket = new Ticket(request, isEmpty ? undefined : (isAnswered) => this.#release(request.ticket, isAnswered));
+    if (isEmpty) return ticket;
+    this.#unasked.set(request.ticket, ticket);
+    this.#change();
+    return ticket;
+  }
+
+  get #isWaiting(): boolean {
+    return this.#unasked.size + this.#waiting.size > 0;
+  }
+
+  #release(id: string, isGranted: boolean): void {
+    this.#forget(id);
+    // An update that is under way may put it in line, so the store is always asked to remove it.
+    this.#released.add(id);
+    this.#change();
+    if (isGranted) this.#pollMs = FIRST_POLL_MS;
+  }
+
+  /** True for one that was wanted until now. */
+  #forget(id: string): boolean {
+    return this.#unasked.delete(id) || this.#waiting.delete(id);
+  }
+
+  /** Requests of the same piece of work go into one update. */
+  #change(): void {
+    if (this.#isChanged) return;
+    this.#isChanged = true;
+    queueMicrotask(() => void this.#updateAll());
+  }
+
+  async #updateAll(): Promise<void> {
+    if (this.#isUpdating) return;
+    this.#isUpdating = true;
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    let isReached = true;
+    while (isReached && (this.#isChanged || this.#released.size + this.#unasked.size > 0)) {
+      this.#isChanged = false;
+      isReached = await this.#update();
+    }
+    this.#isUpdating = false;
+    if (this.#isWaiting || this.#released.size > 0) this.#pollLater();
+    else this.#pollMs = FIRST_POLL_MS;
+  }
+
+  #pollLater(): void {
+    const delayMs = this.#pollMs;
+    this.#pollMs = Math.min(delayMs * POLL_GROWTH, LAST_POLL_MS);
+    const fire = (): void => {
+      this.#isChanged = true;
+      void this.#updateAll();
+    };
+    // Releases alone do not keep the process alive: its leases end with it.
+    this.#stopTimer = this.#options.clock.timer(fire, delayMs, { background: !this.#isWaiting });
+  }
+
+  /** False when the store could not be reached: what was to be said is said again later. */
+  async #update(): Promise<boolean> {
+    const released = [...this.#released].slice(0, MAX_RELEASED);
+    // Those that are in line already keep their place, however many others there are.
+    const wanted = [this.#unasked, this.#waiting].flatMap((tickets) => [...tickets.values()].slice(0, MAX_WANTED));
+    try {
+      const answers = await this.#options.leases.update({ released, wanted: wanted.map(({ request }) => request) });
+      for (const ticket of released) this.#released.delete(ticket);
+      for (const [index, ticket] of wanted.entries()) this.#settle(ticket, answers[index]);
+      this.#saidUnreachable = false;
+      return true;
+    } catch (error: unknown) {
+      this.#isChanged = true;
+      this.#unreachable(error);
+      return false;
+    }
+  }
+
+  #settle(ticket: Ticket, answer: LeaseAnswer | undefined): void {
+    const id = ticket.request.ticket;
+    if (!this.#forget(id)) return; // it was given back meanwhile
+    if (answer === undefined || !(answer.granted || answer.isCircle)) this.#waiting.set(id, ticket);
+    if (answer !== undefined) ticket.settle(answer);
+  }
+
+  /** A store that is closed for good has given everything back itself. */
+  #unreachable(error: unknown): void {
+    const isClosed = isToolError(error) && !error.retryable && !this.#isWaiting;
+    if (isClosed) this.#released.clear();
+    if (isClosed || this.#saidUnreachable) return;
+    this.#saidUnreachable = true;
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#options.log.warn(`Leases cannot be taken or given back now; calls that need them wait: ${reason}`);
+  }
+}
+
+const GRANTED = Promise.resolve();
+
+class Ticket implements LeaseTicket {
+  readonly request: LeaseRequest;
+  fence: number | undefined = undefined;
+  #granted: boolean;
+  #waitsFor: readonly string[] = [];
+  #waitedFor: readonly string[] = [];
+  #waiting: PromiseWithResolvers<void> | undefined;
+  #isSettled: boolean;
+  #giveBack: ((isGranted: boolean) => void) | undefined;
+
+  /** @param giveBack undefined for one that needs nothing */
+  constructor(request: LeaseRequest, giveBack: ((isGranted: boolean) => void) | undefined) {
+    this.request = request;
+    this.#granted = giveBack === undefined;
+    this.#isSettled = this.#granted;
+    this.#giveBack = giveBack;
+  }
+
+  get granted(): boolean {
+    return this.#granted;
+  }
+
+  whenGranted(): Promise<void> {
+    if (this.#isSettled) return GRANTED;
+    this.#waiting ??= Promise.withResolvers<void>();
+    return this.#waiting.promise;
+  }
+
+  waitingFor(most: number = Infinity): readonly string[] {
+    return this.#waitsFor.slice(0, most);
+  }
+
+  waitedFor(): readonly string[] {
+    return this.#waitedFor;
+  }
+
+  settle(answer: LeaseAnswer): void {
+    if (!answer.granted) {
+      this.#waitsFor = answer.waitsFor;
+      if (this.#waitedFor.length === 0) this.#waitedFor = answer.waitsFor;
+      if (!answer.isCircle) return;
+    } else {
+      this.#granted = true;
+      this.fence = answer.fence;
+      this.#waitsFor = [];
+    }
+    this.#isSettled = true;
+    this.#waiting?.resolve();
+  }
+
+  release(): void {
+    const giveBack = this.#giveBack;
+    this.#giveBack = undefined;
+    if (!this.#granted) this.#waitsFor = [];
+    giveBack?.(this.#granted);
+  }
+}

@@ -1,0 +1,16 @@
+/** The limits of one process, by name. */
+import type { Slots } from "../../core/slots.ts";
+import { Limit } from "./limit.ts";
+
+export class Limits implements Slots {
+  /** The latest of each name; one with another number replaces it. */
+  readonly #byName = new Map<string, { readonly maxConcurrent: number; readonly limit: Limit }>();
+
+  limit(name: string, maxConcurrent: number): Limit {
+    const known = this.#byName.get(name);
+    if (known?.maxConcurrent === maxConcurrent) return known.limit;
+    const limit = new Limit(maxConcurrent);
+    this.#byName.set(name, { maxConcurrent, limit });
+    return limit;
+  }
+}

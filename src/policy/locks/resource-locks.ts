@@ -1,0 +1,113 @@
+/** Lets calls that touch the same resources wait for each other, in the order they came. */
+import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
+import { ResourceTree, type Claim } from "../../core/resource-tree.ts";
+
+const MAX_OWNERS = 20;
+const GRANTED = Promise.resolve();
+const NOBODY: readonly string[] = Object.freeze([]);
+
+/** For calls that touch nothing. */
+const NO_KEYS: LockTicket = Object.freeze({
+  granted: true,
+  whenGranted: () => GRANTED,
+  waitingFor: () => NOBODY,
+  release() {},
+});
+
+/** The locks of one process. */
+export class ResourceLocks implements Locks {
+  readonly #tree = new ResourceTree();
+  /** Those that wait and overtake none, in line. */
+  readonly #line = new Set<Ticket>();
+  #sequence = 0;
+
+  request(request: LockRequest): LockTicket {
+    if (request.reads.length === 0 && request.writes.length === 0) return NO_KEYS;
+    const line = request.overtakes === true ? undefined : this.#line;
+    const ticket = new Ticket(this.#tree, request, { sequence: this.#sequence++, line });
+    if (ticket.granted) return ticket;
+    if (line === undefined) this.#overtake(ticket);
+    else line.add(ticket);
+    return ticket;
+  }
+
+  /** Puts the ticket before those that wait: each of them is still kept out by what kept it out before. */
+  #overtake(ticket: Ticket): void {
+    const waiting = [...this.#line];
+    ticket.stepOut();
+    for (const other of waiting.toReversed()) other.stepOut(); // the last first, so that none is granted by it
+    for (const one of [ticket, ...waiting]) one.stepIn(this.#sequence++);
+  }
+
+  /** Tickets held or waiting; 0 when idle. */
+  get size(): number {
+    return this.#tree.claims;
+  }
+}
+
+class Ticket implements LockTicket, Claim {
+  readonly owner: string;
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  readonly commutative: boolean;
+  sequence: number;
+  blockedHolds = 0;
+  firstHold: Claim["firstHold"] = undefined;
+  /** Undefined once released. */
+  #tree: ResourceTree | undefined;
+  #waiting: Promise<void> | undefined = undefined;
+  #grant: (() => void) | undefined = undefined;
+  readonly #line: Set<Ticket> | undefined;
+
+  constructor(tree: ResourceTree, request: LockRequest, place: { readonly sequence: number; readonly line: Set<Ticket> | undefined }) {
+    this.owner = request.owner;
+    this.reads = request.reads;
+    this.writes = request.writes;
+    this.commutative = request.commutative;
+    this.sequence = place.sequence;
+    this.#line = place.line;
+    this.#tree = tree;
+    tree.enter(this);
+  }
+
+  get granted(): boolean {
+    return this.blockedHolds === 0;
+  }
+
+  whenGranted(): Promise<void> {
+    if (this.granted) return GRANTED;
+    this.#waiting ??= new Promise((resolve) => {
+      this.#grant = resolve;
+    });
+    return this.#waiting;
+  }
+
+  waitingFor(most: number = MAX_OWNERS): readonly string[] {
+    if (this.granted || this.#tree === undefined) return NOBODY;
+    return this.#tree.blockersOf(this, most).map((claim) => claim.owner);
+  }
+
+  /** Leaves the line until `stepIn`. */
+  stepOut(): void {
+    this.#tree?.leave(this);
+    this.blockedHolds = 0;
+  }
+
+  stepIn(sequence: number): void {
+    this.sequence = sequence;
+    this.#tree?.enter(this);
+  }
+
+  release(): void {
+    const tree = this.#tree;
+    if (tree === undefined) return;
+    this.#tree = undefined;
+    this.#line?.delete(this);
+    tree.leave(this);
+  }
+
+  unblocked(): void {
+    this.#line?.delete(this);
+    this.#grant?.();
+  }
+}

@@ -1,0 +1,168 @@
+/** Puts addresses, or only types and sizes, in the place of the files that an answer or a message holds. */
+import { artifactOf, artifactUri, type Artifact } from "../../core/artifact.ts";
+import { valueText, type ContentPart } from "../../core/content.ts";
+import { readDataUri } from "../../core/data-uri.ts";
+import type { JsonValue } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { SessionMessage } from "../../core/message.ts";
+import { partText } from "../../core/result.ts";
+import { changeTexts, replaceDataUrls } from "./data-urls.ts";
+
+/** Replaces one file. Each counts as found. */
+export interface FileReplacement {
+  /** How many files it has replaced. */
+  readonly found: number;
+  /** In a text. @param isShown whether the file itself is to follow what the model is shown */
+  inText(file: FoundFile, isShown: boolean): string;
+  /** A part of the content. */
+  part(file: FoundFile): ContentPart;
+  /** The parts that follow the content, for files that stood in its texts. */
+  readonly following: readonly ContentPart[];
+  /** In the provider's own form of a message. */
+  inNative(text: string): string;
+}
+
+interface FoundFile {
+  readonly mediaType: string;
+  readonly base64: string;
+  readonly name?: string | undefined;
+}
+
+/** The output and the content of a tool. */
+export interface AnswerParts {
+  readonly output: JsonValue | undefined;
+  readonly content: readonly ContentPart[] | undefined;
+}
+
+/** Undefined where the answer holds no file. */
+export function replaceInAnswer({ output, content }: AnswerParts, by: FileReplacement): AnswerParts | undefined {
+  // a tool with content of its own has said what is to be seen: the files of its output are for programs
+  const isShown = content === undefined;
+  const newOutput = output === undefined ? undefined : changeTexts(output, (text) => inText(text, by, isShown));
+  if (content !== undefined) {
+    const parts = content.map((part) => replacePart(part, by));
+    return by.found === 0 ? undefined : { output: newOutput, content: [...parts, ...by.following] };
+  }
+  if (by.found === 0) return undefined;
+  const { following } = by;
+  return { output: newOutput, content: following.length === 0 ? undefined : [{ type: "text", text: valueText(newOutput) }, ...following] };
+}
+
+/** The same message where it holds no file. */
+export function replaceInMessage(message: SessionMessage, by: FileReplacement): SessionMessage {
+  const { content, native } = message;
+  const parts = typeof content === "string" ? inText(content, by) : content.map((part) => replacePart(part, by));
+  if (by.found === 0) return message;
+  const { following } = by;
+  const whole = typeof parts !== "string" ? [...parts, ...following] : following.length === 0 ? parts : [textPart(parts), ...following];
+  const blocks = native?.blocks.map((block) => changeTexts(block, (text) => by.inNative(text)));
+  return { ...message, content: whole, ...(native === undefined || blocks === undefined ? {} : { native: { ...native, blocks } }) };
+}
+
+function replacePart(part: ContentPart, by: FileReplacement): ContentPart {
+  if (part.type === "text") return { ...part, text: inText(part.text, by) };
+  if (part.type !== "file") return by.part({ mediaType: part.mediaType, base64: part.data });
+  const data = readDataUri(part.uri);
+  if (data?.base64 === undefined) return part;
+  const replaced = by.part({ mediaType: part.mediaType ?? data.mediaType, base64: data.base64, name: part.name });
+  if (replaced.type !== "file") return replaced;
+  const whole = { ...replaced, ...omitUndefined({ text: part.text, description: part.description }) };
+  if (hadBytes(replaced)) LIFTED.add(whole);
+  return whole;
+}
+
+function inText(text: string, by: FileReplacement, isShown = true): string {
+  return replaceDataUrls(text, ({ mediaType, data, name }) => by.inText({ mediaType, base64: data, name }, isShown));
+}
+
+function textPart(text: string): ContentPart {
+  return { type: "text", text };
+}
+
+/** Shorter data stays in the provider's form: it may be a part of other texts, and a mark is hardly shorter. */
+const MIN_NATIVE_CHARS = 96;
+const NATIVE_MARK = "artifact-data:";
+const IN_NATIVE = /artifact-data:([0-9a-f]{64})/gu;
+
+const LIFTED = new WeakSet<ContentPart>();
+
+/** Whether the part came in place of bytes, in this process: then its address is that of bytes which the answer had itself. */
+export function hadBytes(part: ContentPart): boolean {
+  return LIFTED.has(part);
+}
+
+/** By address: each file is one of `artifacts`, to be kept before what holds its address. */
+export class ArtifactAddresses implements FileReplacement {
+  found = 0;
+  readonly #artifacts = new Map<string, Artifact>();
+  readonly #following = new Map<string, ContentPart>();
+
+  get artifacts(): readonly Artifact[] {
+    return [...this.#artifacts.values()];
+  }
+
+  get following(): readonly ContentPart[] {
+    return [...this.#following.values()];
+  }
+
+  inText(file: FoundFile, isShown: boolean): string {
+    const part = this.part(file);
+    if (isShown) this.#following.set(part.uri, part);
+    return part.uri;
+  }
+
+  part({ mediaType, base64, name }: FoundFile): ContentPart & { readonly type: "file" } {
+    this.found++;
+    const bytes = Buffer.from(base64, "base64");
+    const artifact = artifactOf(mediaType, bytes);
+    const { id, mediaType: kept } = artifact;
+    if (!this.#artifacts.has(id)) this.#artifacts.set(id, artifact);
+    const part = {
+      type: "file",
+      uri: artifactUri(id),
+      mediaType: kept,
+      bytes: bytes.length,
+      ...(name === undefined ? {} : { name }),
+    } as const;
+    LIFTED.add(part);
+    return part;
+  }
+
+  inNative(text: string): string {
+    let marked = text;
+    for (const { id, data } of this.#artifacts.values())
+      if (data.length >= MIN_NATIVE_CHARS && marked.length >= data.length) marked = marked.replaceAll(data, NATIVE_MARK + id);
+    return marked;
+  }
+}
+
+/** By type and size: the bytes are gone. */
+export class FilePlaceholders implements FileReplacement {
+  found = 0;
+  readonly following: readonly ContentPart[] = [];
+
+  inText(file: FoundFile): string {
+    return this.part(file).text;
+  }
+
+  part({ mediaType, base64, name }: FoundFile): ContentPart & { readonly type: "text" } {
+    this.found++;
+    const file = { type: "file", uri: `data:${mediaType};base64,${base64}`, mediaType, ...(name === undefined ? {} : { name }) } as const;
+    return { type: "text", text: partText(file) };
+  }
+
+  /** The provider wants its own message back as it came. */
+  inNative(text: string): string {
+    return text;
+  }
+}
+
+/** The ids of the artifacts in a text of a provider's own form. */
+export function idsInNative(text: string): readonly string[] {
+  return text.includes(NATIVE_MARK) ? Array.from(text.matchAll(IN_NATIVE), ([, id = ""]) => id) : [];
+}
+
+/** The text as it came from the provider. @param dataOf the base64 of an artifact; undefined = it is not known */
+export function restoreNative(text: string, dataOf: (id: string) => string | undefined): string {
+  return text.includes(NATIVE_MARK) ? text.replaceAll(IN_NATIVE, (mark, id: string) => dataOf(id) ?? mark) : text;
+}

@@ -1,0 +1,331 @@
+/** Keeps results that were too large to show, and reads them piece by piece for `read_result`. */
+import type { ContentPart } from "../../core/content.ts";
+import { ToolError } from "../../core/error.ts";
+import { jsonPath, type JsonValue } from "../../core/base/json.ts";
+import { childOf, outlineOf, readSteps, type JsonStep } from "../../core/base/json-steps.ts";
+import { plural } from "../../core/base/wording.ts";
+import { partText } from "../../core/result.ts";
+import { finder } from "./find-text.ts";
+import { weighContent, weighJson } from "./weigh.ts";
+
+export interface ResultRequest {
+  /** `$` path of the part to read, such as `$.items[3].name`. @default the whole */
+  readonly path?: string;
+  /** Only lines that hold this text, upper and lower case distinguished. At most 1,000 characters. */
+  readonly grep?: string;
+  /** The first line to read, counted from 0. @default 0 */
+  readonly offset?: number;
+  /** Most lines to return. @default 200 */
+  readonly limit?: number;
+}
+
+/** Some lines of a kept result. JSON is laid out with one space a level; a line over 1,000 characters counts as several. */
+export interface ResultPage {
+  readonly text: string;
+  readonly totalLines: number;
+  /** The first line shown, counted from 0; where nothing was found, where the search began. */
+  readonly from: number;
+  /** The last line shown; `from - 1` when there is none. */
+  readonly to: number;
+  /** The `offset` that continues from here; left out at the end. */
+  readonly nextOffset?: number;
+}
+
+/** A result as the tool gave it. */
+export interface WholeResult {
+  readonly output: JsonValue | undefined;
+  readonly content: readonly ContentPart[] | undefined;
+}
+
+interface StoredResult extends WholeResult {
+  sessionId: string;
+  readonly bytes: number;
+}
+
+const MAX_LINE_UNITS = 1_000;
+const MAX_PAGE_UNITS = 16_000;
+const DEFAULT_LIMIT = 200;
+const LINE_BREAK = 0x0a;
+const MAX_GREP_LENGTH = 1_000;
+const MAX_PATH_LENGTH = 2_000;
+
+/**
+ * Full results by handle, each readable only by the session it belongs to.
+ *
+ * Holds about `maxBytes` of memory and the text that was read last: the oldest results go first, whatever their
+ * session; the newest is always kept. A handle is the call's id, so it never means another result.
+ */
+export class LargeResultStore {
+  readonly #maxBytes: number;
+  #bytes = 0;
+  /** Oldest first. */
+  readonly #kept = new Map<string, StoredResult>();
+  readonly #handles = new Map<string, Set<string>>();
+  /** Branches that were dropped: their entries are not read any more, and are dropped first. */
+  readonly #dropped = new Set<string>();
+  /** Sessions that have ended while a branch can read what they kept: their entries are dropped first as well. */
+  readonly #closed = new Set<string>();
+  /** The session that each branch comes from. */
+  readonly #parents = new Map<string, string>();
+  /** The text that was read last: a model that pages through a result lays it out once. */
+  #lastText: { readonly kept: WholeResult; readonly path: string; readonly text: string } | undefined;
+
+  /** @param options `maxBytes` defaults to 64 MiB. @throws ToolError `invalid_argument` */
+  constructor(options: { readonly maxBytes?: number } = {}) {
+    const maxBytes = options.maxBytes ?? 64 * 1024 * 1024;
+    if (!(maxBytes >= 0))
+      throw new ToolError("invalid_argument", `A large result store's maxBytes is a number of at least 0, not ${String(maxBytes)}.`);
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Keeps a result and returns the handle to read it by. */
+  keep(sessionId: string, callId: string, output: JsonValue | undefined, content: readonly ContentPart[] | undefined): string {
+    this.#drop(callId);
+    this.#closed.delete(sessionId); // it was resumed
+    const kept: StoredResult = { sessionId, output, content, bytes: weighJson(output) + weighContent(content) };
+    this.#kept.set(callId, kept);
+    this.#bytes += kept.bytes;
+    let handles = this.#handles.get(sessionId);
+    if (handles === undefined) this.#handles.set(sessionId, (handles = new Set()));
+    handles.add(callId);
+    for (const ended of [this.#dropped, this.#closed])
+      for (const id of ended) {
+        if (this.#bytes <= this.#maxBytes) break;
+        for (const handle of this.#handles.get(id) ?? []) this.#drop(handle);
+      }
+    for (const oldest of this.#kept.keys()) {
+      if (this.#bytes <= this.#maxBytes || oldest === callId) break;
+      this.#drop(oldest);
+    }
+    return callId;
+  }
+
+  /**
+   * Reads a page of a kept result, at most about 16,000 characters.
+   *
+   * @throws ToolError `not_found` for a handle that is unknown, gone or another session's, and for a path that
+   * leads nowhere; `invalid_input` for a request that cannot be understood
+   */
+  read(sessionId: string, handle: string, request: ResultRequest): ResultPage {
+    const kept = this.whole(sessionId, handle);
+    if (kept === undefined) {
+      throw new ToolError("not_found", `No result is kept under the handle ${JSON.stringify(handle.slice(0, 100))}.`, {
+        hint: "Use the handle exactly as the cut result names it. Old results are dropped in time: call the tool again for a fresh one.",
+      });
+    }
+    const offset = wholeNumber("offset", request.offset ?? 0, 0);
+    const limit = wholeNumber("limit", request.limit ?? DEFAULT_LIMIT, 1);
+    const grep = request.grep ?? "";
+    if (grep.length > MAX_GREP_LENGTH)
+      throw new ToolError("invalid_input", `"grep" has ${grep.length} characters; ${MAX_GREP_LENGTH} is the limit.`);
+    return readPage(this.#textOf(kept, request.path ?? ""), grep, offset, limit);
+  }
+
+  /** Whether the session can read a result under this handle. */
+  has(sessionId: string, handle: string): boolean {
+    return this.whole(sessionId, handle) !== undefined;
+  }
+
+  /** The result as the tool gave it; undefined for a handle that the session cannot read. */
+  whole(sessionId: string, handle: string): WholeResult | undefined {
+    const kept = this.#kept.get(handle);
+    return kept !== undefined && this.#mayRead(sessionId, kept) ? kept : undefined;
+  }
+
+  /** Lets a branch read what its session keeps. */
+  share(sessionId: string, branchId: string): void {
+    this.#parents.set(branchId, sessionId);
+  }
+
+  /** Ends what `share` began. The branch's own outputs wait to be adopted until their room is needed. */
+  unshare(branchId: string): void {
+    this.#leaveParent(branchId);
+    if (this.#handles.has(branchId)) this.#dropped.add(branchId);
+  }
+
+  /** Gives what a branch kept to the session it has become part of. The branch's own branches are that session's from then on. */
+  adopt(branchId: string, sessionId: string): void {
+    this.#dropped.delete(branchId);
+    for (const [inner, outer] of this.#parents) if (outer === branchId) this.#parents.set(inner, sessionId);
+    const adopted = this.#handles.get(branchId) ?? [];
+    const handles = this.#handles.get(sessionId) ?? new Set<string>();
+    for (const handle of adopted) {
+      const kept = this.#kept.get(handle);
+      if (kept !== undefined) kept.sessionId = sessionId;
+      handles.add(handle);
+    }
+    this.#handles.delete(branchId);
+    if (handles.size > 0) this.#handles.set(sessionId, handles);
+  }
+
+  /** Ends a session: what it kept is dropped once no branch can read it, or when the room is needed. */
+  close(sessionId: string): void {
+    for (const outer of this.#parents.values()) if (outer === sessionId) return void this.#closed.add(sessionId);
+    this.forget(sessionId);
+  }
+
+  /** Drops everything a session kept. */
+  forget(sessionId: string): void {
+    this.#closed.delete(sessionId);
+    for (const handle of this.#handles.get(sessionId) ?? []) this.#drop(handle);
+    this.#leaveParent(sessionId);
+  }
+
+  #leaveParent(branchId: string): void {
+    const parent = this.#parents.get(branchId);
+    this.#parents.delete(branchId);
+    if (parent !== undefined && this.#closed.has(parent)) this.close(parent);
+  }
+
+  #mayRead(sessionId: string, kept: StoredResult): boolean {
+    if (this.#dropped.has(kept.sessionId)) return false;
+    let reader: string | undefined = sessionId;
+    while (reader !== undefined && reader !== kept.sessionId) reader = this.#parents.get(reader);
+    return reader !== undefined;
+  }
+
+  #textOf(kept: WholeResult, path: string): string {
+    if (this.#lastText?.kept !== kept || this.#lastText.path !== path) {
+      this.#lastText = { kept, path, text: path === "" ? wholeText(kept) : layOut(follow(kept.output, path)) };
+    }
+    return this.#lastText.text;
+  }
+
+  #drop(handle: string): void {
+    const kept = this.#kept.get(handle);
+    if (kept === undefined) return;
+    this.#kept.delete(handle);
+    this.#bytes -= kept.bytes;
+    if (this.#lastText?.kept === kept) this.#lastText = undefined;
+    const handles = this.#handles.get(kept.sessionId);
+    handles?.delete(handle);
+    if (handles?.size !== 0) return;
+    this.#handles.delete(kept.sessionId);
+    this.#dropped.delete(kept.sessionId);
+  }
+}
+
+function wholeNumber(name: string, value: number, minimum: number): number {
+  if (Number.isSafeInteger(value) && value >= minimum) return value;
+  throw new ToolError("invalid_input", `"${name}" is an integer of at least ${minimum}, not ${String(value)}.`);
+}
+
+function wholeText(kept: WholeResult): string {
+  if (kept.content === undefined) return layOut(kept.output ?? null);
+  return kept.content.map(partText).join("\n");
+}
+
+function layOut(value: JsonValue): string {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 1);
+}
+
+/** The lines of one page, collected while the whole text goes by. */
+class PageLines {
+  readonly #offset: number;
+  readonly #limit: number;
+  readonly #lines: string[] = [];
+  #room = MAX_PAGE_UNITS;
+  #first = -1;
+  #last = -1;
+  #nextOffset: number | undefined;
+
+  constructor(offset: number, limit: number) {
+    this.#offset = offset;
+    this.#limit = limit;
+  }
+
+  /** Whether the line belongs on the page; once one had to stay outside, none does. */
+  takes(line: number, units: number): boolean {
+    if (line < this.#offset || this.#nextOffset !== undefined) return false;
+    if (this.#lines.length < this.#limit && (this.#lines.length === 0 || units <= this.#room)) return true;
+    this.#nextOffset = line;
+    return false;
+  }
+
+  add(line: number, text: string): void {
+    this.#lines.push(text);
+    this.#room -= text.length + 1;
+    if (this.#first < 0) this.#first = line;
+    this.#last = line;
+  }
+
+  page(totalLines: number): ResultPage {
+    const none = this.#first < 0;
+    const page = {
+      text: this.#lines.join("\n"),
+      totalLines,
+      from: none ? this.#offset : this.#first,
+      to: none ? this.#offset - 1 : this.#last,
+    };
+    return this.#nextOffset === undefined ? page : { ...page, nextOffset: this.#nextOffset };
+  }
+}
+
+/** Goes through all lines once, each search continuing where the one before ended: linear in the text. */
+function readPage(text: string, grep: string, offset: number, limit: number): ResultPage {
+  const lines = new PageLines(offset, limit);
+  let lineCount = 0;
+  const find = finder(grep);
+  let match = grep === "" ? -1 : find(text, 0);
+  for (let start = 0; start < text.length || lineCount === 0;) {
+    const end = lineEnd(text, start);
+    const next = text[end] === "\n" ? end + 1 : end;
+    const line = lineCount++;
+    if (grep === "") {
+      if (lines.takes(line, end - start)) lines.add(line, text.slice(start, end));
+    } else {
+      if (match >= 0 && match < start) match = find(text, start);
+      // A match that begins here may end on a later line: all of it is shown.
+      const shownEnd = Math.max(end, match + grep.length);
+      if (match >= start && match < next && lines.takes(line, shownEnd - start)) lines.add(line, `${line}: ${text.slice(start, shownEnd)}`);
+    }
+    start = next;
+  }
+  if (offset >= lineCount) throw new ToolError("invalid_input", `"offset" is ${offset}, and the result has ${plural(lineCount, "line")}.`);
+  return lines.page(lineCount);
+}
+
+/** The end of the line that begins at `start`: its line break, or a whole code point before it grows too long. */
+function lineEnd(text: string, start: number): number {
+  const longest = Math.min(start + MAX_LINE_UNITS, text.length);
+  let end = start;
+  while (end < longest && text.charCodeAt(end) !== LINE_BREAK) end++;
+  const splitsPair =
+    end === longest && end < text.length && isLowSurrogate(text.charCodeAt(end)) && isHighSurrogate(text.charCodeAt(end - 1));
+  return splitsPair ? end - 1 : end;
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}
+
+/** Goes down a `$` path by own properties only. */
+function follow(output: JsonValue | undefined, path: string): JsonValue {
+  if (output === undefined) throw new ToolError("invalid_input", 'The result is text, not JSON: read it without "path".');
+  const steps = parsePath(path);
+  let value: JsonValue = output;
+  for (const [index, step] of steps.entries()) {
+    const inside: JsonValue | undefined = childOf(value, step);
+    if (inside === undefined) {
+      throw new ToolError(
+        "not_found",
+        `${jsonPath(steps.slice(0, index + 1))} leads nowhere: ${jsonPath(steps.slice(0, index))} is ${outlineOf(value)}.`,
+      );
+    }
+    value = inside;
+  }
+  return value;
+}
+
+/** Reads what `jsonPath` writes. */
+function parsePath(path: string): readonly JsonStep[] {
+  const steps = path.startsWith("$") && path.length <= MAX_PATH_LENGTH ? readSteps(path, 1) : undefined;
+  if (steps !== undefined) return steps;
+  throw new ToolError("invalid_input", `The path ${JSON.stringify(path.slice(0, 200))} cannot be read.`, {
+    hint: 'Write it like $.items[3]["a key"].',
+  });
+}

@@ -1,0 +1,173 @@
+/** Leaves out of a request the files that providers refuse: one of them in a conversation would have every later request refused. */
+import type { ContentPart } from "../../core/content.ts";
+import { fileData, pdfData, readDataUri } from "../../core/data-uri.ts";
+import type { ModelMessage } from "../../core/message.ts";
+import { partText } from "../../core/result.ts";
+import { changeTexts } from "./data-urls.ts";
+import { imageType, isImage, isImageType, isPdf } from "./lift-data.ts";
+import { MAX_MEDIA_BYTES } from "./shown-media.ts";
+
+/** A message, and itself as it is sent; so that a round costs what is new in it. */
+const SENDABLE = new WeakMap<ModelMessage, ModelMessage>();
+
+/** A message, and itself with the mentions of its files only. */
+const WORDED = new WeakMap<ModelMessage, ModelMessage>();
+/** A message, and how much base64 it has. */
+const CHARS = new WeakMap<ModelMessage, number>();
+
+/** Most base64 in a request: the strictest provider takes 20 MB in all. @see https://ai.google.dev/gemini-api/docs/image-understanding */
+const MAX_CHARS = 16_000_000;
+/** The files that some provider is given; all others are mentioned. */
+const SENT = /^(?:text\/|application\/(?:pdf$|json$|msword$|vnd\.))/u;
+/** Shorter base64 in a provider's form is an id or a signature. */
+const MIN_OWN_CHARS = 1_000;
+const BEYOND_DATA = /[^A-Za-z0-9+/=_:;,.-]/u;
+
+/**
+ * The messages with images under the type that their bytes say, and with words in place of images, sounds and PDF files that are empty,
+ * damaged or too large, or older than those that one request has room for. The same array where all are as they should be.
+ */
+export function sendableMessages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+  const sendable = messages.map(sendableMessage);
+  leaveOldest(sendable);
+  return sendable.some((message, index) => message !== messages[index]) ? sendable : messages;
+}
+
+/** Until half of the room is free, as the conversation grew: the next requests begin like this one. */
+function leaveOldest(messages: ModelMessage[]): void {
+  const shown: { readonly index: number; readonly chars: number }[] = [];
+  let chars = 0;
+  for (const [index, message] of messages.entries()) {
+    const own = fileChars(message);
+    if (own === 0) continue;
+    shown.push({ index, chars: own });
+    chars += own;
+    if (chars <= MAX_CHARS) continue;
+    while (chars > MAX_CHARS / 2 && shown.length > 1) {
+      const oldest = shown.shift();
+      if (oldest === undefined) break;
+      chars -= oldest.chars;
+      const whole = messages[oldest.index];
+      if (whole !== undefined) messages[oldest.index] = worded(whole);
+    }
+  }
+}
+
+/** Whether its content has a part that is no text. */
+export function holdsFiles(message: ModelMessage): boolean {
+  return partsOf(message).some(({ type }) => type !== "text");
+}
+
+function fileChars(message: ModelMessage): number {
+  return madeOnce(CHARS, message, () => countChars(message));
+}
+
+function countChars(message: ModelMessage): number {
+  if (message.role !== "assistant") return partsOf(message).reduce((sum, part) => sum + partChars(part), 0);
+  let chars = 0; // a model's own images go back in its provider's form only: without it they are mentioned
+  for (const block of holdsFiles(message) ? (message.native?.blocks ?? []) : [])
+    changeTexts(block, (text) => {
+      if (text.length >= MIN_OWN_CHARS && !BEYOND_DATA.test(text)) chars += text.length;
+      return text;
+    });
+  return chars;
+}
+
+function partChars(part: ContentPart): number {
+  if (part.type === "image") return isImageType(part.mediaType) ? part.data.length : 0;
+  if (part.type === "audio") return part.data.length;
+  const data = fileData(part);
+  return data !== undefined && SENT.test(data.mediaType) ? data.base64.length : 0;
+}
+
+function partsOf(message: ModelMessage): readonly ContentPart[] {
+  if (message.role === "call" || message.role === "job") return [];
+  const content = message.role === "result" ? message.result.content : message.content;
+  return content === undefined || typeof content === "string" ? [] : content;
+}
+
+function worded(message: ModelMessage): ModelMessage {
+  return madeOnce(WORDED, message, () => withoutNative(withParts(message, inWords)));
+}
+
+function inWords(part: ContentPart): ContentPart {
+  return part.type === "text" ? part : { type: "text", text: partText(part) };
+}
+
+function withoutNative(message: ModelMessage): ModelMessage {
+  if (message.role !== "assistant") return message;
+  const { native: _native, ...rest } = message;
+  return rest;
+}
+
+/** The message with its last files, as many as a request has room for. */
+function fitted(message: ModelMessage): ModelMessage {
+  if (message.role === "assistant") return message;
+  let over = fileChars(message) - MAX_CHARS;
+  if (over <= 0) return message;
+  return withParts(message, (part) => {
+    const chars = partChars(part);
+    if (over <= 0 || chars === 0) return part;
+    over -= chars;
+    return inWords(part);
+  });
+}
+
+function sendableMessage(message: ModelMessage): ModelMessage {
+  return madeOnce(SENDABLE, message, () => fitted(withParts(message, sendablePart)));
+}
+
+function madeOnce<Made>(known: WeakMap<ModelMessage, Made>, message: ModelMessage, make: () => Made): Made {
+  let made = known.get(message);
+  if (made === undefined) known.set(message, (made = make()));
+  return made;
+}
+
+/** The same message where no part changes. */
+function withParts(message: ModelMessage, change: (part: ContentPart) => ContentPart): ModelMessage {
+  if (message.role === "call" || message.role === "job") return message;
+  if (message.role === "result") {
+    const { content } = message.result;
+    const parts = content?.map(change);
+    return parts === undefined || isSame(parts, content) ? message : { ...message, result: { ...message.result, content: parts } };
+  }
+  if (typeof message.content === "string") return message;
+  const parts = message.content.map(change);
+  return isSame(parts, message.content) ? message : { ...message, content: parts };
+}
+
+function isSame(parts: readonly ContentPart[], others: readonly ContentPart[] | undefined): boolean {
+  return parts.every((part, index) => part === others?.[index]);
+}
+
+function sendablePart(part: ContentPart): ContentPart {
+  if (part.type === "image") return sendableImage(part);
+  if (part.type === "audio") return sendableSound(part);
+  const pdf = part.type === "file" ? pdfData(part) : undefined;
+  if (pdf === undefined || part.type !== "file") return part;
+  const data = plainBase64(pdf);
+  if (!isPdf("application/pdf", data) || (fileData(part)?.bytes ?? 0) > MAX_MEDIA_BYTES.pdf) return { type: "text", text: partText(part) };
+  return data === pdf ? part : { ...part, uri: `data:application/pdf;base64,${data}` };
+}
+
+function sendableSound(part: ContentPart & { readonly type: "audio" }): ContentPart {
+  const data = plainBase64(part.data);
+  if (data === "") return { type: "text", text: `[audio ${part.mediaType}, 0 bytes]` };
+  return data === part.data ? part : { ...part, data };
+}
+
+function sendableImage(part: ContentPart & { readonly type: "image" }): ContentPart {
+  const data = plainBase64(part.data);
+  const mediaType = imageType(data);
+  if (mediaType !== undefined && isImage(mediaType, data) && data.length <= (MAX_MEDIA_BYTES.image * 4) / 3)
+    return data === part.data && mediaType === part.mediaType ? part : { type: "image", mediaType, data };
+  if (!isImageType(part.mediaType)) return part; // no provider is given it
+  const why = mediaType === undefined ? "its bytes are no such image" : "it is too large";
+  return { type: "text", text: `[image ${part.mediaType}, ${Math.floor((data.length * 3) / 4)} bytes, not shown: ${why}]` };
+}
+
+/** Base64 as providers read it: without line breaks, padded, and not as a data URL. */
+function plainBase64(text: string): string {
+  const data = readDataUri(text)?.base64 ?? text;
+  return data.length % 4 === 0 && !/[^A-Za-z0-9+/=]/u.test(data) ? data : Buffer.from(data, "base64").toString("base64");
+}

@@ -1,0 +1,275 @@
+/** Cuts what a tool answered to the size a model is shown, keeping its structure where there is one. */
+import { detachedText } from "../../core/base/detached-text.ts";
+import type { ContentPart } from "../../core/content.ts";
+import { fileData } from "../../core/data-uri.ts";
+import { DEFAULT_MAX_DEPTH, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { plural } from "../../core/base/wording.ts";
+import { whileWritten } from "../../core/base/written-json.ts";
+import { partText } from "../../core/result.ts";
+
+export interface ShownResult {
+  readonly output: JsonValue | undefined;
+  readonly content: readonly ContentPart[] | undefined;
+  /** UTF-8 bytes of the whole text. Exact when it was cut, an upper bound when not, 0 when there is no limit. */
+  readonly totalBytes: number;
+  /** UTF-8 bytes of what is left of it, the note not counted. */
+  readonly shownBytes: number;
+  readonly cut: boolean;
+}
+
+/** Key of the note in an object that was cut. */
+const NOTE_KEY = "[cut]";
+/** Key of the count of members that an object lost. */
+const MORE_KEY = "[more]";
+/** A value is not cut to less than this many bytes, but replaced by what it was; also the room for such a marker. */
+const MIN_SHARE = 64;
+/** A larger file is kept, and shown by its name: it is more than every provider takes with each later request. */
+const MAX_FILE_BYTES = 4_500_000;
+const MAX_MENTION_LENGTH = 300;
+
+/**
+ * Limits a result to `maxBytes` UTF-8 bytes; 0 = no limit.
+ *
+ * Text keeps its head, up to a whole code point. Objects keep all small members and the head of large ones,
+ * arrays keep their first items; what is missing is named in its place, so the value stays JSON. Where even
+ * that does not fit, the head of the JSON text is shown. A note with the bytes left out and `readHint` comes on
+ * top of `maxBytes`. Where there is content, the model reads only that, so `output` stays whole; images and
+ * audio are kept, and files with their bytes up to 4.5 MB; a larger one is replaced by its name, type and size.
+ */
+export function truncateResult(
+  output: JsonValue | undefined,
+  content: readonly ContentPart[] | undefined,
+  maxBytes: number,
+  readHint: (totalBytes: number) => string,
+): ShownResult {
+  if (maxBytes <= 0) return whole(output, content, 0);
+  if (content !== undefined) return truncateContent(output, content, maxBytes, readHint);
+  if (output === undefined) return whole(output, content, 0);
+  return typeof output === "string" ? truncateText(output, output, maxBytes, readHint) : truncateJson(output, maxBytes, readHint);
+}
+
+function whole(output: JsonValue | undefined, content: readonly ContentPart[] | undefined, bytes: number): ShownResult {
+  return { output, content, totalBytes: bytes, shownBytes: bytes, cut: false };
+}
+
+/** `text` is how the model reads `output`. */
+function truncateText(output: JsonValue, text: string, maxBytes: number, readHint: (totalBytes: number) => string): ShownResult {
+  if (text.length * 3 <= maxBytes) return whole(output, undefined, text.length * 3);
+  const totalBytes = Buffer.byteLength(text);
+  if (totalBytes <= maxBytes) return whole(output, undefined, totalBytes);
+  const head = beginning(text, maxBytes, false);
+  const shownBytes = Buffer.byteLength(head);
+  return { output: `${head}\n${note(shownBytes, totalBytes, readHint)}`, content: undefined, totalBytes, shownBytes, cut: true };
+}
+
+function truncateJson(output: JsonValue, maxBytes: number, readHint: (totalBytes: number) => string): ShownResult {
+  const bound = jsonBytes(output, maxBytes, false);
+  if (bound <= maxBytes) return whole(output, undefined, bound);
+  const text = JSON.stringify(output);
+  const totalBytes = Buffer.byteLength(text);
+  if (totalBytes <= maxBytes) return whole(output, undefined, totalBytes);
+  return whileWritten(output, text, () => cutJson(output, { text, totalBytes }, maxBytes, readHint));
+}
+
+function cutJson(
+  output: JsonValue,
+  { text, totalBytes }: { readonly text: string; readonly totalBytes: number },
+  maxBytes: number,
+  readHint: (totalBytes: number) => string,
+): ShownResult {
+  const kept = shrink(output, maxBytes, 0);
+  const shownBytes = Buffer.byteLength(JSON.stringify(kept));
+  if (shownBytes > maxBytes || typeof kept !== "object" || kept === null) return truncateText(output, text, maxBytes, readHint);
+  const cutNote = note(shownBytes, totalBytes, readHint);
+  const shown = isJsonObject(kept) ? { ...kept, [NOTE_KEY]: cutNote } : [...kept, cutNote];
+  return { output: shown, content: undefined, totalBytes, shownBytes, cut: true };
+}
+
+function truncateContent(
+  output: JsonValue | undefined,
+  content: readonly ContentPart[],
+  maxBytes: number,
+  readHint: (totalBytes: number) => string,
+): ShownResult {
+  let units = 0;
+  for (const part of content) units += textUnits(part);
+  if (units * 3 <= maxBytes) return whole(output, content, units * 3);
+  let totalBytes = 0;
+  for (const part of content) totalBytes += textBytes(part);
+  if (totalBytes <= maxBytes) return whole(output, content, totalBytes);
+  const kept: ContentPart[] = [];
+  let left = maxBytes;
+  let shownBytes = 0;
+  let hasMore = false;
+  for (const part of content) {
+    const bytes = textBytes(part);
+    const shown = bytes <= left ? part : cutPart(part, left);
+    hasMore ||= shown !== part && fileData(part) === undefined; // the bytes of a file are in no page of the rest
+    if (shown === undefined) continue;
+    kept.push(shown);
+    const isPlaceholder = part.type === "file" && shown.type === "text";
+    if (!isPlaceholder) shownBytes += shown === part ? bytes : textBytes(shown);
+    left = shown === part ? left - bytes : 0;
+  }
+  const text = note(shownBytes, totalBytes, readHint); // which keeps the whole for programs in any case
+  if (hasMore) kept.push({ type: "text", text });
+  return { output, content: kept, totalBytes, shownBytes, cut: true };
+}
+
+function textUnits(part: ContentPart): number {
+  if (part.type === "text") return part.text.length;
+  return part.type === "file" ? (ownBytes(part) ?? part.uri.length + (part.text?.length ?? 0)) : 0;
+}
+
+function textBytes(part: ContentPart): number {
+  if (part.type === "text") return Buffer.byteLength(part.text);
+  return part.type === "file" ? (ownBytes(part) ?? Buffer.byteLength(part.uri) + Buffer.byteLength(part.text ?? "")) : 0;
+}
+
+/** The weight of a file that came with its bytes: nothing, as images do, unless it or its name is larger than any that is shown. */
+function ownBytes(part: ContentPart): number | undefined {
+  const bytes = fileData(part)?.bytes;
+  if (bytes === undefined || bytes > MAX_FILE_BYTES) return bytes;
+  const mention = partText(part);
+  return mention.length <= MAX_MENTION_LENGTH ? 0 : Buffer.byteLength(mention);
+}
+
+/** The shown beginning of a part whose text is larger than `left`; undefined when nothing is shown. */
+function cutPart(part: ContentPart, left: number): ContentPart | undefined {
+  if (part.type === "text") {
+    const text = beginning(part.text, left, false);
+    return text === "" ? undefined : { type: "text", text };
+  }
+  if (part.type !== "file") return part;
+  const roomForText = left - Buffer.byteLength(part.uri);
+  if (part.text !== undefined && roomForText > 0) return { ...part, text: beginning(part.text, roomForText, false) };
+  const name = (part.name ?? part.mediaType ?? "without a name").slice(0, 100);
+  return { type: "text", text: `[file ${name}: ${textBytes(part)} bytes left out]` };
+}
+
+function note(shownBytes: number, totalBytes: number, readHint: (totalBytes: number) => string): string {
+  return `[${totalBytes - shownBytes} of ${totalBytes} bytes left out. ${readHint(totalBytes)}]`;
+}
+
+/**
+ * A smaller value whose JSON text has at most `budget` bytes, as long as that is at least `MIN_SHARE`.
+ */
+function shrink(value: JsonValue, budget: number, depth: number): JsonValue {
+  if (typeof value === "string") return shrinkText(value, budget);
+  if (typeof value !== "object" || value === null || jsonBytes(value, budget, true) <= budget) return value;
+  const roomy = budget >= 2 * MIN_SHARE && depth < DEFAULT_MAX_DEPTH;
+  if (isJsonObject(value))
+    return roomy ? shrinkObject(value, budget - MIN_SHARE, depth) : `[object with ${plural(Object.keys(value).length, "key")}]`;
+  return roomy ? shrinkArray(value, budget - MIN_SHARE, depth) : `[array of ${plural(value.length, "item")}]`;
+}
+
+function shrinkText(text: string, budget: number): string {
+  if (jsonBytes(text, budget, true) <= budget) return text;
+  const shown = beginning(text, budget - MIN_SHARE / 2, true);
+  return `${shown}… [${text.length - shown.length} more]`;
+}
+
+/** As much of a text as fits; the whole is not kept in memory by it. */
+function beginning(text: string, maxBytes: number, escaped: boolean): string {
+  return detachedText(text.slice(0, prefixEnd(text, maxBytes, escaped)));
+}
+
+function shrinkArray(items: readonly JsonValue[], budget: number, depth: number): readonly JsonValue[] {
+  const kept: JsonValue[] = [];
+  let left = budget - 2;
+  for (const item of items) {
+    const bytes = jsonBytes(item, left, true) + 1;
+    if (bytes <= left) {
+      kept.push(item);
+      left -= bytes;
+      continue;
+    }
+    // A large item is worth showing in part when it would else leave most of the room empty.
+    if (left > budget / 2) kept.push(shrink(item, left - 1, depth + 1));
+    break;
+  }
+  if (kept.length < items.length) kept.push(`[${plural(items.length - kept.length, "more item")}]`);
+  return kept;
+}
+
+/** Shares the budget out so that small members stay whole and only the largest are cut. */
+function shrinkObject(object: JsonObject, budget: number, depth: number): JsonObject {
+  const keys = Object.keys(object);
+  const members: { readonly key: string; readonly keyBytes: number; readonly valueBytes: number }[] = [];
+  const candidates = keys.slice(0, Math.floor(budget / MIN_SHARE));
+  for (const key of candidates) {
+    const keyBytes = jsonBytes(key, budget, true) + 2;
+    members.push({ key, keyBytes, valueBytes: jsonBytes(object[key] ?? null, budget, true) });
+  }
+  const shares = new Map<string, number>();
+  let left = budget - 2;
+  let waiting = members.length;
+  for (const member of members.toSorted((a, b) => a.keyBytes + a.valueBytes - b.keyBytes - b.valueBytes)) {
+    const share = Math.min(Math.floor(left / waiting--) - member.keyBytes, member.valueBytes);
+    // A member that cannot even hold a marker besides its key is left out.
+    if (share < member.valueBytes && share < MIN_SHARE) continue;
+    shares.set(member.key, share);
+    left -= share + member.keyBytes;
+  }
+  const kept: [string, JsonValue][] = [];
+  for (const key of candidates) {
+    const share = shares.get(key);
+    if (share !== undefined) kept.push([key, shrink(object[key] ?? null, share, depth + 1)]);
+  }
+  if (kept.length < keys.length) kept.push([MORE_KEY, plural(keys.length - kept.length, "more key")]);
+  return Object.fromEntries(kept);
+}
+
+/**
+ * Bytes of a value's JSON text, counted no further than `limit`: past it, some larger number.
+ *
+ * Not `exact` means an upper bound that looks at no text: cheap enough for every result.
+ */
+function jsonBytes(value: JsonValue, limit: number, exact: boolean, depth = 0): number {
+  if (typeof value === "string") {
+    if (value.length + 2 > limit) return value.length + 2;
+    return exact ? Buffer.byteLength(JSON.stringify(value)) : value.length * 6 + 2;
+  }
+  if (typeof value !== "object" || value === null) return exact ? String(value).length : 24;
+  if (depth >= DEFAULT_MAX_DEPTH) return limit + 1;
+  let bytes = 2;
+  if (isJsonObject(value)) {
+    for (const key of Object.keys(value)) {
+      bytes += 2 + jsonBytes(key, limit - bytes, exact);
+      if (bytes <= limit) bytes += jsonBytes(value[key] ?? null, limit - bytes, exact, depth + 1);
+      if (bytes > limit) return bytes;
+    }
+    return bytes;
+  }
+  for (const item of value) {
+    bytes += 1 + jsonBytes(item, limit - bytes, exact, depth + 1);
+    if (bytes > limit) return bytes;
+  }
+  return bytes;
+}
+
+/** Where to cut a text so that at most `maxBytes` UTF-8 bytes stay and no code point is halved; `escaped` counts it as JSON. */
+function prefixEnd(text: string, maxBytes: number, escaped: boolean): number {
+  let bytes = 0;
+  let index = 0;
+  while (index < text.length) {
+    const code = text.codePointAt(index) ?? 0;
+    bytes += escaped ? escapedBytes(code) : utf8Bytes(code);
+    if (bytes > maxBytes) break;
+    index += code > 0xffff ? 2 : 1;
+  }
+  return index;
+}
+
+/** Half a surrogate pair is written as U+FFFD, in three bytes. */
+function utf8Bytes(code: number): number {
+  if (code < 0x80) return 1;
+  if (code < 0x800) return 2;
+  return code > 0xffff ? 4 : 3;
+}
+
+function escapedBytes(code: number): number {
+  if (code === 0x22 || code === 0x5c || (code >= 0x08 && code <= 0x0d && code !== 0x0b)) return 2;
+  if (code < 0x20 || (code >= 0xd800 && code <= 0xdfff)) return 6;
+  return utf8Bytes(code);
+}

@@ -1,0 +1,39 @@
+/** About how much memory a value takes. */
+import type { ContentPart } from "../../core/content.ts";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
+
+/** The weight of a number, a key's slot or an object's frame. */
+const NODE_BYTES = 16;
+
+/** Of a JSON value. Walks with a list of its own, so depth is no matter. */
+export function weighJson(value: JsonValue | undefined): number {
+  let bytes = 0;
+  const open: (JsonValue | undefined)[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    bytes += NODE_BYTES;
+    if (typeof next === "string") {
+      bytes += weighText(next);
+    } else if (typeof next === "object" && next !== null) {
+      if (isJsonObject(next)) for (const key of Object.keys(next)) open.push(key, next[key]);
+      else for (const item of next) open.push(item);
+    }
+  }
+  return bytes;
+}
+
+export function weighContent(content: readonly ContentPart[] | undefined): number {
+  let bytes = 0;
+  for (const part of content ?? []) {
+    bytes += NODE_BYTES;
+    for (const value of Object.values(part)) bytes += NODE_BYTES + (typeof value === "string" ? weighText(value) : 0);
+  }
+  return bytes;
+}
+
+/** Text takes two bytes a unit as soon as one unit needs them. */
+export function weighText(text: string): number {
+  return NEEDS_TWO_BYTES.test(text) ? text.length * 2 : text.length;
+}
+
+const NEEDS_TWO_BYTES = /[^\u0000-\u00ff]/u;

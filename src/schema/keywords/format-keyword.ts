@@ -1,0 +1,34 @@
+/** `format`, where it is checked: see `CompileOptions.formats`. Otherwise it is an annotation, as JSON Schema has it. */
+import type { Rule, SchemaNode, ValidationRun } from "../compiled-schema.ts";
+import { KNOWN_FORMATS, type KnownFormat } from "../format/known-formats.ts";
+import { own } from "../../core/base/own.ts";
+import type { KeywordTable, SubschemaCompiler } from "./keyword.ts";
+import { showValue } from "../schema-problem.ts";
+
+const CHARACTERS_PER_STEP = 16;
+
+/** A format that is not known is an annotation in any case. */
+function compileFormat(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
+  const format = compiler.checksFormats ? formatOf(node) : undefined;
+  if (format === undefined) return undefined;
+  return (value, run) => {
+    if (typeof value !== "string" || fitsFormat(value, format, run)) return true;
+    return run.explaining && run.report("format", `expected ${wordsFor(format)}, got ${showValue(value)}`);
+  };
+}
+
+export function formatOf(node: SchemaNode): KnownFormat | undefined {
+  const name = own(node.raw, "format");
+  return typeof name === "string" ? KNOWN_FORMATS.get(name) : undefined;
+}
+
+/** Runs the check of a format if the budget allows; a run without budget fits nothing. */
+export function fitsFormat(text: string, { fits }: KnownFormat, run: ValidationRun): boolean {
+  return run.spend(text.length / CHARACTERS_PER_STEP) && fits(text);
+}
+
+export function wordsFor({ meaning, example }: KnownFormat): string {
+  return `${meaning} such as ${example}`;
+}
+
+export const FORMAT_KEYWORDS: KeywordTable = [[compileFormat, "format"]];

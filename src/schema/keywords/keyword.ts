@@ -1,0 +1,126 @@
+/** How a keyword is compiled, and the checks on what schemas write under it. */
+import { own } from "../../core/base/own.ts";
+import { ToolError } from "../../core/error.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import { type Location, type RawSchema, type Rule, type SchemaNode, schemaPointer } from "../compiled-schema.ts";
+import { showValue } from "../schema-problem.ts";
+
+/** Makes the rule of one keyword, or of several that only work together; undefined when it has nothing to check. */
+export type KeywordCompiler = (node: SchemaNode, compiler: SubschemaCompiler) => Rule | undefined;
+
+/** Keywords in the order in which their problems are reported; names that share a compiler share its place. */
+export type KeywordTable = readonly (readonly [compile: KeywordCompiler, ...keywords: string[]])[];
+
+/** The parts of the compiler that keywords need. */
+export interface SubschemaCompiler {
+  /** Whether `format` is checked. */
+  readonly checksFormats: boolean;
+  /** Compiles a subschema that is held against parts of the value. */
+  child(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode;
+  /** Compiles a subschema that is held against the same value. */
+  inPlaceChild(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode;
+  /** Finds the target of a reference; it is known once the whole schema is compiled. */
+  reference(parent: SchemaNode, keyword: string, uri: string): Reference;
+  /** Notes an `$anchor` or `$dynamicAnchor`. */
+  anchor(node: SchemaNode, keyword: string, name: string, dynamic: boolean): void;
+  /** Charges for the size of a keyword's value, or the work it makes. */
+  spend(node: SchemaNode, keyword: string, values: number): void;
+}
+
+export interface Reference {
+  readonly from: SchemaNode;
+  readonly keyword: string;
+  readonly uri: string;
+  /** Set before the first validation. */
+  target: SchemaNode | undefined;
+  /** Set when the target is to be looked up again among the resources in scope, under this anchor. */
+  dynamicAnchor: string | undefined;
+}
+
+/**
+ * Refuses a schema, naming the place.
+ *
+ * @throws ToolError `invalid_schema`, always.
+ */
+export function refuse(location: Location | undefined, keyword: string, problem: string, hint?: string): never {
+  const pointer = schemaPointer(location, keyword);
+  throw new ToolError("invalid_schema", `The schema cannot be used: at ${pointer}, ${problem}.`, {
+    details: [`${pointer}: ${problem}`],
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+/** A keyword's number; undefined when absent. */
+export function numberOf(node: SchemaNode, keyword: string): number | undefined {
+  const value = own(node.raw, keyword);
+  if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
+  const hint = typeof value === "boolean" ? `In draft-04 ${keyword} was a flag; since draft-06 it is the bound itself.` : undefined;
+  return refuse(node, keyword, `${keyword} must be a number, not ${showValue(value)}`, hint);
+}
+
+/** A keyword's count; undefined when absent. */
+export function countOf(node: SchemaNode, keyword: string): number | undefined {
+  const value = own(node.raw, keyword);
+  if (value === undefined || (typeof value === "number" && Number.isInteger(value) && value >= 0)) return value;
+  return refuse(node, keyword, `${keyword} must be an integer from 0 up, not ${showValue(value)}`);
+}
+
+export function stringOf(node: SchemaNode, keyword: string): string | undefined {
+  const value = own(node.raw, keyword);
+  if (value === undefined || typeof value === "string") return value;
+  return refuse(node, keyword, `${keyword} must be a string, not ${showValue(value)}`);
+}
+
+/** A keyword's list of names, each once; undefined when absent. */
+export function namesOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly string[] | undefined {
+  const value = own(node.raw, keyword);
+  if (value === undefined) return undefined;
+  return checkNames(node, keyword, value, compiler);
+}
+
+export function checkNames(node: SchemaNode, keyword: string, value: unknown, compiler: SubschemaCompiler): readonly string[] {
+  if (!Array.isArray(value)) return refuse(node, keyword, `${keyword} must be an array of names, not ${showValue(value)}`);
+  compiler.spend(node, keyword, value.length);
+  for (const name of value) {
+    if (typeof name !== "string") return refuse(node, keyword, `${keyword} must hold names only, not ${showValue(name)}`);
+  }
+  return value.length < 2 ? value : [...new Set<string>(value)];
+}
+
+/** A keyword's map from names; undefined when absent. */
+export function mapOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): RawSchema | undefined {
+  const value = own(node.raw, keyword);
+  if (value === undefined) return undefined;
+  if (!isJsonObject(value)) return refuse(node, keyword, `${keyword} must be an object, not ${showValue(value)}`);
+  compiler.spend(node, keyword, Object.keys(value).length);
+  return value;
+}
+
+/** Compiles each subschema of a keyword's list; undefined when absent. */
+export function branchesOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly SchemaNode[] | undefined {
+  const list = listOf(node, keyword, compiler);
+  return list?.map((raw, index) => compiler.inPlaceChild(node, keyword, raw, index));
+}
+
+/** A keyword's list of subschemas, not yet compiled and not empty; undefined when absent. */
+export function listOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly unknown[] | undefined {
+  const value = own(node.raw, keyword);
+  if (value === undefined) return undefined;
+  if (!Array.isArray(value) || value.length === 0) {
+    return refuse(node, keyword, `${keyword} must be an array of at least one schema, not ${showValue(value)}`);
+  }
+  compiler.spend(node, keyword, value.length);
+  return value;
+}
+
+/** Compiles a keyword's one subschema, for parts of the value; undefined when absent. */
+export function childOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): SchemaNode | undefined {
+  const value = own(node.raw, keyword);
+  return value === undefined ? undefined : compiler.child(node, keyword, value);
+}
+
+/** Compiles a keyword's one subschema, for the same value; undefined when absent. */
+export function inPlaceOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): SchemaNode | undefined {
+  const value = own(node.raw, keyword);
+  return value === undefined ? undefined : compiler.inPlaceChild(node, keyword, value);
+}

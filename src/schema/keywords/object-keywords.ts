@@ -1,0 +1,265 @@
+/** Keywords for the fields of objects. */
+import { isJsonObject } from "../../core/base/json.ts";
+import { plural } from "../../core/base/wording.ts";
+import { NEVER, type RawSchema, type Rule, type SchemaNode, type ValidationRun } from "../compiled-schema.ts";
+import { evaluate, evaluateChild } from "../evaluate.ts";
+import { type KeywordTable, type SubschemaCompiler, childOf, countOf, mapOf, namesOf } from "./keyword.ts";
+import { STEPS_PER_FIELD, isPresent, lookUpSteps, presentNames } from "../own-fields.ts";
+import type { LinearPattern } from "../pattern/pattern.ts";
+import { matches, patternOf } from "./scalar-keywords.ts";
+import { showValues } from "../schema-problem.ts";
+
+/** The combined rules of `required`, `properties`, `patternProperties` and `additionalProperties`. */
+interface Fields {
+  readonly required: readonly string[];
+  /** Those of `required` that `properties` does not list. */
+  readonly requiredElsewhere: readonly string[];
+  readonly names: readonly string[];
+  readonly nodes: readonly SchemaNode[];
+  readonly isRequired: readonly boolean[];
+  readonly declared: ReadonlySet<string>;
+  readonly patterns: readonly { readonly pattern: LinearPattern; readonly node: SchemaNode }[];
+  readonly additional: SchemaNode | undefined;
+  /** The rules of `properties` and `required` as a chain in the order of the schema; undefined where there are none, or others as well. */
+  readonly chain: Link | undefined;
+  readonly links: ReadonlyMap<string, Link>;
+  /** How many of `links` are required. */
+  readonly requiredCount: number;
+  /** The charge for going through the lists above once. */
+  readonly steps: number;
+}
+
+/** The rule of one declared field, and that of the field after it. */
+interface Link {
+  readonly name: string;
+  readonly node: SchemaNode;
+  readonly isRequired: boolean;
+  readonly next: Link | undefined;
+}
+
+/** Extra fields are checked in sorted order up to this many, in their own order past it: sorting is not linear. */
+const MAX_SORTED = 10_000;
+const NO_NAMES: readonly string[] = [];
+/** An object that is checked by a loop over its keys has at most so many fields that the schema allows without declaring them. */
+const MAX_STRAYS = 16;
+
+function compileFields(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
+  const fields = readFields(node, compiler);
+  return (value, run) => {
+    if (!isJsonObject(value)) return true;
+    const quick = fields.chain !== undefined && run.mayLoop(value) ? checkPlainFields(fields, value, run) : undefined;
+    return quick ?? checkFields(fields, value, run);
+  };
+}
+
+function readFields(node: SchemaNode, compiler: SubschemaCompiler): Fields {
+  const required = namesOf(node, "required", compiler) ?? NO_NAMES;
+  const properties = mapOf(node, "properties", compiler);
+  const names = properties === undefined ? NO_NAMES : presentNames(properties);
+  const nodes = names.map((name) => compiler.child(node, "properties", properties?.[name], name));
+  const declared = new Set(names);
+  const requiredSet = new Set(required);
+  const requiredElsewhere = required.filter((name) => !declared.has(name));
+  const isRequired = names.map((name) => requiredSet.has(name));
+  const patterns = readPatterns(node, compiler);
+  return {
+    required,
+    requiredElsewhere,
+    names,
+    nodes,
+    isRequired,
+    declared,
+    ...chainOf(names, nodes, requiredSet, requiredElsewhere.length === 0 && patterns.length === 0),
+    patterns,
+    additional: childOf(node, "additionalProperties", compiler),
+    steps: lookUpSteps(names.length + required.length),
+  };
+}
+
+function chainOf(
+  names: readonly string[],
+  nodes: readonly SchemaNode[],
+  required: ReadonlySet<string>,
+  isWhole: boolean,
+): Pick<Fields, "chain" | "links" | "requiredCount"> {
+  const links = new Map<string, Link>();
+  let next: Link | undefined;
+  let requiredCount = 0;
+  for (let index = names.length - 1; index >= 0 && isWhole; index--) {
+    const name = names[index] ?? "";
+    const node = nodes[index];
+    if (node === undefined) continue;
+    next = { name, node, isRequired: required.has(name), next };
+    if (next.isRequired) requiredCount++;
+    links.set(name, next);
+  }
+  return { chain: next, links, requiredCount };
+}
+
+function readPatterns(node: SchemaNode, compiler: SubschemaCompiler): Fields["patterns"] {
+  const map = mapOf(node, "patternProperties", compiler);
+  if (map === undefined) return [];
+  return presentNames(map).map((source) => ({
+    pattern: patternOf(node, "patternProperties", source, compiler),
+    node: compiler.child(node, "patternProperties", map[source], source),
+  }));
+}
+
+/**
+ * The verdict on an object by one loop over its keys: they mostly come in the order of the schema, so that no field is looked up. Fields that
+ * are not enumerable are not part of JSON, and are ignored.
+ *
+ * @returns undefined where `checkFields` must decide, which charges for objects with many keys
+ */
+function checkPlainFields(fields: Fields, object: RawSchema, run: ValidationRun): boolean | undefined {
+  if (!run.spend(fields.steps)) return false;
+  const { additional } = fields;
+  let expected = fields.chain;
+  let strays = 0;
+  let required = 0;
+  for (const key in object) {
+    const item = object[key];
+    if (item === undefined) continue;
+    const link = key === expected?.name ? expected : fields.links.get(key);
+    if (link !== undefined) {
+      expected = link.next;
+      if (link.isRequired) required++;
+    } else if (additional?.rules === NEVER || ++strays > MAX_STRAYS) return run.leaveLoop();
+    const node = link === undefined ? additional : link.node;
+    if (node === undefined || evaluate(node, item, run)) continue;
+    run.leaveLoop();
+    return false;
+  }
+  return required === fields.requiredCount ? true : run.leaveLoop();
+}
+
+function checkFields(fields: Fields, object: RawSchema, run: ValidationRun): boolean {
+  if (!run.spend(fields.steps)) return false;
+  // While explaining, missing fields come before the faults of those that are there.
+  let valid = checkRequired(run.explaining ? fields.required : fields.requiredElsewhere, object, run);
+  if (!valid && !run.goesOn()) return false;
+  const { names, nodes, isRequired } = fields;
+  let present = 0;
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index] ?? "";
+    const node = nodes[index];
+    const item = object[name];
+    if (node === undefined || item === undefined || !Object.hasOwn(object, name)) {
+      if (isRequired[index] === true && !run.explaining) return false;
+      continue;
+    }
+    present++;
+    run.evaluated?.addName(name);
+    if (checkField(node, item, run, name)) continue;
+    if (!run.goesOn()) return false;
+    valid = false;
+  }
+  return checkOtherFields(fields, object, run, present) && valid;
+}
+
+function checkRequired(required: readonly string[], object: RawSchema, run: ValidationRun): boolean {
+  let valid = true;
+  for (const name of required) {
+    if (isPresent(object, name)) continue;
+    if (!run.goesOn()) return false;
+    valid = run.report("required", "required field missing", name);
+  }
+  return valid;
+}
+
+function checkField(node: SchemaNode, item: unknown, run: ValidationRun, name: string): boolean {
+  if (node.rules === NEVER) return run.explaining && run.report("false", "this field is not allowed", name);
+  return evaluateChild(node, item, run, name);
+}
+
+function checkOtherFields(fields: Fields, object: RawSchema, run: ValidationRun, present: number): boolean {
+  const { patterns, additional, declared } = fields;
+  if (patterns.length === 0 && additional === undefined) return true;
+  const keys = Object.keys(object);
+  if (patterns.length === 0 && keys.length === present) return true;
+  if (!run.spend(keys.length * STEPS_PER_FIELD)) return false;
+  if (run.explaining && keys.length <= MAX_SORTED) keys.sort();
+  let valid = true;
+  for (const key of keys) {
+    if (patterns.length === 0 && declared.has(key)) continue;
+    const item = object[key];
+    if (item === undefined || checkOtherField(fields, key, item, run)) continue;
+    if (!run.goesOn()) return false;
+    valid = false;
+  }
+  return valid;
+}
+
+function checkOtherField(fields: Fields, key: string, item: unknown, run: ValidationRun): boolean {
+  let isMatched = false;
+  let valid = true;
+  for (const { pattern, node } of fields.patterns) {
+    if (!matches(pattern, key, run)) continue;
+    isMatched = true;
+    if (!checkField(node, item, run, key)) valid = false;
+  }
+  const { additional } = fields;
+  if (isMatched || additional === undefined || fields.declared.has(key)) {
+    if (isMatched) run.evaluated?.addName(key);
+    return valid;
+  }
+  run.evaluated?.addName(key);
+  if (additional.rules === NEVER) return run.explaining && reportUnexpected(fields, key, run);
+  return evaluateChild(additional, item, run, key);
+}
+
+function reportUnexpected(fields: Fields, key: string, run: ValidationRun): false {
+  const known = fields.names.length === 0 ? "" : `; known fields: ${showValues(fields.names)}`;
+  return run.report("additionalProperties", `unexpected field${known}`, key);
+}
+
+function compileCount(node: SchemaNode): Rule {
+  const min = countOf(node, "minProperties") ?? 0;
+  const max = countOf(node, "maxProperties") ?? Infinity;
+  return (value, run) => {
+    if (!isJsonObject(value)) return true;
+    const count = countNames(value, run);
+    if (count >= min && count <= max) return true;
+    if (!run.explaining) return false;
+    if (count < min) return run.report("minProperties", `expected at least ${plural(min, "field")}, got ${count}`);
+    return run.report("maxProperties", `expected at most ${plural(max, "field")}, got ${count}`);
+  };
+}
+
+function countNames(object: RawSchema, run: ValidationRun): number {
+  const count = presentNames(object).length;
+  run.spend(count * STEPS_PER_FIELD);
+  return count;
+}
+
+function compileNames(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
+  const names = childOf(node, "propertyNames", compiler);
+  if (names === undefined) return undefined;
+  return (value, run) => {
+    if (!isJsonObject(value)) return true;
+    const keys = presentNames(value);
+    let valid = run.spend(keys.length * STEPS_PER_FIELD);
+    for (const key of keys) {
+      if (checkName(names, key, run)) continue;
+      if (!run.goesOn()) return false;
+      valid = false;
+    }
+    return valid;
+  };
+}
+
+function checkName(names: SchemaNode, key: string, run: ValidationRun): boolean {
+  if (!run.explaining) return evaluateChild(names, key, run, key);
+  const { valid, problems } = run.aside(() => evaluateChild(names, key, run, key));
+  return (
+    valid || run.report("propertyNames", `the field name is not allowed: ${problems[0]?.message ?? "it breaks the rules for names"}`, key)
+  );
+}
+
+/** In the order in which their problems are reported. */
+export const OBJECT_KEYWORDS: KeywordTable = [[compileFields, "required", "properties", "patternProperties", "additionalProperties"]];
+
+export const OBJECT_COUNT_KEYWORDS: KeywordTable = [
+  [compileCount, "minProperties", "maxProperties"],
+  [compileNames, "propertyNames"],
+];

@@ -1,0 +1,129 @@
+/** Keywords for strings and numbers. */
+import type { Rule, SchemaNode, ValidationRun } from "../compiled-schema.ts";
+import { ToolError } from "../../core/error.ts";
+import { plural } from "../../core/base/wording.ts";
+import { fitsFormat, formatOf, wordsFor } from "./format-keyword.ts";
+import { type KeywordTable, type SubschemaCompiler, countOf, numberOf, refuse, stringOf } from "./keyword.ts";
+import { type LinearPattern, linearPattern } from "../pattern/pattern.ts";
+import { showValue } from "../schema-problem.ts";
+
+function compileLength(node: SchemaNode): Rule {
+  const min = countOf(node, "minLength") ?? 0;
+  const max = countOf(node, "maxLength") ?? Infinity;
+  return (value, run) => {
+    if (typeof value !== "string") return true;
+    // A code point is one or two units, so most strings need no counting.
+    if (value.length <= max && value.length >= 2 * min) return true;
+    const length = value.length > 2 * max || value.length < min ? value.length : countCodePoints(value, run);
+    if (length < min) return run.explaining && run.report("minLength", `expected at least ${plural(min, "character")}, got ${length}`);
+    return length <= max || (run.explaining && run.report("maxLength", `expected at most ${plural(max, "character")}, got ${length}`));
+  };
+}
+
+const CHARACTERS_PER_STEP = 16;
+
+function countCodePoints(text: string, run: ValidationRun): number {
+  run.spend(text.length / CHARACTERS_PER_STEP);
+  let count = text.length;
+  for (let index = 1; index < text.length; index++) {
+    const isPair = (text.charCodeAt(index) & 0xfc00) === 0xdc00 && (text.charCodeAt(index - 1) & 0xfc00) === 0xd800;
+    if (isPair) count--;
+  }
+  return count;
+}
+
+function compilePatternKeyword(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
+  const source = stringOf(node, "pattern");
+  if (source === undefined) return undefined;
+  const pattern = patternOf(node, "pattern", source, compiler);
+  const shown = source.length <= MAX_SHOWN_PATTERN ? source : `${source.slice(0, MAX_SHOWN_PATTERN)}…`;
+  const format = formatOf(node);
+  return (value, run) => {
+    if (typeof value !== "string" || matches(pattern, value, run)) return true;
+    if (!run.explaining) return false;
+    if (format === undefined || fitsFormat(value, format, run))
+      return run.report(
+        "pattern",
+        `expected ${format === undefined ? "a string" : wordsFor(format)} that matches ${shown}, got ${showValue(value)}`,
+      );
+    // The pattern of a format is long, and says less than its name does. Where formats are checked, that check reports it.
+    return !compiler.checksFormats && run.report("pattern", `expected ${wordsFor(format)}, got ${showValue(value)}`);
+  };
+}
+
+const MAX_SHOWN_PATTERN = 200;
+
+/** Compiles a pattern of a schema, refusing the schema at that place. */
+export function patternOf(node: SchemaNode, keyword: string, source: string, compiler: SubschemaCompiler): LinearPattern {
+  const pattern = compileAt(node, keyword, source);
+  compiler.spend(node, keyword, pattern.compileCost);
+  return pattern;
+}
+
+function compileAt(node: SchemaNode, keyword: string, source: string): LinearPattern {
+  try {
+    return linearPattern(source);
+  } catch (error: unknown) {
+    const { message, hint } = ToolError.fromUnknown(error);
+    return refuse(node, keyword, message.replace(/\.$/u, ""), hint);
+  }
+}
+
+/** Runs a pattern if the budget allows; a run without budget matches nothing. */
+export function matches(pattern: LinearPattern, text: string, run: ValidationRun): boolean {
+  return run.spend(pattern.stepsPerTest + text.length * pattern.stepsPerCharacter) && pattern.test(text);
+}
+
+function compileBounds(node: SchemaNode): Rule {
+  const min = numberOf(node, "minimum") ?? -Infinity;
+  const max = numberOf(node, "maximum") ?? Infinity;
+  const above = numberOf(node, "exclusiveMinimum") ?? -Infinity;
+  const below = numberOf(node, "exclusiveMaximum") ?? Infinity;
+  return (value, run) => {
+    if (typeof value !== "number" || (value >= min && value <= max && value > above && value < below)) return true;
+    if (!run.explaining) return false;
+    if (!(value >= min)) run.report("minimum", `expected at least ${min}, got ${value}`);
+    if (!(value <= max)) run.report("maximum", `expected at most ${max}, got ${value}`);
+    if (!(value > above)) run.report("exclusiveMinimum", `expected more than ${above}, got ${value}`);
+    if (!(value < below)) run.report("exclusiveMaximum", `expected less than ${below}, got ${value}`);
+    return false;
+  };
+}
+
+function compileMultipleOf(node: SchemaNode): Rule | undefined {
+  const divisor = numberOf(node, "multipleOf");
+  if (divisor === undefined) return undefined;
+  if (divisor <= 0) return refuse(node, "multipleOf", `multipleOf must be more than 0, not ${divisor}`);
+  return (value, run) => {
+    if (typeof value !== "number" || value % divisor === 0) return true;
+    if (run.spend(STEPS_PER_DIVISION) && isMultiple(value, divisor)) return true;
+    return run.explaining && run.report("multipleOf", `expected a multiple of ${divisor}, got ${value}`);
+  };
+}
+
+/** The largest cost of a division of decimals. */
+const STEPS_PER_DIVISION = 60;
+
+/** Divides as decimals, as the JSON was written: 0.0075 is a multiple of 0.0001 although the binary fractions are not. */
+function isMultiple(value: number, divisor: number): boolean {
+  if (!Number.isFinite(value) || (Number.isSafeInteger(value) && Number.isSafeInteger(divisor))) return false;
+  const [digits, exponent] = decimal(value);
+  const [divisorDigits, divisorExponent] = decimal(divisor);
+  const scale = Math.min(exponent, divisorExponent);
+  return (digits * 10n ** BigInt(exponent - scale)) % (divisorDigits * 10n ** BigInt(divisorExponent - scale)) === 0n;
+}
+
+/** The shortest decimal that reads back as the number: `digits × 10 ** exponent`. */
+function decimal(value: number): readonly [digits: bigint, exponent: number] {
+  const [mantissa = "0", exponent = "0"] = value.toExponential().split("e");
+  const [whole = "0", fraction = ""] = mantissa.split(".");
+  return [BigInt(whole + fraction), Number(exponent) - fraction.length];
+}
+
+/** In the order in which their problems are reported. */
+export const SCALAR_KEYWORDS: KeywordTable = [
+  [compileLength, "minLength", "maxLength"],
+  [compilePatternKeyword, "pattern"],
+  [compileBounds, "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
+  [compileMultipleOf, "multipleOf"],
+];

@@ -1,0 +1,74 @@
+/** Equality of JSON values by one canonical text each, so that comparing many takes linear time. */
+import { canonicalJson } from "../../core/base/canonical-json.ts";
+import type { ValidationRun } from "../compiled-schema.ts";
+
+const MAX_TREE_DEPTH = 128;
+/** The cost of writing and hashing one value of a tree, in steps. */
+const STEPS_PER_VALUE = 8;
+const CHARACTERS_PER_VALUE = 16;
+
+/**
+ * Counts the values of a JSON tree, long strings as several.
+ *
+ * Returns undefined when the tree is deeper than 128 levels or larger than `most`, without walking further.
+ */
+export function treeSize(value: unknown, most: number, depth = 0): number | undefined {
+  if (typeof value === "string") return 1 + value.length / CHARACTERS_PER_VALUE;
+  if (typeof value !== "object" || value === null) return 1;
+  if (depth >= MAX_TREE_DEPTH) return undefined;
+  let size = 1;
+  const isArray = Array.isArray(value);
+  for (const [key, item] of isArray ? value.entries() : Object.entries(value)) {
+    const inner = treeSize(item, most - size, depth + 1);
+    if (inner === undefined) return undefined;
+    size += inner + (typeof key === "string" ? key.length / CHARACTERS_PER_VALUE : 0);
+    if (size > most) return undefined;
+  }
+  return size;
+}
+
+/** The canonical text of an array or object; undefined when the run was given up over it. */
+function canonicalText(value: object, run: ValidationRun): string | undefined {
+  const size = treeSize(value, run.stepsLeft / STEPS_PER_VALUE);
+  if (size === undefined) {
+    run.giveUp("the value is nested too deeply or too large to compare");
+    return undefined;
+  }
+  run.spend(size * STEPS_PER_VALUE);
+  return canonicalJson(value as Parameters<typeof canonicalJson>[0]); // treeSize has walked it: a tree of bounded depth
+}
+
+/** Values to compare others with, as JSON Schema does: `1` and `1.0` are one, `1` and `true` are not, key order is nothing. */
+export class JsonSet {
+  private readonly primitives = new Set<unknown>();
+  private readonly texts = new Set<string>();
+
+  /** Adds a value. Returns false when an equal one is there, or when the run was given up. */
+  add(value: unknown, run: ValidationRun): boolean {
+    if (typeof value !== "object" || value === null) return this.addTo(this.primitives, value);
+    const text = canonicalText(value, run);
+    return text !== undefined && this.addTo(this.texts, text);
+  }
+
+  has(value: unknown, run: ValidationRun): boolean {
+    if (typeof value !== "object" || value === null) return this.primitives.has(value);
+    if (this.texts.size === 0) return false;
+    const text = canonicalText(value, run);
+    return text !== undefined && this.texts.has(text);
+  }
+
+  private addTo<Value>(values: Set<Value>, value: Value): boolean {
+    const before = values.size;
+    return values.add(value).size > before;
+  }
+}
+
+/** The index of the first item that equals an earlier one, -1 when there is none; gives the run up over items too deep to compare. */
+export function firstRepeatedIndex(items: readonly unknown[], run: ValidationRun): number {
+  if (!run.spend(items.length)) return -1;
+  const seen = new JsonSet();
+  for (let index = 0; index < items.length; index++) {
+    if (!seen.add(items[index], run)) return run.limit === undefined ? index : -1;
+  }
+  return -1;
+}

@@ -1,0 +1,62 @@
+/** `type`, `enum` and `const`: what a value of any type is. */
+import { ANY_TYPE, type Rule, type SchemaNode, TYPE_BITS, ValidationRun } from "../compiled-schema.ts";
+import { own } from "../../core/base/own.ts";
+import { type KeywordTable, type SubschemaCompiler, refuse } from "./keyword.ts";
+import { MAX_SCHEMA_VALUES } from "../schema-limits.ts";
+import { showValue, showValues } from "../schema-problem.ts";
+import { JsonSet, treeSize } from "./unique-items.ts";
+
+function compileType(node: SchemaNode): undefined {
+  const value = own(node.raw, "type");
+  node.types = Array.isArray(value) ? unionBits(node, value) : typeBits(node, value);
+}
+
+function unionBits(node: SchemaNode, names: readonly unknown[]): number {
+  if (names.length === 0) return refuse(node, "type", "type must name at least one type");
+  let bits = 0;
+  for (const name of names) bits |= typeBits(node, name);
+  return bits === 127 ? ANY_TYPE : bits;
+}
+
+function typeBits(node: SchemaNode, name: unknown): number {
+  const bits = typeof name === "string" ? TYPE_BITS.get(name) : undefined;
+  if (bits !== undefined) return bits;
+  return refuse(
+    node,
+    "type",
+    `${showValue(name)} is not a JSON type`,
+    `Use one of ${[...TYPE_BITS.keys()].join(", ")}, or an array of them.`,
+  );
+}
+
+function compileEnum(node: SchemaNode, compiler: SubschemaCompiler): Rule {
+  const value = own(node.raw, "enum");
+  if (!Array.isArray(value)) return refuse(node, "enum", `enum must be an array of values, not ${showValue(value)}`);
+  const allowed = valueSet(node, "enum", value, compiler);
+  const expected = value.length === 0 ? "no value is allowed here" : `expected one of ${showValues(value)}`;
+  return (candidate, run) =>
+    allowed.has(candidate, run) || (run.explaining && run.report("enum", `${expected}, got ${run.show(candidate)}`));
+}
+
+function compileConst(node: SchemaNode, compiler: SubschemaCompiler): Rule {
+  const value = own(node.raw, "const");
+  const allowed = valueSet(node, "const", [value], compiler);
+  return (candidate, run) =>
+    allowed.has(candidate, run) || (run.explaining && run.report("const", `expected ${showValue(value)}, got ${run.show(candidate)}`));
+}
+
+function valueSet(node: SchemaNode, keyword: string, values: readonly unknown[], compiler: SubschemaCompiler): JsonSet {
+  const size = treeSize(values, MAX_SCHEMA_VALUES);
+  if (size === undefined) return refuse(node, keyword, `${keyword} is nested too deeply or too large`);
+  compiler.spend(node, keyword, size);
+  const set = new JsonSet();
+  const unlimited = new ValidationRun(MAX_SCHEMA_VALUES * 10, 0);
+  for (const value of values) set.add(value, unlimited);
+  return set;
+}
+
+export const VALUE_KEYWORDS: KeywordTable = [
+  [compileType, "type"],
+  [compileEnum, "enum"],
+  [compileConst, "const"],
+];

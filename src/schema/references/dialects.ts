@@ -1,0 +1,99 @@
+/** The dialects of JSON Schema: which keywords each one knows, and how `$schema` names it. */
+import { ARRAY_KEYWORDS, ARRAY_KEYWORDS_2019, ARRAY_KEYWORDS_7 } from "../keywords/array-keywords.ts";
+import { COMPOSITION_KEYWORDS } from "../keywords/composition-keywords.ts";
+import { FORMAT_KEYWORDS } from "../keywords/format-keyword.ts";
+import type { KeywordCompiler, KeywordTable } from "../keywords/keyword.ts";
+import { OBJECT_COUNT_KEYWORDS, OBJECT_KEYWORDS } from "../keywords/object-keywords.ts";
+import {
+  NAMING_KEYWORDS,
+  NAMING_KEYWORDS_2019,
+  NAMING_KEYWORDS_7,
+  REFERENCE_KEYWORDS,
+  REFERENCE_KEYWORDS_2019,
+  REFERENCE_KEYWORDS_7,
+} from "../keywords/reference-keywords.ts";
+import { SCALAR_KEYWORDS } from "../keywords/scalar-keywords.ts";
+import { UNEVALUATED_KEYWORDS } from "../keywords/unevaluated-keywords.ts";
+import { VALUE_KEYWORDS } from "../keywords/value-keywords.ts";
+
+export interface Dialect {
+  readonly name: string;
+  readonly uri: string;
+  /** In the order in which they run and report; at most 31. */
+  readonly compilers: readonly KeywordCompiler[];
+  /** For each keyword, the one bit of its compiler: `1 << index`. */
+  readonly bits: ReadonlyMap<string, number>;
+  /** Those compilers that run next to a `$ref`; up to draft-07 a `$ref` hides its siblings. */
+  readonly besideRef: number;
+  /** Whether `$id: "#name"` is how an anchor is written, as up to draft-07. */
+  readonly idNamesAnchors: boolean;
+}
+
+function dialect(name: string, uri: string, tables: readonly KeywordTable[]): Dialect {
+  const table = tables.flat();
+  const bits = new Map<string, number>();
+  for (const [index, [, ...keywords]] of table.entries()) {
+    for (const keyword of keywords) bits.set(keyword, 1 << index);
+  }
+  const isOld = name === "draft-07";
+  return {
+    name,
+    uri,
+    compilers: table.map(([compile]) => compile),
+    bits,
+    besideRef: isOld ? (bits.get("definitions") ?? 0) | (bits.get("$ref") ?? 0) : -1,
+    idNamesAnchors: isOld,
+  };
+}
+
+export const LATEST: Dialect = dialect("2020-12", "https://json-schema.org/draft/2020-12/schema", [
+  NAMING_KEYWORDS,
+  VALUE_KEYWORDS,
+  SCALAR_KEYWORDS,
+  FORMAT_KEYWORDS,
+  ARRAY_KEYWORDS,
+  OBJECT_KEYWORDS,
+  OBJECT_COUNT_KEYWORDS,
+  COMPOSITION_KEYWORDS,
+  REFERENCE_KEYWORDS,
+  UNEVALUATED_KEYWORDS,
+]);
+
+const DRAFT_2019: Dialect = dialect("2019-09", "https://json-schema.org/draft/2019-09/schema", [
+  NAMING_KEYWORDS_2019,
+  VALUE_KEYWORDS,
+  SCALAR_KEYWORDS,
+  FORMAT_KEYWORDS,
+  ARRAY_KEYWORDS_2019,
+  OBJECT_KEYWORDS,
+  OBJECT_COUNT_KEYWORDS,
+  COMPOSITION_KEYWORDS,
+  REFERENCE_KEYWORDS_2019,
+  UNEVALUATED_KEYWORDS,
+]);
+
+const DRAFT_7: Dialect = dialect("draft-07", "http://json-schema.org/draft-07/schema", [
+  NAMING_KEYWORDS_7,
+  VALUE_KEYWORDS,
+  SCALAR_KEYWORDS,
+  FORMAT_KEYWORDS,
+  ARRAY_KEYWORDS_7,
+  OBJECT_KEYWORDS,
+  OBJECT_COUNT_KEYWORDS,
+  COMPOSITION_KEYWORDS.filter(([, keyword]) => keyword !== "dependentRequired" && keyword !== "dependentSchemas"),
+  REFERENCE_KEYWORDS_7,
+]);
+
+export const DIALECTS: readonly Dialect[] = [LATEST, DRAFT_2019, DRAFT_7];
+
+const BY_NAME: ReadonlyMap<string, Dialect> = new Map(DIALECTS.map((known) => [known.name, known]));
+
+export function dialectNamed(name: string): Dialect {
+  return BY_NAME.get(name) ?? LATEST;
+}
+
+/** The dialect that a `$schema` names: with `http` or `https`, with or without an empty fragment; undefined when unknown. */
+export function dialectOf(uri: string): Dialect | undefined {
+  const plain = uri.replace(/^http:/u, "https:").replace(/#$/u, "");
+  return DIALECTS.find((known) => known.uri.replace(/^http:/u, "https:") === plain);
+}

@@ -1,0 +1,47 @@
+/** Refuses references that would make a validation endless, or far longer than schema and value are. */
+import type { SchemaNode } from "../compiled-schema.ts";
+import { refuse } from "../keywords/keyword.ts";
+import { MAX_REFERENCE_DEPTH, MAX_VISITS_PER_VALUE } from "../schema-limits.ts";
+
+interface Weight {
+  /** How many subschemas one value is held against, this one included. */
+  readonly visits: number;
+  /** The longest chain of them. */
+  readonly height: number;
+}
+
+const IN_PROGRESS: Weight = { visits: 0, height: 0 };
+
+/**
+ * Checks all chains of subschemas that are held against the same value.
+ *
+ * Recursion through properties or items is fine: it ends with the value. A cycle without them never ends, and
+ * chains that fork and meet again double the work at each fork.
+ *
+ * @throws ToolError `invalid_schema`
+ */
+export function checkReferenceGraph(nodes: readonly SchemaNode[]): void {
+  const weights = new Map<SchemaNode, Weight>();
+  for (const node of nodes) if (node.inPlace.length > 0) weigh(node, weights, 0);
+}
+
+function weigh(node: SchemaNode, weights: Map<SchemaNode, Weight>, depth: number): Weight {
+  const known = weights.get(node);
+  if (known === IN_PROGRESS) return refuse(node, "", "a reference leads back to itself without going deeper into the value");
+  if (known !== undefined) return known;
+  weights.set(node, IN_PROGRESS);
+  let visits = 1;
+  let height = 0;
+  for (const next of node.inPlace) {
+    const weight = depth > MAX_REFERENCE_DEPTH ? IN_PROGRESS : weigh(next, weights, depth + 1);
+    visits += weight.visits;
+    height = Math.max(height, weight.height);
+  }
+  const weight = { visits, height: height + 1 };
+  weights.set(node, weight);
+  if (depth > MAX_REFERENCE_DEPTH || weight.height > MAX_REFERENCE_DEPTH) {
+    return refuse(node, "", `references and compositions form a chain of more than ${MAX_REFERENCE_DEPTH}`);
+  }
+  if (visits > MAX_VISITS_PER_VALUE) return refuse(node, "", `one value would have to be checked more than ${MAX_VISITS_PER_VALUE} times`);
+  return weight;
+}

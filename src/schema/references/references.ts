@@ -1,0 +1,105 @@
+/** Where the references of a schema lead. */
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { addTo } from "../../core/base/add-to.ts";
+import { DEFAULT_URI, absoluteUri } from "./reference-uri.ts";
+
+const MAX_LENGTH = 1_024;
+
+/** One schema document. Follows `#`, JSON pointers, anchors and `$id`s; nothing outside of it. */
+export class References {
+  readonly #root: JsonObject;
+  readonly #found = new Map<string, JsonValue | undefined>();
+  #named: ReadonlyMap<string, JsonObject> | undefined;
+
+  constructor(root: JsonObject) {
+    this.#root = root;
+  }
+
+  /** The schema that a reference means; undefined where it leads nowhere. */
+  follow(reference: string): JsonValue | undefined {
+    if (!this.#found.has(reference)) this.#found.set(reference, this.#find(reference));
+    return this.#found.get(reference);
+  }
+
+  #find(reference: string): JsonValue | undefined {
+    if (reference.length > MAX_LENGTH) return undefined;
+    const at = reference.indexOf("#");
+    const address = at < 0 ? reference : reference.slice(0, at);
+    const fragment = at < 0 ? "" : decoded(reference.slice(at + 1));
+    const { $id: rootAddress } = this.#root;
+    const base = (typeof rootAddress === "string" ? absoluteUri(rootAddress, DEFAULT_URI) : undefined) ?? DEFAULT_URI;
+    this.#named ??= namesIn(this.#root, base);
+    const document = address === "" ? this.#root : (this.#named.get(address) ?? this.#named.get(absoluteUri(address, base) ?? ""));
+    if (document === undefined || fragment === undefined) return undefined;
+    if (fragment === "") return document;
+    return fragment.startsWith("/") ? atPointer(document, fragment) : this.#named.get(`#${fragment}`);
+  }
+}
+
+function decoded(fragment: string): string | undefined {
+  try {
+    return decodeURIComponent(fragment);
+  } catch {
+    return undefined; // a lone "%"
+  }
+}
+
+function atPointer(document: JsonObject, pointer: string): JsonValue | undefined {
+  let at: JsonValue | undefined = document;
+  for (const step of pointer.slice(1).split("/")) {
+    if (at === undefined) return undefined;
+    const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (isJsonArray(at)) at = /^\d{1,9}$/u.test(key) ? at[Number(key)] : undefined;
+    else at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
+  }
+  return at;
+}
+
+/** By `$id` as it is written and as it is read at the root, and by `#` and `$anchor`, the schemas of a document. */
+function namesIn(root: JsonObject, base: string): ReadonlyMap<string, JsonObject> {
+  const named = new Map<string, JsonObject>();
+  const open: JsonValue[] = [root];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (isJsonArray(next)) for (const item of next) open.push(item);
+    if (!isJsonObject(next)) continue;
+    const { $id: id, $anchor: anchor, $dynamicAnchor: dynamic } = next;
+    for (const name of [
+      id,
+      typeof id === "string" ? absoluteUri(id, base)?.replace(/#$/u, "") : undefined,
+      anchor === undefined ? undefined : `#${textOf(anchor)}`,
+      dynamic === undefined ? undefined : `#${textOf(dynamic)}`,
+    ])
+      if (typeof name === "string" && name !== "#" && !named.has(name)) named.set(name, next);
+    for (const value of Object.values(next)) open.push(value);
+  }
+  return named;
+}
+
+function textOf(value: JsonValue): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** Whether something leads back to itself. @param uses by name, what it refers to */
+export function isCircular(uses: ReadonlyMap<string, ReadonlySet<string>>): boolean {
+  const users = new Map<string, string[]>();
+  const left = new Map<string, number>();
+  for (const [name, used] of uses) {
+    left.set(name, used.size);
+    for (const one of used) push(users, one, name);
+  }
+  const free = [...left].filter(([, count]) => count === 0).map(([name]) => name);
+  let freed = 0;
+  for (let next = free.pop(); next !== undefined; next = free.pop()) {
+    freed++;
+    for (const user of users.get(next) ?? []) {
+      const count = (left.get(user) ?? 0) - 1;
+      left.set(user, count);
+      if (count === 0) free.push(user);
+    }
+  }
+  return freed < uses.size;
+}
+
+function push(lists: Map<string, string[]>, key: string, item: string): void {
+  addTo(lists, key, item);
+}

@@ -1,0 +1,66 @@
+/** Text to the value it spells, where nothing can be lost or misread. */
+import type { JsonPrimitive, JsonValue } from "../../core/base/json.ts";
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/u;
+/** In the text of what became a whole number: it had a fraction, or was not 0 but too small. */
+const LOST = /\.\d*[1-9]\d*$|[1-9].*[eE]-\d{3,}$/u;
+const SPELLED: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["True", true],
+  ["false", false],
+  ["False", false],
+]);
+const MAX_NUMBER_TEXT = 400;
+
+/**
+ * The number, boolean or null that a text spells, if one of `types` allows it; undefined otherwise.
+ *
+ * Numbers follow the grammar of JSON, so `007`, `+5`, `0x1f` and `1_000` stay text; an integer type takes `"5.0"`
+ * and not `"5.5"`, and no number is taken beyond ±(2^53 − 1) for an integer or beyond a double's range, or whose fraction a double drops.
+ */
+export function coerceText(text: string, types: readonly string[]): JsonPrimitive | undefined {
+  const trimmed = text.length <= MAX_NUMBER_TEXT ? text.trim() : "";
+  const number = types.includes("number");
+  if ((number || types.includes("integer")) && NUMBER.test(trimmed)) {
+    const value = Number(trimmed);
+    const whole = Number.isInteger(value);
+    if (whole && LOST.test(trimmed)) return undefined;
+    if (whole ? Number.isSafeInteger(value) : number && Number.isFinite(value)) return value;
+  }
+  if (types.includes("boolean") && SPELLED.has(trimmed)) return SPELLED.get(trimmed);
+  if (types.includes("null") && trimmed === "null") return null;
+  return undefined;
+}
+
+/** The one string member of an enum that is `text` but for upper and lower case and white space; undefined if none or several. */
+export function nearestMember(text: string, members: readonly JsonValue[]): string | undefined {
+  const folded = foldText(text);
+  let found: string | undefined;
+  for (const member of members) {
+    if (typeof member !== "string" || foldText(member) !== folded || member === found) continue;
+    if (found !== undefined) return undefined;
+    found = member;
+  }
+  return found;
+}
+
+function foldText(text: string): string {
+  return text
+    .trim()
+    .replaceAll(/\s(?=\s)/gu, "")
+    .replaceAll(/\s/gu, " ")
+    .toLowerCase();
+}
+
+/** A key without separators and upper case: `file_path`, `filePath` and `File-Path` are one. */
+export function foldKey(key: string): string {
+  return key.replaceAll(/[\s_.-]/gu, "").toLowerCase();
+}
+
+/** The word of JSON Schema for what a value is. */
+export function kindOf(value: JsonValue): "null" | "array" | "object" | "string" | "number" | "boolean" {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  const kind = typeof value;
+  return kind === "string" || kind === "number" || kind === "boolean" ? kind : "object";
+}

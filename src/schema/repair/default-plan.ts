@@ -1,0 +1,164 @@
+/** Where a schema's defaults go, worked out once, so that an input that needs none is known at a glance. */
+import { copyJson, isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../../core/base/json.ts";
+import type { Repair } from "../../core/result.ts";
+import { countNodes, stepsFor } from "../schema-part.ts";
+import { showValue } from "../schema-problem.ts";
+import type { SchemaShape, SchemaShapes } from "../schema-shape.ts";
+
+/** The defaults at and below one place of a schema. */
+export interface DefaultPlan {
+  /** For optional properties of this object; each fits its own schema and is deeply frozen. */
+  readonly defaults: readonly { readonly key: string; readonly value: JsonValue }[];
+  readonly properties: readonly { readonly key: string; readonly plan: DefaultPlan }[];
+  readonly items: DefaultPlan | undefined;
+}
+
+export interface PlannedDefaults {
+  /** Undefined when the schema has no default that could be applied. */
+  readonly plan: DefaultPlan | undefined;
+  /** One line for each default that is never applied because it breaks its own schema. */
+  readonly warnings: readonly string[];
+}
+
+interface Draft {
+  readonly path: readonly (string | number)[];
+  readonly defaults: { readonly key: string; readonly schema: JsonValue; value: JsonValue }[];
+  properties: { readonly key: string; readonly plan: Draft }[];
+  items: Draft | undefined;
+  useful: boolean;
+}
+
+const MAX_PLACES = 10_000;
+
+/**
+ * Finds the defaults of optional properties, through `properties`, `items`, `allOf` and `$ref`.
+ *
+ * A default of a required property is never applied: leaving it out is an error. Defaults inside `anyOf`,
+ * `oneOf`, `not` and `if` are not applied either, because which branch holds depends on the value. A default that lacks
+ * defaults of its own parts gets them too, where it then still fits.
+ */
+export function planDefaults(shapes: SchemaShapes): PlannedDefaults {
+  const drafts = new Map<SchemaShape, Draft>();
+  const queue: SchemaShape[] = [];
+  const warnings: string[] = [];
+  const draftOf = (schema: JsonValue | undefined, path: readonly (string | number)[]): Draft | undefined => {
+    const shape = shapes.shapeOf(schema);
+    if (shape === undefined || drafts.size >= MAX_PLACES) return shape && drafts.get(shape);
+    let draft = drafts.get(shape);
+    if (draft === undefined) {
+      draft = { path, defaults: [], properties: [], items: undefined, useful: false };
+      drafts.set(shape, draft);
+      queue.push(shape);
+    }
+    return draft;
+  };
+  const root = draftOf(shapes.root, []);
+  for (let next = 0; next < queue.length; next++) {
+    const shape = queue[next];
+    const draft = shape && drafts.get(shape);
+    if (shape === undefined || draft === undefined) continue;
+    for (const [key, schema] of shape.properties) {
+      const value = shape.required.has(key) ? undefined : shapes.shapeOf(schema)?.defaultValue;
+      const path = [...draft.path, key];
+      if (value !== undefined) addDefault(shapes, draft, { key, schema, value }, warnings);
+      const plan = draftOf(schema, path);
+      if (plan !== undefined) draft.properties.push({ key, plan });
+    }
+    draft.items = draftOf(shape.items, [...draft.path, "items"]);
+  }
+  prune([...drafts.values()]);
+  if (root?.useful === true) complete(root, shapes, new Set());
+  return { plan: root?.useful === true ? root : undefined, warnings };
+}
+
+interface FoundDefault {
+  readonly key: string;
+  readonly schema: JsonValue;
+  readonly value: JsonValue;
+}
+
+function addDefault(shapes: SchemaShapes, draft: Draft, found: FoundDefault, warnings: string[]): void {
+  if (found.key === "__proto__") return;
+  if (shapes.parts.fits(found.schema, found.value, stepsFor(countNodes(found.value, MAX_PLACES))))
+    draft.defaults.push({ key: found.key, schema: found.schema, value: copyJson(found.value).value });
+  else
+    warnings.push(
+      `${jsonPath([...draft.path, found.key])}: the default ${showValue(found.value)} does not fit its own schema and is never applied`,
+    );
+}
+
+/** Fills the defaults at and below one place with those of their own parts; in a circle of schemas only once around. */
+function complete(draft: Draft, shapes: SchemaShapes, completed: Set<Draft>): void {
+  if (completed.has(draft)) return;
+  completed.add(draft);
+  for (const { plan } of draft.properties) complete(plan, shapes, completed);
+  if (draft.items !== undefined) complete(draft.items, shapes, completed);
+  for (const standard of draft.defaults) {
+    const plan = draft.properties.find(({ key }) => key === standard.key)?.plan;
+    if (plan === undefined || !lacksDefault(plan, standard.value)) continue;
+    const filled = fillDefaults(plan, standard.value, [], []);
+    const size = countNodes(filled, MAX_PLACES);
+    if (size <= MAX_PLACES && shapes.parts.fits(standard.schema, filled, stepsFor(size))) standard.value = filled;
+  }
+}
+
+/** Keeps only the ways that lead to a default. A recursive schema is a circle of drafts, so this is repeated until nothing changes. */
+function prune(drafts: readonly Draft[]): void {
+  const backward = [...drafts].reverse();
+  for (let changed = true; changed;) {
+    changed = false;
+    for (const draft of backward) {
+      if (draft.useful) continue;
+      draft.useful = draft.defaults.length > 0 || draft.items?.useful === true || draft.properties.some(({ plan }) => plan.useful);
+      changed ||= draft.useful;
+    }
+  }
+  for (const draft of drafts) {
+    draft.properties = draft.properties.filter(({ plan }) => plan.useful);
+    if (draft.items?.useful !== true) draft.items = undefined;
+  }
+}
+
+/** True when at least one default would be filled in. Allocates nothing. */
+export function lacksDefault(plan: DefaultPlan, value: JsonValue): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (isJsonArray(value)) {
+    if (plan.items === undefined) return false;
+    for (const item of value) if (lacksDefault(plan.items, item)) return true;
+    return false;
+  }
+  for (const { key } of plan.defaults) if (!Object.hasOwn(value, key)) return true;
+  for (const { key, plan: child } of plan.properties) {
+    const item = Object.hasOwn(value, key) ? value[key] : undefined;
+    if (item !== undefined && lacksDefault(child, item)) return true;
+  }
+  return false;
+}
+
+/** A frozen copy of the value with the missing defaults in place; each is listed in `repairs`. */
+export function fillDefaults(plan: DefaultPlan, value: JsonValue, steps: (string | number)[], repairs: Repair[]): JsonValue {
+  if (!lacksDefault(plan, value)) return value;
+  if (isJsonArray(value)) {
+    const items = plan.items;
+    return items === undefined ? value : Object.freeze(value.map((item, index) => fillAt(items, item, index, steps, repairs)));
+  }
+  if (!isJsonObject(value)) return value;
+  const filled: Record<string, JsonValue> = { ...value };
+  for (const { key, value: standard } of plan.defaults) {
+    if (Object.hasOwn(value, key)) continue;
+    filled[key] = standard;
+    repairs.push({ path: jsonPath([...steps, key]), kind: "defaulted", note: `missing → ${showValue(standard)}` });
+  }
+  for (const { key, plan: child } of plan.properties) {
+    const item = Object.hasOwn(value, key) ? value[key] : undefined;
+    if (item !== undefined && key !== "__proto__") filled[key] = fillAt(child, item, key, steps, repairs);
+  }
+  return Object.freeze(filled);
+}
+
+function fillAt(plan: DefaultPlan, value: JsonValue, step: string | number, steps: (string | number)[], repairs: Repair[]): JsonValue {
+  steps.push(step);
+  const filled = fillDefaults(plan, value, steps, repairs);
+  steps.pop();
+  return filled;
+}

@@ -1,0 +1,244 @@
+/** One walk over a value and its schema that mends what a model gets wrong without changing what it means. */
+import { type JsonObject, type JsonValue, DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, jsonPath } from "../../core/base/json.ts";
+import type { Repair } from "../../core/result.ts";
+import { coerceText, kindOf, nearestMember } from "./coerce.ts";
+import { copyJsonText, fixJsonText } from "./fix-json-text.ts";
+import { MAX_DAMAGED_CHARS } from "../json-text/damaged-text.ts";
+import { countNodes, stepsFor } from "../schema-part.ts";
+import { showValue } from "../schema-problem.ts";
+import type { SchemaShape, SchemaShapes } from "../schema-shape.ts";
+
+export interface WalkOptions {
+  readonly dropUnknownKeys: boolean;
+  readonly coerce: boolean;
+  readonly allowGuesses: boolean;
+}
+
+/** Largest value that is repaired, in values of its tree; a larger one must fit as it is. */
+const MAX_NODES = 20_000;
+/** Steps of one walk; a value visited is one, and so are twenty steps of the validator. Some 200 ms in the worst case. */
+const MAX_STEPS = 100_000;
+/** Most steps of the search for a member of a union that drops fewer keys than the first that a value can be repaired to. */
+const MAX_SEARCH_STEPS = 50_000;
+const VALIDATOR_STEPS = 20;
+const PROTO_NOTE = "left out: a key __proto__ could reach a prototype";
+const UNKNOWN_KEY = "the schema has no such key";
+/** Most text that is read as JSON in one walk, in UTF-16 units. */
+const MAX_TEXT = 1024 * 1024;
+
+/**
+ * Repairs one input. The result is a proposal: only the validator says whether it fits.
+ *
+ * Bounded by its budget, not by the input: when that is spent, the rest is left as it came.
+ */
+export class RepairWalk {
+  readonly repairs: Repair[] = [];
+  /** By `$` path, why a text that looks like JSON was not taken. */
+  readonly unread = new Map<string, string>();
+  readonly #shapes: SchemaShapes;
+  readonly #options: WalkOptions;
+  readonly #steps: (string | number)[] = [];
+  #stepsLeft = MAX_STEPS;
+  #searchLeft = MAX_SEARCH_STEPS;
+  #textLeft = MAX_TEXT;
+  #fixableLeft = MAX_DAMAGED_CHARS;
+
+  constructor(shapes: SchemaShapes, options: WalkOptions) {
+    this.#shapes = shapes;
+    this.#options = options;
+  }
+
+  /** Reads an input that came as JSON text, one time only: text inside the text stays text. */
+  readWhole(input: JsonValue): JsonValue {
+    const read = typeof input === "string" && this.#options.coerce ? this.#readText(input, ["object"]) : undefined;
+    return read ?? input;
+  }
+
+  /** A frozen repaired copy, or the very same value where there is nothing to repair. */
+  walk(input: JsonValue): JsonValue {
+    return countNodes(input, MAX_NODES) > MAX_NODES ? input : this.#repair(this.#shapes.root, input);
+  }
+
+  #repair(schema: JsonValue | undefined, value: JsonValue): JsonValue {
+    const shape = this.#shapes.shapeOf(schema);
+    if (shape === undefined || --this.#stepsLeft < 0 || this.#steps.length >= DEFAULT_MAX_DEPTH) return value;
+    let repaired = typeof value === "string" && this.#options.coerce ? this.#repairText(shape, value) : value;
+    if (isJsonArray(repaired)) repaired = this.#repairArray(shape, repaired);
+    else if (isJsonObject(repaired)) repaired = this.#repairObject(shape, repaired);
+    for (const members of shape.unions) repaired = this.#chooseMember(members, repaired);
+    return repaired;
+  }
+
+  #repairText(shape: SchemaShape, text: string): JsonValue {
+    const { types, members } = shape;
+    if (members !== undefined) {
+      this.#stepsLeft -= members.length;
+      if (members.includes(text) || this.#stepsLeft < 0) return text;
+      const near = nearestMember(text, members);
+      if (near !== undefined) return this.#coerced(text, near);
+    }
+    const wanted = types ?? members?.map(kindOf);
+    if (wanted === undefined || wanted.includes("string")) return text;
+    const primitive = coerceText(text, wanted);
+    if (primitive !== undefined) return this.#coerced(text, primitive);
+    return wanted.includes("object") || wanted.includes("array") ? (this.#readText(text, wanted) ?? text) : text;
+  }
+
+  #coerced(from: JsonValue, to: JsonValue): JsonValue {
+    this.#note("coerced", `${showValue(from)} → ${showValue(to)}`);
+    return to;
+  }
+
+  #readText(text: string, wanted: readonly string[]): JsonValue | undefined {
+    if ((this.#textLeft -= text.length) < 0) return undefined;
+    const maxDepth = DEFAULT_MAX_DEPTH - this.#steps.length;
+    const strict = copyJsonText(text, maxDepth);
+    if (strict === undefined) return this.#fixText(text, wanted, maxDepth);
+    if (!this.#isWanted(strict.value, wanted)) return undefined;
+    this.#note("parsed-json", `JSON text → ${kindOf(strict.value)}`);
+    for (const path of strict.dropped)
+      this.repairs.push({ path: jsonPath(this.#steps) + path.slice(1), kind: "dropped", note: PROTO_NOTE });
+    return strict.value;
+  }
+
+  #fixText(text: string, wanted: readonly string[], maxDepth: number): JsonValue | undefined {
+    if ((this.#fixableLeft -= text.length) < 0 || !/[{[(]/u.test(text)) return undefined;
+    const fixed = fixJsonText(text, maxDepth);
+    if (!("value" in fixed)) return this.#refuse(fixed.hint === undefined ? fixed.message : `${fixed.message} ${fixed.hint}`);
+    if (!this.#isWanted(fixed.value, wanted)) return undefined;
+    if (fixed.unsure !== undefined && !this.#options.allowGuesses)
+      return this.#refuse(`${fixed.unsure.message} Send the whole arguments again as valid JSON.`);
+    this.#note("fixed-json", `broken JSON text → ${kindOf(fixed.value)}: ${fixed.note}`);
+    return fixed.value;
+  }
+
+  #isWanted(value: JsonValue, wanted: readonly string[]): boolean {
+    const kind = kindOf(value);
+    if (wanted.includes(kind)) return true;
+    this.unread.set(jsonPath(this.#steps), `expected type ${wanted.join(" or ")}, got JSON text of type ${kind}`);
+    return false;
+  }
+
+  #refuse(reason: string): undefined {
+    this.unread.set(jsonPath(this.#steps), reason);
+    return undefined;
+  }
+
+  #repairArray(shape: SchemaShape, array: readonly JsonValue[]): JsonValue {
+    if (shape.items === undefined && shape.prefixItems.length === 0) return array;
+    let copy: JsonValue[] | undefined;
+    for (const [index, item] of array.entries()) {
+      const repaired = this.#repairChild(shape.prefixItems[index] ?? shape.items, item, index);
+      if (repaired === item) continue;
+      copy ??= [...array];
+      copy[index] = repaired;
+    }
+    return copy === undefined ? array : Object.freeze(copy);
+  }
+
+  #repairObject(shape: SchemaShape, object: JsonObject): JsonValue {
+    const renames = this.#options.coerce ? this.#renames(shape, object) : undefined;
+    const members: [key: string, value: JsonValue][] = [];
+    let changed = false;
+    for (const [key, value] of Object.entries(object)) {
+      this.#stepsLeft -= shape.patterns.length;
+      const name = renames?.get(key) ?? key;
+      if (this.#options.dropUnknownKeys && this.#shapes.forbids(shape, name)) {
+        this.#noteAt(key, "dropped", UNKNOWN_KEY);
+        changed = true;
+        continue;
+      }
+      if (value === null && this.#standsForNothing(shape, name)) {
+        this.#noteAt(key, "dropped", "null → left out");
+        changed = true;
+        continue;
+      }
+      if (name !== key) this.#noteAt(name, "renamed", `${showValue(key)} → ${showValue(name)}`);
+      const repaired = this.#repairChild(this.#shapes.schemaAt(shape, name), value, name);
+      changed ||= name !== key || repaired !== value;
+      members.push([name, repaired]);
+    }
+    return changed ? Object.freeze(Object.fromEntries(members)) : object; // defines own properties, __proto__ too
+  }
+
+  /** Strict modes of providers make a model write every key: null is then how it leaves one out. */
+  #standsForNothing(shape: SchemaShape, name: string): boolean {
+    if (!this.#options.coerce || shape.required.has(name)) return false;
+    const schema = shape.properties.get(name);
+    return schema !== undefined && !this.#fits(schema, null);
+  }
+
+  #repairChild(schema: JsonValue | undefined, value: JsonValue, step: string | number): JsonValue {
+    this.#steps.push(step);
+    const repaired = this.#repair(schema, value);
+    this.#steps.pop();
+    return repaired;
+  }
+
+  /**
+   * Unknown keys that are a missing property but for case and separators, one for one. Only where that cures
+   * something: the property is required, or the unknown key is forbidden.
+   */
+  #renames(shape: SchemaShape, object: JsonObject): ReadonlyMap<string, string> | undefined {
+    let found: Map<string, string | undefined> | undefined;
+    for (const key of Object.keys(object)) {
+      if (shape.properties.has(key)) continue;
+      const name = this.#shapes.nearKey(shape, key);
+      if (name === undefined || Object.hasOwn(object, name) || !(shape.required.has(name) || this.#shapes.forbids(shape, key))) continue;
+      found ??= new Map();
+      found.set(name, found.has(name) ? undefined : key);
+    }
+    if (found === undefined) return undefined;
+    const renames = new Map<string, string>();
+    for (const [name, key] of found) if (key !== undefined) renames.set(key, name);
+    return renames;
+  }
+
+  /**
+   * The value as the first member of a union that it can be repaired to without a key being dropped, else as the one that drops fewest;
+   * members that take text come last.
+   */
+  #chooseMember(members: readonly JsonValue[], value: JsonValue): JsonValue {
+    for (const member of members) {
+      if (this.#fits(member, value) || this.#stepsLeft < 0) return value;
+    }
+    const mark = this.repairs.length;
+    let best: { readonly value: JsonValue; readonly repairs: readonly Repair[]; readonly dropped: number } | undefined;
+    for (const takesText of [false, true]) {
+      for (const member of members) {
+        if ((this.#shapes.shapeOf(member)?.types?.includes("string") ?? false) !== takesText) continue;
+        if (best !== undefined && this.#searchLeft <= 0) break;
+        const stepsLeft = this.#stepsLeft;
+        const repaired = this.#repair(member, value);
+        const fits = repaired !== value && this.#fits(member, repaired);
+        const repairs = this.repairs.splice(mark);
+        if (best !== undefined) {
+          this.#searchLeft -= stepsLeft - this.#stepsLeft;
+          this.#stepsLeft = stepsLeft; // what is left for the rest of the input does not depend on the search
+        }
+        const dropped = repairs.filter(({ note }) => note === UNKNOWN_KEY).length;
+        if (!fits || (best !== undefined && best.dropped <= dropped)) continue;
+        best = { value: repaired, repairs, dropped };
+        if (dropped === 0) break;
+      }
+      if (best?.dropped === 0) break;
+    }
+    if (best === undefined) return value;
+    this.repairs.push(...best.repairs);
+    return best.value;
+  }
+
+  #fits(member: JsonValue, value: JsonValue): boolean {
+    const maxSteps = stepsFor(countNodes(value, MAX_NODES));
+    this.#stepsLeft -= maxSteps / VALIDATOR_STEPS;
+    return this.#stepsLeft >= 0 && this.#shapes.parts.fits(member, value, maxSteps);
+  }
+
+  #note(kind: Repair["kind"], note: string): void {
+    this.repairs.push({ path: jsonPath(this.#steps), kind, note });
+  }
+
+  #noteAt(key: string, kind: Repair["kind"], note: string): void {
+    this.repairs.push({ path: jsonPath([...this.#steps, key]), kind, note });
+  }
+}

@@ -1,0 +1,143 @@
+/** The handlers of agents, channels and triggers. */
+import type { Agent } from "../../../compose/agent.ts";
+import { openQuestions } from "../../../compose/pending-calls.ts";
+import { nearNames } from "../../../core/base/near-names.ts";
+import { ToolError } from "../../../core/error.ts";
+import type { Channels } from "../../../triggers/channels.ts";
+import type { Triggers } from "../../../triggers/triggers.ts";
+import type { AnswerOf } from "../../api.ts";
+import type { ApiServices, Handlers } from "../services.ts";
+import { checkSeen, refuseSessionKey } from "../sessions/session-pool.ts";
+import { eventsOf } from "./sessions.ts";
+import { noContent } from "./answers.ts";
+
+type AgentId =
+  | "listAgents"
+  | "getAgent"
+  | "sendToAgent"
+  | "cancelAgent"
+  | "listAgentEvents"
+  | "listChannels"
+  | "listChannelMessages"
+  | "sendToChannel"
+  | "listTriggers"
+  | "addTrigger"
+  | "removeTrigger";
+
+/** Those that see nothing of what is outside their session, such as a channel. */
+const OWN_TRIGGERS: ReadonlySet<string> = new Set(["timer", "schedule"]);
+
+export const agentHandlers: Handlers<AgentId> = {
+  listAgents: ({ principal }, { agents }) => ({
+    agents: [...agents]
+      .filter(([, { session }]) => (principal.sessionId ?? session.id) === session.id)
+      .map(([name, agent]) => shownAgent(name, agent)),
+  }),
+
+  getAgent({ principal, params: { agentName } }, services) {
+    return shownAgent(agentName, agentOf(services, agentName, principal.sessionId));
+  },
+
+  async sendToAgent({ principal, params: { agentName }, body: { content, sender = principal.name } }, services) {
+    await agentOf(services, agentName, principal.sessionId).send(content, { sender, principal: principal.id });
+    return { sent: true };
+  },
+
+  cancelAgent({ principal, params: { agentName } }, services) {
+    return { cancelled: agentOf(services, agentName, principal.sessionId).cancel(`The run was cancelled by ${principal.name}.`) };
+  },
+
+  listAgentEvents(request, services) {
+    const { session } = agentOf(services, request.params.agentName, request.principal.sessionId);
+    return eventsOf(session.id, request, services);
+  },
+
+  async listChannels({ principal }, services) {
+    refuseSessionKey(principal);
+    const channels = services.triggers?.channels.list() ?? [];
+    return {
+      channels: await Promise.all(
+        channels.map(async (channel) => {
+          const { name, kind, description, subscribers } = channel;
+          return { name, kind, description, waiting: await channel.countWaiting(), subscribers };
+        }),
+      ),
+    };
+  },
+
+  async listChannelMessages({ principal, params: { channelName } }, services) {
+    refuseSessionKey(principal);
+    return { messages: await channelsOf(services).get(channelName).latest() };
+  },
+
+  sendToChannel({ principal, params: { channelName }, body }, services) {
+    refuseSessionKey(principal);
+    const { content, sender = principal.name, metadata = {} } = body;
+    return channelsOf(services).get(channelName).send(content, { sender, senderId: principal.id, metadata, whenFull: "refuse" });
+  },
+
+  listTriggers({ principal, params: { sessionId } }, services) {
+    checkSeen(principal, sessionId);
+    const triggers = triggersOf(services);
+    return services.sessions.use(sessionId, (session) => ({ triggers: triggers.of(session).list() }));
+  },
+
+  addTrigger({ principal, params: { sessionId }, body: { type, name, settings = {} } }, services) {
+    checkSeen(principal, sessionId);
+    if (!OWN_TRIGGERS.has(type)) refuseSessionKey(principal);
+    const triggers = triggersOf(services);
+    return services.sessions.use(sessionId, (session) =>
+      triggers.of(session).add({ ...settings, type, ...(name === undefined ? {} : { name }) }),
+    );
+  },
+
+  async removeTrigger({ principal, params: { sessionId, triggerId } }, services) {
+    checkSeen(principal, sessionId);
+    const triggers = triggersOf(services);
+    const wasThere = await services.sessions.use(sessionId, (session) => triggers.of(session).remove(triggerId));
+    if (!wasThere) throw new ToolError("not_found", `The session has no trigger ${JSON.stringify(triggerId.slice(0, 200))}.`);
+    return noContent();
+  },
+};
+
+function shownAgent(name: string, agent: Agent): AnswerOf<"getAgent"> {
+  const { state, session } = agent;
+  return { name, state, sessionId: session.id, waiting: agent.pending().length + openQuestions(session.log) };
+}
+
+/** @throws ToolError `not_found`, also for an agent that a session key may not see; `unavailable` for one that is to run, and does not yet */
+function agentOf({ agents, expectedAgents }: ApiServices, name: string, own: string | undefined): Agent {
+  const agent = agents.get(name);
+  if (agent !== undefined && (own ?? agent.session.id) === agent.session.id) return agent;
+  if (agent === undefined && expectedAgents.has(name) && (own ?? name) === name) throw notRunning(name);
+  const [near] = own === undefined ? nearNames(name, agents.keys()) : [];
+  throw new ToolError("not_found", `There is no agent ${JSON.stringify(name)}.`, {
+    hint: near === undefined ? "GET /v1/agents lists them." : `Did you mean ${JSON.stringify(near)}?`,
+  });
+}
+
+/** Its process has ended, or it resumes its session. */
+function notRunning(name: string): ToolError {
+  return new ToolError(
+    "unavailable",
+    `The agent ${JSON.stringify(name)} does not run at the moment; it is started, or continued by another process.`,
+    {
+      retryable: true,
+      outcome: "not_started",
+      retryAfterMs: 1_000,
+      hint: "Send the request again.",
+    },
+  );
+}
+
+function channelsOf(services: ApiServices): Channels {
+  return triggersOf(services).channels;
+}
+
+/** @throws ToolError `not_found` for a server without triggers */
+export function triggersOf({ triggers }: ApiServices): Triggers {
+  if (triggers !== undefined) return triggers;
+  throw new ToolError("not_found", "The server has no channels and no triggers.", {
+    operatorHint: "Give it some: createServer(runtime, { triggers: createTriggers() }).",
+  });
+}

@@ -1,0 +1,150 @@
+/** The handlers of calls that wait for approval, and of the rules that allow calls. */
+import { APPROVAL_STATUSES, type ApprovalRecord } from "../../../core/approval-store.ts";
+import type { ApprovalDecision } from "../../../core/approvals.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import { ToolError } from "../../../core/error.ts";
+import type { Runtime } from "../../../runtime/runtime.ts";
+import type { Principal } from "../../auth/principal.ts";
+import type { AnswerOf } from "../../api.ts";
+import type { Handlers } from "../services.ts";
+import { checkSeen, refuseSessionKey } from "../sessions/session-pool.ts";
+import { noContent } from "./answers.ts";
+
+type ApprovalId =
+  | "listApprovals"
+  | "getApproval"
+  | "previewApproval"
+  | "decideApproval"
+  | "decideApprovals"
+  | "decideMatchingApprovals"
+  | "listApprovalRules"
+  | "addApprovalRule"
+  | "revokeApprovalRule";
+
+export const approvalHandlers: Handlers<ApprovalId> = {
+  async listApprovals({ runtime, principal, query: { status = "open", limit, after, tool, ...query } }) {
+    const sessionId = principal.sessionId ?? query.sessionId;
+    const approvals = await runtime.approvals.list({
+      status: APPROVAL_STATUSES.filter((one) => status.split(",").includes(one)),
+      after,
+      limit,
+      ...omitUndefined({ sessionId, tool }),
+    });
+    const seen = query.sessionId === undefined || query.sessionId === sessionId ? approvals : [];
+    return { approvals: seen, ...omitUndefined({ next: approvals.length < limit ? undefined : approvals.at(-1)?.position }) };
+  },
+
+  getApproval: ({ runtime, principal, params: { callId } }) => findApproval(callId, { runtime, principal }),
+
+  async decideApproval({ runtime, principal, params: { callId }, body }) {
+    const { id } = await findOpenApproval(callId, { runtime, principal });
+    const decided = await runtime.approvals.answer(decisionOf(principal, { ...body, id }));
+    if (!decided) {
+      await findOpenApproval(id, { runtime, principal }); // another answer may have come at the same moment
+      throw new ToolError("conflict", "The digest is not that of the question: the call or its input is another one.", {
+        hint: "Read the question again, and answer with its digest.",
+      });
+    }
+    return { decided };
+  },
+
+  async previewApproval({ runtime, principal, params: { callId }, signal }) {
+    const { id } = await findApproval(callId, { runtime, principal });
+    const preview = await runtime.approvals.preview(id, { signal });
+    // Its values and patches are JSON by what it promises.
+    return preview as unknown as AnswerOf<"previewApproval">;
+  },
+
+  async decideApprovals({ runtime, principal, body: { decisions } }) {
+    for (const decision of decisions) checkReach(principal, decision);
+    const decided = decisions.map(async ({ callId, ...decision }) => {
+      const found = await wholeApproval(callId, { runtime, principal });
+      return {
+        callId,
+        decided: found !== undefined && (await runtime.approvals.answer(decisionOf(principal, { ...decision, id: found.id }))),
+      };
+    });
+    return { decisions: await Promise.all(decided) };
+  },
+
+  async decideMatchingApprovals({ runtime, principal, body }) {
+    const sessionId = body.sessionId ?? principal.sessionId;
+    if (sessionId !== undefined) checkSeen(principal, sessionId);
+    if (sessionId === undefined && body.tool === undefined)
+      throw new ToolError("invalid_argument", "Say which calls are meant: by tool, by sessionId, or by both.", {
+        hint: 'Every call that waits: "tool": "*".',
+      });
+    checkReach(principal, body);
+    const approvals = await runtime.approvals.answerMany({ ...body, by: principal.id, ...omitUndefined({ sessionId }) });
+    return { approvals };
+  },
+
+  async listApprovalRules({ runtime, principal: { sessionId } }) {
+    const rules = await runtime.approvals.rules();
+    return { rules: sessionId === undefined ? rules : rules.filter((rule) => rule.sessionId === sessionId) };
+  },
+
+  addApprovalRule({ runtime, principal, body }) {
+    refuseSessionKey(principal);
+    return runtime.approvals.addRule({ ...body, by: principal.id });
+  },
+
+  async revokeApprovalRule({ runtime, principal, params: { ruleId } }) {
+    refuseSessionKey(principal);
+    if (await runtime.approvals.revokeRule(ruleId)) return noContent();
+    throw new ToolError("not_found", `There is no approval rule ${JSON.stringify(ruleId.slice(0, 200))}.`, {
+      hint: "GET /v1/approval-rules lists them.",
+    });
+  },
+};
+
+interface Place {
+  readonly runtime: Runtime;
+  readonly principal: Principal;
+}
+
+/** By the id of the question, or of its call: the latest of that. Undefined as well for one that a session key may not see. */
+async function searchApproval(name: string, { runtime, principal: { sessionId } }: Place): Promise<ApprovalRecord | undefined> {
+  const { approvals } = runtime;
+  const found = (await approvals.get(name)) ?? (await approvals.list({ callId: name, first: "newest", limit: 1 }))[0];
+  return found === undefined || (sessionId ?? found.sessionId) !== found.sessionId ? undefined : found;
+}
+
+/** As `searchApproval`; undefined for one that is damaged as well: the other decisions of its request count. */
+async function wholeApproval(name: string, place: Place): Promise<ApprovalRecord | undefined> {
+  try {
+    const found = await searchApproval(name, place);
+    return found?.damage === undefined ? found : undefined;
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown, "store_failed");
+    if (error.code !== "corrupt_record") throw error;
+    return undefined;
+  }
+}
+
+/** @throws ToolError `not_found` */
+async function findApproval(name: string, place: Place): Promise<ApprovalRecord> {
+  const found = await searchApproval(name, place);
+  if (found !== undefined) return found;
+  throw new ToolError("not_found", `No call ${JSON.stringify(name.slice(0, 200))} waits for approval.`, {
+    hint: "GET /v1/approvals lists those that do.",
+  });
+}
+
+/** @throws ToolError `not_found`; `conflict` for one that is not open any more */
+async function findOpenApproval(name: string, place: Place): Promise<ApprovalRecord> {
+  const found = await findApproval(name, place);
+  if (found.status === "open") return found;
+  throw new ToolError("conflict", `The question is ${found.status} already: this answer does not count.`);
+}
+
+/** The answer with its author. */
+function decisionOf(principal: Principal, decision: Omit<ApprovalDecision, "by"> & { readonly id: string }): ApprovalDecision {
+  checkReach(principal, decision);
+  return { ...decision, by: principal.id };
+}
+
+/** A rule reaches beyond a session, and is not for the key of one. @throws ToolError `permission_denied` */
+function checkReach(principal: Principal, { scope, rule }: Pick<ApprovalDecision, "scope" | "rule">): void {
+  if (scope === "rule" || rule !== undefined) refuseSessionKey(principal);
+}

@@ -1,0 +1,18 @@
+/** The handlers of the files that answers refer to. */
+import { artifactId } from "../../../core/artifact.ts";
+import { ToolError } from "../../../core/error.ts";
+import type { Handlers } from "../services.ts";
+import { refuseSessionKey } from "../sessions/session-pool.ts";
+
+export const artifactHandlers: Handlers<"getArtifact"> = {
+  async getArtifact({ runtime: { artifacts }, principal, params: { artifactId: asked } }) {
+    refuseSessionKey(principal); // the id of a file does not say whose session it is of
+    const id = artifactId(`artifact:${asked}`) ?? artifactId(asked);
+    const artifact = id === undefined ? undefined : await artifacts?.get(id);
+    if (artifact !== undefined) return artifact;
+    throw new ToolError("not_found", `There is no artifact ${JSON.stringify(asked.slice(0, 100))}.`, {
+      hint:
+        artifacts === undefined ? "This server keeps files in the results themselves." : "Results have the addresses of those there are.",
+    });
+  },
+};

@@ -1,0 +1,306 @@
+/** The handlers that run calls, and look at them. */
+import type { JsonObject } from "../../../core/base/json.ts";
+import { ToolError } from "../../../core/error.ts";
+import type { Engine } from "../../../core/engine.ts";
+import type { SessionEvent } from "../../../core/event.ts";
+import { partText, resultText, type ToolResult } from "../../../core/result.ts";
+import { valueText } from "../../../core/content.ts";
+import type { ToolCall } from "../../../core/call.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import type { ExecuteOptions } from "../../../call/execute-options.ts";
+import { replayEngine } from "../../../engine/replay.ts";
+import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
+import { storedEvents } from "../../../session/read-events.ts";
+import type { SessionDiff } from "../../../session/session-diff.ts";
+import type { BodyOf } from "../../api.ts";
+import type { CallOrigin } from "../../auth/call-log.ts";
+import { hasScope, type Principal } from "../../auth/principal.ts";
+import type { WholeAnswer } from "../../http/whole-answer.ts";
+import { batchAnswer, jsonAnswer, shownResult } from "./answers.ts";
+import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
+import { answerElsewhere } from "../requests/forward.ts";
+import type { SentRequest } from "../requests/api-request.ts";
+import type { ApiServices, Handlers, RequestOf } from "../services.ts";
+import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "../sessions/session-pool.ts";
+
+type BatchId = "execute" | "simulate" | "executeInSession" | "simulateInSession";
+
+export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "cancelCall" | "getCallOutput"> = {
+  async execute(request, services) {
+    const { runtime, idempotencyKey } = request;
+    refuseSessionKey(request.principal);
+    if (idempotencyKey === undefined)
+      return inBatch(request, { services }, async ({ calls, options }) => {
+        const work = (): Promise<readonly ToolResult[]> => runtime.execute(calls, options);
+        return { results: await (services.calls?.within(originOf(request), work) ?? work()) };
+      });
+    // A session of its own remembers what was done under the key, whenever the process ends.
+    const own = `${OWN_SESSION_PREFIX}${idempotencyKey}`;
+    const response = await inBatch(request, { services }, async ({ calls, options }) => {
+      const run = (session: RuntimeSession): Promise<readonly ToolResult[]> =>
+        session.execute(calls, { ...options, background: false, idempotencyKey });
+      return { results: await services.sessions.use(own, run, { create: true }) };
+    });
+    if (response.status === 200) await services.sessions.endAnswered(own);
+    return response;
+  },
+
+  simulate: (request, services) => {
+    refuseSessionKey(request.principal);
+    return inBatch(request, { services }, ({ calls, options }) => {
+      const work = (): Promise<BatchEnd> => request.runtime.simulate(calls, options);
+      return services.calls?.simulated(originOf(request), work) ?? work();
+    });
+  },
+
+  executeInSession: (request, services) => {
+    const { params, body, principal, idempotencyKey } = request;
+    checkSeen(principal, params.sessionId);
+    const { concurrent, background, recording } = body;
+    if (recording !== undefined) checkReads(principal, recording);
+    return inBatch(request, { services, sessionId: params.sessionId }, async ({ calls, options }) => {
+      const replay = recording === undefined ? undefined : await replayOf(recording, services);
+      const more = omitUndefined({ concurrent, background, idempotencyKey, replay });
+      return services.sessions.use(params.sessionId, async (session) => ({
+        results: await session.execute(calls, { ...options, ...more }),
+      }));
+    });
+  },
+
+  simulateInSession: (request, services) => {
+    const { sessionId } = request.params;
+    checkSeen(request.principal, sessionId);
+    return inBatch(request, { services, sessionId }, ({ calls, options }) => {
+      const work = (): Promise<BatchEnd> => services.sessions.use(sessionId, (session) => session.simulate(calls, options));
+      return services.calls?.simulated({ ...originOf(request), sessionId }, work) ?? work();
+    });
+  },
+
+  async getSubmission({ principal, params: { submissionId }, query: { waitMs, sessionId }, signal, request }, services) {
+    const waited = await services.submissions.wait(submissionId, { principalId: principal.id, waitMs, signal });
+    if (waited !== undefined) return batchAnswer(waited, sessionId);
+    const elsewhere = await answerElsewhere(request, services, { what: "The calls may run" });
+    if (elsewhere !== undefined) return elsewhere;
+    throw new ToolError("not_found", `There is no submission ${JSON.stringify(submissionId)}, or it ended too long ago.`, {
+      hint: "Send the request again with its Idempotency-Key: the first results come back.",
+    });
+  },
+
+  async getCall({ principal, runtime, params: { callId }, query: { sessionId } }, services) {
+    const found = await findCall(services, { callId, sessionId: seenSession(principal.sessionId, sessionId) });
+    const running = runtime.running.find((call) => call.callId === callId);
+    if (found === undefined && running !== undefined && principal.sessionId === undefined)
+      return { callId, state: "running", call: { name: running.name, input: running.input } };
+    if (found === undefined) throw noCall(callId);
+    const { start, end } = found;
+    return {
+      callId,
+      sessionId: start.sessionId,
+      state: end === undefined ? "running" : "ended",
+      call: start.call,
+      ...(end?.input === undefined ? {} : { input: end.input }),
+      ...(end === undefined ? {} : { result: shownResult(end.result) }),
+    };
+  },
+
+  async cancelCall({ principal, runtime, params: { callId }, body, request }, services) {
+    const { reason = "the call was cancelled" } = body;
+    if (!runtime.running.some((call) => call.callId === callId) && (await cancelledElsewhere(request, body, services)))
+      return { cancelled: true };
+    const own = principal.sessionId;
+    if (own !== undefined) {
+      const found = await findCall(services, { callId, sessionId: own });
+      // A branch has the calls of its parent in its log: they run there.
+      if (found?.start.sessionId !== own) throw noCall(callId);
+    }
+    return { cancelled: runtime.cancel(callId, reason) };
+  },
+
+  async getCallOutput({ principal, runtime, params: { callId }, query: { sessionId, from, maxChars } }, services) {
+    const job = runtime.jobs.get(callId);
+    if (job !== undefined && job.endedAt === undefined && mayRead(principal.sessionId, job.sessionId))
+      return runtime.jobs.read(callId, { from, maxChars });
+    const found = await findCall(services, { callId, sessionId: seenSession(principal.sessionId, sessionId) });
+    if (found?.end === undefined) throw noCall(callId);
+    const whole = wholeText(found);
+    const start = Math.min(from, whole.length);
+    const text = whole.slice(start, start + maxChars);
+    return { text, from: start, next: start + text.length, total: whole.length };
+  },
+};
+
+/** For the audit. */
+function originOf({ principal, request }: Pick<RequestOf<"execute">, "principal" | "request">): CallOrigin {
+  return { via: "api", principal: principal.id, traceparent: request.headers.get("traceparent") };
+}
+
+/** Another process of the store has cancelled it: its id does not say where it runs. */
+async function cancelledElsewhere(request: SentRequest, body: JsonObject, services: ApiServices): Promise<boolean> {
+  const fits = async (answer: Response): Promise<boolean> => {
+    const { cancelled } = (await answer.json()) as { readonly cancelled?: unknown }; // as this route answers
+    return cancelled === true;
+  };
+  return (await answerElsewhere(request, services, { what: "The call may run", body, timeoutMs: ASKED_MS, fits })) !== undefined;
+}
+
+/** How long another process is waited for. */
+const ASKED_MS = 5_000;
+
+/** As a route that needs the scope `read`. @throws ToolError `not_found`, `permission_denied` */
+function checkReads(principal: Principal, sessionId: string): void {
+  checkSeen(principal, sessionId);
+  if (hasScope(principal, "read")) return;
+  throw new ToolError("permission_denied", "Recorded results need the scope read.", {
+    hint: `${principal.name} has ${[...principal.scopes].join(", ")}.`,
+  });
+}
+
+/** Answers as a session did. @throws ToolError `not_found`. By rejecting */
+function replayOf(sessionId: string, { sessions }: ApiServices): Promise<Engine> {
+  return sessions.use(sessionId, async (session) => {
+    const events: SessionEvent[] = [];
+    for await (const event of session.events()) if (event.type === "call-start" || event.type === "call-end") events.push(event);
+    return replayEngine(events, { repeatLast: true });
+  });
+}
+
+interface Batch {
+  readonly calls: readonly ToolCall[];
+  readonly options: ExecuteOptions;
+}
+
+interface BatchEnd {
+  readonly results: readonly ToolResult[];
+  readonly diff?: SessionDiff;
+}
+
+/** Runs the calls, and waits for them no longer than `waitMs`. The client's going away cancels nothing. */
+async function inBatch(
+  { principal, body, runtime: { registry } }: Pick<RequestOf<BatchId>, "principal" | "body" | "runtime">,
+  { services, sessionId }: { readonly services: ApiServices; readonly sessionId?: string },
+  work: (batch: Batch) => Promise<BatchEnd>,
+): Promise<WholeAnswer> {
+  const { limits, submissions } = services;
+  const { waitMs = DEFAULT_WAIT_MS } = body;
+  const options = optionsOf({ principal, body }, services);
+  const { calls, encode } = callsOf(body, { registry, allow: options.allow });
+  const end = limits.begin(principal.id, "calls", calls.length);
+  const run = async (): Promise<WholeAnswer> => {
+    const { results, diff } = await work({ calls, options });
+    return jsonAnswer({ results: results.map(shownResult), ...omitUndefined({ messages: encode?.(results), diff }) });
+  };
+  return batchAnswer(await submissions.run(principal.id, waitMs, () => run().finally(end)), sessionId);
+}
+
+/** Those of the request, or of the message in it. @throws ToolError `invalid_argument`, `too_large` */
+function callsOf(
+  { calls, message, format }: BodyOf<BatchId>,
+  shown: Pick<ReadMessageOptions, "registry" | "allow">,
+): Pick<MessageCalls, "calls"> & Partial<MessageCalls> {
+  if (calls !== undefined && message === undefined && format === undefined) return { calls };
+  if (calls !== undefined || message === undefined || format === undefined)
+    throw new ToolError("invalid_argument", "A request has either calls, or a message of a model and its format.", {
+      hint: '{"calls": [{"name": "…", "input": {…}}]}, or {"message": {…}, "format": "openai-chat"}.',
+    });
+  const read = readMessage(message, { format, ...shown });
+  if (read.calls.length <= MAX_CALLS) return read;
+  throw new ToolError("too_large", `The message has ${read.calls.length} calls; a request may have ${MAX_CALLS}.`);
+}
+
+const MAX_CALLS = 1_000;
+const DEFAULT_WAIT_MS = 30_000;
+
+type CommonBody = BodyOf<"simulate"> & Pick<BodyOf<"execute">, "answerFrom">;
+
+function optionsOf(
+  { principal, body }: { readonly principal: RequestOf<"execute">["principal"]; readonly body: CommonBody },
+  { access }: ApiServices,
+): ExecuteOptions {
+  const { strict, allow, variation, answerFrom } = body;
+  return {
+    ...access.callOptions(principal),
+    ...(allow === undefined ? {} : { allow: [access.visibilityOf(principal), { allow }] }),
+    ...(strict === undefined ? {} : { strict }),
+    ...(variation === undefined ? {} : { variation }),
+    ...(answerFrom === undefined ? {} : { answerFrom }),
+  };
+}
+
+interface FoundCall {
+  /** In whose log it was found, where that is open: an event says itself of which session it is, and a snapshot may bring any. */
+  readonly session: RuntimeSession | undefined;
+  readonly start: SessionEvent & { readonly type: "call-start" };
+  readonly end: (SessionEvent & { readonly type: "call-end" }) | undefined;
+  readonly kept: (SessionEvent & { readonly type: "output-keep" }) | undefined;
+}
+
+/** A call of the sessions that are open, or of the one that is named. */
+async function findCall(
+  { runtime, store }: ApiServices,
+  { callId, sessionId }: { readonly callId: string; readonly sessionId: string | undefined },
+): Promise<FoundCall | undefined> {
+  const open = sessionId === undefined ? runtime.sessions.list() : [runtime.sessions.get(sessionId)];
+  const found = open.flatMap((session) => (session === undefined ? [] : (inEvents(session.log, { callId, session }) ?? [])));
+  const [only] = found;
+  if (only !== undefined) return found.length === 1 ? only : ownOf(found, callId);
+  if (sessionId === undefined || store === undefined) return undefined;
+  const events: SessionEvent[] = [];
+  try {
+    for await (const event of storedEvents(store, sessionId)) if ("callId" in event && event.callId === callId) events.push(event);
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown, "store_failed");
+    if (error.code !== "not_found") throw error;
+  }
+  return inEvents(events, { callId, session: runtime.sessions.get(sessionId) });
+}
+
+/**
+ * A branch has the calls of its parent in its log as well: that of the session which made the call counts.
+ *
+ * @throws ToolError `ambiguous` where several sessions made a call of this id, or only copies of it are open
+ */
+function ownOf(found: readonly FoundCall[], callId: string): FoundCall {
+  const [only, ...more] = found.filter(({ session, start }) => session?.id === start.sessionId);
+  if (only !== undefined && more.length === 0) return only;
+  const ids = found.flatMap(({ session }) => (session === undefined ? [] : [JSON.stringify(session.id)]));
+  throw new ToolError("ambiguous", `${found.length} open sessions have a call ${JSON.stringify(callId.slice(0, 200))}.`, {
+    hint: `Name the session with ?sessionId=: ${ids.slice(0, 10).join(", ")}${ids.length > 10 ? ", …" : ""}.`,
+  });
+}
+
+function inEvents(
+  events: readonly SessionEvent[],
+  { callId, session }: Pick<FoundCall, "session"> & { readonly callId: string },
+): FoundCall | undefined {
+  let start: FoundCall["start"] | undefined;
+  let end: FoundCall["end"];
+  let kept: FoundCall["kept"];
+  for (const event of events) {
+    if (!("callId" in event) || event.callId !== callId) continue;
+    if (event.type === "call-start") start = event;
+    if (event.type === "call-end") end = event;
+    if (event.type === "output-keep") kept = event;
+  }
+  return start === undefined ? undefined : { session, start, end, kept };
+}
+
+function wholeText({ session, start, end, kept }: FoundCall): string {
+  const whole = session?.wholeResult(start.callId) ?? kept;
+  if (whole?.output !== undefined) return valueText(whole.output);
+  if (whole?.content !== undefined) return whole.content.map(partText).join("\n");
+  return end === undefined ? "" : resultText(end.result);
+}
+
+function mayRead(own: string | undefined, sessionId: string): boolean {
+  return own === undefined || own === sessionId;
+}
+
+function seenSession(own: string | undefined, named: string | undefined): string | undefined {
+  return own ?? named;
+}
+
+function noCall(callId: string): ToolError {
+  return new ToolError("not_found", `There is no call ${JSON.stringify(callId.slice(0, 200))} in the sessions that are open.`, {
+    hint: "Name its session with ?sessionId=, which is then read from the store.",
+  });
+}

@@ -1,0 +1,15 @@
+/** The handler of the processes that use the store. */
+import { fleetDifferences } from "../../fleet.ts";
+import type { Handlers } from "../services.ts";
+import { refuseSessionKey } from "../sessions/session-pool.ts";
+
+export const fleetHandlers: Handlers<"getFleet"> = {
+  async getFleet({ principal }, { store }) {
+    refuseSessionKey(principal);
+    const processes = (await store?.processes()) ?? [];
+    return {
+      processes: processes.map(({ definitions: _definitions, ...shown }) => shown),
+      differences: fleetDifferences(processes),
+    };
+  },
+};

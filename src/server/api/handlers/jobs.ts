@@ -1,0 +1,86 @@
+/** The handlers of background jobs. */
+import { ToolError } from "../../../core/error.ts";
+import { JOB_STATES, type EndedJob, type JobStatus } from "../../../core/job-status.ts";
+import type { StoredJob } from "../../../core/job-store.ts";
+import type { Runtime } from "../../../runtime/runtime.ts";
+import type { Principal } from "../../auth/principal.ts";
+import { pageOf, shownResult } from "./answers.ts";
+import type { ApiJob } from "../openapi/component-types.ts";
+import type { ApiServices, Handlers } from "../services.ts";
+
+export const jobHandlers: Handlers<"listJobs" | "getJob" | "waitForJob" | "cancelJob" | "getJobOutput" | "sendToJob"> = {
+  async listJobs({ runtime, principal, query: { limit, cursor = "0", states, ...query } }, { store }) {
+    const sessionId = principal.sessionId ?? query.sessionId;
+    if (query.sessionId !== undefined && query.sessionId !== sessionId) return { jobs: [] };
+    const offset = Number(cursor);
+    const filter = {
+      ...(sessionId === undefined ? {} : { sessionId }),
+      ...(states === undefined ? {} : { states: JOB_STATES.filter((state) => states.split(",").includes(state)) }),
+    };
+    if (store === undefined) {
+      const { page, ...next } = pageOf([...runtime.jobs.list(filter)].reverse(), offset, limit);
+      return { jobs: page.map(shownJob), ...next };
+    }
+    const stored = await runtime.jobs.listStored({ ...filter, limit: limit + 1, offset });
+    const next = stored.length > limit ? { next: String(offset + limit) } : {};
+    return { jobs: stored.slice(0, limit).map((job) => shownStored(job, runtime)), ...next };
+  },
+
+  getJob: ({ runtime, principal, params: { jobId } }, services) => findJob(jobId, { runtime, principal, services }),
+
+  async waitForJob({ runtime, principal, params: { jobId }, query: { timeoutMs, untilAsked = false }, signal }, services) {
+    const job = await findJob(jobId, { runtime, principal, services });
+    if (runtime.jobs.get(jobId) === undefined) return job;
+    return shownJob(await runtime.jobs.wait(jobId, { timeoutMs, untilAsked, signal }));
+  },
+
+  async cancelJob({ runtime, principal, params: { jobId }, body: { reason, sessionId } }, services) {
+    await findJob(jobId, { runtime, principal, services });
+    if (runtime.jobs.get(jobId) !== undefined) return { outcome: runtime.jobs.cancel(jobId, reason) ? "asked" : "over" };
+    const of = principal.sessionId ?? sessionId;
+    return { outcome: await runtime.jobs.cancelStored({ id: jobId, ...(of === undefined ? {} : { sessionId: of }) }, reason) };
+  },
+
+  async getJobOutput({ runtime, principal, params: { jobId }, query: { from, tail, maxChars } }, services) {
+    await findJob(jobId, { runtime, principal, services });
+    return runtime.jobs.read(jobId, { from, maxChars, ...(tail === undefined ? {} : { tail }) });
+  },
+
+  async sendToJob({ runtime, principal, params: { jobId }, body: { input } }, services) {
+    const { toolName } = await findJob(jobId, { runtime, principal, services });
+    if (services.access.visibilityOf(principal)?.permits(toolName) === false)
+      throw new ToolError("permission_denied", `The job is one of ${toolName}, which you may not call.`, { outcome: "not_started" });
+    runtime.jobs.send(jobId, input, { principal: principal.id });
+    return { sent: true };
+  },
+};
+
+interface Place {
+  readonly runtime: Runtime;
+  readonly principal: Principal;
+  readonly services: ApiServices;
+}
+
+/** @throws ToolError `not_found`, also for a job that the principal may not see */
+async function findJob(jobId: string, { runtime, principal, services: { store } }: Place): Promise<ApiJob> {
+  const here = runtime.jobs.get(jobId);
+  const [stored] = here === undefined && store !== undefined ? await runtime.jobs.listStored({ id: jobId, limit: 1 }) : [];
+  const job = here === undefined ? stored && shownStored(stored, runtime) : shownJob(here);
+  if (job !== undefined && (principal.sessionId ?? job.sessionId) === job.sessionId) return job;
+  throw new ToolError("not_found", `There is no job ${JSON.stringify(jobId.slice(0, 200))}, or it ended too long ago.`, {
+    hint: "GET /v1/jobs lists them.",
+  });
+}
+
+function shownJob(job: JobStatus | EndedJob): ApiJob {
+  if (!("result" in job) || job.result === undefined) return job;
+  return { ...job, result: shownResult(job.result) };
+}
+
+/** A job of this process, where it is one, with its output. */
+function shownStored(stored: StoredJob, runtime: Runtime): ApiJob {
+  const here = runtime.jobs.get(stored.id);
+  if (here !== undefined && here.sessionId === stored.sessionId) return shownJob(here);
+  const { cancelReason: _reason, starts: _starts, ...job } = stored;
+  return job;
+}

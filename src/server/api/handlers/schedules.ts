@@ -1,0 +1,106 @@
+/** The handlers of schedules. */
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import { ToolError } from "../../../core/error.ts";
+import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
+import type { SessionTriggers, TriggerStatus } from "../../../triggers/session-triggers.ts";
+import type { Triggers } from "../../../triggers/triggers.ts";
+import { triggersOf } from "./agents.ts";
+import type { Principal } from "../../auth/principal.ts";
+import type { ApiSchedule } from "../openapi/component-types.ts";
+import type { ApiServices, Handlers } from "../services.ts";
+import { checkSeen } from "../sessions/session-pool.ts";
+import { noContent } from "./answers.ts";
+
+const TYPE = "schedule";
+
+export const scheduleHandlers: Handlers<"listSchedules" | "addSchedule" | "pauseSchedule" | "resumeSchedule" | "removeSchedule"> = {
+  async listSchedules({ runtime, principal, query }, services) {
+    const { triggers } = services;
+    if (triggers === undefined) return { schedules: [] };
+    const { sessionId = principal.sessionId } = query;
+    if (sessionId === undefined) return { schedules: runtime.sessions.list().flatMap((session) => schedulesOf(triggers, session)) };
+    checkSeen(principal, sessionId);
+    return services.sessions.use(sessionId, (session) => ({ schedules: schedulesOf(triggers, session) }));
+  },
+
+  addSchedule({ principal, body: { sessionId, ...definition } }, services) {
+    checkSeen(principal, sessionId);
+    const triggers = triggersOf(services);
+    return services.sessions.use(sessionId, async (session) =>
+      shownSchedule(triggers, session, await triggers.of(session).add({ ...definition, type: TYPE })),
+    );
+  },
+
+  pauseSchedule(request, services) {
+    return useSchedule(request, services, async ({ own, id, shown }) => shown(await own.pause(id)));
+  },
+
+  resumeSchedule(request, services) {
+    return useSchedule(request, services, async ({ own, id, shown }) => shown(await own.resume(id)));
+  },
+
+  removeSchedule(request, services) {
+    return useSchedule(request, services, async ({ own, id }) => {
+      if (!(await own.remove(id))) throw noSchedule(id);
+      return noContent();
+    });
+  },
+};
+
+interface ScheduleRequest {
+  readonly principal: Principal;
+  readonly params: { readonly scheduleId: string };
+  readonly query: { readonly sessionId?: string };
+}
+
+interface UsedSchedule {
+  readonly own: SessionTriggers;
+  readonly id: string;
+  /** @throws ToolError `not_found` for one that was removed meanwhile */
+  readonly shown: (status: TriggerStatus | undefined) => ApiSchedule;
+}
+
+/** @throws ToolError `not_found`, `conflict` by rejecting */
+async function useSchedule<Answer>(
+  { principal, params: { scheduleId: id }, query }: ScheduleRequest,
+  services: ApiServices,
+  use: (schedule: UsedSchedule) => Promise<Answer>,
+): Promise<Answer> {
+  const triggers = triggersOf(services);
+  const sessionId = query.sessionId ?? principal.sessionId ?? sessionWith(id, triggers, services);
+  checkSeen(principal, sessionId);
+  return services.sessions.use(sessionId, (session) => {
+    const own = triggers.of(session);
+    if (own.get(id)?.type !== TYPE) throw noSchedule(id);
+    const shown = (status: TriggerStatus | undefined): ApiSchedule => {
+      if (status === undefined) throw noSchedule(id);
+      return shownSchedule(triggers, session, status);
+    };
+    return use({ own, id, shown });
+  });
+}
+
+/** The one session that is open and has a schedule of this id. @throws ToolError `not_found`; `conflict` where several have */
+function sessionWith(scheduleId: string, triggers: Triggers, { runtime }: ApiServices): string {
+  const [one, ...more] = runtime.sessions.list().filter((session) => triggers.of(session).get(scheduleId)?.type === TYPE);
+  if (one === undefined) throw noSchedule(scheduleId);
+  if (more.length === 0) return one.id;
+  throw new ToolError("conflict", `Several sessions have a schedule ${JSON.stringify(scheduleId.slice(0, 200))}.`, {
+    hint: "Name its session with ?sessionId=.",
+  });
+}
+
+function schedulesOf(triggers: Triggers, session: RuntimeSession): readonly ApiSchedule[] {
+  const own = triggers.of(session).list();
+  return own.filter(({ type }) => type === TYPE).map((status) => shownSchedule(triggers, session, status));
+}
+
+function shownSchedule(triggers: Triggers, session: RuntimeSession, { type: _type, ...status }: TriggerStatus): ApiSchedule {
+  return { ...status, sessionId: session.id, ...omitUndefined({ nextAt: triggers.of(session).nextAt(status.id) }) };
+}
+
+function noSchedule(id: string): ToolError {
+  return new ToolError("not_found", `There is no schedule ${JSON.stringify(id.slice(0, 200))} in the sessions that are open.`, {
+    hint: "GET /v1/schedules lists them; ?sessionId= names a session that is not open.",
+  });
+}

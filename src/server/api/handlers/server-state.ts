@@ -1,0 +1,68 @@
+/** The handlers of the server itself: information, health, metrics and the document. */
+import { ToolError, describeThrown } from "../../../core/error.ts";
+import type { Clock } from "../../../core/ports.ts";
+import type { Store } from "../../../core/store.ts";
+import { visibleTools } from "../../../policy/visibility.ts";
+import { jsonAnswer } from "./answers.ts";
+import { openApiDocument } from "../openapi/openapi.ts";
+import type { Handlers } from "../services.ts";
+import { refuseSessionKey } from "../sessions/session-pool.ts";
+
+const API_VERSION = "1";
+
+/** @param about the server's name, and the version of the package */
+export function serverHandlers(about: {
+  readonly name: string;
+  readonly version: string;
+}): Handlers<"getInfo" | "getHealth" | "getReadiness" | "getMetrics" | "getOpenApi"> {
+  const storeWorks = storeProbe();
+  return {
+    getInfo: ({ principal, runtime: { registry } }, { store, settings, access }) => ({
+      ...about,
+      api: API_VERSION,
+      tools: visibleTools(registry, access.visibilityOf(principal)).length,
+      ...(store === undefined ? {} : { store: store.kind }),
+      limits: { ...settings },
+      principal: { id: principal.id, name: principal.name, scopes: [...principal.scopes] },
+    }),
+
+    getHealth: () => ({ status: "ok" }),
+
+    async getReadiness({ runtime }, { store, stopping, log, clock }) {
+      if (stopping()) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
+      try {
+        await storeWorks(store, clock);
+      } catch (thrown: unknown) {
+        log.warn(`The server is not ready: ${describeThrown(thrown)}`);
+        throw new ToolError("unavailable", "The store cannot be used.", { retryable: true });
+      }
+      const { queue } = runtime.jobs;
+      if (queue.limit > 0 && queue.length >= queue.limit)
+        throw new ToolError("unavailable", `The queue is full: ${queue.length} background jobs wait.`, { retryable: true });
+      return { ready: true, queue };
+    },
+
+    getMetrics({ principal }, services) {
+      refuseSessionKey(principal); // it counts the work of all sessions
+      return new Response(services.metrics.text(services), {
+        headers: { "content-type": "text/plain; version=0.0.4", "cache-control": "no-store" },
+      });
+    },
+
+    getOpenApi: () => jsonAnswer(openApiDocument(about)),
+  };
+}
+
+/** Anybody may ask whether a server is ready: the store is asked once a second at most. */
+const PROBED_MS = 1_000;
+
+/** Rejects when the store cannot be written. */
+function storeProbe(): (store: Store | undefined, clock: Clock) => Promise<void> {
+  let probed: { readonly at: number; readonly ended: Promise<void> } | undefined;
+  return async (store, clock) => {
+    if (probed === undefined || clock.now() - probed.at >= PROBED_MS)
+      // A write of its kind that changes no row.
+      probed = { at: clock.now(), ended: Promise.resolve(store?.access.forgetRequests(0)) };
+    await probed.ended;
+  };
+}

@@ -1,0 +1,20 @@
+/** The handlers of the keys of one session. */
+import { refuseSessionKey } from "../sessions/session-pool.ts";
+import type { Handlers } from "../services.ts";
+import { noContent } from "./answers.ts";
+
+export const sessionKeyHandlers: Handlers<"createSessionKey" | "revokeSessionKey"> = {
+  async createSessionKey({ principal, params: { sessionId }, body }, { access, sessions }) {
+    refuseSessionKey(principal);
+    await sessions.checkThere(sessionId);
+    const { key, stored } = await access.delegate({ ...body, sessionId }, principal);
+    const { id, scopes, expiresAt = 0 } = stored;
+    return { id, key, sessionId, scopes, expiresAt };
+  },
+
+  async revokeSessionKey({ principal, params: { sessionId, keyId } }, { access }) {
+    refuseSessionKey(principal);
+    await access.revokeSessionKey({ id: keyId, sessionId }, principal);
+    return noContent();
+  },
+};

@@ -1,0 +1,312 @@
+/** The handlers of sessions, their branches, events and recordings. */
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import { ToolError } from "../../../core/error.ts";
+import { writeRecording } from "../../../core/recording/recording.ts";
+import type { Store, StoredSession } from "../../../core/store.ts";
+import { diffSessions } from "../../../runtime/diff-sessions.ts";
+import { importRecording } from "../../../runtime/import-recording.ts";
+import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
+import { readEvents, type ReadableLog } from "../../../session/read-events.ts";
+import type { PlacedEvents } from "../../events/event-hub.ts";
+import type { ApiSession } from "../openapi/component-types.ts";
+import { limitedText } from "../requests/limited-text.ts";
+import type { ApiServices, Handlers, RequestOf } from "../services.ts";
+import { OWN_SESSION_PREFIX, checkNewId, checkSeen, noSession, refuseSessionKey } from "../sessions/session-pool.ts";
+import { streamResponse } from "../requests/stream-response.ts";
+import { noContent } from "./answers.ts";
+import { acceptsStream } from "../requests/accepts-stream.ts";
+
+type SessionId =
+  | "createSession"
+  | "listSessions"
+  | "getSession"
+  | "deleteSession"
+  | "forkSession"
+  | "commitSession"
+  | "discardSession"
+  | "getDiff"
+  | "getSnapshot"
+  | "listSessionEvents"
+  | "listEvents"
+  | "exportRecording"
+  | "importRecording";
+
+/** So many sessions are looked through for one page of a search, a part at a time: the title of each may have to be read. */
+const MOST_SEARCHED = 2_000;
+const SEARCHED_AT_ONCE = 500;
+
+/** So many events of a recording are read at a time. */
+const EXPORTED_AT_ONCE = 100;
+
+interface StoredPage {
+  readonly found: readonly ApiSession[];
+  /** How many of the newest sessions were looked at, with those of the pages before. */
+  readonly searched: number;
+  /** The offset of the next page. */
+  readonly next?: number;
+}
+
+interface PageRange {
+  readonly limit: number;
+  readonly offset: number;
+  readonly mostRead: number;
+  readonly signal: AbortSignal;
+}
+
+/** @param find the session as it is listed; undefined for one that is not wanted */
+async function storedPage(
+  store: Store,
+  { limit, offset, mostRead, signal }: PageRange,
+  find: (session: StoredSession) => Promise<ApiSession | undefined>,
+): Promise<StoredPage> {
+  const found: ApiSession[] = [];
+  const size = Math.min(mostRead, SEARCHED_AT_ONCE);
+  for (let at = offset; at < offset + mostRead; at += size) {
+    signal.throwIfAborted();
+    const read = await store.list({ limit: size + 1, offset: at });
+    const looked = await Promise.all(read.slice(0, size).map(find));
+    for (const [index, session] of looked.entries()) {
+      if (session === undefined) continue;
+      if (found.length === limit) return { found, searched: at + index, next: at + index };
+      found.push(session);
+    }
+    if (read.length <= size) return { found, searched: at + read.length };
+  }
+  return { found, searched: offset + mostRead, next: offset + mostRead };
+}
+
+export const sessionHandlers: Handlers<SessionId> = {
+  async createSession({ runtime, principal, body: { id, from } }, { sessions, store }) {
+    refuseSessionKey(principal);
+    checkNewId(id);
+    sessions.checkRoom();
+    const session = runtime.session(id, from === undefined ? {} : { from });
+    if (store !== undefined) await takenIn(session);
+    sessions.hold(session);
+    return shownOpen(session);
+  },
+
+  async listSessions({ runtime, principal, query: { limit, cursor = "0", q = "" }, signal }, { store, titles }) {
+    const isSeen = (id: string): boolean => !id.startsWith(OWN_SESSION_PREFIX) && (principal.sessionId ?? id) === id;
+    const fits = searchFor(q);
+    const offset = Number(cursor);
+    if (store === undefined) {
+      const open = offset === 0 ? runtime.sessions.list().filter(({ id }) => isSeen(id)) : [];
+      const sessions = await Promise.all(open.map((session) => titles.entitled(shownOpen(session), session)));
+      return { sessions: sessions.filter(fits), ...(q === "" ? {} : { searched: sessions.length }) };
+    }
+    const shown = (one: StoredSession): Promise<ApiSession> => titles.entitled(shownStored(one, runtime.sessions.get(one.sessionId)));
+    if (principal.sessionId !== undefined) {
+      const own = await store.list({ sessionId: principal.sessionId }); // how many others there are is not said
+      return { sessions: (await Promise.all((offset === 0 ? own : []).map(shown))).filter(fits) };
+    }
+    // The session of that very id is found at once, however old it is, and not a second time.
+    const named = q === "" || offset > 0 ? [] : (await store.list({ sessionId: q })).filter(({ sessionId }) => isSeen(sessionId));
+    const { found, searched, next } = await storedPage(
+      store,
+      { limit: limit - named.length, offset, mostRead: q === "" ? limit : MOST_SEARCHED, signal },
+      async (one) => {
+        if (!isSeen(one.sessionId) || one.sessionId === q) return undefined;
+        const session = await shown(one);
+        return fits(session) ? session : undefined;
+      },
+    );
+    return {
+      sessions: [...(await Promise.all(named.map(shown))), ...found],
+      ...(q === "" ? {} : { searched }),
+      ...(next === undefined ? {} : { next: String(next) }),
+    };
+  },
+
+  async getSession({ runtime, principal, params: { sessionId } }, { sessions, titles }) {
+    checkSeen(principal, sessionId);
+    const stored = await sessions.stored(sessionId);
+    const open = runtime.sessions.get(sessionId);
+    if (stored !== undefined) return titles.entitled(shownStored(stored, open));
+    if (open === undefined) throw noSession(sessionId);
+    return titles.entitled(shownOpen(open), open);
+  },
+
+  async deleteSession({ principal, params: { sessionId } }, services) {
+    checkSeen(principal, sessionId);
+    const wasThere = await services.sessions.remove(sessionId);
+    await endReaders(sessionId, services); // also for one that is gone: an earlier removal may have failed in between
+    if (!wasThere) throw noSession(sessionId);
+    return noContent();
+  },
+
+  async forkSession({ principal, params: { sessionId }, body: { id, simulated, at } }, { sessions, store }) {
+    checkSeen(principal, sessionId);
+    refuseSessionKey(principal); // a branch is another session: it could neither use nor end it
+    checkNewId(id);
+    return sessions.use(sessionId, async (session) => {
+      sessions.checkRoom();
+      const options = omitUndefined({ id, simulated });
+      const branch = at === undefined ? session.fork(options) : await session.forkAt(at, options);
+      if (store !== undefined) await takenIn(branch);
+      sessions.hold(branch);
+      return shownOpen(branch);
+    });
+  },
+
+  async commitSession({ runtime, principal, params: { sessionId } }, services) {
+    const { sessions } = services;
+    checkSeen(principal, sessionId);
+    refuseSessionKey(principal); // it would write into the parent, which is another session
+    const branch = openBranch(runtime.sessions.get(sessionId), sessionId);
+    const parent = branch.parent?.id ?? "";
+    await branch.commit();
+    await sessions.close(branch);
+    await endReaders(sessionId, services);
+    return sessions.use(parent, shownOpen);
+  },
+
+  async discardSession({ runtime, principal, params: { sessionId } }, services) {
+    checkSeen(principal, sessionId);
+    const branch = openBranch(runtime.sessions.get(sessionId), sessionId);
+    await branch.discard();
+    await services.sessions.close(branch);
+    await endReaders(sessionId, services);
+    return noContent();
+  },
+
+  getDiff({ runtime, principal, params: { sessionId }, query: { with: otherId, at, withAt: otherAt } }, { sessions }) {
+    checkSeen(principal, sessionId);
+    if (otherId === undefined && (at ?? otherAt) !== undefined)
+      throw new ToolError("invalid_argument", "A point is compared with another session or point.", {
+        hint: "Name it with ?with=; it may be the same session.",
+      });
+    if (otherId === undefined) return openBranch(runtime.sessions.get(sessionId), sessionId).diff();
+    checkSeen(principal, otherId);
+    return sessions.use(sessionId, (session) =>
+      sessions.use(otherId, (other) => diffSessions(session, other, omitUndefined({ at, otherAt }))),
+    );
+  },
+
+  async getSnapshot({ principal, params: { sessionId } }, { sessions }) {
+    checkSeen(principal, sessionId);
+    return sessions.use(sessionId, (session) => session.snapshot());
+  },
+
+  async listSessionEvents(request, services) {
+    checkSeen(request.principal, request.params.sessionId);
+    return eventsOf(request.params.sessionId, request, services);
+  },
+
+  listEvents(request, services) {
+    const { principal, query } = request;
+    const { sessionId = principal.sessionId, types, tool, principal: by, after } = query;
+    if (sessionId !== undefined) checkSeen(principal, sessionId);
+    const filter = {
+      ...(sessionId === undefined ? {} : { sessionId }),
+      ...(types === undefined ? {} : { types: types.split(",") }),
+      ...(tool === undefined ? {} : { tool }),
+      ...(by === undefined ? {} : { principal: by }),
+    };
+    return streamResponse(request, services, filter, request.request.headers.get("last-event-id") ?? after);
+  },
+
+  async exportRecording({ runtime, principal, params: { sessionId } }, { store, clock }) {
+    checkSeen(principal, sessionId);
+    const open = runtime.sessions.get(sessionId);
+    if (open === undefined) await store?.read(sessionId, { limit: 1 });
+    const events = open?.events() ?? (store === undefined ? undefined : readEvents(inSmallPages(store, sessionId)));
+    if (events === undefined) throw noSession(sessionId);
+    const lines = writeRecording(events, { sessionId, exportedAt: clock.wallTime() });
+    return new Response(ReadableStream.from(encoded(lines)), {
+      headers: { "content-type": "application/jsonl", "cache-control": "no-store" },
+    });
+  },
+
+  async importRecording({ principal, request, query: { id } }, { store, settings }) {
+    refuseSessionKey(principal);
+    if (store === undefined)
+      throw new ToolError("unavailable", "The server has no store to take a recording into.", { hint: "Give the runtime a store." });
+    return importRecording(store, limitedText(request.whole(), settings.maxRecordingBytes), {
+      checkId: checkNewId,
+      ...omitUndefined({ id }),
+    });
+  },
+};
+
+/** Ends the keys and streams of a session that is no more: the next one of its id is another. */
+async function endReaders(sessionId: string, { access, events }: ApiServices): Promise<void> {
+  events.removed(sessionId);
+  await access.revokeKeysOf(sessionId);
+}
+
+/** Whether the id and the title of a session hold all the words, each in either, in any order and case. */
+function searchFor(q: string): (session: ApiSession) => boolean {
+  const words = q.toLowerCase().split(/\s+/u);
+  return ({ id, title = "" }) => {
+    const text = `${id}\n${title}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
+}
+
+/** The events of one session: a page, or the stream for those who ask for one. */
+export async function eventsOf(
+  sessionId: string,
+  request: Pick<RequestOf<"listSessionEvents">, "query" | "request" | "principal" | "signal">,
+  services: ApiServices,
+): Promise<PlacedEvents | Response> {
+  const { query, request: raw } = request;
+  if (!acceptsStream(raw)) return services.events.page(sessionId, query);
+  return streamResponse(request, services, { sessionId }, raw.headers.get("last-event-id") ?? query.after);
+}
+
+/** A log for clients that may read slowly: one that reads nothing holds no more than a small page of it. */
+function inSmallPages(store: Store, sessionId: string): ReadableLog {
+  return { sessionId, read: (options) => store.read(sessionId, { ...options, limit: EXPORTED_AT_ONCE }) };
+}
+
+/** Resolves when the store has taken it in: the next request for it may come to another process. */
+async function takenIn(session: RuntimeSession): Promise<void> {
+  try {
+    await session.snapshot();
+  } catch (thrown: unknown) {
+    await session.close().catch(() => {}); // the first error is reported
+    throw thrown;
+  }
+}
+
+function openBranch(session: RuntimeSession | undefined, id: string): RuntimeSession {
+  if (session?.parent !== undefined) return session;
+  throw session === undefined
+    ? noSession(id)
+    : new ToolError("conflict", `The session ${JSON.stringify(id)} is not a branch.`, {
+        hint: "Fork a session first; a restart of the server ends its branches.",
+      });
+}
+
+function shownOpen(session: RuntimeSession): ApiSession {
+  const { id, length, parent, simulated } = session;
+  return {
+    id,
+    open: true,
+    length,
+    ...(simulated ? { simulated } : {}),
+    ...(parent === undefined ? {} : { parent: { sessionId: parent.id } }),
+  };
+}
+
+function shownStored(
+  { sessionId, length, createdAt, updatedAt, parent, openedBy, openedIn, damage }: StoredSession,
+  open: RuntimeSession | undefined,
+): ApiSession {
+  return {
+    id: sessionId,
+    open: open !== undefined,
+    length: Math.max(length, open?.length ?? 0),
+    createdAt,
+    updatedAt,
+    ...(parent === undefined ? {} : { parent }),
+    ...omitUndefined({ openedBy, openedIn }),
+    ...(damage === undefined ? {} : { damage }),
+  };
+}
+
+async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array, void, undefined> {
+  const encoder = new TextEncoder();
+  for await (const line of lines) yield encoder.encode(line);
+}

@@ -1,0 +1,115 @@
+/** Batches of calls that requests began, and their results for requests that did not wait for them. */
+import type { Clock, Ids } from "../../../core/ports.ts";
+import type { WholeAnswer } from "../../http/whole-answer.ts";
+import { WorkUnderWay } from "../work-under-way.ts";
+
+/** The end of a batch: its answer, as text, or the error of one that failed as a whole. */
+type Outcome = { readonly answer: WholeAnswer } | { readonly thrown: unknown };
+
+interface Submission {
+  readonly principalId: string;
+  /** Never rejects. */
+  readonly ended: Promise<Outcome>;
+  outcome: Outcome | undefined;
+}
+
+/** So long are results kept after their end. */
+const KEPT_MS = 600_000;
+/** Beyond so many bytes of them, old ones are dropped before their time. */
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+
+/** A batch as a request sees it: over, or to be asked for later. */
+export type Waited = { readonly outcome: Outcome } | { readonly submissionId: string };
+
+export class Submissions {
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #byId = new Map<string, Submission>();
+  #keptBytes = 0;
+  readonly #running = new WorkUnderWay();
+
+  constructor({ clock, ids }: { readonly clock: Clock; readonly ids: Ids }) {
+    this.#clock = clock;
+    this.#ids = ids;
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /** Begins a batch, and waits for it as long as that. */
+  async run(principalId: string, waitMs: number, work: () => Promise<WholeAnswer>): Promise<Waited> {
+    const submission: Submission = {
+      principalId,
+      ended: this.#running.watch(
+        work().then(
+          (answer) => ({ answer }),
+          (thrown: unknown) => ({ thrown }),
+        ),
+      ),
+      outcome: undefined,
+    };
+    void submission.ended.then((ended) => (submission.outcome = ended));
+    const outcome = await this.#wait(submission, waitMs, undefined);
+    if (outcome !== undefined) return { outcome };
+    const submissionId = this.#ids.next("submission");
+    this.#byId.set(submissionId, submission);
+    void submission.ended.then((ended) => this.#keep(submissionId, submission, bytesOf(ended)));
+    return { submissionId };
+  }
+
+  /** Where there are too many bytes, the older results of the same principal are dropped before those of others. */
+  #keep(submissionId: string, submission: Submission, bytes: number): void {
+    this.#clock.timer(() => this.#forget(submissionId), KEPT_MS, { background: true });
+    this.#keptBytes += bytes;
+    if (this.#keptBytes <= MAX_KEPT_BYTES) return;
+    const others = [...this.#byId].filter(([, one]) => one !== submission && one.outcome !== undefined);
+    const isOwn = ([, { principalId }]: (typeof others)[number]): boolean => principalId === submission.principalId;
+    for (const [id] of [...others.filter(isOwn), ...others.filter((one) => !isOwn(one))]) {
+      if (this.#keptBytes <= MAX_KEPT_BYTES) return;
+      this.#forget(id);
+    }
+  }
+
+  #forget(submissionId: string): void {
+    const outcome = this.#byId.get(submissionId)?.outcome;
+    if (outcome === undefined) return;
+    this.#byId.delete(submissionId);
+    this.#keptBytes -= bytesOf(outcome);
+  }
+
+  /** Resolves when no batch runs. */
+  whenIdle(): Promise<void> {
+    return this.#running.whenIdle();
+  }
+
+  /** Undefined where there is none of this id and principal. */
+  async wait(
+    submissionId: string,
+    { principalId, waitMs, signal }: { readonly principalId: string; readonly waitMs: number; readonly signal: AbortSignal },
+  ): Promise<Waited | undefined> {
+    const submission = this.#byId.get(submissionId);
+    if (submission === undefined || submission.principalId !== principalId) return undefined;
+    const outcome = await this.#wait(submission, waitMs, signal);
+    return outcome === undefined ? { submissionId } : { outcome };
+  }
+
+  /** Undefined when the time is up before it has ended. */
+  async #wait(submission: Submission, waitMs: number, signal: AbortSignal | undefined): Promise<Outcome | undefined> {
+    if (submission.outcome !== undefined) return submission.outcome;
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const stop = (): void => resolve(undefined);
+    const cancel = this.#clock.timer(stop, waitMs, { background: true });
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      return await Promise.race([submission.ended, promise]);
+    } finally {
+      cancel();
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+}
+
+function bytesOf(outcome: Outcome): number {
+  return "answer" in outcome ? outcome.answer.bytes : 0;
+}

@@ -1,0 +1,49 @@
+/** The handlers of the tools. */
+import { toolDefinition } from "../../../registry/tool-definition.ts";
+import { ToolError } from "../../../core/error.ts";
+import { nearNames } from "../../../core/base/near-names.ts";
+import type { RegisteredTool } from "../../../registry/registered-tool.ts";
+import type { ApiTool } from "../openapi/component-types.ts";
+import { visibleTools } from "../../../policy/visibility.ts";
+import { pageOf } from "./answers.ts";
+import type { ApiServices, Handlers, RequestOf } from "../services.ts";
+
+export const toolHandlers: Handlers<"listTools" | "getTool" | "checkTool"> = {
+  listTools({ runtime: { registry }, principal, query: { q, toolset, limit, cursor = "0" } }, { access }) {
+    const all = q === undefined ? registry.list(toolset) : registry.search({ text: q }).filter(isOf(toolset));
+    const found = visibleTools({ list: () => all }, access.visibilityOf(principal));
+    const { page, ...next } = pageOf(found, Number(cursor), limit);
+    return { tools: page.map(shownTool), ...next };
+  },
+
+  getTool: (request, services) => shownTool(offered(request, services)),
+
+  async checkTool(request, services) {
+    const { valid, errors, warnings, input: repaired } = await offered(request, services).validate(request.body.input);
+    return { valid, errors, warnings, ...(repaired === undefined ? {} : { input: repaired }) };
+  },
+};
+
+function isOf(toolset: string | undefined): (tool: RegisteredTool) => boolean {
+  return (tool) => toolset === undefined || tool.toolset.name === toolset;
+}
+
+function shownTool(registered: RegisteredTool): ApiTool {
+  return { ...toolDefinition(registered), toolset: registered.toolset.name, mode: registered.tool.mode ?? "direct" };
+}
+
+/** A tool of the listing: those that are denied, blocked or switched off are not there. @throws ToolError `not_found` */
+function offered(
+  { runtime: { registry }, principal, params: { toolName: name } }: Pick<RequestOf<"getTool">, "runtime" | "principal" | "params">,
+  { access }: ApiServices,
+): RegisteredTool {
+  const visibility = access.visibilityOf(principal);
+  const isSeen = (qualifiedName: string): boolean => visibility?.permits(qualifiedName) ?? true;
+  const found = registry.get(name);
+  const isHere = found !== undefined && registry.list(found.toolset.name).includes(found);
+  if (isHere && isSeen(found.qualifiedName)) return found;
+  const [near] = nearNames(name, registry.names().filter(isSeen));
+  throw new ToolError("not_found", `There is no tool ${JSON.stringify(name)}.`, {
+    hint: near === undefined ? "GET /v1/tools lists them." : `Did you mean ${JSON.stringify(near)}?`,
+  });
+}

@@ -1,0 +1,85 @@
+/** The types behind the named schemas of the API. */
+import type { ApprovalRule } from "../../../core/approval-store.ts";
+import type { PendingApproval } from "../../../core/approvals.ts";
+import type { ToolCall } from "../../../core/call.ts";
+import type { ContentPart } from "../../../core/content.ts";
+import type { SessionEvent, RuntimeEvent } from "../../../core/event.ts";
+import type { JobStatus } from "../../../core/job-status.ts";
+import type { StoredProcess } from "../../../core/process-store.ts";
+import type { ToolResult } from "../../../core/result.ts";
+import type { SessionDiff } from "../../../session/session-diff.ts";
+import type { SessionSnapshot } from "../../../runtime/snapshot.ts";
+import type { TriggerStatus } from "../../../triggers/session-triggers.ts";
+import type { ChannelMessage } from "../../../triggers/channel-message.ts";
+import type { ToolDefinition } from "../../../registry/tool-definition.ts";
+import type { Problem } from "../../http/problem.ts";
+
+/** A result over HTTP: a failed one has its error as a problem as well. */
+export interface ApiResult extends ToolResult {
+  readonly problem?: Problem;
+}
+
+/** A tool as it is listed. */
+export interface ApiTool extends ToolDefinition {
+  readonly toolset: string;
+  /** The scope of its effects: `direct`, `background` or `stateful`. */
+  readonly mode: "direct" | "background" | "stateful";
+}
+
+/** A session as it is listed. */
+export interface ApiSession {
+  readonly id: string;
+  /** The server has it open. */
+  readonly open: boolean;
+  /** How many events it has. */
+  readonly length: number;
+  /** The first message of a user or the first tool that was called, whichever came first; at most 200 characters. */
+  readonly title?: string;
+  readonly simulated?: boolean;
+  readonly createdAt?: number;
+  readonly updatedAt?: number;
+  readonly parent?: { readonly sessionId: string; readonly length?: number };
+  readonly openedBy?: string;
+  readonly openedIn?: string;
+  readonly damage?: string;
+}
+
+/** A process as it is listed. */
+export type ApiProcess = Omit<StoredProcess, "definitions">;
+
+/** A job as it is listed: of the store, or of this process. */
+export interface ApiJob extends Omit<JobStatus, "output" | "preview"> {
+  readonly output?: JobStatus["output"];
+  readonly preview?: string;
+  readonly result?: ApiResult;
+  readonly errorCode?: string;
+  readonly openedBy?: string;
+}
+
+/** A schedule as it is listed. */
+export interface ApiSchedule extends Omit<TriggerStatus, "type"> {
+  readonly sessionId: string;
+  /** When it is due next. */
+  readonly nextAt?: number;
+}
+
+/** The types by the names of their schemas. */
+export interface ComponentTypes {
+  readonly ToolCall: ToolCall;
+  readonly ToolResult: ApiResult;
+  readonly ContentPart: ContentPart;
+  readonly Problem: Problem;
+  readonly Process: ApiProcess;
+  readonly Tool: ApiTool;
+  readonly Session: ApiSession;
+  readonly SessionEvent: SessionEvent;
+  readonly RuntimeEvent: RuntimeEvent;
+  readonly SessionDiff: SessionDiff;
+  readonly SessionSnapshot: SessionSnapshot;
+  readonly PendingApproval: PendingApproval;
+  readonly ApprovalRule: ApprovalRule;
+  readonly Job: ApiJob;
+  readonly Trigger: TriggerStatus;
+  readonly Schedule: ApiSchedule;
+  readonly ChannelMessage: ChannelMessage;
+}

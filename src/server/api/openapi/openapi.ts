@@ -1,0 +1,114 @@
+/** The table of routes as an OpenAPI 3.1 document, whose schemas are JSON Schema 2020-12 as they are. @see https://spec.openapis.org/oas/v3.1.1 */
+import { API, OPERATION_IDS } from "../../api.ts";
+import { PROBLEM_TYPE } from "../../http/problem.ts";
+import { COMPONENTS } from "./components.ts";
+import type { Parameters, Route } from "../requests/route.ts";
+
+interface About {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** The document of this server. */
+export function openApiDocument({ name, version }: About): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const id of OPERATION_IDS) {
+    const route: Route = API[id];
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(id, route);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: name,
+      version,
+      description: "Tool calls over HTTP. A call's failure is in its result, never in the status of the response.",
+    },
+    servers: [{ url: "/" }],
+    security: [{ bearer: [] }],
+    paths,
+    components: { schemas: COMPONENTS, securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },
+  };
+}
+
+function operationOf(operationId: string, route: Route): object {
+  const { summary, description, scope, body, bodyType, bodyOptional } = route;
+  const content =
+    bodyType === undefined
+      ? { "application/json": { schema: body, ...(route.example.body === undefined ? {} : { example: route.example.body }) } }
+      : { [bodyType]: { schema: { type: "string" } } };
+  return {
+    operationId,
+    tags: [route.path.split("/")[2] ?? "server"],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(scope === "none" ? { security: [] } : { "x-scope": scope }),
+    parameters: [...parametersOf("path", route), ...parametersOf("query", route), ...headersOf(route)],
+    ...(body === undefined && bodyType === undefined ? {} : { requestBody: { required: bodyOptional !== true, content } }),
+    responses: responsesOf(route),
+  };
+}
+
+function parametersOf(place: "path" | "query", { params, query, example }: Route): readonly object[] {
+  const declared: Parameters = (place === "path" ? params : query) ?? {};
+  const examples: Readonly<Record<string, string>> = (place === "path" ? example.params : example.query) ?? {};
+  return Object.entries(declared).map(([name, schema]) => ({
+    name,
+    in: place,
+    required: place === "path",
+    schema,
+    ...(examples[name] === undefined ? {} : { example: exampleOf(examples[name], schema) }),
+  }));
+}
+
+function exampleOf(text: string, schema: object): unknown {
+  return "type" in schema && schema.type === "integer" ? Number(text) : text;
+}
+
+function headersOf({ keyed, streams, answerType }: Route): readonly object[] {
+  const key = {
+    name: "Idempotency-Key",
+    in: "header",
+    required: false,
+    description: "The same key and content give the first answer again, for 24 hours at least; other content is refused with 409.",
+    schema: { type: "string", minLength: 1, maxLength: 255 },
+  };
+  const last = {
+    name: "Last-Event-ID",
+    in: "header",
+    required: false,
+    description: "Of a stream: the id of the last event that was received. It comes before the parameter after.",
+    schema: { type: "string", minLength: 1, maxLength: 1_024 },
+  };
+  const isStream = streams === true || answerType === "text/event-stream";
+  return [...(keyed === true ? [key] : []), ...(isStream ? [last] : [])];
+}
+
+function responsesOf(route: Route): object {
+  const { answer, answerType, streams, mayTakeLong, scope } = route;
+  const status: number = route.status ?? 200;
+  const stream = { "text/event-stream": { schema: { $ref: "#/components/schemas/RuntimeEvent" } } };
+  const content =
+    answerType === undefined
+      ? { "application/json": { schema: answer }, ...(streams === true ? stream : {}) }
+      : answerType === "text/event-stream"
+        ? stream
+        : { [answerType]: { schema: { type: "string" } } };
+  const location = { Location: { schema: { type: "string" }, description: "Where the results will be." } };
+  const later = {
+    type: "object",
+    properties: { submissionId: { type: "string" }, location: { type: "string" } },
+    required: ["submissionId", "location"],
+  };
+  return {
+    [status]: { description: status === 204 ? "Done." : "The answer.", ...(status === 204 ? {} : { content }) },
+    ...(mayTakeLong === true
+      ? { 202: { description: "It takes longer.", headers: location, content: { "application/json": { schema: later } } } }
+      : {}),
+    ...(scope === "none" ? {} : { 401: problem("No credentials, or wrong ones."), 403: problem("The scope is missing.") }),
+    default: problem("Why the request failed as a whole."),
+  };
+}
+
+function problem(description: string): object {
+  return { description, content: { [PROBLEM_TYPE]: { schema: { $ref: "#/components/schemas/Problem" } } } };
+}

@@ -1,0 +1,66 @@
+/** Counts the bytes of requests and answers as they pass. */
+import { keepWith } from "../../../core/base/keep-with.ts";
+import type { HeaderReader } from "../../http/request-head.ts";
+import { WholeAnswer } from "../../http/whole-answer.ts";
+
+/** Counts bytes that have passed. */
+export type Count = (bytes: number) => void;
+
+/** A request whose body is counted: at once where its length is declared, else as it is read. */
+export function countedRequest(request: Request, count: Count): Request {
+  const { body, headers } = request;
+  if (body === null) return request;
+  const declared = declaredLength(headers);
+  if (declared === undefined) {
+    const copy = new Request(request, { method: request.method, body: counted(body, count), duplex: "half" });
+    keepWith(request, copy);
+    return copy;
+  }
+  count(declared);
+  return request;
+}
+
+/** An answer whose body is counted, in the same way. */
+export function countedResponse(response: Response, count: Count): Response {
+  const { body, headers } = response;
+  if (body === null) return response;
+  const declared = declaredLength(headers);
+  if (declared === undefined) return new Response(counted(body, count), response);
+  count(declared);
+  return response;
+}
+
+/** The same answer; `ended` is called once its body was read to the end, broke off, or is not read any further. */
+export function endedResponse(response: Response, ended: () => void): Response {
+  const { body } = response;
+  if (body === null) {
+    ended();
+    return response;
+  }
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  void body.pipeTo(writable).then(ended, ended);
+  return new Response(readable, response);
+}
+
+export function declaredLength(headers: HeaderReader): number | undefined {
+  const text = headers.get("content-length") ?? "";
+  return /^\d+$/u.test(text) ? Number(text) : undefined;
+}
+
+/** The same for an answer of the API. */
+export function countedAnswer(answer: WholeAnswer | Response, count: Count): WholeAnswer | Response {
+  if (!(answer instanceof WholeAnswer)) return countedResponse(answer, count);
+  count(answer.bytes);
+  return answer;
+}
+
+function counted(body: ReadableStream<Uint8Array>, count: Count): ReadableStream<Uint8Array> {
+  return body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        count(chunk.byteLength);
+        controller.enqueue(chunk);
+      },
+    }),
+  );
+}

@@ -1,0 +1,93 @@
+/** Answers requests of the API with Node's own objects, by the table of routes: a `Request` and a `Response` of the platform cost more than most calls. */
+import { API } from "../../api.ts";
+import type { DirectHandler, DirectRequest } from "../../http/direct.ts";
+import type { RequestHead } from "../../http/request-head.ts";
+import { clientGone } from "../../http/body.ts";
+import { distrustOf, type Trusted } from "../../http/guard.ts";
+import { plainHeaders, type securityHeaders } from "../../http/security-headers.ts";
+import { WholeAnswer } from "../../http/whole-answer.ts";
+import { acceptsStream } from "./accepts-stream.ts";
+import type { SentRequest } from "./api-request.ts";
+import { declaredLength, type Count } from "./counted-bytes.ts";
+import type { ApiRouter } from "./router.ts";
+import type { Route } from "./route.ts";
+
+/** A path that a URL of the platform has to the letter: no dot at the beginning of a part, no character that it would escape. */
+const PLAIN = /^http:\/\/server\.invalid(?:\/[\w~:@-][\w.~:@%-]*)+(?:\?[\w.~:@%=&+,-]*)?$/u;
+
+/** Everything that is JSON, or nothing, and answered with JSON. The requests of pages and of those that are sent to another host go the usual way. */
+export function directApi(
+  router: ApiRouter,
+  { trusted, secured }: { readonly trusted: Trusted; readonly secured: ReturnType<typeof securityHeaders> },
+): DirectHandler {
+  return {
+    headers: plainHeaders(trusted),
+    take(head) {
+      if (!PLAIN.test(head.url) || head.method === "HEAD" || head.headers.get("origin") !== null) return undefined;
+      const found = router.find(head);
+      if (found === undefined || !isJson(API[found.id], head) || distrustOf(head, trusted) !== undefined) return undefined;
+      return async (request, read, reply) => {
+        const answer = await router.answer(found, new ReadOnce(request, read));
+        if (answer instanceof WholeAnswer) reply.whole(answer);
+        else await reply.response(await secured(request.toRequest(), () => Promise.resolve(answer)), request.signal);
+        return true;
+      };
+    },
+  };
+}
+
+function isJson({ answerType, bodyType, streams }: Route, head: RequestHead): boolean {
+  return answerType === undefined && bodyType === undefined && !(streams === true && acceptsStream(head));
+}
+
+/** Its body has a declared length, or there is none. */
+class ReadOnce implements SentRequest {
+  readonly #request: DirectRequest;
+  readonly #read: () => Promise<string | undefined>;
+
+  constructor(request: DirectRequest, read: () => Promise<string | undefined>) {
+    this.#request = request;
+    this.#read = read;
+  }
+
+  get method(): string {
+    return this.#request.method;
+  }
+
+  get url(): string {
+    return this.#request.url;
+  }
+
+  get headers(): DirectRequest["headers"] {
+    return this.#request.headers;
+  }
+
+  get from(): string | undefined {
+    return this.#request.from;
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
+  async text(maxBytes: number): Promise<string | undefined> {
+    if ((declaredLength(this.headers) ?? 0) > maxBytes) return undefined;
+    const text = await this.#read();
+    if (text === undefined) throw clientGone();
+    return text;
+  }
+
+  toRequest(): Request {
+    return this.#request.toRequest();
+  }
+
+  whole(): Request {
+    return this.#request.whole();
+  }
+
+  counted(count: Count): SentRequest {
+    const length = declaredLength(this.headers);
+    if (length !== undefined) count(length);
+    return this;
+  }
+}

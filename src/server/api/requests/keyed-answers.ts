@@ -1,0 +1,258 @@
+/** Requests with an `Idempotency-Key`: done once, and answered the same ever after. */
+import { createHash } from "node:crypto";
+import { KEYED_REQUEST_KEPT_MS, type AccessStore, type KeyedRequest, type RequestHold } from "../../../core/access-store.ts";
+import { canonicalJson } from "../../../core/base/canonical-json.ts";
+import { isJsonObject, type JsonValue } from "../../../core/base/json.ts";
+import { parseJson } from "../../../core/base/parse-json.ts";
+import { ToolError, describeThrown } from "../../../core/error.ts";
+import type { Clock, Ids, Log } from "../../../core/ports.ts";
+import { API, type OperationId } from "../../api.ts";
+import type { Principal } from "../../auth/principal.ts";
+import type { RequestHead } from "../../http/request-head.ts";
+import { HttpError } from "../../http/http-error.ts";
+import { WholeAnswer } from "../../http/whole-answer.ts";
+import type { ReadRequest } from "./read-request.ts";
+import type { Route } from "./route.ts";
+import type { SessionIdentities } from "../sessions/session-identities.ts";
+
+interface Asked {
+  readonly id: OperationId;
+  readonly principal: Principal;
+  readonly request: RequestHead;
+  readonly read: ReadRequest;
+}
+
+type Answer = WholeAnswer | Response;
+
+/** The first answer to a keyed request. */
+interface Kept {
+  readonly status: number;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: string;
+}
+
+/** A process that works on a request beats so often; one that is silent for so long has ended. */
+const BEAT_MS = 5_000;
+const SILENT_MS = 15_000;
+/** How often a request looks whether the same one, in another process, is over. */
+const LOOK_MS = 100;
+
+const HEADER = "idempotency-key";
+const MAX_KEY_LENGTH = 255;
+/** Their session is gone once they were done, and a repetition is answered all the same. */
+const ENDS_SESSION: ReadonlySet<OperationId> = new Set<OperationId>(["commitSession", "discardSession"]);
+const FORGET_EVERY_MS = 60 * 60 * 1_000;
+/** Headers of an answer that are given again. */
+const HEADERS = ["content-type", "location", "cache-control", "retry-after", "x-should-retry"] as const;
+
+export interface KeyedAnswersOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ids: Ids;
+  /** Where requests and their first answers are kept. */
+  readonly access: AccessStore;
+  readonly identityOf: SessionIdentities;
+  /** The session of an agent, by the agent's name; undefined where no agent has it. */
+  readonly sessionOfAgent: (name: string) => string | undefined;
+}
+
+/**
+ * A key belongs to a principal, a route and a session, which is another one when it was removed and created again. A request is recorded before it begins, with the fingerprint of the validated
+ * request: other content is refused with 409 from then on. The first answer is kept for 24 hours, and given again with
+ * `idempotency-replayed: true`. Of processes that share a store one does the request; the others wait for its answer, and one of them does it again when
+ * the first is silent for 15 s: it has ended, and whether it had done its work is not known. Calls know by their session what they did, so they are not waited for.
+ */
+export class KeyedAnswers {
+  readonly #options: KeyedAnswersOptions;
+  readonly #running = new Map<string, { readonly fingerprint: string; readonly kept: Promise<Kept> }>();
+  #forgotAt: number | undefined;
+
+  constructor(options: KeyedAnswersOptions) {
+    this.#options = options;
+  }
+
+  /** @param work is given the scoped key; undefined where the request has none. @throws ToolError `conflict`, `invalid_argument`; as the work */
+  async answer(keyed: Asked, work: (key: string | undefined) => Promise<Answer>): Promise<Answer> {
+    const given = keyed.request.headers.get(HEADER);
+    if (given === null) return work(undefined);
+    checkKey(given);
+    const scoped = scopedKey(given, keyed);
+    const key = await this.#recordKey(scoped, keyed.read);
+    const fingerprint = digest(canonicalJson([keyed.read.params, keyed.read.query, keyed.read.body ?? null]));
+    const running = this.#running.get(key);
+    if (running !== undefined) {
+      if (running.fingerprint !== fingerprint) throw otherContent();
+      return replayed(await running.kept);
+    }
+    let answer: Answer | undefined;
+    const kept = this.#run({ key, fingerprint, keyed }, async () => (answer = await work(scoped)));
+    this.#running.set(key, { fingerprint, kept });
+    try {
+      const done = await kept;
+      if (key !== scoped && ENDS_SESSION.has(keyed.id)) await this.#keepBeyond({ key: scoped, fingerprint, done });
+      return answer === undefined ? replayed(done) : answerOf(done);
+    } finally {
+      this.#running.delete(key);
+    }
+  }
+
+  /** The key of the record: what a session that was removed answered is not found for the next one of its id. */
+  async #recordKey(scoped: string, { params, body }: ReadRequest): Promise<string> {
+    const { agentName } = params;
+    const { sessionId } =
+      typeof agentName === "string"
+        ? { sessionId: this.#options.sessionOfAgent(agentName) }
+        : { ...(isJsonObject(body) ? body : {}), ...params };
+    const identity = typeof sessionId === "string" ? await this.#options.identityOf(sessionId) : undefined;
+    return identity === undefined ? scoped : digest(canonicalJson([scoped, identity]));
+  }
+
+  /** Keeps the answer of a request that ended its session under the key of requests whose session is gone. */
+  async #keepBeyond({
+    key,
+    fingerprint,
+    done,
+  }: {
+    readonly key: string;
+    readonly fingerprint: string;
+    readonly done: Kept;
+  }): Promise<void> {
+    const { access, clock, ids, log } = this.#options;
+    try {
+      await access.beginRequest({ key, fingerprint, at: clock.wallTime(), holder: ids.next("holder") });
+      await access.answerRequest({ key, answer: JSON.stringify(done) });
+    } catch (thrown: unknown) {
+      log.warn(`An answer could not be kept: ${describeThrown(thrown)}`); // it was done
+    }
+  }
+
+  async #run({ key, fingerprint, keyed }: Attempt, work: () => Promise<Answer>): Promise<Kept> {
+    const { access, ids, log } = this.#options;
+    this.#forget();
+    const hold = { key, holder: ids.next("holder") };
+    const known = await this.#begin({ ...hold, fingerprint, keyed });
+    if (known !== undefined && known.fingerprint !== fingerprint) throw otherContent();
+    if (known?.answer !== undefined) return keptOf(known.answer);
+    const stopBeats = this.#beat(hold);
+    let kept: Kept | undefined;
+    try {
+      kept = await this.#done(key, work);
+      return kept;
+    } finally {
+      stopBeats();
+      // A request that failed, or is not over, may be sent again.
+      if (kept === undefined || kept.status === 202)
+        await access
+          .releaseRequest(hold)
+          .catch((thrown: unknown) => log.warn(`A request could not be released: ${describeThrown(thrown)}`));
+    }
+  }
+
+  /** Undefined when the request is to be done here; else its record, with an answer or other content. */
+  async #begin({ keyed, ...request }: Attempt & { readonly holder: string }): Promise<KeyedRequest | undefined> {
+    const { access, clock } = this.#options;
+    const patienceMs = (API[keyed.id] as Route).mayTakeLong === true ? 0 : SILENT_MS;
+    let seen: { readonly hold: RequestHold; readonly since: number } | undefined;
+    for (;;) {
+      const isSilent = seen !== undefined && clock.now() - seen.since >= patienceMs;
+      const at = clock.wallTime();
+      const known = await access.beginRequest({ ...request, at, ...(isSilent && seen !== undefined ? { after: seen.hold } : {}) });
+      if (known?.hold === undefined || known.fingerprint !== request.fingerprint) return known;
+      const { hold } = known;
+      if (seen === undefined || seen.hold.holder !== hold.holder || seen.hold.beats !== hold.beats) seen = { hold, since: clock.now() };
+      if (patienceMs > 0) await pause(clock); // also for a client that has gone: others may wait for the same
+    }
+  }
+
+  /** Tells other processes that this one is at work on a request. */
+  #beat(hold: { readonly key: string; readonly holder: string }): () => void {
+    const { access, clock, log } = this.#options;
+    let cancel = (): void => {};
+    const plan = (): void => {
+      cancel = clock.timer(
+        () => {
+          access.holdRequest(hold).catch((thrown: unknown) => log.warn(`A request could not be held: ${describeThrown(thrown)}`));
+          plan();
+        },
+        BEAT_MS,
+        { background: true },
+      );
+    };
+    plan();
+    return () => cancel();
+  }
+
+  /** Does the work and keeps its answer. */
+  async #done(key: string, work: () => Promise<Answer>): Promise<Kept> {
+    const { access, log } = this.#options;
+    const answer = await work();
+    const { status } = answer;
+    const headers = HEADERS.flatMap((name): [string, string][] => {
+      const value = answer instanceof Response ? answer.headers.get(name) : answer.headers[name];
+      return value === null || value === undefined ? [] : [[name, value]];
+    });
+    const kept = { status, headers, body: answer instanceof Response ? await answer.text() : answer.text };
+    if (status === 202) return kept; // what it will come to is asked for again
+    await access
+      .answerRequest({ key, answer: JSON.stringify(kept) })
+      .catch((thrown: unknown) => log.warn(`An answer could not be kept: ${describeThrown(thrown)}`)); // it was done
+    return kept;
+  }
+
+  /** Once an hour: what is too old. */
+  #forget(): void {
+    const { access, clock, log } = this.#options;
+    if (this.#forgotAt !== undefined && clock.now() - this.#forgotAt < FORGET_EVERY_MS) return;
+    this.#forgotAt = clock.now();
+    void access
+      .forgetRequests(clock.wallTime() - KEYED_REQUEST_KEPT_MS)
+      .catch((thrown: unknown) => log.warn(`Old answers were not forgotten: ${describeThrown(thrown)}`));
+  }
+}
+
+interface Attempt {
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly keyed: Asked;
+}
+
+function pause(clock: Clock): Promise<void> {
+  return new Promise((resolve) => clock.timer(resolve, LOOK_MS, { background: true }));
+}
+
+/** @throws HttpError 400 */
+function checkKey(key: string): void {
+  if (/^[\u0020-\u007e]+$/u.test(key) && key.length <= MAX_KEY_LENGTH) return;
+  throw new HttpError(400, "invalid_argument", `An Idempotency-Key has 1 to ${MAX_KEY_LENGTH} printable ASCII characters.`);
+}
+
+/** The same key of another principal, route or session is another one. */
+function scopedKey(key: string, { id, principal, read: { params } }: Asked): string {
+  return digest(canonicalJson([principal.id, id, params, key]));
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/** @throws ToolError `corrupt_record` */
+function keptOf(text: string): Kept {
+  const value: JsonValue = parseJson(text, { maxDepth: 8, maxChars: Infinity });
+  if (isJsonObject(value) && typeof value["status"] === "number" && Array.isArray(value["headers"]) && typeof value["body"] === "string")
+    return value as unknown as Kept; // written by #run
+  throw new ToolError("corrupt_record", "The first answer to this request is damaged.");
+}
+
+function answerOf({ status, headers, body }: Kept): WholeAnswer {
+  return new WholeAnswer(status, Object.fromEntries(headers), body);
+}
+
+function replayed(kept: Kept): WholeAnswer {
+  return answerOf(kept).with("idempotency-replayed", "true");
+}
+
+function otherContent(): ToolError {
+  return new ToolError("conflict", "This Idempotency-Key was used for a request with other content.", {
+    hint: "Use a new key for a new request.",
+  });
+}

@@ -1,0 +1,15 @@
+/** A body as text, piece by piece, no further than it may be long. */
+import { ToolError } from "../../../core/error.ts";
+
+/** @throws ToolError `too_large`, while it is read */
+export async function* limitedText({ body }: Request, maxBytes: number): AsyncGenerator<string, void, undefined> {
+  if (body === null) return;
+  const decoder = new TextDecoder("utf-8");
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.byteLength;
+    if (length > maxBytes) throw new ToolError("too_large", `The body is larger than ${maxBytes} bytes.`);
+    yield decoder.decode(chunk, { stream: true });
+  }
+  yield decoder.decode();
+}

@@ -1,0 +1,200 @@
+/** Reads a request by the schemas of its route, and describes each problem of one that does not fit. */
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
+import { nearNames } from "../../../core/base/near-names.ts";
+import { parseJson } from "../../../core/base/parse-json.ts";
+import { ToolError, describeThrown } from "../../../core/error.ts";
+import { compileSchema, type SchemaProblem, type Validator } from "../../../schema/compile-schema.ts";
+import { API, OPERATION_IDS, type OperationId } from "../../api.ts";
+import { CLIENT_JSON } from "../../http/body.ts";
+import type { RequestHead } from "../../http/request-head.ts";
+import { HttpError } from "../../http/http-error.ts";
+import type { SentRequest } from "./api-request.ts";
+import { COMPONENTS } from "../openapi/components.ts";
+import type { Parameters, Route } from "./route.ts";
+
+/** The parts of a request, each of which fits its schema. */
+export interface ReadRequest {
+  readonly params: JsonObject;
+  readonly query: JsonObject;
+  readonly body: JsonValue | undefined;
+}
+
+interface Validators {
+  readonly params: Validator;
+  readonly query: Validator;
+  readonly body: Validator | undefined;
+}
+
+const compiled = new Map<OperationId, Validators>();
+
+/** @throws ToolError `invalid_argument`, `too_large`; HttpError 415. By rejecting */
+export async function readRequest(
+  id: OperationId,
+  request: SentRequest,
+  { params, maxBodyBytes }: { readonly params: Readonly<Record<string, string>>; readonly maxBodyBytes: number },
+): Promise<ReadRequest> {
+  const route: Route = API[id];
+  const validators = validatorsOf(id);
+  const query = request.url.includes("?") ? readQuery(route.query ?? {}, new URL(request.url).searchParams) : {};
+  check(validators.params, params, "path");
+  check(validators.query, query, "query");
+  if (validators.body === undefined) {
+    if (route.bodyType !== undefined) checkType(request, route.bodyType);
+    return { params, query: withDefaults(route.query ?? {}, query), body: undefined };
+  }
+  const body = await readJson(request, { maxBodyBytes, isOptional: route.bodyOptional === true });
+  check(validators.body, body, "body");
+  return { params, query: withDefaults(route.query ?? {}, query), body };
+}
+
+function validatorsOf(id: OperationId): Validators {
+  const known = compiled.get(id);
+  if (known !== undefined) return known;
+  const route: Route = API[id];
+  const made = {
+    params: compileSchema({ type: "object", properties: route.params ?? {} }),
+    query: compileSchema({ type: "object", properties: route.query ?? {}, additionalProperties: false }),
+    body: route.body === undefined ? undefined : compileSchema({ ...route.body, components: { schemas: COMPONENTS } }),
+  };
+  compiled.set(id, made);
+  return made;
+}
+
+/** The text of a query, with the types that its schemas give its values. A parameter that is given twice is an array, which fits none. */
+function readQuery(declared: Parameters, given: URLSearchParams): JsonObject {
+  const query: [string, JsonValue][] = [];
+  for (const name of new Set(given.keys())) {
+    const texts = given.getAll(name);
+    const [text = ""] = texts;
+    query.push([name, texts.length > 1 ? texts : typed(text, Object.hasOwn(declared, name) ? declared[name] : undefined)]);
+  }
+  return Object.fromEntries(query);
+}
+
+function typed(text: string, schema: object | undefined): JsonValue {
+  const type: unknown = schema === undefined ? undefined : Reflect.get(schema, "type");
+  if (type === "integer" && /^-?\d{1,16}$/u.test(text)) return Number(text);
+  if (type === "boolean" && (text === "true" || text === "false")) return text === "true";
+  return text;
+}
+
+function withDefaults(declared: Parameters, query: JsonObject): JsonObject {
+  const defaults = Object.entries(declared).flatMap(([name, schema]): [string, JsonValue][] => {
+    const value: unknown = Reflect.get(schema, "default");
+    return typeof value === "number" ? [[name, value]] : [];
+  });
+  return { ...Object.fromEntries(defaults), ...query };
+}
+
+async function readJson(
+  request: SentRequest,
+  { maxBodyBytes, isOptional }: { readonly maxBodyBytes: number; readonly isOptional: boolean },
+): Promise<JsonValue> {
+  if (isOptional && request.headers.get("content-type") === null) {
+    if ((await readText(request, maxBodyBytes)) === "") return {};
+  }
+  checkType(request, "application/json");
+  const text = await readText(request, maxBodyBytes);
+  if (text === "" && isOptional) return {};
+  try {
+    return parseJson(text, CLIENT_JSON);
+  } catch (thrown: unknown) {
+    const { code, hint } = ToolError.fromUnknown(thrown);
+    const isTooLarge = code === "too_large";
+    const message = `The body ${isTooLarge ? "cannot be read" : "is not JSON"}: ${describeThrown(thrown)}`;
+    throw new ToolError(isTooLarge ? code : "invalid_argument", message, hint === undefined ? {} : { hint });
+  }
+}
+
+/** @throws ToolError `too_large`. By rejecting */
+async function readText(request: SentRequest, maxBodyBytes: number): Promise<string> {
+  const text = await request.text(maxBodyBytes);
+  if (text === undefined) throw new ToolError("too_large", `The body is larger than ${maxBodyBytes} bytes.`);
+  return text;
+}
+
+/** Parameters other than UTF-8 as the charset could make others read it differently; a form of a page cannot send these types. @throws HttpError 415 */
+function checkType({ headers }: RequestHead, wanted: string): void {
+  const [type = "", ...parameters] = (headers.get("content-type") ?? "")
+    .toLowerCase()
+    .split(";")
+    .map((part) => part.trim());
+  const encoding = headers.get("content-encoding");
+  const isRight = type === wanted && parameters.every((parameter) => /^charset="?utf-?8"?$/u.test(parameter));
+  if (isRight && (encoding === null || encoding === "identity")) return;
+  const problem = isRight ? "The body must not be compressed." : `The body must be ${wanted}, in UTF-8.`;
+  throw new HttpError(415, "invalid_argument", problem, { hint: `Send Content-Type: ${wanted}.` });
+}
+
+/** @throws ToolError `invalid_argument` with each problem */
+function check(validator: Validator, value: unknown, place: "path" | "query" | "body"): void {
+  const problems = validator.problems(value);
+  const [first] = problems;
+  if (first === undefined) return;
+  const details = problems.map((problem) => `${problem.path}: ${problem.message}`);
+  const hint = suggestion(problems, validator.schema);
+  const where = place === "body" ? "body" : `${place} parameters`;
+  throw new HttpError(400, "invalid_argument", `The ${where} of the request cannot be used: ${details[0] ?? ""}.`, {
+    details,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+/** The hint for an unknown field: the known one that is nearest, or all of them. */
+function suggestion(problems: readonly SchemaProblem[], schema: unknown): string | undefined {
+  const unknown = problems.find(({ keyword }) => keyword === "additionalProperties");
+  if (unknown === undefined) return undefined;
+  const steps = unknown.pointer.split("/").slice(1);
+  const field = (steps.at(-1) ?? "").replaceAll("~1", "/").replaceAll("~0", "~");
+  const known = fieldsAt(schema, steps.slice(0, -1));
+  const [near] = nearNames(field, known);
+  if (near !== undefined) return `Did you mean ${JSON.stringify(near)}?`;
+  return known.length === 0 ? "It takes no fields." : `There are ${known.join(", ")}.`;
+}
+
+function fieldsAt(schema: unknown, steps: readonly string[]): readonly string[] {
+  let at: unknown = schema;
+  for (const step of steps) at = resolved(/^\d+$/u.test(step) ? fieldOf(at, "items") : fieldOf(fieldOf(at, "properties"), step));
+  const properties = fieldOf(resolved(at), "properties");
+  return isJsonObject(properties) ? Object.keys(properties) : [];
+}
+
+function resolved(schema: unknown): unknown {
+  const target = fieldOf(schema, "$ref");
+  return typeof target === "string" ? fieldOf(COMPONENTS, target.slice(target.lastIndexOf("/") + 1)) : schema;
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;
+}
+
+/** The error for a path that no route has, with one that may have been meant. */
+export function noRoute(method: string, path: string): HttpError {
+  const routes = OPERATION_IDS.map((id): Route => API[id]);
+  const methods = routes.filter((route) => matches(route.path, path)).map((route) => route.method);
+  if (methods.length > 0) {
+    const allow = [...new Set(methods)].join(", ");
+    return new HttpError(405, "invalid_argument", `${method.slice(0, 20)} is not served here.`, {
+      hint: `Use ${allow}.`,
+      headers: { allow },
+    });
+  }
+  const near = nearNames(path, new Set(routes.map((route) => fitted(route.path, path))))[0];
+  return new HttpError(404, "not_found", "There is nothing at this path.", {
+    hint: near === undefined ? "GET /openapi.json describes every route." : `Did you mean ${near}?`,
+  });
+}
+
+function matches(template: string, path: string): boolean {
+  const [steps, given] = [template.split("/"), path.split("/")];
+  return steps.length === given.length && steps.every((step, at) => (step.startsWith("{") ? given[at] !== "" : step === given[at]));
+}
+
+/** The template with what was given where it has parameters, so that only the rest counts as misspelt. */
+function fitted(template: string, path: string): string {
+  const given = path.split("/");
+  return template
+    .split("/")
+    .map((step, at) => (step.startsWith("{") ? (given[at] ?? step) : step))
+    .join("/");
+}

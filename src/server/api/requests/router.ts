@@ -1,0 +1,251 @@
+/** Finds the route of a request, authenticates its sender, validates it, and calls its handler. */
+import type { TrieRouter } from "hono/router/trie-router";
+import { isJsonObject } from "../../../core/base/json.ts";
+import { ToolError } from "../../../core/error.ts";
+import { API, OPERATION_IDS, type OperationId } from "../../api.ts";
+import type { Principal } from "../../auth/principal.ts";
+import { continueTrace } from "../../continue-trace.ts";
+import { clientGone } from "../../http/body.ts";
+import type { RequestHead } from "../../http/request-head.ts";
+import { WholeAnswer } from "../../http/whole-answer.ts";
+import type { ApiRequest, SentRequest } from "./api-request.ts";
+import { jsonAnswer } from "../handlers/answers.ts";
+import { countedAnswer, endedResponse } from "./counted-bytes.ts";
+import { errorAnswer } from "./error-answer.ts";
+import { forwarded, type Destination } from "./forward.ts";
+import type { KeyedAnswers } from "./keyed-answers.ts";
+import { noRoute, readRequest, type ReadRequest } from "./read-request.ts";
+import { admitted, noteRefused } from "./refused.ts";
+import type { Route } from "./route.ts";
+import type { ApiServices, Handlers } from "../services.ts";
+
+export interface RouterParts {
+  readonly services: ApiServices;
+  readonly handlers: Handlers;
+  readonly keyed: KeyedAnswers;
+}
+
+/** A client that repeats such a request by itself would run its calls twice. */
+const NO_RETRY = { "x-should-retry": "false" } as const;
+
+/** A key that is revoked reads nothing more so soon: an answer that was waited for longer is given to none that has ended meanwhile. */
+const REVOKED_MS = 1_000;
+
+/** The principal of requests to routes that need none. */
+const ANYBODY: Principal = Object.freeze({ id: "anybody", name: "anybody", scopes: new Set<never>() });
+
+type AnyHandler = (request: Keyed, services: ApiServices) => unknown;
+
+/** The route of a request, and the parameters in its path. */
+export interface FoundRoute {
+  readonly id: OperationId;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** Answers requests by the table of routes, whichever server they came to. */
+export interface ApiRouter {
+  /** Undefined where the table has none. `HEAD` is answered as `GET`. */
+  find(head: RequestHead): FoundRoute | undefined;
+  /** The answer to a request for which there is no route. */
+  nothingAt(head: RequestHead): WholeAnswer;
+  /** Never rejects. */
+  answer(found: FoundRoute, request: SentRequest): Promise<WholeAnswer | Response>;
+}
+
+/** Loads the router of Hono. @throws ToolError `unavailable` without it. By rejecting */
+export async function makeRouter(parts: RouterParts): Promise<ApiRouter> {
+  const { TrieRouter, getPath, tryDecodeURIComponent } = await loadHono();
+  const routes = new TrieRouter<OperationId>();
+  for (const id of OPERATION_IDS) {
+    const { method, path }: Route = API[id];
+    routes.add(method, path.replaceAll(/\{([A-Za-z]+)\}/gu, ":$1"), id);
+  }
+  return {
+    find(head) {
+      const [[match]] = routes.match(head.method === "HEAD" ? "GET" : head.method, getPath(head));
+      if (match === undefined) return undefined;
+      const params: Record<string, string> = {};
+      for (const [name, value] of Object.entries(match[1])) params[name] = tryDecodeURIComponent(String(value));
+      return { id: match[0], params };
+    },
+    nothingAt: (head) => errorAnswer(noRoute(head.method, getPath(head)), parts.services),
+    answer: (found, request) => answerRoute(found, request, parts),
+  };
+}
+
+interface HonoRouter {
+  readonly TrieRouter: typeof TrieRouter;
+  readonly getPath: (request: Pick<RequestHead, "url">) => string;
+  readonly tryDecodeURIComponent: (text: string) => string;
+}
+
+async function loadHono(): Promise<HonoRouter> {
+  try {
+    const [{ TrieRouter: Router }, { getPath, tryDecodeURIComponent }] = await Promise.all([
+      import("hono/router/trie-router"),
+      import("hono/utils/url"),
+    ]);
+    // It reads the address alone.
+    return { TrieRouter: Router, getPath: getPath as HonoRouter["getPath"], tryDecodeURIComponent };
+  } catch (thrown: unknown) {
+    throw new ToolError("unavailable", "The HTTP API needs the package hono, which is not installed.", {
+      operatorHint: "npm install hono",
+      cause: thrown,
+    });
+  }
+}
+
+async function answerRoute(found: FoundRoute, request: SentRequest, parts: RouterParts): Promise<WholeAnswer | Response> {
+  const { id } = found;
+  const { services } = parts;
+  const { clock, metrics } = services;
+  const startedAt = clock.now();
+  let end: (() => void) | undefined;
+  let response: WholeAnswer | Response;
+  let principal: Principal | undefined;
+  try {
+    principal = await principalOf(id, request, services);
+    if (principal !== ANYBODY) end = services.limits.begin(principal.id, "requests");
+    response = await answer(found, { parts, principal, request: countedFor(id, request, { principal, services }) });
+    const isLong = clock.now() - startedAt >= REVOKED_MS && response instanceof WholeAnswer;
+    if (isLong && API[id].method === "GET" && principal !== ANYBODY && !(await holds(principal, services)))
+      await admittedTo(id, request, services);
+  } catch (caught: unknown) {
+    const thrown = caught === request.signal.reason ? clientGone(caught) : caught; // it failed for no other reason
+    response = errorAnswer(thrown, services);
+    noteRefused(services.access, { request, status: response.status, thrown, principal: principal?.id });
+  }
+  if (end !== undefined) response = underWayUntilRead(response, { end, signal: request.signal });
+  metrics.note(id, response.status, clock.now() - startedAt);
+  if (principal === undefined || principal === ANYBODY) return response;
+  const { id: principalId } = principal;
+  return countedAnswer(response, (bytes) => services.limits.spendBytes(principalId, bytes));
+}
+
+/** An answer that is sent bit by bit is under way until it has been read. Event streams are counted by themselves. */
+function underWayUntilRead(
+  answer: WholeAnswer | Response,
+  { end, signal }: { readonly end: () => void; readonly signal: AbortSignal },
+): WholeAnswer | Response {
+  if (answer instanceof Response && answer.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
+    signal.addEventListener("abort", end, { once: true }); // a framework around the server may not read on for a client that has gone
+    return endedResponse(answer, end);
+  }
+  end();
+  return answer;
+}
+
+/** An agent that runs in another process of the store is known there by the name of its session. */
+function sessionOfAgent(name: string | undefined, { agents }: ApiServices): string | undefined {
+  return name === undefined ? undefined : (agents.get(name)?.session.id ?? name);
+}
+
+/** A body that is declared to be longer than it may be is not read, and not counted. */
+function countedFor(id: OperationId, request: SentRequest, { principal, services }: CountedFor): SentRequest {
+  if (principal === ANYBODY) return request;
+  const { limits, settings } = services;
+  const { bodyType }: Route = API[id];
+  const most = bodyType === undefined ? settings.maxBodyBytes : settings.maxRecordingBytes;
+  return request.counted((bytes) => limits.spendBytes(principal.id, bytes <= most ? bytes : 0));
+}
+
+interface CountedFor {
+  readonly principal: Principal;
+  readonly services: ApiServices;
+}
+
+/** @throws HttpError 401 and 403; ToolError `rate_limited`. By rejecting */
+async function principalOf(id: OperationId, request: SentRequest, services: ApiServices): Promise<Principal> {
+  const { scope }: Route = API[id];
+  if (scope === "none") return ANYBODY;
+  const principal = await admittedTo(id, request, services);
+  services.limits.take(principal.id);
+  return principal;
+}
+
+/** Whether the credentials that let the principal in are still good: they are not read a second time, as some are good for one request. */
+async function holds(principal: Principal, { access, clock }: ApiServices): Promise<boolean> {
+  return (principal.expiresAt ?? Infinity) > clock.wallTime() && (await access.isValid(principal));
+}
+
+/** @throws HttpError 401 and 403. By rejecting */
+function admittedTo(id: OperationId, request: SentRequest, { access }: ApiServices): Promise<Principal> {
+  const { scope }: Route = API[id];
+  return admitted(access, request, scope === "any" || scope === "none" ? undefined : scope);
+}
+
+/** Its session is in the query or the body, which has to be read first. */
+function namesSession({ inSession, path }: Route): boolean {
+  return inSession === true && !/\{(?:sessionId|agentName)\}/u.test(path);
+}
+
+type Keyed = ApiRequest & { readonly idempotencyKey: string | undefined };
+
+/** Its signal is asked for by those who wait for it alone. */
+function validRequest(
+  { params, query, body }: ReadRequest,
+  of: Pick<Keyed, "principal" | "runtime" | "request" | "idempotencyKey">,
+): Keyed {
+  const { principal, runtime, request, idempotencyKey } = of;
+  return {
+    params,
+    query,
+    body,
+    principal,
+    runtime,
+    request,
+    idempotencyKey,
+    get signal() {
+      return request.signal;
+    },
+  };
+}
+
+async function answer(
+  { id, params }: FoundRoute,
+  { parts, principal, request }: { readonly parts: RouterParts; readonly principal: Principal; readonly request: SentRequest },
+): Promise<WholeAnswer | Response> {
+  const { services, handlers, keyed } = parts;
+  const route: Route = API[id];
+  if (services.stopping() && route.method === "POST")
+    throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
+  const place = request.url.includes("?") ? (new URL(request.url).searchParams.get("place") ?? undefined) : undefined;
+  const inPath = params["sessionId"] ?? sessionOfAgent(params["agentName"], services);
+  // A request of a session key for another session is not passed on: the answer would say that there is such a session.
+  const isSeen = (sessionId: string | undefined): boolean =>
+    principal.sessionId === undefined || sessionId === undefined || principal.sessionId === sessionId;
+  const passOn = async (to: Destination): Promise<Response | undefined> =>
+    isSeen(to.sessionId) ? forwarded(id, request, to, services) : undefined;
+  const early = namesSession(route) ? undefined : await passOn({ sessionId: inPath, place });
+  if (early !== undefined) return early;
+  const read = await readRequest(id, request, { params, maxBodyBytes: services.settings.maxBodyBytes });
+  if (namesSession(route)) {
+    const { sessionId = principal.sessionId } = { ...read.query, ...(isJsonObject(read.body) ? read.body : {}) };
+    const elsewhere = await passOn({ sessionId: typeof sessionId === "string" ? sessionId : undefined, place, body: read.body });
+    if (elsewhere !== undefined) return elsewhere;
+  }
+  // The table says of each operation what its handler takes: here all are one.
+  const handler = handlers[id] as AnyHandler;
+  const work = async (idempotencyKey: string | undefined): Promise<WholeAnswer | Response> => {
+    const { runtime } = services;
+    const given = await continueTrace(
+      runtime,
+      (name) => request.headers.get(name) ?? undefined,
+      () => handler(validRequest(read, { principal, runtime, request, idempotencyKey }), services),
+    );
+    return answerOf(given, route);
+  };
+  if (route.keyed !== true) return work(undefined);
+  return keyed.answer({ id, principal, request, read }, work);
+}
+
+/** The answer of a route, made of the value that its handler gave. */
+function answerOf(given: unknown, { method, status }: Route): WholeAnswer | Response {
+  const isRead = method === "GET";
+  if (given instanceof Response) {
+    if (!isRead && !given.headers.has("x-should-retry")) given.headers.set("x-should-retry", "false");
+    return given;
+  }
+  if (!(given instanceof WholeAnswer)) return jsonAnswer(given, status, isRead ? {} : NO_RETRY);
+  return isRead || given.headers["x-should-retry"] !== undefined ? given : given.with("x-should-retry", "false");
+}

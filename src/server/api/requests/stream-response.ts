@@ -1,0 +1,26 @@
+/** Answers with an event stream, and counts it. */
+import { ToolError } from "../../../core/error.ts";
+import type { StreamFilter } from "../../events/event-hub.ts";
+import { EVENT_STREAM_HEADERS } from "../../events/sse.ts";
+import { watchedStream } from "../../auth/watched-stream.ts";
+import type { ApiServices, RequestOf } from "../services.ts";
+
+/** @throws ToolError `rate_limited` when the principal follows too many; `not_found` and `gone`. By rejecting */
+export async function streamResponse(
+  { principal, signal }: Pick<RequestOf<"listEvents">, "principal" | "signal">,
+  { limits, events, stopping, access }: ApiServices,
+  filter: StreamFilter,
+  after: string | number | undefined,
+): Promise<Response> {
+  if (stopping()) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
+  const end = limits.begin(principal.id, "streams");
+  signal.addEventListener("abort", end, { once: true });
+  try {
+    const stream = await events.open(filter, { signal, after });
+    const watched = watchedStream(stream, { principal, access, ended: end });
+    return new Response(watched, { headers: EVENT_STREAM_HEADERS });
+  } catch (thrown: unknown) {
+    end();
+    throw thrown;
+  }
+}

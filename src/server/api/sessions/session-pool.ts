@@ -1,0 +1,385 @@
+/** The sessions that requests work in: taken up from the store when they are asked for, and let go when they are idle. */
+import { KEYED_REQUEST_KEPT_MS } from "../../../core/access-store.ts";
+import { ToolError, describeThrown } from "../../../core/error.ts";
+import type { Clock, Log } from "../../../core/ports.ts";
+import type { Store, StoredSession } from "../../../core/store.ts";
+import type { Runtime } from "../../../runtime/runtime.ts";
+import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
+import { untilOver } from "../until-over.ts";
+import { LackingTools } from "../../worker/lacking-tools.ts";
+import { forgetSessions } from "../../forget-sessions.ts";
+import type { Principal } from "../../auth/principal.ts";
+import { TASK_SESSION_PREFIX } from "../../mcp/tasks/task-id.ts";
+import type { ServerSettings } from "../server-settings.ts";
+
+export interface SessionPoolOptions {
+  readonly runtime: Runtime;
+  readonly store: Store | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly settings: Pick<ServerSettings, "maxOpenSessions" | "sessionIdleMs" | "graceMs">;
+}
+
+interface UseOptions {
+  readonly create?: boolean;
+  readonly anyTools?: boolean;
+}
+
+interface Held {
+  readonly session: RuntimeSession;
+  usedAt: number;
+}
+
+/** Ids of sessions that the server makes for requests outside any session: they are not listed. */
+export const OWN_SESSION_PREFIX = "haft-request-";
+
+/** So long are they kept, which is as long as the answers to the requests. */
+const OWN_KEPT_MS = KEYED_REQUEST_KEPT_MS;
+const HOUR_MS = 60 * 60 * 1_000;
+/** How long it is taken as known which tools other processes have, and how long a client waits for the one that has a session's. */
+const LOOK_MS = 2_000;
+
+export class SessionPool {
+  /** A session stays open for the next request. */
+  readonly closes = false;
+  readonly #options: SessionPoolOptions;
+  /** Those that the server took up or began, the one that was used longest ago first. */
+  readonly #held = new Map<string, Held>();
+  /** How many requests use a session, or are about to, by its id. */
+  readonly #uses = new Map<string, number>();
+  /** Those that are being let go: until that is done, none of the id can be resumed. */
+  readonly #leaving = new Map<string, Promise<void>>();
+  readonly #resuming = new Map<string, Promise<RuntimeSession>>();
+  /** How often a session of the id was removed while requests used it. */
+  readonly #removals = new Map<string, number>();
+  /** Undefined where no other process continues jobs, and where all jobs are left to others: there an open session ends none. */
+  readonly #lacking: LackingTools | undefined;
+  #sweep: (() => void) | undefined;
+  #closed = false;
+  #forgotAt: number | undefined;
+
+  constructor(options: SessionPoolOptions) {
+    this.#options = options;
+    const { runtime, store, clock } = options;
+    if (store?.queue !== undefined && runtime.jobs.runHere) this.#lacking = new LackingTools({ runtime, store, clock, lookMs: LOOK_MS });
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /**
+   * Does the work in a session, which stays open meanwhile.
+   *
+   * @param options.anyTools also where a job of it needs a tool that another process has, and this one does not
+   * @throws ToolError `not_found`, also when it is removed meanwhile; `resource_busy`; `unavailable`. By rejecting
+   */
+  async use<T>(id: string, work: (session: RuntimeSession) => Promise<T> | T, options: UseOptions = {}): Promise<T> {
+    this.#uses.set(id, (this.#uses.get(id) ?? 0) + 1);
+    const removals = this.#removals.get(id);
+    try {
+      return await work(await this.#open(id, options));
+    } catch (thrown: unknown) {
+      throw removals === this.#removals.get(id) ? thrown : noSession(id);
+    } finally {
+      const left = (this.#uses.get(id) ?? 1) - 1;
+      if (left > 0) this.#uses.set(id, left);
+      else {
+        this.#uses.delete(id);
+        this.#removals.delete(id);
+      }
+      const held = this.#held.get(id); // undefined for the program's own: it closes it
+      if (held !== undefined && left === 0 && this.#isForOthers(held.session)) this.#leave(held.session);
+      else if (held !== undefined) this.#touch(id, held);
+    }
+  }
+
+  /**
+   * To be called before a request begins a session: some stay open until their clients end them.
+   *
+   * @throws ToolError `limit_exceeded` where there are as many of those as may be open
+   */
+  checkRoom(): void {
+    const { maxOpenSessions } = this.#options.settings;
+    if (this.#held.size < maxOpenSessions) return;
+    let staying = 0;
+    const parents = this.#parents();
+    for (const id of this.#held.keys()) if (!id.startsWith(OWN_SESSION_PREFIX) && this.#stays(id, parents)) staying++;
+    if (staying < maxOpenSessions) return;
+    throw new ToolError("limit_exceeded", `The server has ${maxOpenSessions} sessions open that only their clients can end.`, {
+      outcome: "not_started",
+      hint: "Commit, discard or delete branches and sessions that are not needed any more.",
+      operatorHint: "Raise maxOpenSessions of [serve.limits]; with a store, sessions without branches are closed when they are idle.",
+    });
+  }
+
+  /** Holds a session that a request has begun. */
+  hold(session: RuntimeSession): void {
+    this.#touch(session.id, { session, usedAt: 0 });
+    if (this.#held.size > this.#options.settings.maxOpenSessions)
+      this.#closeIdle(0, { most: this.#held.size - this.#options.settings.maxOpenSessions, except: session.id });
+  }
+
+  /** Closes one that the server holds, or the program. */
+  close(session: RuntimeSession): Promise<void> {
+    return this.#letGo(session, session.close());
+  }
+
+  /**
+   * Cancels what runs in a session, closes it and removes it from the store; a request that comes meanwhile waits for that. One that is being resumed
+   * is given up, as its calls may wait for a person for days. Resolves to whether there was one.
+   */
+  async remove(id: string): Promise<boolean> {
+    for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#leaving.set(id, promise); // before anything is given up, so that no request joins it
+    if (this.#uses.has(id)) this.#removals.set(id, (this.#removals.get(id) ?? 0) + 1);
+    try {
+      await this.#giveUp(id);
+      this.#held.delete(id);
+      return await this.#options.runtime.sessions.forget(id);
+    } finally {
+      this.#leaving.delete(id);
+      resolve();
+    }
+  }
+
+  async #giveUp(id: string): Promise<void> {
+    const resuming = this.#resuming.get(id);
+    if (resuming === undefined) return;
+    await this.#options.runtime.sessions.handOver(id);
+    await resuming.catch(() => {}); // its requests get the error
+  }
+
+  /** Ends the session of a request whose answer is kept. With a store it is closed when it is idle, and known for as long as the answer. */
+  async endAnswered(id: string): Promise<void> {
+    const held = this.#held.get(id);
+    if (held !== undefined && this.#options.store === undefined) await this.close(held.session);
+  }
+
+  /** The store's record of a session; undefined where it has none. */
+  async stored(id: string): Promise<StoredSession | undefined> {
+    const [found] = (await this.#options.store?.list({ sessionId: id })) ?? [];
+    return found;
+  }
+
+  /** @throws ToolError `not_found` for a session that is neither open nor stored. By rejecting */
+  async checkThere(id: string): Promise<void> {
+    if (this.#options.runtime.sessions.get(id) === undefined && (await this.stored(id)) === undefined) throw noSession(id);
+  }
+
+  /**
+   * Closes what the server holds. Sessions that are being resumed, and jobs that other processes can continue, get their time, until the signal
+   * aborts, and are handed over.
+   */
+  async end(signal?: AbortSignal): Promise<void> {
+    this.#closed = true;
+    this.#sweep?.();
+    const { runtime, store, settings, clock } = this.#options;
+    const work: Promise<unknown>[] = [...this.#resuming.values()];
+    if (store?.queue !== undefined && runtime.jobs.runHere)
+      for (const { session } of this.#held.values()) work.push(...session.jobs.map(({ id }) => runtime.jobs.wait(id)));
+    await untilOver(Promise.allSettled(work), settings.graceMs, clock, signal);
+    const leaving = Array.from(this.#resuming.keys(), (id) => runtime.sessions.handOver(id));
+    await Promise.allSettled([...leaving, ...this.#resuming.values()]);
+    for (const { session } of this.#held.values()) this.#leave(session);
+    await Promise.all(this.#leaving.values());
+    this.#held.clear();
+  }
+
+  /** Its jobs are left to the processes that run them. */
+  #isForOthers(session: RuntimeSession): boolean {
+    const { runtime, store } = this.#options;
+    return store?.queue !== undefined && !runtime.jobs.runHere && session.jobs.length > 0;
+  }
+
+  /** Lets a session go that nothing here works in. */
+  #leave(session: RuntimeSession): void {
+    void this.#letGo(session, this.#closeOrHandOver(session)).catch((thrown: unknown) =>
+      this.#options.log.warn(`A session did not end well: ${describeThrown(thrown)}`),
+    );
+  }
+
+  async #letGo({ id }: RuntimeSession, ending: Promise<void>): Promise<void> {
+    this.#held.delete(id);
+    const over = ending
+      .catch(() => {}) // its caller gets the error
+      .finally(() => {
+        if (this.#leaving.get(id) === over) this.#leaving.delete(id);
+      });
+    this.#leaving.set(id, over);
+    await ending;
+  }
+
+  async #closeOrHandOver(session: RuntimeSession): Promise<void> {
+    const { runtime, store } = this.#options;
+    const queue = store?.queue;
+    if (queue === undefined || session.jobs.length === 0) return session.close();
+    await runtime.sessions.handOver(session.id);
+    await queue.offer([session.id]);
+  }
+
+  async #open(id: string, options: UseOptions): Promise<RuntimeSession> {
+    const { runtime, store } = this.#options;
+    for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
+    const open = runtime.sessions.get(id);
+    if (open !== undefined && !(open.broken !== undefined && this.#held.has(id))) return open;
+    this.#checkOpen();
+    if (store === undefined) {
+      if (options.create !== true) throw noSession(id);
+      this.#checkOwnRoom();
+      const session = runtime.session(id);
+      this.hold(session);
+      return session;
+    }
+    const resuming = this.#resuming.get(id) ?? this.#resume(id, options);
+    this.#resuming.set(id, resuming);
+    try {
+      return await resuming;
+    } finally {
+      if (this.#resuming.get(id) === resuming) this.#resuming.delete(id);
+    }
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
+  }
+
+  async #resume(id: string, { create = false, anyTools = false }: UseOptions): Promise<RuntimeSession> {
+    const lost = this.#held.get(id)?.session;
+    if (lost !== undefined) await this.close(lost).catch(() => {}); // it cannot write what it has: another process has the session, or had it since
+    const why = anyTools ? undefined : await this.#lacking?.reasonFor(id);
+    if (why !== undefined) throw isForAnother(id, why);
+    this.#checkOpen();
+    try {
+      const session = await this.#options.runtime.resume(id, { create });
+      this.hold(session);
+      return session;
+    } catch (thrown: unknown) {
+      const error = ToolError.fromUnknown(thrown);
+      throw error.code === "not_found" ? noSession(id) : error;
+    }
+  }
+
+  #touch(id: string, held: Held): void {
+    held.usedAt = this.#options.clock.now();
+    if (held.session.closed) this.#held.delete(id);
+    else {
+      this.#held.delete(id);
+      this.#held.set(id, held);
+    }
+    const { sessionIdleMs } = this.#options.settings;
+    if (this.#closed || this.#sweep !== undefined) return;
+    this.#sweep = this.#options.clock.timer(
+      () => {
+        this.#sweep = undefined;
+        this.#closeIdle(sessionIdleMs, { most: this.#held.size });
+        void this.#forgetOwn().catch((thrown: unknown) =>
+          this.#options.log.warn(`Old requests were not forgotten: ${describeThrown(thrown)}`),
+        );
+        const [next] = this.#held;
+        if (next !== undefined) this.#touch(...next);
+      },
+      sessionIdleMs,
+      { background: true },
+    );
+  }
+
+  /** Once an hour: the sessions of requests whose answers are not kept any more. */
+  async #forgetOwn(): Promise<void> {
+    const { clock, runtime } = this.#options;
+    const now = clock.now();
+    if (this.#forgotAt !== undefined && now - this.#forgotAt < HOUR_MS) return;
+    this.#forgotAt = now;
+    await forgetSessions(runtime, {
+      prefix: OWN_SESSION_PREFIX,
+      via: "api",
+      before: clock.wallTime() - OWN_KEPT_MS,
+      stopped: () => this.#closed,
+    });
+  }
+
+  /** Those that the store has whole, and of which nothing is a branch: a branch is one only while it and its parent are open. */
+  #closeIdle(idleMs: number, { most, except }: { readonly most: number; readonly except?: string }): void {
+    const now = this.#options.clock.now();
+    const parents = this.#parents();
+    let left = most;
+    for (const [id, { session, usedAt }] of this.#held) {
+      if (left <= 0) return;
+      if (id === except || this.#uses.has(id) || now - usedAt < idleMs || session.jobs.length > 0 || this.#stays(id, parents)) continue;
+      left--;
+      this.#leave(session);
+    }
+  }
+
+  /** Without a store, a request that was not answered in time is known by its session alone. @throws ToolError `unavailable` */
+  #checkOwnRoom(): void {
+    const { maxOpenSessions } = this.#options.settings;
+    if (this.#held.size < maxOpenSessions) return;
+    const own = [...this.#held.keys()].filter((id) => id.startsWith(OWN_SESSION_PREFIX));
+    if (own.length < maxOpenSessions) return;
+    throw new ToolError("unavailable", "The server remembers as many requests with an Idempotency-Key that took long as it can.", {
+      outcome: "not_started",
+      retryable: true,
+      retryAfterMs: HOUR_MS,
+      operatorHint: "A store that outlives the process keeps them on its disk.",
+    });
+  }
+
+  #parents(): ReadonlySet<string | undefined> {
+    return new Set(this.#options.runtime.sessions.list().map(({ parent }) => parent?.id));
+  }
+
+  /** Branches and what they are branches of; without a store any session, and one of a request as long as its key is known. */
+  #stays(id: string, parents: ReadonlySet<string | undefined>): boolean {
+    const held = this.#held.get(id);
+    if (held === undefined) return false;
+    if (held.session.parent !== undefined || parents.has(id)) return true;
+    return this.#options.store === undefined && !isOver(id, this.#options.clock.now() - held.usedAt);
+  }
+}
+
+/** Here its job would end without having been run: it waits for a process that has the tool, or for the last such process to be gone. */
+function isForAnother(id: string, why: string): ToolError {
+  return new ToolError("unavailable", `The session ${JSON.stringify(id.slice(0, 200))} has ${why}: it waits for a process that has it.`, {
+    outcome: "not_started",
+    retryable: true,
+    retryAfterMs: LOOK_MS,
+    operatorHint:
+      "Versions are being replaced, processes were started with different tools, or none that runs has the place: see GET /v1/fleet. To have the session now, cancel the job.",
+  });
+}
+
+/** Without a store a session ends when it is closed. That of a request is of use only while its key is known. */
+function isOver(id: string, idleMs: number): boolean {
+  return id.startsWith(OWN_SESSION_PREFIX) && idleMs > OWN_KEPT_MS;
+}
+
+/** @throws ToolError `invalid_argument` for an id that only the server gives, or that no address can have: clients drop dots as a part of a path */
+export function checkNewId(id: string | undefined): void {
+  if (id === "." || id === ".." || id?.isWellFormed() === false)
+    throw new ToolError("invalid_argument", `The session id ${JSON.stringify(id)} cannot be part of an address.`, {
+      hint: "Choose another id: any text of whole characters but . and ..",
+    });
+  const own = [OWN_SESSION_PREFIX, TASK_SESSION_PREFIX].find((prefix) => id?.startsWith(prefix) === true);
+  if (own !== undefined) throw new ToolError("invalid_argument", `Ids that begin with ${own} are the server's own.`);
+}
+
+/** A session that a session key may not see is not there for it. @throws ToolError `not_found` */
+export function checkSeen({ sessionId }: Principal, id: string): void {
+  if (sessionId !== undefined && sessionId !== id) throw noSession(id);
+}
+
+/** A session key works in its session only. @throws ToolError `permission_denied` */
+export function refuseSessionKey({ sessionId }: Principal): void {
+  if (sessionId === undefined) return;
+  throw new ToolError("permission_denied", "This key belongs to a session, and works in that alone.", {
+    hint: `Use the routes under /v1/sessions/${encodeURIComponent(sessionId)}.`,
+  });
+}
+
+export function noSession(id: string): ToolError {
+  return new ToolError("not_found", `There is no session ${JSON.stringify(id.slice(0, 200))}.`, {
+    hint: "GET /v1/sessions lists them; POST /v1/sessions begins one.",
+  });
+}

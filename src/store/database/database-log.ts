@@ -1,0 +1,165 @@
+/** A claimed log over a database: appends go into the buffer of the store, reads join what is stored with what waits. */
+import { ToolError } from "../../core/error.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import type { EventLog, EventPage, LogOptions, ReadOptions } from "../../core/store.ts";
+import { readStoredPage, writeEvent } from "../records/event-text.ts";
+import { jobChanges } from "../records/job-changes.ts";
+import { joinPieces } from "../records/json-pieces.ts";
+import type { LogDatabase, ReadRequest, StoredPage } from "../records/log-database.ts";
+import { checkReadOptions } from "../records/store-options.ts";
+import type { BufferedLog, WriteBuffer } from "./write-buffer.ts";
+
+export interface DatabaseLogParts {
+  readonly sessionId: string;
+  readonly options: LogOptions;
+  /** How many events are stored. */
+  readonly length: number;
+  /** That of its claim. */
+  readonly epoch: number;
+  /** All of that, where it was read with the claim. It is kept until it is read, or something is appended. */
+  readonly page?: StoredPage | undefined;
+  readonly buffer: WriteBuffer;
+  readonly database: LogDatabase;
+  /** Called once, when the claim was given up. */
+  readonly onClose: () => void;
+  /** Called each time when it could not be closed, and is open again. */
+  readonly onLeftOpen: () => void;
+}
+
+export class DatabaseLog implements EventLog, BufferedLog {
+  readonly sessionId: string;
+  readonly options: LogOptions;
+  readonly epoch: number;
+  readonly #parts: DatabaseLogParts;
+  #page: StoredPage | undefined;
+  #length: number;
+  #failure: ToolError | undefined;
+  #isClosed = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: DatabaseLogParts) {
+    this.sessionId = parts.sessionId;
+    this.options = parts.options;
+    this.epoch = parts.epoch;
+    this.#parts = parts;
+    this.#length = parts.length;
+    this.#page = parts.page;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Sends the creation of the log, before anything is appended to it. */
+  begin(): void {
+    this.#parts.buffer.add(this, { create: this.options, from: this.#length + 1, rows: [] });
+  }
+
+  append(events: readonly SessionEvent[]): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#isClosed)
+      throw new ToolError("store_failed", `Session ${JSON.stringify(this.sessionId)} was closed; nothing can be added to its log.`);
+    if (events.length === 0) return;
+    this.#page = undefined;
+    const jobs = jobChanges(this.sessionId, events);
+    const rows = events.map(writeEvent);
+    this.#parts.buffer.add(this, { from: this.#length + 1, rows, ...(jobs.length === 0 ? {} : { jobs }) });
+    this.#length += events.length;
+  }
+
+  get failure(): ToolError | undefined {
+    return this.#failure;
+  }
+
+  whenDurable(): Promise<void> | undefined {
+    return this.#failure === undefined ? this.#parts.buffer.whenDurable(this) : Promise.reject(this.#failure);
+  }
+
+  fail(error: ToolError): void {
+    this.#failure ??= error;
+    this.#end();
+  }
+
+  async read(options: ReadOptions = {}): Promise<EventPage> {
+    const { from, limit } = checkReadOptions(options);
+    if (from > this.#length - this.#parts.buffer.waiting(this).length) return this.#readWaiting(from, limit);
+    const { sessionId } = this;
+    const page = readStoredPage(this.#takePage({ from, limit }) ?? (await this.#parts.database.read({ sessionId, from, limit })), from);
+    const behind = from + page.events.length;
+    if (page.damage !== undefined || page.events.length === limit || behind > this.#length) return page;
+    if (page.next !== undefined || !this.#isWaiting(behind)) return { ...page, next: behind };
+    const rest = this.#readWaiting(behind, limit - page.events.length);
+    return { ...rest, events: [...page.events, ...rest.events] };
+  }
+
+  /** The page that was read with the claim, once, where a caller asks for all of it. */
+  #takePage({ from, limit }: Omit<ReadRequest, "sessionId">): StoredPage | undefined {
+    const page = this.#page;
+    this.#page = undefined;
+    return from === 1 && page !== undefined && page.bodies.length <= limit ? page : undefined;
+  }
+
+  /** True when the event at a position is in the buffer; it may have been written since the page was read. */
+  #isWaiting(position: number): boolean {
+    return position > this.#length - this.#parts.buffer.waiting(this).length;
+  }
+
+  #readWaiting(from: number, limit: number): EventPage {
+    const waiting = this.#parts.buffer.waiting(this);
+    const start = from - 1 - (this.#length - waiting.length);
+    const bodies = waiting.slice(start, start + limit).map((row) => joinPieces(row.body));
+    const next = from + bodies.length;
+    return readStoredPage({ bodies, next: next > this.#length ? undefined : next, damage: undefined }, from);
+  }
+
+  /** After a rejection with `store_failed` the log is open again, with what it has. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close().catch((error: unknown) => {
+      if (this.#failure === undefined) {
+        this.#closing = undefined;
+        this.#parts.onLeftOpen();
+      }
+      throw error;
+    });
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#isClosed = true;
+    try {
+      await this.#parts.buffer.release(this, this.#length + 1);
+    } catch (error: unknown) {
+      this.#isClosed = this.#failure !== undefined;
+      throw error;
+    }
+    this.#end();
+  }
+
+  /** Resolves when nothing of it waits, because it is durable or lost. Rejects with what keeps it from being written. */
+  async settle(): Promise<void> {
+    try {
+      await this.#parts.buffer.whenDurable(this);
+    } catch (error: unknown) {
+      if (this.#failure === undefined) throw error;
+    }
+  }
+
+  /** Ends it without writing: the session is no longer its own. */
+  lose(error: ToolError): void {
+    this.fail(error);
+    this.shut(error);
+  }
+
+  /** Ends it where it is, with its store. Events that still wait are lost. */
+  shut(error: ToolError): void {
+    if (this.#parts.buffer.holds(this)) this.fail(error);
+    this.#parts.buffer.drop(this, error);
+    this.#end();
+  }
+
+  #end(): void {
+    this.#isClosed = true;
+    this.#parts.onClose();
+  }
+}

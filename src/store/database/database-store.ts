@@ -1,0 +1,350 @@
+/** A store over a database: the sessions that are open here, the one buffer all of them write through, and queries. */
+import { ToolError } from "../../core/error.ts";
+import type { Clock } from "../../core/ports.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import type { AccessStore } from "../../core/access-store.ts";
+import { guardAccess } from "../records/access-operations.ts";
+import type { ApprovalStore } from "../../core/approval-store.ts";
+import type { JobStore } from "../../core/job-store.ts";
+import { checkProcessDescription, type ProcessDescription, type StoredProcess } from "../../core/process-store.ts";
+import type { SessionQueue } from "../../core/session-queue.ts";
+import type { StoreFeed } from "../../core/store-feed.ts";
+import type { ArtifactStore } from "../../core/artifact.ts";
+import type { ChannelStore } from "../../core/channel-store.ts";
+import type { LeaseStore } from "../../core/lease-store.ts";
+import type { WebhookStore } from "../../core/webhook-store.ts";
+import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../../core/store.ts";
+import { NOT_FOLLOWED, type StoreChange, type StoreFollower, type StoreNotifier } from "../../core/store-changes.ts";
+import { guardParts, type StoreOperation } from "../records/store-operations.ts";
+import { DatabaseLog, type DatabaseLogParts } from "./database-log.ts";
+import { readStoredPage } from "../records/event-text.ts";
+import { Gathered } from "../records/gathered.ts";
+import { guardCache } from "../records/guarded-cache.ts";
+import { FIRST_EPOCH, type LogDatabase, type LogRefusal, type LogWrite } from "../records/log-database.ts";
+import {
+  checkCancelRequest,
+  checkFeedOptions,
+  checkJobList,
+  checkJobPrune,
+  checkListOptions,
+  checkLogOptions,
+  checkReadOptions,
+  checkUnattended,
+} from "../records/store-options.ts";
+import { WriteBuffer } from "./write-buffer.ts";
+
+export interface DatabaseStoreOptions {
+  readonly kind: string;
+  readonly outlivesProcess: boolean;
+  /** Where it is, for messages: `The store /a/b.db`. */
+  readonly place: string;
+  readonly readOnly: boolean;
+  readonly maxBufferedBytes: number;
+  /** @default processes do not tell each other */
+  readonly notifier?: StoreNotifier | undefined;
+  /** @default that of the system */
+  readonly clock?: Clock;
+  /** Whether the database takes a commit before it has answered the last, and makes them one after the other. @default false */
+  readonly takesCommitsAhead?: boolean;
+  /** Closed with the store. */
+  readonly queue?: SessionQueue;
+}
+
+/** A log that could not be closed is tried again so often. */
+const CLOSE_AGAIN_MS = 1_000;
+
+/** Changes of approvals that another process may wait for. */
+const WAITED_FOR: ReadonlySet<keyof ApprovalStore> = new Set(["end", "leave", "withdrawAbandoned", "requestPreview", "keepPreview"]);
+
+/** Changes of channels that their readers may wait for. */
+const READ_ON: ReadonlySet<keyof ChannelStore> = new Set(["send", "giveBack", "end"]);
+
+export class DatabaseStore implements Store {
+  readonly kind: string;
+  readonly outlivesProcess: boolean;
+  readonly cache: CacheStore;
+  readonly jobs: JobStore;
+  readonly queue: SessionQueue | undefined;
+  readonly access: AccessStore;
+  readonly approvals: ApprovalStore;
+  readonly feed: StoreFeed;
+  readonly artifacts: ArtifactStore;
+  readonly leases: LeaseStore;
+  readonly channels: ChannelStore;
+  readonly webhooks: WebhookStore;
+  readonly #options: DatabaseStoreOptions;
+  readonly #database: LogDatabase;
+  readonly #buffer: WriteBuffer;
+  readonly #logs = new Map<string, DatabaseLog>();
+  /** Sessions that are being claimed. */
+  readonly #claims = new Set<string>();
+  /** Sessions that were lost here: what was recorded of them since is in no store. */
+  readonly #lost = new Map<string, ToolError>();
+  #isClosed = false;
+  #opening: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(database: LogDatabase, options: DatabaseStoreOptions) {
+    this.kind = options.kind;
+    this.outlivesProcess = options.outlivesProcess;
+    this.queue = options.queue;
+    this.#options = options;
+    this.#database = database;
+    this.#buffer = new WriteBuffer({
+      commit: (writes) => this.#commit(writes),
+      maxBytes: options.maxBufferedBytes,
+      clock: options.takesCommitsAhead === true ? (options.clock ?? systemPorts.clock) : undefined,
+    });
+    this.cache = guardCache(cacheOf(database), () => this.open());
+    this.jobs = this.#jobStore();
+    this.access = guardAccess({
+      run: (operation) => database.access(operation),
+      open: () => this.open(),
+      requireWritable: () => this.#requireWritable(),
+    });
+    this.feed = this.#storeFeed();
+    const { approvals, webhooks, artifacts, leases, channels } = guardParts({
+      run: (operation) => this.#operate(operation),
+      open: () => this.open(),
+      requireWritable: () => this.#requireWritable(),
+    });
+    this.approvals = approvals;
+    this.webhooks = webhooks;
+    this.artifacts = artifacts;
+    this.leases = leases;
+    this.channels = channels;
+  }
+
+  /** Other methods open the file as well; call this to learn early of a file that cannot be used. */
+  open(): Promise<void> {
+    if (this.#isClosed) return Promise.reject(this.#closedError());
+    return this.#whenOpen();
+  }
+
+  #whenOpen(): Promise<void> {
+    this.#opening ??= this.#database.open().catch((error: unknown) => {
+      this.#opening = undefined; // what was wrong may be put right
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    await this.#whenOpen();
+    const refusals = await this.#database.commit(writes);
+    this.#options.notifier?.note({ parts: ["events"], sessionIds: writes.map(({ sessionId }) => sessionId) });
+    return refusals;
+  }
+
+  async #operate(operation: StoreOperation): Promise<unknown> {
+    const answer = await this.#database.operate(operation);
+    const isChanged = answer !== false && answer !== 0;
+    if (isChanged && operation.part === "approvals" && WAITED_FOR.has(operation.method))
+      this.#options.notifier?.note({ parts: ["approvals"], sessionIds: [] });
+    if (isChanged && operation.part === "channels" && READ_ON.has(operation.method))
+      this.#options.notifier?.note({ parts: ["channels"], sessionIds: [] });
+    return answer;
+  }
+
+  follow(listener: (change: StoreChange) => void): StoreFollower {
+    return this.#options.notifier?.follow(listener) ?? NOT_FOLLOWED;
+  }
+
+  create(sessionId: string, options: LogOptions): EventLog {
+    this.#requireWritable();
+    if (this.#logs.has(sessionId) || this.#claims.has(sessionId)) {
+      throw new ToolError("duplicate", `Session ${JSON.stringify(sessionId)} is open already.`, { operatorHint: "Choose another id." });
+    }
+    const lost = options.parent === undefined ? undefined : this.#lost.get(options.parent.sessionId);
+    if (lost !== undefined) throw lost;
+    const log = this.#log(sessionId, {
+      options: checkLogOptions(options),
+      length: options.parent?.length ?? 0,
+      epoch: FIRST_EPOCH,
+    });
+    log.begin();
+    this.#logs.set(sessionId, log);
+    return log;
+  }
+
+  async claim(sessionId: string, { takeOver = false }: { readonly takeOver?: boolean } = {}): Promise<EventLog> {
+    this.#requireWritable();
+    const open = this.#logs.get(sessionId);
+    if (this.#claims.has(sessionId) || (open !== undefined && !takeOver)) throw this.#busy(sessionId);
+    open?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log of it can write no more.`));
+    this.#claims.add(sessionId);
+    try {
+      await this.open();
+      let answer = await this.#database.claim({ sessionId, takeOver, verified: 0 });
+      while (!answer.claimed) answer = await this.#database.claim({ sessionId, takeOver, verified: answer.verified });
+      if (this.#isClosed) throw this.#closedError();
+      const log = this.#log(sessionId, answer);
+      this.#lost.delete(sessionId);
+      this.#logs.set(sessionId, log);
+      return log;
+    } finally {
+      this.#claims.delete(sessionId);
+    }
+  }
+
+  async read(sessionId: string, options: ReadOptions = {}): Promise<EventPage> {
+    const { from, limit } = checkReadOptions(options);
+    await this.open();
+    return readStoredPage(await this.#database.read({ sessionId, from, limit }), from);
+  }
+
+  async list(options: ListOptions = {}): Promise<readonly StoredSession[]> {
+    const checked = checkListOptions(options);
+    await this.open();
+    return this.#database.list(checked);
+  }
+
+  async announce(process: ProcessDescription): Promise<void> {
+    const checked = checkProcessDescription(process);
+    this.#requireWritable();
+    await this.open();
+    await this.#database.announce(checked);
+  }
+
+  async processes(): Promise<readonly StoredProcess[]> {
+    await this.open();
+    return this.#database.processes(undefined);
+  }
+
+  async remove(sessionId: string): Promise<boolean> {
+    this.#requireWritable();
+    if (this.#claims.has(sessionId)) throw this.#busy(sessionId);
+    const open = this.#logs.get(sessionId);
+    await open?.settle();
+    await this.open();
+    const wasThere = await this.#database.remove(sessionId);
+    open?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
+    return wasThere;
+  }
+
+  /** Closes in any case. Rejects with the first thing that could not be written, which is then lost. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#isClosed = true;
+    try {
+      await this.#buffer.flush();
+    } finally {
+      await this.queue?.close();
+      for (const log of this.#logs.values()) log.shut(this.#closedError());
+      const wasOpen = await this.#opening?.then(
+        () => true,
+        () => false,
+      );
+      await this.#options.notifier?.close();
+      if (wasOpen === true) await this.#database.close();
+    }
+  }
+
+  #jobStore(): JobStore {
+    const database = this.#database;
+    const options = this.#options;
+    const cancelRequests = new Gathered(() => database.jobCancelRequests(undefined));
+    return {
+      list: async (query = {}) => {
+        const checked = checkJobList(query);
+        await this.open();
+        return database.jobList(checked);
+      },
+      requestCancel: async (request) => {
+        const checked = checkCancelRequest(request);
+        this.#requireWritable();
+        await this.open();
+        const isNoted = await database.jobRequestCancel(checked);
+        options.notifier?.note({ parts: ["jobs"], sessionIds: [] });
+        return isNoted;
+      },
+      cancelRequests: async () => {
+        await this.open();
+        return cancelRequests.add();
+      },
+      unattended: async (options = {}) => {
+        const checked = checkUnattended(options);
+        await this.open();
+        return database.jobUnattended(checked);
+      },
+      prune: async (options) => {
+        const checked = checkJobPrune(options);
+        this.#requireWritable();
+        await this.open();
+        return database.jobPrune(checked);
+      },
+    };
+  }
+
+  #storeFeed(): StoreFeed {
+    const database = this.#database;
+    return {
+      latest: async () => {
+        await this.open();
+        return database.feedLatest(undefined);
+      },
+      read: async (options) => {
+        const checked = checkFeedOptions(options);
+        await this.open();
+        return database.feedRead(checked);
+      },
+    };
+  }
+
+  #log(sessionId: string, { options, length, epoch, page }: Pick<DatabaseLogParts, "options" | "length" | "epoch" | "page">): DatabaseLog {
+    const log: DatabaseLog = new DatabaseLog({
+      sessionId,
+      options,
+      length,
+      epoch,
+      page,
+      buffer: this.#buffer,
+      database: this.#database,
+      onClose: () => {
+        if (log.failure !== undefined) this.#lost.set(sessionId, log.failure);
+        if (this.#logs.get(sessionId) === log) this.#logs.delete(sessionId);
+      },
+      onLeftOpen: () => this.#closeLater(log),
+    });
+    return log;
+  }
+
+  /** Unless it is used again: a caller that closed it may be gone, and no other process could have the session as long as this one lives. */
+  #closeLater(log: DatabaseLog): void {
+    const { length } = log;
+    const { clock = systemPorts.clock } = this.#options;
+    const closeAgain = (): void => {
+      if (!this.#isClosed && log.failure === undefined && log.length === length) log.close().catch(() => {}); // then it is tried again
+    };
+    clock.timer(closeAgain, CLOSE_AGAIN_MS, { background: true });
+  }
+
+  #requireWritable(): void {
+    if (this.#isClosed) throw this.#closedError();
+    if (!this.#options.readOnly) return;
+    throw new ToolError("store_failed", `${this.#options.place} was opened for reading only.`, { retryable: false });
+  }
+
+  #closedError(): ToolError {
+    return new ToolError("store_failed", `${this.#options.place} is closed.`, { retryable: false });
+  }
+
+  #busy(sessionId: string): ToolError {
+    return new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in this process, ${process.pid}.`, {
+      operatorHint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
+    });
+  }
+}
+
+function cacheOf(database: LogDatabase): CacheStore {
+  return {
+    get: (key, now) => database.cacheGet({ key, now }),
+    versions: (resources) => database.cacheVersions(resources),
+    put: (entry) => database.cachePut(entry),
+    invalidate: (resources) => database.cacheInvalidate(resources),
+  };
+}

@@ -1,0 +1,152 @@
+/** The database of a store in the thread that uses it: one that is reached over a network, or a file where a bundle has no thread for it. */
+import type { AccessOperation } from "../records/access-operations.ts";
+import { ToolError } from "../../core/error.ts";
+import type { CacheRecord, StoredSession } from "../../core/store.ts";
+import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
+import type { FeedPage, ReadFeedOptions } from "../../core/store-feed.ts";
+import type { CancelRequest, JobKey, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
+import type { StoreOperation } from "../records/store-operations.ts";
+import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "../records/log-database.ts";
+import type { CheckedJobList, CheckedListOptions } from "../records/store-options.ts";
+import type { SqlDatabase } from "../sql/sql-database.ts";
+
+export interface InThreadOptions {
+  /** For messages: `The store /a/b.db`. */
+  readonly place: string;
+  /** How often the owner says that it lives. */
+  readonly heartbeatMs: number;
+  /** Makes the database, not opened. */
+  readonly connect: () => Promise<SqlDatabase>;
+}
+
+/** An idle store does not keep the process alive. */
+export class InThreadDatabase implements LogDatabase {
+  readonly #options: InThreadOptions;
+  #database: SqlDatabase | undefined;
+  #heartbeat: NodeJS.Timeout | undefined;
+
+  constructor(options: InThreadOptions) {
+    this.#options = options;
+  }
+
+  async open(): Promise<void> {
+    const database = await this.#options.connect();
+    try {
+      await database.open();
+    } catch (thrown: unknown) {
+      await closeQuietly(database);
+      throw thrown;
+    }
+    this.#database = database;
+    // oxlint-disable-next-line no-restricted-globals -- real time, as in the thread of the other kind: other processes wait for it
+    this.#heartbeat = setInterval(() => void beat(database), this.#options.heartbeatMs).unref();
+  }
+
+  async commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    return this.#opened.commit(writes);
+  }
+
+  async claim(request: ClaimRequest): Promise<ClaimAnswer> {
+    return this.#opened.claim(request);
+  }
+
+  async read(request: ReadRequest): Promise<StoredPage> {
+    return this.#opened.read(request);
+  }
+
+  async list(options: CheckedListOptions): Promise<readonly StoredSession[]> {
+    return this.#opened.list(options);
+  }
+
+  async remove(sessionId: string): Promise<boolean> {
+    return this.#opened.remove(sessionId);
+  }
+
+  async feedLatest(): Promise<string> {
+    return this.#opened.feedLatest();
+  }
+
+  async feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    return this.#opened.feedRead(options);
+  }
+
+  async jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
+    return this.#opened.jobList(options);
+  }
+
+  async jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean> {
+    return this.#opened.jobRequestCancel(request);
+  }
+
+  async jobUnattended(options: Required<ListUnattendedOptions>): Promise<readonly string[]> {
+    return this.#opened.jobUnattended(options);
+  }
+
+  async jobCancelRequests(): Promise<readonly CancelRequest[]> {
+    return this.#opened.jobCancelRequests();
+  }
+
+  async announce(description: ProcessDescription): Promise<void> {
+    return this.#opened.announce(description);
+  }
+
+  async processes(): Promise<readonly StoredProcess[]> {
+    return this.#opened.processes();
+  }
+
+  async jobPrune(options: PruneJobsOptions): Promise<number> {
+    return this.#opened.jobPrune(options);
+  }
+
+  async access(operation: AccessOperation): Promise<unknown> {
+    return this.#opened.access(operation);
+  }
+
+  async operate(operation: StoreOperation): Promise<unknown> {
+    return this.#opened.operate(operation);
+  }
+
+  async cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {
+    return this.#opened.cacheGet(request);
+  }
+
+  async cacheVersions(resources: readonly string[]): Promise<readonly number[]> {
+    return this.#opened.cacheVersions(resources);
+  }
+
+  async cachePut(entry: CacheRecord): Promise<void> {
+    return this.#opened.cachePut(entry);
+  }
+
+  async cacheInvalidate(resources: readonly string[]): Promise<void> {
+    return this.#opened.cacheInvalidate(resources);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#heartbeat);
+    const database = this.#database;
+    this.#database = undefined;
+    await database?.close();
+  }
+
+  get #opened(): SqlDatabase {
+    if (this.#database !== undefined) return this.#database;
+    throw new ToolError("store_failed", `${this.#options.place} is not open.`);
+  }
+}
+
+async function beat(database: SqlDatabase): Promise<void> {
+  try {
+    await database.beat();
+  } catch {
+    // The next one makes up for one that is missed
+  }
+}
+
+async function closeQuietly(database: SqlDatabase): Promise<void> {
+  try {
+    await database.close();
+  } catch {
+    // The error that kept it from being opened is reported
+  }
+}

@@ -1,0 +1,171 @@
+/** Approval questions and rules in memory. */
+import { isDeepStrictEqual } from "node:util";
+import type {
+  ApprovalEnd,
+  ApprovalRecord,
+  ApprovalRule,
+  ApprovalStore,
+  NewApproval,
+  StoredApprovalQuery,
+} from "../../core/approval-store.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { ToolError } from "../../core/error.ts";
+
+interface Kept {
+  readonly question: NewApproval;
+  readonly position: number;
+  readonly end?: ApprovalEnd;
+  readonly preview?: JsonObject;
+  readonly wantsPreview: boolean;
+  /** Its call was left to whatever takes it up. */
+  readonly isLeft?: boolean;
+}
+
+/** All of its questions are asked in this process, so that none but those that it left is ever abandoned, or answered before it is asked. */
+export class MemoryApprovals implements ApprovalStore {
+  /** By id, in the order they were asked. */
+  readonly #kept = new Map<string, Kept>();
+  readonly #rules = new Map<string, ApprovalRule>();
+  #position = 0;
+  readonly #onPut: ((question: NewApproval) => void) | undefined;
+
+  constructor(onPut?: (question: NewApproval) => void) {
+    this.#onPut = onPut;
+  }
+
+  async put(question: NewApproval): Promise<ApprovalRecord> {
+    const { id, askedAt } = question;
+    const left = this.#kept.get(id);
+    const isAnswered = left?.end?.status === "allowed" || left?.end?.status === "denied";
+    if (left?.isLeft === true && isAnswered && left.question.digest === question.digest) return recordOf(left, askedAt);
+    const kept = { question, position: ++this.#position, wantsPreview: false };
+    this.#kept.delete(id);
+    this.#kept.set(id, kept);
+    this.#onPut?.(question);
+    return recordOf(kept, askedAt);
+  }
+
+  async list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]> {
+    const { now, first, limit } = query;
+    const ids = query.ids === undefined ? undefined : new Set(query.ids);
+    const all = [...this.#kept.values()];
+    const found: ApprovalRecord[] = [];
+    for (const kept of first === "oldest" ? all : all.reverse()) {
+      const record = recordOf(kept, now);
+      if (ids?.has(record.id) !== false && fits(record, query)) found.push(record);
+      if (found.length === limit) break;
+    }
+    return found;
+  }
+
+  async end(end: ApprovalEnd): Promise<boolean> {
+    const kept = this.#kept.get(end.id);
+    if (kept === undefined || kept.question.digest !== end.digest) return false;
+    if (kept.end !== undefined) return isDeepStrictEqual(kept.end, end);
+    const isAnswer = end.status === "allowed" || end.status === "denied";
+    if (isAnswer && (kept.question.expiresAt ?? Infinity) <= end.at) return false;
+    if (end.rule !== undefined) await this.addRule(end.rule);
+    this.#kept.set(end.id, { ...kept, end, wantsPreview: false });
+    return true;
+  }
+
+  async leave({ id, digest, position }: { readonly id: string; readonly digest: string; readonly position: number }): Promise<void> {
+    const kept = this.#kept.get(id);
+    if (kept?.question.digest === digest && kept.position === position) this.#kept.set(id, { ...kept, wantsPreview: false, isLeft: true });
+  }
+
+  async withdrawAbandoned({ sessionId, at }: { readonly sessionId: string; readonly at: number }): Promise<number> {
+    const abandoned = [...this.#kept.values()].filter(
+      ({ question, end, isLeft }) => isLeft === true && end === undefined && question.sessionId === sessionId,
+    );
+    for (const kept of abandoned) {
+      const { id, digest } = kept.question;
+      this.#kept.set(id, { ...kept, end: { id, digest, status: "withdrawn", at } });
+    }
+    return abandoned.length;
+  }
+
+  async rules({ now, sessionId }: { readonly now: number; readonly sessionId?: string }): Promise<readonly ApprovalRule[]> {
+    return [...this.#rules.values()].filter(
+      (rule) =>
+        (rule.expiresAt ?? Infinity) > now && (sessionId === undefined || rule.sessionId === undefined || rule.sessionId === sessionId),
+    );
+  }
+
+  async addRule(rule: ApprovalRule): Promise<void> {
+    if (this.#rules.has(rule.id)) throw new ToolError("duplicate", `There is an approval rule ${JSON.stringify(rule.id)} already.`);
+    this.#rules.set(rule.id, rule);
+  }
+
+  async removeRule(id: string): Promise<boolean> {
+    return this.#rules.delete(id);
+  }
+
+  async requestPreview({ id, digest }: { readonly id: string; readonly digest: string }): Promise<boolean> {
+    const kept = this.#kept.get(id);
+    if (kept === undefined || kept.question.digest !== digest || kept.end !== undefined) return false;
+    this.#kept.set(id, { ...kept, wantsPreview: true });
+    return true;
+  }
+
+  async previewRequests(): Promise<readonly string[]> {
+    return [...this.#kept.values()].filter(({ wantsPreview }) => wantsPreview).map(({ question }) => question.id);
+  }
+
+  async keepPreview({
+    id,
+    digest,
+    preview,
+  }: {
+    readonly id: string;
+    readonly digest: string;
+    readonly preview: JsonObject;
+  }): Promise<void> {
+    const kept = this.#kept.get(id);
+    if (kept?.question.digest === digest) this.#kept.set(id, { ...kept, preview, wantsPreview: false });
+  }
+
+  async preview(id: string): Promise<JsonObject | undefined> {
+    return this.#kept.get(id)?.preview;
+  }
+
+  async prune({ keep, now }: { readonly keep: number; readonly now: number }): Promise<number> {
+    for (const { id, expiresAt = Infinity } of this.#rules.values()) if (expiresAt <= now) this.#rules.delete(id);
+    const ended = [...this.#kept.values()].filter(({ end }) => end !== undefined);
+    const surplus = ended.slice(0, Math.max(0, ended.length - keep));
+    for (const { question } of surplus) this.#kept.delete(question.id);
+    return surplus.length;
+  }
+
+  /** The questions and rules of a session that is removed go with it. */
+  forget(sessionId: string): void {
+    for (const { question } of this.#kept.values()) if (question.sessionId === sessionId) this.#kept.delete(question.id);
+    this.forgetRules(sessionId);
+  }
+
+  /** A session that is in no store has ended. */
+  forgetRules(sessionId: string): void {
+    for (const rule of this.#rules.values()) if (rule.sessionId === sessionId) this.#rules.delete(rule.id);
+  }
+}
+
+function recordOf({ question, position, end, isLeft }: Kept, now: number): ApprovalRecord {
+  const { expiresAt } = question;
+  const isOverdue = end === undefined && expiresAt !== undefined && expiresAt <= now;
+  const status = end?.status ?? (isOverdue ? "expired" : "open");
+  const { scope, ruleId, by: answeredBy } = end ?? {};
+  const answeredAt = isOverdue ? expiresAt : end?.at;
+  const askedIn = end === undefined && isLeft !== true ? `this process, ${process.pid}` : undefined;
+  return { ...question, position, status, ...omitUndefined({ scope, ruleId, answeredBy, answeredAt, askedIn }) };
+}
+
+function fits(record: ApprovalRecord, { statuses, sessionId, callId, toolName, after, first }: StoredApprovalQuery): boolean {
+  return (
+    (statuses === undefined || statuses.includes(record.status)) &&
+    (sessionId === undefined || record.sessionId === sessionId) &&
+    (callId === undefined || record.callId === callId) &&
+    (toolName === undefined || record.toolName === toolName) &&
+    (after === undefined || (first === "oldest" ? record.position > after : record.position < after))
+  );
+}

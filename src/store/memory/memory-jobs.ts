@@ -1,0 +1,120 @@
+/** The rows of jobs in memory. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { CancelRequest, JobKey, JobStore, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
+import type { JobChange } from "../records/job-changes.ts";
+import { checkCancelRequest, checkJobList, checkJobPrune, checkUnattended } from "../records/store-options.ts";
+
+export class MemoryJobs {
+  /** By session and id, in the order they began. */
+  readonly #sessions = new Map<string, Map<string, StoredJob>>();
+  readonly #isOpen: (sessionId: string) => boolean;
+
+  constructor(isOpen: (sessionId: string) => boolean) {
+    this.#isOpen = isOpen;
+  }
+
+  apply(sessionId: string, change: JobChange): void {
+    const jobs = this.#sessions.get(sessionId) ?? new Map<string, StoredJob>();
+    const { id } = change;
+    const job = jobs.get(id);
+    if (change.type === "start") {
+      const { toolName, mode, notify, isQueued, at: startedAt } = change;
+      const state = isQueued ? "queued" : "running";
+      if (job === undefined) jobs.set(id, { id, sessionId, toolName, mode, notify, state, startedAt, starts: isQueued ? 0 : 1 });
+      this.#sessions.set(sessionId, jobs);
+    } else if (job !== undefined && job.endedAt === undefined) jobs.set(id, changed(job, change));
+  }
+
+  forget(sessionId: string): void {
+    this.#sessions.delete(sessionId);
+  }
+
+  /** `open` rejects when the store is closed. */
+  guarded(open: () => Promise<void>): JobStore {
+    return {
+      list: async (options = {}) => {
+        const checked = checkJobList(options);
+        await open();
+        return this.#list(checked);
+      },
+      requestCancel: async (request) => {
+        const checked = checkCancelRequest(request);
+        await open();
+        return this.#requestCancel(checked);
+      },
+      cancelRequests: async () => {
+        await open();
+        return this.#requests();
+      },
+      unattended: async (options = {}) => {
+        const { limit } = checkUnattended(options);
+        await open();
+        return this.#unattended().slice(0, limit);
+      },
+      prune: async (options) => {
+        const checked = checkJobPrune(options);
+        await open();
+        return this.#prune(checked);
+      },
+    };
+  }
+
+  #list({ sessionId, id, states, limit = 0, offset = 0 }: ListStoredJobsOptions): readonly StoredJob[] {
+    const found = this.#all().filter(
+      (job) =>
+        (sessionId === undefined || job.sessionId === sessionId) &&
+        (id === undefined || job.id === id) &&
+        (states === undefined || states.includes(job.state)),
+    );
+    const newest = found.sort((one, other) => other.startedAt - one.startedAt);
+    return newest
+      .slice(offset, offset + limit)
+      .map((job) => (this.#isOpen(job.sessionId) ? { ...job, openedBy: `this process, ${process.pid}` } : job));
+  }
+
+  #requestCancel({ sessionId, id, reason }: JobKey & { readonly reason: string }): boolean {
+    const job = this.#sessions.get(sessionId)?.get(id);
+    if (job === undefined || job.endedAt !== undefined) return false;
+    this.#sessions.get(sessionId)?.set(id, { ...job, cancelReason: job.cancelReason ?? reason });
+    return true;
+  }
+
+  #requests(): readonly CancelRequest[] {
+    return this.#all().flatMap(({ sessionId, id, cancelReason }) =>
+      cancelReason === undefined || !this.#isOpen(sessionId) ? [] : [{ sessionId, id, reason: cancelReason }],
+    );
+  }
+
+  #unattended(): readonly string[] {
+    const waiting = this.#all().filter(({ sessionId, endedAt }) => endedAt === undefined && !this.#isOpen(sessionId));
+    return [...new Set(waiting.toSorted((one, other) => one.startedAt - other.startedAt).map(({ sessionId }) => sessionId))];
+  }
+
+  #prune({ keep, endedBefore = -Infinity }: PruneJobsOptions): number {
+    const ended = this.#all()
+      .filter((job) => job.endedAt !== undefined)
+      .sort((one, other) => (other.endedAt ?? 0) - (one.endedAt ?? 0));
+    const gone = ended.filter((job, index) => index >= keep || (job.endedAt ?? 0) < endedBefore);
+    for (const { sessionId, id } of gone) this.#sessions.get(sessionId)?.delete(id);
+    return gone.length;
+  }
+
+  #all(): StoredJob[] {
+    return [...this.#sessions.values()].flatMap((jobs) => [...jobs.values()]);
+  }
+}
+
+function changed(job: StoredJob, change: Exclude<JobChange, { readonly type: "start" }>): StoredJob {
+  switch (change.type) {
+    case "run":
+      return { ...job, state: "running", starts: change.starts };
+    case "ask":
+      return { ...job, state: "waiting" };
+    case "answer":
+      return job.state === "waiting" ? { ...job, state: "running" } : job;
+    case "end": {
+      const { cancelReason: _cancelReason, ...rest } = job;
+      return { ...rest, state: change.state, endedAt: change.at, ...omitUndefined({ errorCode: change.errorCode ?? undefined }) };
+    }
+  }
+}

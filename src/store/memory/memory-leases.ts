@@ -1,0 +1,41 @@
+/** Leases in memory: of the runtimes of one process that share a store. */
+import type { LeaseAnswer, LeaseStore, LeaseUpdate, StoredLease } from "../../core/lease-store.ts";
+import { LeaseLine, type LineEntry } from "../records/lease-line.ts";
+
+export class MemoryLeases implements LeaseStore {
+  readonly #entries = new Map<string, LineEntry>();
+  #place = 0;
+  #fence = 0;
+
+  async update({ released, wanted }: LeaseUpdate): Promise<readonly LeaseAnswer[]> {
+    for (const ticket of released) this.#entries.delete(ticket);
+    for (const request of wanted)
+      if (!this.#entries.has(request.ticket)) this.#entries.set(request.ticket, { ...request, place: ++this.#place, fence: undefined });
+    const line = new LeaseLine([...this.#entries.values()]);
+    return wanted.map(({ ticket }) => this.#answer(line, ticket));
+  }
+
+  async list(): Promise<readonly StoredLease[]> {
+    return new LeaseLine([...this.#entries.values()]).entries.map(({ callId, reads, writes, fence }) => ({
+      callId,
+      reads,
+      writes,
+      fence,
+      heldBy: `this process, ${process.pid}`,
+    }));
+  }
+
+  #answer(line: LeaseLine, ticket: string): LeaseAnswer {
+    const entry = line.entries.find((one) => one.ticket === ticket);
+    if (entry === undefined) return { granted: false, waitsFor: [], isCircle: false };
+    if (entry.fence !== undefined) return { granted: true, fence: entry.fence };
+    if (line.isFree(entry)) {
+      const fence = ++this.#fence;
+      this.#entries.set(ticket, { ...entry, fence });
+      return { granted: true, fence };
+    }
+    const isCircle = entry.within !== entry.callId && line.isCircle(entry);
+    if (isCircle) this.#entries.delete(ticket);
+    return { granted: false, waitsFor: line.blockers(entry).map(({ callId }) => callId), isCircle };
+  }
+}

@@ -1,0 +1,33 @@
+/** The one process that can use a store in memory. */
+import { hostname } from "node:os";
+import { NAMED_SESSIONS, addToDescription, type ProcessDescription, type StoredProcess } from "../../core/process-store.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+
+export class MemoryProcess {
+  readonly id = systemPorts.ids.next("process");
+  readonly #startedAt = systemPorts.clock.wallTime();
+  #description: ProcessDescription | undefined;
+
+  announce(description: ProcessDescription): void {
+    this.#description = addToDescription(this.#description ?? {}, description);
+  }
+
+  /** @param open the sessions that are open, the last used first */
+  list(open: readonly string[]): readonly StoredProcess[] {
+    if (this.#description === undefined && open.length === 0) return [];
+    const process: StoredProcess = {
+      ...this.#description,
+      id: this.id,
+      host: hostname(),
+      pid: globalThis.process.pid,
+      own: true,
+      alive: true,
+      startedAt: this.#startedAt,
+      seenAt: systemPorts.clock.wallTime(),
+      silentMs: 0,
+      sessions: open.length,
+      sessionIds: open.slice(0, NAMED_SESSIONS),
+    };
+    return [process];
+  }
+}

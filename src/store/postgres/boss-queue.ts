@@ -1,0 +1,218 @@
+/** The queue of sessions in PostgreSQL: pg-boss, in a schema of its own next to that of the store. */
+import type { ConstructorOptions, PgBoss } from "pg-boss";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../../core/session-queue.ts";
+import { NOT_FOLLOWED, type StoreNotifier } from "../../core/store-changes.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { Gathered } from "../records/gathered.ts";
+import { TakenEntries } from "./taken-entries.ts";
+import { originalText, storedKey, storedText } from "../records/stored-text.ts";
+import { shownUrl, type PostgresSettings } from "./postgres-settings.ts";
+
+const QUEUE = "haft-sessions";
+/** pg-boss writes the schema's name into statements and functions. */
+const SCHEMA_NAME = /^[A-Za-z_]\w{0,44}$/u;
+/** Longer keys do not fit into an index. */
+const KEY_BYTES = 1_000;
+/** Most offers of one statement. */
+const OFFERED_AT_ONCE = 1_000;
+
+/** A session is held as long as its jobs run; a day is the most that pg-boss allows, and a session still open then is refused to others. */
+const HELD_SECONDS = 24 * 60 * 60;
+const QUEUE_OPTIONS = {
+  policy: "exclusive", // by its key a session is in the queue once, waiting or taken
+  expireInSeconds: HELD_SECONDS,
+  heartbeatSeconds: 10,
+  retryLimit: 1_000,
+  retryDelay: 1,
+  retryBackoff: true,
+  retryDelayMax: 60,
+  deleteAfterSeconds: 60,
+} as const;
+
+/** @see https://pgboss.io/api/constructor (2026-11) */
+const BOSS_OPTIONS = {
+  max: 4,
+  schedule: false,
+  superviseIntervalSeconds: 1,
+  monitorIntervalSeconds: 1,
+  maintenanceIntervalSeconds: 60,
+  reindex: false,
+  monitorVacuum: false,
+  application_name: "haft",
+} as const satisfies ConstructorOptions;
+
+/** How often offers are looked for where no process tells of them, where they do, and that of those that failed and are due again. */
+const POLL_MS = 500;
+const POLL_LIVE_MS = 1_000;
+
+/** pg-boss keeps it as jsonb, which does not hold every text. */
+interface Offered {
+  /** The id as JSON text. */
+  readonly session: string;
+}
+
+/** Connects when it is opened. @param notifier tells other processes of offers; without one they look for them */
+export function bossQueue(settings: PostgresSettings, notifier?: StoreNotifier): SessionQueue {
+  return new BossQueue(settings, notifier);
+}
+
+class BossQueue implements SessionQueue {
+  readonly #settings: PostgresSettings;
+  readonly #notifier: StoreNotifier | undefined;
+  readonly #listeners = new Set<(error: unknown) => void>();
+  readonly #taking = new Set<TakenEntries<Offered>>();
+  /** Offers that come while a statement is under way go together with the next. */
+  readonly #offers = new Gathered((ids: readonly string[]) => this.#insert([...new Set(ids)]));
+  #opening: Promise<PgBoss> | undefined;
+  #isClosed = false;
+
+  constructor(settings: PostgresSettings, notifier: StoreNotifier | undefined) {
+    this.#settings = settings;
+    this.#notifier = notifier;
+  }
+
+  async open(): Promise<void> {
+    await this.#whenOpen();
+  }
+
+  offer(sessionIds: readonly string[]): Promise<number> {
+    return sessionIds.length === 0 ? Promise.resolve(0) : this.#offers.add(...sessionIds);
+  }
+
+  async take(work: (sessionId: string) => Promise<void>, { concurrency, onError }: TakeSessionsOptions): Promise<TakenSessions> {
+    const boss = await this.#whenOpen();
+    this.#listeners.add(onError);
+    const follower = this.#notifier?.follow(({ parts }) => void (parts.includes("queue") && entries.call())) ?? NOT_FOLLOWED;
+    const { clock, random } = systemPorts;
+    const entries = new TakenEntries<Offered>({
+      boss,
+      queue: QUEUE,
+      work: ({ session }) => work(originalText(session)),
+      concurrency,
+      clock,
+      onError: (error) => onError(this.#explain(error)),
+      pollMs: () => (follower.isLive ? POLL_LIVE_MS : POLL_MS) * (0.75 + random.next() / 2), // processes that began together do not look together
+    });
+    this.#taking.add(entries);
+    return {
+      stop: async () => {
+        await entries.stop();
+        follower.stop();
+        this.#taking.delete(entries);
+        this.#listeners.delete(onError);
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const entries of this.#taking) entries.abandon();
+    await this.#offers.whenSettled();
+    const boss = await this.#opening?.catch(() => undefined);
+    await boss?.stop({ graceful: false });
+  }
+
+  #whenOpen(): Promise<PgBoss> {
+    if (this.#isClosed) return Promise.reject(new ToolError("store_failed", `${this.#place} is closed.`, { retryable: false }));
+    this.#opening ??= this.#start().catch((thrown: unknown) => {
+      this.#opening = undefined; // what was wrong may be put right
+      throw this.#explain(thrown);
+    });
+    return this.#opening;
+  }
+
+  async #start(): Promise<PgBoss> {
+    const { PgBoss } = await loadBoss();
+    const { url, migrate, connectTimeoutMs, answerTimeoutMs } = this.#settings;
+    const boss = new PgBoss({
+      ...BOSS_OPTIONS,
+      connectionString: url,
+      connectionTimeoutMillis: connectTimeoutMs,
+      ...answersWithin(answerTimeoutMs),
+      schema: bossSchema(this.#settings),
+      migrate,
+      createSchema: migrate,
+    });
+    boss.on("error", (error) => this.#tell(error));
+    try {
+      await boss.start();
+      if ((await boss.getQueue(QUEUE)) === null) await boss.createQueue(QUEUE, QUEUE_OPTIONS);
+    } catch (thrown: unknown) {
+      await boss.stop({ graceful: false }).catch(() => {}); // the first error is reported
+      throw thrown;
+    }
+    return boss;
+  }
+
+  async #insert(ids: readonly string[]): Promise<number> {
+    const boss = await this.#whenOpen();
+    let count = 0;
+    try {
+      for (let from = 0; from < ids.length; from += OFFERED_AT_ONCE) {
+        const part = ids.slice(from, from + OFFERED_AT_ONCE);
+        const offered = part.map((id) => ({ data: { session: storedText(id) }, singletonKey: storedKey(id, KEY_BYTES) }));
+        count += (await boss.insert(QUEUE, offered, { returnId: true }))?.length ?? 0;
+      }
+    } catch (thrown: unknown) {
+      throw this.#explain(thrown);
+    }
+    if (count === 0) return 0;
+    this.#notifier?.note({ parts: ["queue"], sessionIds: [] });
+    for (const entries of this.#taking) entries.call(); // own notifications are not received
+    return count;
+  }
+
+  #tell(error: unknown): void {
+    for (const listener of this.#listeners) listener(this.#explain(error));
+  }
+
+  get #place(): string {
+    return `The queue of jobs in ${shownUrl(this.#settings.url)} (schema ${bossSchema(this.#settings)})`;
+  }
+
+  #explain(thrown: unknown): ToolError {
+    if (thrown instanceof ToolError) return thrown;
+    const why = describeThrown(thrown);
+    const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : undefined;
+    if (/pg-boss is not installed|database schema|migrat/iu.test(why) && code === undefined)
+      return new ToolError("corrupt_record", `${this.#place} has no tables yet, or those of another version: ${why}`, {
+        operatorHint: "Run haft store migrate with a role that may make tables.",
+        cause: thrown,
+      });
+    const hint = code === "42501" ? { operatorHint: "Run haft store migrate with a role that may, and grant this one its tables." } : {};
+    return new ToolError("store_failed", `${this.#place} cannot be used: ${why}${code === undefined ? "" : ` (${code})`}`, {
+      retryable: code !== "42501",
+      cause: thrown,
+      ...hint,
+    });
+  }
+}
+
+/**
+ * Settings of `pg`, to which pg-boss passes on what it is given: without them a statement on a connection whose other end is gone would never end, and
+ * the queue gives and takes no session as long as one is under way.
+ */
+function answersWithin(answerTimeoutMs: number): ConstructorOptions {
+  const settings = { query_timeout: answerTimeoutMs, keepAlive: true };
+  return settings as ConstructorOptions; // its types leave them out
+}
+
+/** The schema of pg-boss's tables. @throws ToolError `invalid_argument` for a name of which none can be made */
+function bossSchema({ schema }: PostgresSettings): string {
+  if (SCHEMA_NAME.test(schema)) return `${schema.toLowerCase()}_jobs`;
+  throw new ToolError("invalid_argument", `The schema ${JSON.stringify(schema)} cannot have a queue of jobs beside it.`, {
+    hint: "Its name needs letters, digits and _ alone, 45 at most.",
+  });
+}
+
+async function loadBoss(): Promise<typeof import("pg-boss")> {
+  try {
+    return await import("pg-boss");
+  } catch (error: unknown) {
+    throw new ToolError("unavailable", "The package pg-boss is not installed; jobs in several processes need it.", {
+      cause: error,
+      operatorHint: "npm install pg-boss",
+    });
+  }
+}

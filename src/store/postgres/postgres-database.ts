@@ -1,0 +1,33 @@
+/** A PostgreSQL database as what is behind a store. Loads Kysely and `pg`. */
+import type { PostgresPool } from "kysely";
+import { migrate, requireCurrent, requireReadable } from "../sql/migrate.ts";
+import { connectPostgres } from "./postgres-connection.ts";
+import { postgresPool } from "./postgres-pool.ts";
+import type { PostgresSettings } from "./postgres-settings.ts";
+import type { SqlConnection } from "../sql/sql-connection.ts";
+import { SqlDatabase } from "../sql/sql-database.ts";
+import { HEARTBEATS_IN_LEASE } from "../records/store-options.ts";
+
+export function openPostgresDatabase(settings: PostgresSettings, pool?: () => Promise<PostgresPool>): SqlDatabase {
+  return new SqlDatabase(connectPostgres(settings, pool ?? (() => postgresPool(settings))), {
+    maxCacheBytes: settings.maxCacheBytes,
+    ...(pool === undefined ? { beats: connectionOfBeats(settings) } : {}),
+    prepare(connection) {
+      if (settings.readOnly) return requireReadable(connection);
+      return settings.migrate ? migrate(connection) : requireCurrent(connection);
+    },
+  });
+}
+
+/** One connection, which no other statement holds up, and which is replaced before the lease ends where nothing comes back on it. */
+function connectionOfBeats(settings: PostgresSettings): SqlConnection {
+  const answerTimeoutMs = Math.min(settings.answerTimeoutMs, Math.ceil(settings.leaseMs / HEARTBEATS_IN_LEASE));
+  const own = {
+    ...settings,
+    maxConnections: 1,
+    answerTimeoutMs,
+    connectTimeoutMs: Math.min(settings.connectTimeoutMs, answerTimeoutMs),
+    retryMs: 0,
+  };
+  return connectPostgres(own, () => postgresPool(own));
+}

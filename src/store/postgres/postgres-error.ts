@@ -1,0 +1,119 @@
+/** The meaning of PostgreSQL's errors for a store, as messages that say what would help. */
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { ErrorCode } from "../../core/error-codes.ts";
+
+interface Meaning {
+  readonly hint: string;
+  readonly code?: ErrorCode;
+}
+
+const GRANTS =
+  "Grant the role of url usage of the schema, and select, insert, update and delete on its tables; a store that is opened once by a role that may create tables makes them.";
+const CHANGED: Meaning = {
+  code: "corrupt_record",
+  hint: "Its tables are not those of Haft any more: restore them from a backup, or give the store a schema of its own.",
+};
+const DAMAGED: Meaning = { code: "corrupt_record", hint: "The data of the server itself is damaged: restore its tables from a backup." };
+
+/** By SQLSTATE or code of the system. @see https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
+  ["28P01", { hint: "Correct the user or the password in url." }],
+  ["28000", { hint: "Correct the user in url, or allow it in pg_hba.conf of the server." }],
+  ["3D000", { hint: "Create the database, or correct its name in url." }],
+  ["42501", { hint: GRANTS }],
+  [
+    "25006",
+    { hint: "The server takes no writes: it is a standby, or read-only. url must lead to the primary; what waits is tried again." },
+  ],
+  [
+    "53300",
+    { hint: "The server has no connection left: lower maxConnections, raise max_connections of the server, or put PgBouncer in front." },
+  ],
+  ["53100", { hint: "Free space on the disk of the server; what waits is tried again." }],
+  ["53200", { hint: "The server is out of memory; what waits is tried again." }],
+  ["55P03", { hint: "Another process holds the row for longer than lockTimeoutMs; what waits is tried again." }],
+  ["57014", { hint: "The server ended a statement that took too long; look at statement_timeout of the role." }],
+  ["42P01", CHANGED],
+  ["42703", CHANGED],
+  ["42P10", CHANGED],
+  ["XX001", DAMAGED],
+  ["XX002", DAMAGED],
+  ["ENOTFOUND", { hint: "Correct the host in url." }],
+  ["EACCES", { hint: "This user may not reach the socket or the file that url names." }],
+]);
+const UNREACHABLE: Meaning = { hint: "Start PostgreSQL, or correct url; what waits is tried again." };
+
+/**
+ * SQLSTATEs, and codes of the system, with which a connection ends or does not come about, or is of no use: after a failover, one to the server that takes
+ * no writes any more (25006) stays open, and a new one may lead to the one that does.
+ */
+const LOST_CLASSES = /^(?:08|57P0[1-5]|25P0[34]|25006)/u;
+const LOST_CODES: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EAI_AGAIN",
+  "ENOENT",
+  "53300",
+]);
+const LOST_TEXT =
+  /connection terminated|connection ended|query read timeout|timeout exceeded when trying to connect|timeout expired|client was closed|not queryable|discarded/iu;
+const CONFLICTS: ReadonlySet<string> = new Set(["40001", "40P01", "23505"]);
+/** Values of the wrong kind or size, and rows that an index cannot hold. */
+const UNFIT = /^(?:22|54)/u;
+
+/** An error of the driver or the server as `store_failed`, or `corrupt_record` when the data is the cause. A ToolError comes back unchanged. */
+export function explainPostgres(thrown: unknown, doing: string): ToolError {
+  if (thrown instanceof ToolError) return thrown;
+  const code = codeOf(thrown);
+  const meaning = MEANINGS.get(code ?? "") ?? (isLost(thrown) ? UNREACHABLE : undefined);
+  const cause = textOf(thrown) + (code === undefined || textOf(thrown).includes(code) ? "" : ` (${code})`);
+  return new ToolError(meaning?.code ?? "store_failed", `${doing}: ${cause}.`, {
+    cause: thrown,
+    ...(isPostgresUnfit(thrown) ? { retryable: false } : {}),
+    ...(meaning === undefined ? {} : { operatorHint: meaning.hint }),
+  });
+}
+
+/** True when the connection ended or is to be replaced, or none could be had: what was under way may be done or not. */
+export function isLost(thrown: unknown): boolean {
+  const code = codeOf(thrown);
+  if (code !== undefined && (LOST_CLASSES.test(code) || LOST_CODES.has(code))) return true;
+  return !(thrown instanceof ToolError) && thrown instanceof Error && LOST_TEXT.test(thrown.message);
+}
+
+/** True when two transactions were in each other's way: nothing of this one is done, and it may be run again at once. */
+export function isTransactionConflict(thrown: unknown): boolean {
+  return CONFLICTS.has(codeOf(thrown) ?? "");
+}
+
+/** True when another connection has the lock. */
+export function isPostgresBusy(thrown: unknown): boolean {
+  return codeOf(thrown) === "55P03";
+}
+
+/** True when a row that is unique is there already, or one that is referred to is not. */
+export function isPostgresTaken(thrown: unknown): boolean {
+  const code = codeOf(thrown);
+  return code === "23505" || code === "23503";
+}
+
+/** True when no second try can store the value. */
+export function isPostgresUnfit(thrown: unknown): boolean {
+  return UNFIT.test(codeOf(thrown) ?? "");
+}
+
+function textOf(thrown: unknown): string {
+  // A host with several addresses: one error for each, and no text of its own
+  if (thrown instanceof AggregateError && thrown.message === "") return thrown.errors.map(describeThrown).join("; ");
+  return describeThrown(thrown).replace(/\.$/u, "");
+}
+
+function codeOf(thrown: unknown): string | undefined {
+  if (thrown instanceof ToolError) return undefined;
+  const code: unknown = typeof thrown === "object" && thrown !== null ? Reflect.get(thrown, "code") : undefined;
+  return typeof code === "string" && code.length <= 20 ? code : undefined;
+}

@@ -1,0 +1,251 @@
+/**
+ * Tells the processes of a store in PostgreSQL at once what was written, by `LISTEN` and `NOTIFY` on a connection of its own.
+ *
+ * A notification inside a transaction makes the commits of a whole server wait for each other, so none is sent with what it is about: what was
+ * written within 10 milliseconds is named in one statement, which waits for no disk. It may be lost; readers look by themselves as well.
+ */
+import { hash } from "node:crypto";
+import type { Client } from "pg";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { CHANGED_PARTS, type ChangedPart, type StoreChange, type StoreFollower, type StoreNotifier } from "../../core/store-changes.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { loadPostgresDriver } from "./postgres-pool.ts";
+import type { PostgresSettings } from "./postgres-settings.ts";
+
+const SEND_EVERY_MS = 10;
+/** PostgreSQL takes fewer than 8,000 bytes. */
+const MAX_BYTES = 7_900;
+/** With more, readers look at everything. */
+const MAX_SESSIONS = 500;
+/** How often a connection that may be dead without a sign is tried, and how long it may take. */
+const TRY_EVERY_MS = 15_000;
+const ANSWER_MS = 5_000;
+const FIRST_WAIT_MS = 100;
+const MAX_WAIT_MS = 5_000;
+/** How long a store that is closed waits for a connection that is being made. */
+const CLOSE_MS = 500;
+
+const NOTIFY = "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
+
+const EVERYTHING: StoreChange = Object.freeze({ parts: CHANGED_PARTS, sessionIds: undefined });
+
+type Listener = (change: StoreChange) => void;
+
+/** The types of `pg` lack these methods. */
+type NotifierClient = Client & { ref(): void; unref(): void };
+
+export class PostgresNotifier implements StoreNotifier {
+  readonly #settings: Pick<PostgresSettings, "url" | "connectTimeoutMs">;
+  readonly #channel: string;
+  /** Own notifications come back, and are known by it. */
+  readonly #from = systemPorts.ids.next("notifier");
+  readonly #listeners = new Set<Listener>();
+  #client: NotifierClient | undefined;
+  #connecting: Promise<void> | undefined;
+  #waitMs = FIRST_WAIT_MS;
+  /** The last statement of the connection. */
+  #asked: Promise<unknown> = Promise.resolve();
+  #cancelRetry: (() => void) | undefined;
+  #cancelTry: (() => void) | undefined;
+  readonly #parts = new Set<ChangedPart>();
+  /** The sessions whose events were written since the last notification; undefined where they are too many to be named. */
+  #sessions: Set<string> | undefined = new Set();
+  #sending: Promise<void> | undefined;
+  #cancelSend: (() => void) | undefined;
+  #sentAt = -Infinity;
+  #isClosed = false;
+
+  constructor(settings: Pick<PostgresSettings, "url" | "schema" | "connectTimeoutMs">) {
+    this.#settings = settings;
+    this.#channel = `haft_${hash("sha256", settings.schema).slice(0, 32)}`;
+  }
+
+  note({ parts, sessionIds }: StoreChange): void {
+    if (this.#isClosed) return;
+    for (const part of parts) this.#parts.add(part);
+    if (sessionIds === undefined) this.#sessions = undefined;
+    for (const id of sessionIds ?? []) this.#sessions?.add(id);
+    if ((this.#sessions?.size ?? 0) > MAX_SESSIONS) this.#sessions = undefined;
+    this.#plan();
+  }
+
+  follow(listener: Listener): StoreFollower {
+    const isLive = (): boolean => this.#client !== undefined;
+    const own: Listener = (change) => listener(change);
+    this.#listeners.add(own);
+    this.#connect();
+    return {
+      get isLive() {
+        return isLive();
+      },
+      stop: () => void this.#listeners.delete(own),
+    };
+  }
+
+  /** Changes that were noted are still sent, where that can be done at once. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const cancel of [this.#cancelRetry, this.#cancelTry, this.#cancelSend]) cancel?.();
+    this.#listeners.clear();
+    if (this.#connecting !== undefined) await atMost(CLOSE_MS, this.#connecting);
+    const client = this.#client;
+    this.#client = undefined;
+    if (client === undefined) return;
+    client.ref(); // the process must not end before it is closed
+    await atMost(ANSWER_MS, this.#end(client));
+    client.unref(); // one whose other end is gone may stay open for minutes
+  }
+
+  async #end(client: Client): Promise<void> {
+    await this.#sending;
+    await this.#send(client);
+    await client.end().catch(() => {});
+  }
+
+  #plan(): void {
+    if (this.#parts.size === 0 || this.#sending !== undefined || this.#cancelSend !== undefined || this.#isClosed) return;
+    const client = this.#client;
+    if (client === undefined) return this.#connect(); // it plans again
+    const { clock } = systemPorts;
+    const waitMs = this.#sentAt + SEND_EVERY_MS - clock.now();
+    const send = (): void => {
+      this.#cancelSend = undefined;
+      this.#sentAt = clock.now();
+      this.#sending = this.#send(client).finally(() => {
+        this.#sending = undefined;
+        this.#plan();
+      });
+    };
+    if (waitMs <= 0) send();
+    else this.#cancelSend = clock.timer(send, waitMs, { background: true });
+  }
+
+  async #send(client: Client): Promise<void> {
+    if (this.#parts.size === 0) return;
+    const payload = this.#payload();
+    this.#parts.clear();
+    this.#sessions = new Set();
+    try {
+      await this.#ask(client, NOTIFY, [this.#channel, payload]);
+    } catch {
+      // A connection that broke is replaced; readers look by themselves
+    }
+  }
+
+  #payload(): string {
+    const parts = [...this.#parts];
+    const named = JSON.stringify({ from: this.#from, parts, sessionIds: this.#sessions === undefined ? undefined : [...this.#sessions] });
+    return Buffer.byteLength(named) <= MAX_BYTES ? named : JSON.stringify({ from: this.#from, parts });
+  }
+
+  #connect(): void {
+    if (this.#isClosed || this.#client !== undefined || this.#connecting !== undefined || this.#cancelRetry !== undefined) return;
+    this.#connecting = this.#open().finally(() => {
+      this.#connecting = undefined;
+      if (this.#client === undefined) this.#retry();
+      else this.#plan();
+    });
+  }
+
+  async #open(): Promise<void> {
+    const { url, connectTimeoutMs } = this.#settings;
+    let client: NotifierClient | undefined;
+    try {
+      const { Client: NewClient } = await loadPostgresDriver();
+      client = new NewClient({
+        connectionString: url,
+        connectionTimeoutMillis: connectTimeoutMs,
+        query_timeout: ANSWER_MS,
+        keepAlive: true,
+        application_name: "haft notifier",
+      }) as NotifierClient;
+      const opened = client;
+      client.on("error", () => this.#lose(opened));
+      client.on("end", () => this.#lose(opened));
+      client.on("notification", ({ payload }) => this.#hear(payload ?? ""));
+      await client.connect();
+      client.unref(); // it keeps no process alive
+      this.#asked = client.query(`listen ${this.#channel}`);
+      await this.#asked;
+      if (this.#isClosed) throw new Error("The store was closed meanwhile.");
+      this.#client = client;
+      this.#waitMs = FIRST_WAIT_MS;
+      this.#tryLater(client);
+      this.#tell(EVERYTHING); // what was written before is not told
+    } catch {
+      await client?.end().catch(() => {});
+    }
+  }
+
+  #retry(): void {
+    if (this.#isClosed) return;
+    this.#cancelRetry = systemPorts.clock.timer(
+      () => {
+        this.#cancelRetry = undefined;
+        if (this.#listeners.size > 0 || this.#parts.size > 0) this.#connect();
+      },
+      this.#waitMs,
+      { background: true },
+    );
+    this.#waitMs = Math.min(2 * this.#waitMs, MAX_WAIT_MS);
+  }
+
+  #lose(client: Client): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    this.#cancelTry?.();
+    void client.end().catch(() => {});
+    this.#retry();
+  }
+
+  /** A connection whose other end is gone may stay open for hours. */
+  #tryLater(client: Client): void {
+    this.#cancelTry = systemPorts.clock.timer(() => void this.#try(client), TRY_EVERY_MS, { background: true });
+  }
+
+  async #try(client: Client): Promise<void> {
+    try {
+      await this.#ask(client, "select 1");
+      if (this.#client === client && !this.#isClosed) this.#tryLater(client);
+    } catch {
+      this.#lose(client);
+    }
+  }
+
+  /** A connection takes one statement after the other. */
+  #ask(client: Client, statement: string, values: readonly string[] = []): Promise<unknown> {
+    const ask = (): Promise<unknown> => client.query(statement, [...values]);
+    return (this.#asked = this.#asked.then(ask, ask));
+  }
+
+  #hear(payload: string): void {
+    const change = readChange(payload);
+    if (change.from !== this.#from) this.#tell(change);
+  }
+
+  #tell(change: StoreChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+}
+
+/** Waits for some work, but not for long: a server that does not answer holds nothing up. */
+async function atMost(ms: number, work: Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const cancel = systemPorts.clock.timer(resolve, ms);
+  await Promise.race([work, promise]);
+  cancel();
+}
+
+/** Anybody who may connect may send one: what cannot be read means that anything may have moved, and never more than that. */
+function readChange(payload: string): StoreChange & { readonly from?: unknown } {
+  try {
+    const read = parseJson(payload) as { readonly from?: unknown; readonly parts?: unknown; readonly sessionIds?: unknown }; // looked at below
+    const { from, parts: named, sessionIds } = read;
+    const parts = Array.isArray(named) ? CHANGED_PARTS.filter((part) => named.includes(part)) : CHANGED_PARTS;
+    const isNamed = Array.isArray(sessionIds) && sessionIds.every((id) => typeof id === "string");
+    return { from, parts, sessionIds: isNamed ? sessionIds : undefined };
+  } catch {
+    return EVERYTHING;
+  }
+}

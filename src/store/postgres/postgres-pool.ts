@@ -1,0 +1,129 @@
+/** The connections of a store to PostgreSQL: `pg`, loaded when it is first needed, and only connections that are known to work. */
+import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
+import type { PoolClient } from "pg";
+import { ToolError } from "../../core/error.ts";
+import { isLost } from "./postgres-error.ts";
+import type { PostgresSettings } from "./postgres-settings.ts";
+
+/** Of PostgreSQL 13, the oldest with `gen_random_uuid()`. */
+const LEAST_VERSION = 130_000;
+/** A connection that is not used for so long is closed. */
+const IDLE_MS = 30_000;
+
+/**
+ * Sent once to each connection. A transaction that is left open, by a process that was stopped, is ended by the server. Where a role or a database has
+ * another level by default, statements would not see what was committed while they waited for a lock, or be refused again and again.
+ */
+const PREPARE = `
+  select set_config('lock_timeout', $1, false), set_config('idle_in_transaction_session_timeout', $2, false),
+    set_config('default_transaction_isolation', 'read committed', false),
+    case when current_setting('synchronous_commit') = 'off' then set_config('synchronous_commit', 'on', false) end,
+    current_setting('server_encoding') as encoding, current_setting('server_version_num')::int as version,
+    current_setting('server_version') as "versionText"`;
+
+interface ServerFacts {
+  readonly encoding: string;
+  readonly version: number;
+  readonly versionText: string;
+}
+
+/** @throws ToolError `store_failed` when the package is not installed */
+export async function postgresPool(settings: PostgresSettings): Promise<PostgresPool> {
+  const { Pool, types } = await loadPostgresDriver();
+  const pool = new Pool({
+    connectionString: settings.url,
+    max: settings.maxConnections,
+    connectionTimeoutMillis: settings.connectTimeoutMs,
+    query_timeout: settings.answerTimeoutMs,
+    idleTimeoutMillis: IDLE_MS,
+    keepAlive: true,
+    allowExitOnIdle: true,
+    application_name: "haft",
+    types: {
+      getTypeParser: (oid, format) =>
+        oid === types.builtins.INT8 || oid === types.builtins.NUMERIC ? Number : types.getTypeParser(oid, format),
+    },
+  });
+  pool.on("connect", (client) => client.on("error", () => {})); // the statement under way says so, or the next one
+  pool.on("error", () => {}); // an idle connection that breaks is not used again; the next user gets a new one
+  const prepared = new WeakSet<PoolClient>();
+  return {
+    options: {},
+    async connect() {
+      const client = await pool.connect();
+      const checked = new CheckedClient(client);
+      if (!prepared.has(client)) await prepare(checked, settings);
+      prepared.add(client);
+      return checked;
+    },
+    end: () => pool.end(),
+  };
+}
+
+/** @throws ToolError `store_failed` when the package is not installed. By rejecting */
+export async function loadPostgresDriver(): Promise<typeof import("pg")> {
+  try {
+    return await import("pg");
+  } catch (error: unknown) {
+    throw new ToolError("store_failed", "The package pg is not installed; a store in PostgreSQL needs it.", {
+      cause: error,
+      retryable: false,
+      operatorHint: "npm install pg",
+    });
+  }
+}
+
+async function prepare(client: CheckedClient, { lockTimeoutMs, leaseMs }: PostgresSettings): Promise<void> {
+  try {
+    const [facts] = (await client.query<ServerFacts>(PREPARE, [`${lockTimeoutMs}`, `${leaseMs}`])).rows;
+    if (facts !== undefined) requireServer(facts);
+  } catch (error: unknown) {
+    client.discard();
+    client.release();
+    throw error;
+  }
+}
+
+function requireServer({ encoding, version, versionText }: ServerFacts): void {
+  if (version < LEAST_VERSION)
+    throw new ToolError("store_failed", `The server is PostgreSQL ${versionText}; 13 is the oldest that works.`, { retryable: false });
+  if (encoding === "UTF8") return;
+  throw new ToolError("store_failed", `The database has the encoding ${encoding}, which cannot hold every text.`, {
+    retryable: false,
+    operatorHint: "Create the database with: create database … encoding 'UTF8' template template0",
+  });
+}
+
+/** One that failed in a way that leaves its state unknown is closed when it is given back, and not used again. */
+class CheckedClient implements PostgresPoolClient {
+  readonly #client: PoolClient;
+  #failure: Error | undefined;
+
+  constructor(client: PoolClient) {
+    this.#client = client;
+  }
+
+  query<Row>(text: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<Row>>;
+  query(): never;
+  async query(text?: string, parameters: readonly unknown[] = []): Promise<unknown> {
+    if (this.#failure !== undefined) throw this.#failure;
+    try {
+      return await this.#client.query(text ?? "", [...parameters]);
+    } catch (error: unknown) {
+      if (isLost(error)) this.#failure = asError(error);
+      throw error;
+    }
+  }
+
+  discard(): void {
+    this.#failure ??= new Error("The connection was discarded.");
+  }
+
+  release(destroy = false): void {
+    this.#client.release(destroy || this.#failure !== undefined);
+  }
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

@@ -1,0 +1,87 @@
+/** How a PostgreSQL database is reached, and what is said of it in messages. */
+import { ToolError } from "../../core/error.ts";
+import { DEFAULT_CACHE_BYTES, LEASE_MS, requireWhole } from "../records/store-options.ts";
+
+export interface PostgresSettings {
+  readonly url: string;
+  readonly schema: string;
+  readonly maxConnections: number;
+  readonly connectTimeoutMs: number;
+  readonly answerTimeoutMs: number;
+  readonly lockTimeoutMs: number;
+  readonly retryMs: number;
+  readonly leaseMs: number;
+  readonly readOnly: boolean;
+  readonly migrate: boolean;
+  readonly notify: boolean;
+  readonly maxCacheBytes: number;
+}
+
+/** The longest name that PostgreSQL keeps whole. */
+const MAX_NAME_BYTES = 63;
+const SCHEMES: readonly string[] = ["postgres:", "postgresql:"];
+const SHAPE = "postgres://user:password@host:5432/database";
+
+/** True for text that names a PostgreSQL database and no file. */
+export function isPostgresUrl(text: string): boolean {
+  return SCHEMES.some((scheme) => text.toLowerCase().startsWith(`${scheme}//`));
+}
+
+/** Why a text cannot be the address of a database; undefined when it can. Repeats nothing of it: it may hold a password. */
+export function postgresUrlProblem(text: unknown): string | undefined {
+  if (typeof text !== "string" || text === "") return `url is missing; it is an address such as ${SHAPE}.`;
+  if (!isPostgresUrl(text)) return `url must begin with postgres://, as in ${SHAPE}.`;
+  const url = parseUrl(text);
+  if (url === undefined)
+    return `url is not an address such as ${SHAPE}. Characters such as @ / # ? in a password are written as %40 %2F %23 %3F.`;
+  return url.pathname.length > 1 ? undefined : `url names no database; it is an address such as ${SHAPE}.`;
+}
+
+/** The settings with their defaults. @throws ToolError `invalid_argument` */
+export function checkPostgresSettings(given: Partial<PostgresSettings>): PostgresSettings {
+  const problem = postgresUrlProblem(given.url);
+  if (given.url === undefined || problem !== undefined) throw new ToolError("invalid_argument", problem ?? "");
+  const leaseMs = requireWhole("leaseMs", given.leaseMs ?? LEASE_MS, 100);
+  return {
+    url: given.url,
+    schema: checkSchemaName(given.schema ?? "haft"),
+    maxConnections: requireWhole("maxConnections", given.maxConnections ?? 10, 1),
+    connectTimeoutMs: requireWhole("connectTimeoutMs", given.connectTimeoutMs ?? 5_000, 1),
+    answerTimeoutMs: requireWhole("answerTimeoutMs", given.answerTimeoutMs ?? 60_000, 1),
+    lockTimeoutMs: requireWhole("lockTimeoutMs", given.lockTimeoutMs ?? 5_000, 1),
+    retryMs: requireWhole("retryMs", given.retryMs ?? leaseMs, 0),
+    leaseMs,
+    migrate: requireBoolean("migrate", given.migrate ?? true),
+    notify: requireBoolean("notify", given.notify ?? true),
+    readOnly: requireBoolean("readOnly", given.readOnly ?? false),
+    maxCacheBytes: requireWhole("maxCacheBytes", given.maxCacheBytes ?? DEFAULT_CACHE_BYTES, 0),
+  };
+}
+
+function requireBoolean(name: string, value: unknown): boolean {
+  if (typeof value === "boolean") return value;
+  throw new ToolError("invalid_argument", `${name} is ${JSON.stringify(value)}; it must be a boolean.`);
+}
+
+function checkSchemaName(schema: unknown): string {
+  if (typeof schema === "string" && schema !== "" && !schema.includes("\u0000") && Buffer.byteLength(schema) <= MAX_NAME_BYTES)
+    return schema;
+  throw new ToolError("invalid_argument", `schema is ${JSON.stringify(schema)}; it must be a name of 1 to ${MAX_NAME_BYTES} bytes.`);
+}
+
+/** The address without its password and settings: `postgres://haft@db.example/app`. */
+export function shownUrl(text: string): string {
+  const url = parseUrl(text);
+  if (url === undefined) return "postgres://…";
+  const user = url.username === "" ? "" : `${url.username}@`;
+  return `postgres://${user}${url.host}${url.pathname}`;
+}
+
+/** For messages: `The store postgres://haft@db.example/app (schema haft)`. */
+export function postgresPlace({ url, schema }: Pick<PostgresSettings, "url" | "schema">): string {
+  return `The store ${shownUrl(url)} (schema ${schema})`;
+}
+
+function parseUrl(text: string): URL | undefined {
+  return URL.parse(text) ?? undefined;
+}

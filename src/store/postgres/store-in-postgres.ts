@@ -1,0 +1,33 @@
+/** The store over a PostgreSQL database, however that is connected. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { SessionQueue } from "../../core/session-queue.ts";
+import type { Store } from "../../core/store.ts";
+import type { StoreNotifier } from "../../core/store-changes.ts";
+import { DatabaseStore } from "../database/database-store.ts";
+import { InThreadDatabase } from "../database/in-thread-database.ts";
+import { HEARTBEATS_IN_LEASE } from "../records/store-options.ts";
+import { postgresPlace, type PostgresSettings } from "./postgres-settings.ts";
+import type { SqlDatabase } from "../sql/sql-database.ts";
+
+export interface StoreInPostgresOptions {
+  /** Makes the database, not opened. */
+  readonly connect: () => Promise<SqlDatabase>;
+  readonly maxBufferedBytes: number;
+  /** @default processes do not tell each other */
+  readonly notifier?: StoreNotifier | undefined;
+  readonly queue?: SessionQueue;
+}
+
+export function storeInPostgres(settings: PostgresSettings, { connect, maxBufferedBytes, notifier, queue }: StoreInPostgresOptions): Store {
+  const place = postgresPlace(settings);
+  const heartbeatMs = Math.ceil(settings.leaseMs / HEARTBEATS_IN_LEASE);
+  return new DatabaseStore(new InThreadDatabase({ place, heartbeatMs, connect }), {
+    kind: "postgres",
+    outlivesProcess: true,
+    place,
+    readOnly: settings.readOnly,
+    maxBufferedBytes,
+    notifier,
+    ...omitUndefined({ queue }),
+  });
+}

@@ -1,0 +1,32 @@
+/** Marks of a feed: a number that only grows, and what says that it is of this store. */
+import { ToolError } from "../../core/error.ts";
+
+export interface FeedMark {
+  readonly sequence: number;
+  /** Undefined for the beginning. */
+  readonly seal: string | undefined;
+}
+
+const MARK = /^(?:0|(?<sequence>[1-9]\d{0,14})-(?<seal>[0-9a-z]{1,16}))$/u;
+
+export function writeMark({ sequence, seal }: FeedMark): string {
+  return seal === undefined ? "0" : `${sequence}-${seal}`;
+}
+
+/** @throws ToolError `invalid_argument` */
+export function readMark(text: string): FeedMark {
+  const found = typeof text === "string" ? MARK.exec(text) : null;
+  if (found === null) {
+    throw new ToolError("invalid_argument", `${JSON.stringify(text)?.slice(0, 60)} is no place to read events on from.`, {
+      hint: "Give what came with an event, unchanged, or 0 for the first event.",
+    });
+  }
+  const { sequence, seal } = found.groups ?? {};
+  return { sequence: Number(sequence ?? 0), seal };
+}
+
+export function unknownMark(text: string): ToolError {
+  return new ToolError("gone", `Events cannot be read on from ${text}: that place is not known here.`, {
+    hint: "Read the sessions from the beginning, then continue from now on.",
+  });
+}

@@ -1,0 +1,70 @@
+/** From the events of a session to the rows of its jobs. */
+import { CopiedPart, lastCopied } from "../../core/copied-events.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import { storedTime } from "./stored-text.ts";
+import { endState, type EndedJob } from "../../core/job-status.ts";
+
+type Start = SessionEvent & { readonly type: "job-start" };
+
+/** A change of a job's row. Made once more, it changes nothing. */
+export type JobChange = { readonly id: string } & (
+  | (Pick<Start, "toolName" | "mode" | "notify"> & { readonly type: "start"; readonly at: number; readonly isQueued: boolean })
+  | { readonly type: "run"; readonly starts: number }
+  /** It asks, or is answered: input for one that waits for its place changes nothing. */
+  | { readonly type: "ask" | "answer" }
+  | {
+      readonly type: "end";
+      readonly toolName: string;
+      readonly state: EndedJob["state"];
+      readonly at: number;
+      readonly errorCode: string | null;
+    }
+);
+
+const NONE: readonly JobChange[] = Object.freeze([]);
+
+/** Events of other sessions, which a log may hold as part of its history, are of no job of this one, nor are those that a snapshot brought. */
+export function jobChanges(sessionId: string, events: readonly SessionEvent[]): readonly JobChange[] {
+  let changes: JobChange[] | undefined;
+  const own = lastCopied(events[0]) === 0 ? events : events.slice(copiedIn(sessionId, events)); // appended with the first event
+  for (const event of own) {
+    if (!event.type.startsWith("job-") || event.sessionId !== sessionId) continue;
+    const change = changeOf(event, events);
+    if (change !== undefined) (changes ??= []).push(change);
+  }
+  return changes ?? NONE;
+}
+
+function copiedIn(sessionId: string, events: readonly SessionEvent[]): number {
+  const brought = new CopiedPart();
+  for (const [index, event] of events.entries()) brought.notice(event, index + 1);
+  return brought.last(sessionId);
+}
+
+function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChange | undefined {
+  switch (event.type) {
+    case "job-start": {
+      const { callId: id, toolName, mode, notify, queued, at } = event;
+      return { type: "start", id, toolName, mode, notify, at: storedTime(at), isQueued: queued === true };
+    }
+    case "job-run":
+      return { type: "run", id: event.callId, starts: event.starts };
+    case "job-output":
+      return event.asks === true ? { type: "ask", id: event.callId } : undefined;
+    case "job-input":
+      return { type: "answer", id: event.callId };
+    case "job-end": {
+      const { callId: id, toolName, status, at } = event;
+      const errorCode = errorOf(id, events);
+      return { type: "end", id, toolName, state: endState(status, errorCode), at: storedTime(at), errorCode: errorCode ?? null };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The end of a call is recorded with that of its job. */
+function errorOf(callId: string, events: readonly SessionEvent[]): string | undefined {
+  for (const event of events) if (event.type === "call-end" && event.callId === callId) return event.result.error?.code;
+  return undefined;
+}

@@ -1,0 +1,111 @@
+/** Decides which requests of leases can be granted: by the tree that the locks of one process use, filled in the order of the line. */
+import { createHash } from "node:crypto";
+import type { LeaseRequest } from "../../core/lease-store.ts";
+import { ResourceTree, type Claim } from "../../core/resource-tree.ts";
+import { addTo } from "../../core/base/add-to.ts";
+
+/** A request in line. */
+export interface LineEntry extends LeaseRequest {
+  /** Those with a lower one came earlier, where both could conflict. */
+  readonly place: number;
+  readonly fence: number | undefined;
+}
+
+/** Roots of keys share so many rows: what must not grow with the number of keys. Two roots of one row wait for each other's transactions only. */
+const SLOTS = 1_024;
+/** Most calls that are named as in the way. */
+const MAX_NAMED = 20;
+
+/** The rows that keep the order of a request's keys, each once, ascending: those that take them in this order cannot deadlock. */
+export function slotsOf({ reads, writes, limit }: LeaseRequest): readonly number[] {
+  const names = limit === undefined ? [...reads, ...writes].map(rootOf) : [`limit ${limit.name}`];
+  return [...new Set([...new Set(names)].map(slotOf))].toSorted((one, other) => one - other);
+}
+
+function rootOf(key: string): string {
+  const end = key.indexOf("/");
+  return end < 0 ? key : key.slice(0, end);
+}
+
+function slotOf(name: string): number {
+  return createHash("sha256").update(name).digest().readUInt32BE(0) % SLOTS;
+}
+
+/** The line of requests, and the ones that are in the way of each. */
+export class LeaseLine {
+  readonly entries: readonly LineEntry[];
+  readonly #tree = new ResourceTree();
+  readonly #claims = new Map<string, Claim>();
+  readonly #byClaim = new Map<Claim, LineEntry>();
+  readonly #byLimit = new Map<string, LineEntry[]>();
+
+  constructor(entries: readonly LineEntry[]) {
+    this.entries = entries.toSorted(inLine);
+    for (const [sequence, entry] of this.entries.entries()) this.#enter(entry, sequence);
+  }
+
+  /** True when nothing is in its way. */
+  isFree(entry: LineEntry): boolean {
+    if (entry.limit === undefined) return this.#claims.get(entry.ticket)?.blockedHolds === 0;
+    return this.#before(entry).length < entry.limit.most;
+  }
+
+  /** Those in its way, the first in line first. */
+  blockers(entry: LineEntry, most: number = MAX_NAMED): readonly LineEntry[] {
+    if (entry.fence !== undefined || this.isFree(entry)) return [];
+    if (entry.limit !== undefined) return this.#before(entry).slice(0, most);
+    const claim = this.#claims.get(entry.ticket);
+    const found = claim === undefined ? [] : this.#tree.blockersOf(claim, most);
+    return found.flatMap((other) => this.#byClaim.get(other) ?? []);
+  }
+
+  /** True when a request waits for calls that wait, in the end, for the call it was made in. Looks at all of the line. */
+  isCircle(entry: LineEntry): boolean {
+    const waiting = Map.groupBy(
+      this.entries.filter(({ fence }) => fence === undefined),
+      ({ within }) => within,
+    );
+    const seen = new Set<string>();
+    const open = this.blockers(entry, Infinity).map(({ within }) => within);
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      if (next === entry.within) return true;
+      if (seen.has(next)) continue;
+      seen.add(next);
+      for (const other of waiting.get(next) ?? []) open.push(...this.blockers(other, Infinity).map(({ within }) => within));
+    }
+    return false;
+  }
+
+  #enter(entry: LineEntry, sequence: number): void {
+    const { limit } = entry;
+    if (limit !== undefined) {
+      const name = limitName(limit);
+      addTo(this.#byLimit, name, entry);
+      return;
+    }
+    const { callId: owner, reads, writes, commutative } = entry;
+    const claim: Claim = { owner, reads, writes, commutative, sequence, unblocked() {}, blockedHolds: 0, firstHold: undefined };
+    this.#claims.set(entry.ticket, claim);
+    this.#byClaim.set(claim, entry);
+    this.#tree.enter(claim);
+  }
+
+  #before(entry: LineEntry): readonly LineEntry[] {
+    const line = entry.limit === undefined ? [] : (this.#byLimit.get(limitName(entry.limit)) ?? []);
+    return line.slice(0, line.indexOf(entry));
+  }
+}
+
+/** A limit of another number counts for itself. */
+function limitName({ name, most }: { readonly name: string; readonly most: number }): string {
+  return `${most} ${name}`;
+}
+
+/** Those that hold, or go before all that wait, then those that wait. */
+function inLine(one: LineEntry, other: LineEntry): number {
+  return rank(one) - rank(other) || one.place - other.place;
+}
+
+function rank({ fence, overtakes }: LineEntry): number {
+  return fence !== undefined || overtakes ? 0 : 1;
+}

@@ -1,0 +1,97 @@
+/** The options of a store's methods, checked and with their defaults. */
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import { checkJobStates } from "../../core/job-status.ts";
+import type { CancelRequest, ListStoredJobsOptions, ListUnattendedOptions, PruneJobsOptions } from "../../core/job-store.ts";
+import type { ReadFeedOptions } from "../../core/store-feed.ts";
+import type { ListOptions, LogOptions, ReadOptions } from "../../core/store.ts";
+
+/** Of the persistent result cache. */
+export const DEFAULT_CACHE_BYTES = 64 * 1024 * 1024;
+/** Of what waits to be written: room for a few of the largest answers there can be. */
+export const DEFAULT_BUFFERED_BYTES = 4 * DEFAULT_CACHE_BYTES;
+/** How often an owner says that it lives. */
+export const HEARTBEAT_MS = 5_000;
+/** So many times an owner says that it lives before it would be taken for gone. */
+export const HEARTBEATS_IN_LEASE = 3;
+/** How long an owner may be silent. */
+export const LEASE_MS = HEARTBEATS_IN_LEASE * HEARTBEAT_MS;
+const DEFAULT_EVENTS = 1_000;
+const DEFAULT_SESSIONS = 100;
+const DEFAULT_UNATTENDED = 1_000;
+
+/** Options of a list of jobs, with their defaults. */
+export type CheckedJobList = ListStoredJobsOptions & CheckedListOptions;
+/** Sessions that are asked for. */
+export type CheckedListOptions = Required<Pick<ListOptions, "limit" | "offset">> & Pick<ListOptions, "sessionId">;
+
+/** @throws ToolError `invalid_argument` */
+export function checkReadOptions({ from = 1, limit = DEFAULT_EVENTS }: ReadOptions): Required<ReadOptions> {
+  return { from: requireWhole("from", from, 1), limit: requireWhole("limit", limit, 1) };
+}
+
+/** @throws ToolError `invalid_argument` */
+export function checkFeedOptions({ after, limit = DEFAULT_EVENTS }: ReadFeedOptions): Required<ReadFeedOptions> {
+  return { after, limit: requireWhole("limit", limit, 1) };
+}
+
+/** @throws ToolError `invalid_argument` */
+export function checkListOptions({ limit = DEFAULT_SESSIONS, offset = 0, sessionId }: ListOptions): CheckedListOptions {
+  return {
+    ...(sessionId === undefined ? {} : { sessionId }),
+    limit: requireWhole("limit", limit, 1),
+    offset: requireWhole("offset", offset, 0),
+  };
+}
+
+const JOB_LIST: OptionNames<ListStoredJobsOptions> = { sessionId: true, id: true, states: true, limit: true, offset: true };
+const UNATTENDED: OptionNames<ListUnattendedOptions> = { limit: true };
+const JOB_PRUNE: OptionNames<PruneJobsOptions> = { keep: true, endedBefore: true };
+
+/** @throws ToolError `invalid_argument` */
+export function checkJobList(options: ListStoredJobsOptions): CheckedJobList {
+  checkKnownKeys(options, JOB_LIST, "the list of stored jobs");
+  checkJobStates(options.states, "the list of stored jobs");
+  return { ...options, ...checkListOptions(options) };
+}
+
+/** @throws ToolError `invalid_argument` */
+export function checkUnattended(options: ListUnattendedOptions): Required<ListUnattendedOptions> {
+  checkKnownKeys(options, UNATTENDED, "unattended() of stored jobs");
+  const { limit = DEFAULT_UNATTENDED } = options;
+  return { limit: requireWhole("limit", limit, 1) };
+}
+
+/** A copy: another thread may get it. @throws ToolError `invalid_argument` */
+export function checkCancelRequest({ sessionId, id, reason }: CancelRequest): CancelRequest {
+  for (const [name, value] of Object.entries({ sessionId, id, reason }))
+    if (typeof value !== "string")
+      throw new ToolError("invalid_argument", `${name} of requestCancel() is ${String(value)}; it must be a string.`);
+  return { sessionId, id, reason };
+}
+
+/** @throws ToolError `invalid_argument` */
+export function checkJobPrune(options: PruneJobsOptions): PruneJobsOptions {
+  checkKnownKeys(options, JOB_PRUNE, "prune() of stored jobs");
+  requireWhole("keep", options.keep, 0);
+  const { endedBefore } = options;
+  if (endedBefore === undefined || Number.isFinite(endedBefore)) return options;
+  throw new ToolError("invalid_argument", `endedBefore is ${String(endedBefore)}; it must be a time in milliseconds.`);
+}
+
+/** A copy. @throws ToolError `invalid_argument` */
+export function checkLogOptions({ at, durability, parent }: LogOptions): LogOptions {
+  if (!Number.isFinite(at)) throw new ToolError("invalid_argument", `at is ${String(at)}; it must be a time in milliseconds.`);
+  if (durability !== "sync" && durability !== "async") {
+    throw new ToolError("invalid_argument", `durability is ${JSON.stringify(durability)}; it must be sync or async.`);
+  }
+  if (parent === undefined) return Object.freeze({ at, durability });
+  const { sessionId, length } = parent;
+  return Object.freeze({ at, durability, parent: Object.freeze({ sessionId, length: requireWhole("parent.length", length, 0) }) });
+}
+
+/** @throws ToolError `invalid_argument` */
+export function requireWhole(name: string, value: number, min: number): number {
+  if (Number.isSafeInteger(value) && value >= min) return value;
+  throw new ToolError("invalid_argument", `${name} is ${String(value)}; it must be an integer of at least ${min}.`);
+}

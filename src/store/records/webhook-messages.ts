@@ -1,0 +1,35 @@
+/** The messages of webhooks: what has happened and where to look, without inputs and answers, which may hold secrets. */
+import { hash } from "node:crypto";
+import type { NewApproval } from "../../core/approval-store.ts";
+import type { WebhookType } from "../../core/webhook-store.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { JobChange } from "./job-changes.ts";
+
+export interface WebhookMessage {
+  readonly id: string;
+  readonly type: WebhookType;
+  /** Wall-clock milliseconds since the epoch. */
+  readonly at: number;
+  readonly payload: string;
+}
+
+export function approvalAsked(question: NewApproval): WebhookMessage {
+  const { id, sessionId, callId, toolName, reason, digest, askedAt: at, expiresAt } = question;
+  const data = { id, sessionId, callId, toolName, reason, digest, ...omitUndefined({ expiresAt }) };
+  return message("approval.asked", at, { key: [id, digest], data });
+}
+
+export function jobEnded(sessionId: string, { id, toolName, state, at, errorCode }: JobChange & { readonly type: "end" }): WebhookMessage {
+  return message("job.ended", at, { key: [sessionId, id], data: { id, sessionId, toolName, state, errorCode } });
+}
+
+/** Sent twice, as after a crash, it has the same id. */
+function message(
+  type: WebhookType,
+  at: number,
+  { key, data }: { readonly key: readonly string[]; readonly data: JsonObject },
+): WebhookMessage {
+  const payload = JSON.stringify({ type, timestamp: new Date(at).toISOString(), data });
+  return { id: `msg_${hash("sha256", JSON.stringify([type, ...key])).slice(0, 32)}`, type, at, payload };
+}

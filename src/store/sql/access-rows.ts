@@ -1,0 +1,116 @@
+/** The rows of keys, refused requests, audited calls and keyed requests: their JSON, and what is read of it. */
+import type { AuditedCall, AuditedCallPage, AuditedCallPlace, KeyedRequest, RefusedRequest, StoredKey } from "../../core/access-store.ts";
+import {
+  anyText,
+  count,
+  describeProblem,
+  jsonObject,
+  listOf,
+  numberOf,
+  oneOf,
+  optional,
+  shape,
+  textOf,
+  truth,
+  type ShapeCheck,
+} from "../../core/base/check-shape.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { ToolError } from "../../core/error.ts";
+import { originalText } from "../records/stored-text.ts";
+import type { AuditedCallTable, KeyTable, RefusalTable, RequestTable } from "./tables.ts";
+
+export const DEFAULT_ACCESS_LIMIT = 1_000;
+/** Session keys are kept for so long after they expired. */
+export const DAY_MS = 86_400_000;
+
+const some = textOf(1, Infinity);
+const at = numberOf(-8.64e15, 8.64e15);
+const KEY = shape({
+  id: some,
+  name: some,
+  salt: some,
+  hash: some,
+  scopes: listOf(anyText),
+  allow: optional(listOf(anyText)),
+  deny: optional(listOf(anyText)),
+  sessionId: optional(anyText),
+  createdBy: optional(anyText),
+  maker: optional(shape({ name: some, claims: optional(jsonObject), allow: optional(listOf(anyText)), deny: optional(listOf(anyText)) })),
+  createdAt: at,
+  expiresAt: optional(at),
+});
+const REFUSAL = shape({
+  at,
+  status: count,
+  reason: anyText,
+  method: anyText,
+  path: anyText,
+  principal: optional(anyText),
+  from: optional(anyText),
+  missed: optional(count),
+});
+
+const CALL = shape({
+  at,
+  toolName: anyText,
+  via: oneOf(["api", "mcp"]),
+  outcome: oneOf(["ok", "partial", "error", "cancelled", "skipped", "open"]),
+  errorCode: optional(anyText),
+  durationMs: optional(numberOf(0, Infinity)),
+  callId: optional(anyText),
+  sessionId: optional(anyText),
+  parentCallId: optional(anyText),
+  principal: optional(anyText),
+  approvedBy: optional(anyText),
+  traceId: optional(anyText),
+  simulated: optional(truth),
+  missed: optional(count),
+});
+
+export function takenKey(id: string): ToolError {
+  return new ToolError("duplicate", `There is a key ${JSON.stringify(id)} already.`);
+}
+
+/** @throws ToolError `corrupt_record`: a key that cannot be read opens nothing */
+export function readKey({ id, revoked_at: revokedAt, body }: KeyTable): StoredKey {
+  const key = readRow(body, KEY, `The row of the key ${id}`) as StoredKey; // every field was just checked
+  return Object.freeze({ ...key, ...(revokedAt === null ? {} : { revokedAt }) });
+}
+
+/** @throws ToolError `corrupt_record` */
+export function readRefusal({ number, body }: RefusalTable): RefusedRequest {
+  return readRow(body, REFUSAL, `The row of the refused request ${number}`) as RefusedRequest; // as above
+}
+
+/** @throws ToolError `corrupt_record` */
+export function readCall({ number, body }: AuditedCallTable): AuditedCall {
+  return readRow(body, CALL, `The row of the call ${number}`) as AuditedCall; // as above
+}
+
+/** As many as a page may have of those that were found, which are one more where there is another page. */
+export function callPage(found: readonly (AuditedCallPlace & { readonly call: AuditedCall })[], limit: number): AuditedCallPage {
+  const calls = found.slice(0, limit).map(({ call }) => call);
+  const last = found.length > limit ? found[limit - 1] : undefined;
+  return last === undefined ? { calls } : { calls, next: { at: last.at, number: last.number } };
+}
+
+/** @throws ToolError `corrupt_record`: an answer that cannot be read is not given, and the request is not done again */
+export function readRequest(key: string, { fingerprint, at, answer, holder, beats }: RequestTable): KeyedRequest {
+  const state = answer === null ? (holder === null ? {} : { hold: { holder, beats } }) : { answer: originalText(answer) };
+  return { key, fingerprint: originalText(fingerprint), at, ...state };
+}
+
+function readRow(body: string, check: ShapeCheck, what: string): unknown {
+  const value = parseRow(body, what);
+  const found = check(value);
+  if (found !== undefined) throw new ToolError("corrupt_record", `${what} is damaged: ${describeProblem(found)}.`);
+  return value;
+}
+
+function parseRow(body: string, what: string): ReturnType<typeof parseJson> {
+  try {
+    return parseJson(body);
+  } catch (error: unknown) {
+    throw new ToolError("corrupt_record", `${what} is damaged: it is not JSON.`, { cause: error });
+  }
+}

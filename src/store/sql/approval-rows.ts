@@ -1,0 +1,152 @@
+/** Approval questions and rules as rows of their tables, and back. */
+import {
+  allOf,
+  anyText,
+  describeProblem,
+  jsonObject,
+  listOf,
+  numberOf,
+  oneOf,
+  optional,
+  shape,
+  truth,
+} from "../../core/base/check-shape.ts";
+import type { ShapeCheck } from "../../core/base/check-shape.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { EVENT_LIMITS } from "../../core/recording/read-event.ts";
+import {
+  APPROVAL_SCOPES,
+  APPROVAL_STATUSES,
+  type ApprovalEnd,
+  type ApprovalRecord,
+  type ApprovalRule,
+  type ApprovalStatus,
+  type NewApproval,
+} from "../../core/approval-store.ts";
+import { ToolError } from "../../core/error.ts";
+import { readableText } from "../records/stored-text.ts";
+import type { ApprovalRuleTable, ApprovalTable } from "./tables.ts";
+
+const time = numberOf(-8.64e15, 8.64e15);
+const QUESTION = shape({
+  id: anyText,
+  sessionId: anyText,
+  callId: anyText,
+  turnId: anyText,
+  toolName: anyText,
+  description: anyText,
+  input: jsonObject,
+  digest: anyText,
+  definition: anyText,
+  reason: anyText,
+  simulated: truth,
+  within: optional(listOf(shape({ callId: anyText, toolName: anyText, input: jsonObject }))),
+  askedBy: optional(anyText),
+  askedAt: time,
+  expiresAt: optional(time),
+});
+const ANSWER = shape({ at: time, scope: optional(oneOf(APPROVAL_SCOPES)), ruleId: optional(anyText), by: optional(anyText) });
+const RULE = shape({
+  id: anyText,
+  pattern: anyText,
+  sessionId: optional(anyText),
+  digest: optional(anyText),
+  definition: optional(anyText),
+  scope: allOf(oneOf(APPROVAL_SCOPES)),
+  createdAt: time,
+  createdBy: optional(anyText),
+  expiresAt: optional(time),
+});
+
+/** The question with its end by the database's clock; its text has the end by the clock of the process that asked. */
+export function keptQuestion({ expiresAt: _expiresAt, ...question }: NewApproval, { expires_at }: ApprovalTable): NewApproval {
+  return expires_at === null ? question : { ...question, expiresAt: expires_at };
+}
+
+/** @param now by the database's clock: when an open question counts as expired. @throws ToolError `corrupt_record` with the place of the row */
+export function readApproval(row: ApprovalTable, now: number, askedIn: string | undefined): ApprovalRecord {
+  const where = `The approval ${row.id}`;
+  const question = keptQuestion(read(row.question, QUESTION, where) as unknown as NewApproval, row); // its shape was just checked
+  const { at, scope, ruleId, by } = (row.answer === null ? {} : read(row.answer, ANSWER, where)) as Partial<ApprovalEnd>; // so was this
+  const stored = APPROVAL_STATUSES.find((one) => one === row.status);
+  if (stored === undefined) throw damaged(where, `its status is ${JSON.stringify(row.status)}`);
+  const isOverdue = stored === "open" && question.expiresAt !== undefined && question.expiresAt <= now;
+  const status: ApprovalStatus = isOverdue ? "expired" : stored;
+  const answeredAt = isOverdue ? question.expiresAt : at;
+  return { ...question, position: row.position, status, ...omitUndefined({ scope, ruleId, answeredBy: by, answeredAt, askedIn }) };
+}
+
+/** As `readApproval`, except that a row that cannot be read is a record with its damage, so that the others can be listed. */
+export function readListed(row: ApprovalTable, now: number, askedIn: string | undefined): ApprovalRecord {
+  return orDamage(
+    () => readApproval(row, now, askedIn),
+    (damage) => ({ ...bareRecord(row), ...omitUndefined({ askedIn }), damage }),
+  );
+}
+
+/** The facts of an approval that have columns of their own. */
+function bareRecord({ id, position, session, call_id, tool, digest, status }: ApprovalTable): ApprovalRecord {
+  return {
+    id: readableText(id),
+    position,
+    status: APPROVAL_STATUSES.find((one) => one === status) ?? "withdrawn",
+    sessionId: readableText(session),
+    callId: readableText(call_id),
+    toolName: readableText(tool),
+    digest,
+    turnId: "",
+    description: "",
+    input: {},
+    definition: "",
+    reason: "",
+    simulated: false,
+    askedAt: 0,
+  };
+}
+
+function orDamage<T>(readRow: () => T, damaged: (reason: string) => T): T {
+  try {
+    return readRow();
+  } catch (thrown: unknown) {
+    const { code, message } = ToolError.fromUnknown(thrown);
+    if (code !== "corrupt_record") throw thrown;
+    return damaged(message);
+  }
+}
+
+/** The part of an end that is kept as the answer. */
+export function answerText({ at, scope, ruleId, by }: ApprovalEnd): string {
+  return JSON.stringify({ at, scope, ruleId, by });
+}
+
+/** A row that cannot be read is a rule with its damage, so that the others hold. */
+export function readRule({ id, rule, session, expires_at, created_at }: ApprovalRuleTable): ApprovalRule {
+  const facts = { sessionId: session === null ? undefined : readableText(session), expiresAt: expires_at ?? undefined };
+  return orDamage<ApprovalRule>(
+    () => read(rule, RULE, `The approval rule ${id}`) as unknown as ApprovalRule, // its shape was just checked
+    (damage) => ({ id: readableText(id), pattern: "", scope: "rule", createdAt: created_at, ...omitUndefined(facts), damage }),
+  );
+}
+
+/** @throws ToolError `corrupt_record` */
+export function readPreview(id: string, text: string): JsonObject {
+  return read(text, jsonObject, `The preview of the approval ${id}`);
+}
+
+function read(text: string, check: ShapeCheck, where: string): JsonObject {
+  let value: JsonValue;
+  try {
+    value = parseJson(text, EVENT_LIMITS);
+  } catch (cause: unknown) {
+    throw damaged(where, ToolError.fromUnknown(cause).message, cause);
+  }
+  const found = check(value);
+  if (found !== undefined) throw damaged(where, describeProblem(found));
+  return isJsonObject(value) ? value : {};
+}
+
+function damaged(where: string, what: string, cause?: unknown): ToolError {
+  return new ToolError("corrupt_record", `${where} is damaged in the store: ${what.replace(/\.$/u, "")}.`, { cause });
+}

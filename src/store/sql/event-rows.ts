@@ -1,0 +1,20 @@
+/** Events as rows of their table. */
+import { eventChecksum } from "./checksum.ts";
+import { joinPieces } from "../records/json-pieces.ts";
+import type { EventRow } from "../records/log-database.ts";
+import { storedText } from "../records/stored-text.ts";
+import type { EventTable, SessionTable } from "./tables.ts";
+
+/** The events behind the last one of a session, each with its checksum. */
+export function rowsOf(
+  events: readonly EventRow[],
+  { id, length, head }: Pick<SessionTable, "id" | "length" | "head">,
+): readonly EventTable[] {
+  let position = length;
+  let checksum = head;
+  return events.map(({ at, type, callId, body }) => {
+    const event = { position: ++position, at, type, call_id: callId === undefined ? null : storedText(callId), body: joinPieces(body) };
+    checksum = eventChecksum(checksum, event);
+    return { session: id, ...event, checksum };
+  });
+}

@@ -1,0 +1,215 @@
+/** The statement that writes the sessions of a group, each table from arrays, and its parameters. */
+import { sql, type RawBuilder } from "kysely";
+import { foldJobChanges, type FoldedJob } from "../records/fold-job-changes.ts";
+import type { LogWrite } from "../records/log-database.ts";
+import { originalText, storedText } from "../records/stored-text.ts";
+import type { EventTable, SessionTable } from "./tables.ts";
+import { jobEnded, type WebhookMessage } from "../records/webhook-messages.ts";
+
+/** One session's part of a group. */
+export interface GroupPart {
+  readonly write: LogWrite;
+  /** The record as it is known, or is to be made. */
+  readonly from: SessionTable;
+  /** As the write leaves it; its owner is that of the claim, also where the claim is given up. */
+  readonly to: SessionTable;
+  readonly events: readonly EventTable[];
+}
+
+/** The parts of the statement that a group may do without. */
+export type GroupKind = "moved" | "made" | "added" | "begun" | "changed" | "kept";
+
+/** The name, the type and the values of a column, for an array of rows. */
+type Column<Row> = readonly [name: string, type: "text" | "bigint", valueOf: (row: Row) => unknown];
+
+const ownerOf = ({ write, to }: GroupPart): string | null => (write.release === true ? null : to.owner);
+
+const MOVED: readonly Column<GroupPart>[] = [
+  ["id", "text", ({ to }) => to.id],
+  ["epoch", "bigint", ({ from }) => from.epoch],
+  ["known_owner", "text", ({ from }) => from.owner],
+  ["known_length", "bigint", ({ from }) => from.length],
+  ["known_head", "text", ({ from }) => from.head],
+  ["known_checksum", "text", ({ from }) => from.checksum],
+  ["updated_at", "bigint", ({ to }) => to.updated_at],
+  ["length", "bigint", ({ to }) => to.length],
+  ["head", "text", ({ to }) => to.head],
+  ["checksum", "text", ({ to }) => to.checksum],
+  ["owner", "text", ownerOf],
+];
+
+const MADE: readonly Column<GroupPart>[] = [
+  ["id", "text", ({ to }) => to.id],
+  ["parent_length", "bigint", ({ to }) => to.parent_length],
+  ["created_at", "bigint", ({ to }) => to.created_at],
+  ["durability", "text", ({ to }) => to.durability],
+  ["updated_at", "bigint", ({ to }) => to.updated_at],
+  ["length", "bigint", ({ to }) => to.length],
+  ["head", "text", ({ to }) => to.head],
+  ["checksum", "text", ({ to }) => to.checksum],
+  ["owner", "text", ownerOf],
+  ["epoch", "bigint", ({ to }) => to.epoch],
+];
+
+const EVENTS: readonly Column<EventTable>[] = [
+  ["session", "text", (event) => event.session],
+  ["position", "bigint", (event) => event.position],
+  ["at", "bigint", (event) => event.at],
+  ["type", "text", (event) => event.type],
+  ["call_id", "text", (event) => event.call_id],
+  ["body", "text", (event) => event.body],
+  ["checksum", "text", (event) => event.checksum],
+];
+
+const BEGUN: readonly Column<FoldedJob>[] = [
+  ["session", "text", ({ session }) => session],
+  ["id", "text", ({ id }) => id],
+  ["tool", "text", ({ start }) => storedText(start?.toolName ?? "")],
+  ["mode", "text", ({ start }) => start?.mode],
+  ["notify", "bigint", ({ start }) => Number(start?.notify)],
+  ["state", "text", ({ state }) => state],
+  ["started_at", "bigint", ({ start }) => start?.at],
+  ["ended_at", "bigint", ({ end }) => end?.at],
+  ["starts", "bigint", ({ starts }) => starts],
+  ["error_code", "text", ({ end }) => end?.errorCode],
+];
+
+const CHANGED: readonly Column<FoldedJob>[] = [
+  ["session", "text", ({ session }) => session],
+  ["id", "text", ({ id }) => id],
+  ["state", "text", ({ state }) => state],
+  ["starts", "bigint", ({ starts }) => starts],
+  ["ended_at", "bigint", ({ end }) => end?.at],
+  ["error_code", "text", ({ end }) => end?.errorCode],
+];
+
+interface Kept {
+  readonly session: string;
+  readonly message: WebhookMessage;
+}
+
+const KEPT: readonly Column<Kept>[] = [
+  ["session", "text", ({ session }) => session],
+  ["message", "text", ({ message }) => message.id],
+  ["type", "text", ({ message }) => message.type],
+  ["payload", "text", ({ message }) => message.payload],
+  ["at", "bigint", ({ message }) => message.at],
+];
+
+/** Which parts the statement of these has, in the order of its parameters. */
+export function groupParameters(parts: readonly GroupPart[]): {
+  readonly kinds: readonly GroupKind[];
+  readonly parameters: readonly unknown[];
+} {
+  const jobs = parts.flatMap(({ write, to }) => (write.jobs === undefined ? [] : foldJobChanges(to.id, write.jobs)));
+  const ends = jobs.flatMap(({ session, end }) => (end === undefined ? [] : [{ session, message: jobEnded(originalText(session), end) }]));
+  const arrays: Readonly<Record<GroupKind, readonly unknown[]>> = {
+    moved: arraysOf(
+      MOVED,
+      parts.filter(({ write }) => write.create === undefined),
+    ),
+    made: arraysOf(
+      MADE,
+      parts.filter(({ write }) => write.create !== undefined),
+    ),
+    added: arraysOf(
+      EVENTS,
+      parts.flatMap(({ events }) => events),
+    ),
+    begun: arraysOf(
+      BEGUN,
+      jobs.filter(({ start }) => start !== undefined),
+    ),
+    changed: arraysOf(
+      CHANGED,
+      jobs.filter(({ start }) => start === undefined),
+    ),
+    kept: arraysOf(KEPT, ends),
+  };
+  const kinds = KINDS.filter((kind) => arrays[kind].length > 0);
+  return { kinds, parameters: kinds.flatMap((kind) => arrays[kind]) };
+}
+
+const KINDS = ["moved", "made", "added", "begun", "changed", "kept"] as const satisfies readonly GroupKind[];
+
+/** An array for each column; none where there are no rows. */
+function arraysOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly unknown[][] {
+  return rows.length === 0 ? [] : columns.map(([, , valueOf]) => rows.map((row) => valueOf(row) ?? null));
+}
+
+/** The rows of the arrays, with their number. */
+function given<Row>(name: string, columns: readonly Column<Row>[]): RawBuilder<unknown> {
+  const arrays = columns.map(([, type]) => (type === "text" ? sql`${""}::text[]` : sql`${""}::bigint[]`));
+  const names = [...columns.map(([column]) => column), "turn"].map((column) => sql.ref(column));
+  return sql`unnest(${sql.join(arrays)}) with ordinality as ${sql.ref(name)}(${sql.join(names)})`;
+}
+
+/** It returns the ids of the sessions that were written. @param kinds what `groupParameters` has parameters of */
+export function groupStatement(schema: string, kinds: readonly GroupKind[]): RawBuilder<{ readonly id: string }> {
+  const clauses: Readonly<Record<GroupKind, RawBuilder<unknown>>> = { ...ofSessions(schema), ...ofJobs(schema) };
+  const isOfSessions = (kind: GroupKind): boolean => kind === "moved" || kind === "made";
+  const sessions = kinds.filter((kind) => isOfSessions(kind));
+  const written = sql.join(
+    sessions.map((kind) => sql`select id from ${sql.ref(kind)}`),
+    sql` union all `,
+  );
+  const parts = [
+    ...sessions.map((kind) => clauses[kind]),
+    sql`written as (${written})`,
+    ...kinds.filter((kind) => !isOfSessions(kind)).map((kind) => clauses[kind]),
+  ];
+  return sql`with ${sql.join(parts)} select id from written`;
+}
+
+function ofSessions(schema: string): Readonly<Record<"moved" | "made" | "added", RawBuilder<unknown>>> {
+  const session = sql.id(schema, "haft_session");
+  return {
+    moved: sql`moved as (
+      update ${session} as session
+      set updated_at = part.updated_at, length = part.length, head = part.head, checksum = part.checksum, owner = part.owner
+      from ${given("part", MOVED)}
+      where session.id = part.id and session.owner = part.known_owner and session.epoch = part.epoch
+        and session.length = part.known_length and session.head = part.known_head and session.checksum = part.known_checksum
+      returning session.id
+    )`,
+    made: sql`made as (
+      insert into ${session} (id, parent_length, created_at, durability, updated_at, length, head, checksum, owner, epoch)
+      select id, parent_length, created_at, durability, updated_at, length, head, checksum, owner, epoch from ${given("part", MADE)}
+      on conflict (id) do nothing
+      returning id
+    )`,
+    added: sql`added as (
+      insert into ${sql.id(schema, "haft_event")} (session, position, at, type, call_id, body, checksum)
+      select event.session, event.position, event.at, event.type, event.call_id, event.body, event.checksum
+      from ${given("event", EVENTS)} join written on written.id = event.session
+      order by event.turn
+    )`,
+  };
+}
+
+function ofJobs(schema: string): Readonly<Record<"begun" | "changed" | "kept", RawBuilder<unknown>>> {
+  const job = sql.id(schema, "haft_job");
+  return {
+    begun: sql`begun as (
+      insert into ${job} (session, id, tool, mode, notify, state, started_at, ended_at, starts, error_code)
+      select part.session, part.id, tool, mode, notify, state, started_at, ended_at, starts, error_code
+      from ${given("part", BEGUN)} join written on written.id = part.session
+      on conflict (session, id) do nothing
+    )`,
+    changed: sql`changed as (
+      update ${job} as job
+      set state = coalesce(part.state, case when job.state = 'waiting' then 'running' else job.state end),
+        starts = coalesce(part.starts, job.starts), ended_at = part.ended_at, error_code = part.error_code,
+        cancel_reason = case when part.ended_at is null then job.cancel_reason end
+      from ${given("part", CHANGED)} join written on written.id = part.session
+      where job.session = part.session and job.id = part.id and job.ended_at is null
+    )`,
+    kept: sql`kept as (
+      insert into ${sql.id(schema, "haft_delivery")} (endpoint, message, payload, attempts, created_at, due_at)
+      select webhook.endpoint, part.message, part.payload, 0, part.at, 0
+      from ${given("part", KEPT)} join written on written.id = part.session
+      join ${sql.id(schema, "haft_webhook")} as webhook on webhook.type = part.type
+      on conflict (endpoint, message) do nothing
+    )`,
+  };
+}

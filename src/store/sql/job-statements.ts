@@ -1,0 +1,73 @@
+/** The statements that write the rows of jobs, compiled when first needed. */
+import type { CompiledQuery, Kysely } from "kysely";
+import type { JobChange } from "../records/job-changes.ts";
+import { keepStatement, messageValues } from "./sql-webhooks.ts";
+import { jobEnded } from "../records/webhook-messages.ts";
+import { originalText, storedText } from "../records/stored-text.ts";
+import type { Tables } from "./tables.ts";
+
+/** A compiled statement and the values for it. */
+export interface JobStatement {
+  readonly query: CompiledQuery;
+  readonly parameters: readonly unknown[];
+}
+
+export class JobStatements {
+  readonly #tables: Kysely<Tables>;
+  #keep: CompiledQuery | undefined;
+  #queries: Readonly<Record<JobChange["type"], CompiledQuery>> | undefined;
+
+  constructor(tables: Kysely<Tables>) {
+    this.#tables = tables;
+  }
+
+  /** With the statement that keeps webhooks of it. @param session as its table has it */
+  all(session: string, change: JobChange): readonly JobStatement[] {
+    const own = this.of(session, change);
+    if (change.type !== "end") return [own];
+    const message = jobEnded(originalText(session), change);
+    this.#keep ??= keepStatement(this.#tables, message);
+    return [own, { query: this.#keep, parameters: messageValues(message) }];
+  }
+
+  /** @param session as its table has it */
+  of(session: string, change: JobChange): JobStatement {
+    const query = (this.#queries ??= compile(this.#tables))[change.type];
+    return { query, parameters: parametersOf(session, change) };
+  }
+}
+
+function compile(tables: Kysely<Tables>): Readonly<Record<JobChange["type"], CompiledQuery>> {
+  const row = { session: "", id: "", tool: "", mode: "", notify: 0, state: "", started_at: 0, starts: 0 };
+  const unended = tables.updateTable("haft_job").where("session", "=", "").where("id", "=", "").where("ended_at", "is", null);
+  return {
+    start: tables
+      .insertInto("haft_job")
+      .values(row)
+      .onConflict((conflict) => conflict.columns(["session", "id"]).doNothing())
+      .compile(),
+    run: unended.set({ state: "", starts: 0 }).compile(),
+    ask: unended.set({ state: "" }).compile(),
+    answer: unended.where("state", "=", "").set({ state: "" }).compile(),
+    end: unended.set({ state: "", ended_at: 0, error_code: "", cancel_reason: "" }).compile(),
+  };
+}
+
+/** In the order of the statement's text. */
+function parametersOf(session: string, change: JobChange): readonly unknown[] {
+  const key = [session, storedText(change.id)];
+  switch (change.type) {
+    case "start": {
+      const { toolName, mode, notify, isQueued, at } = change;
+      return [...key, storedText(toolName), mode, Number(notify), isQueued ? "queued" : "running", at, isQueued ? 0 : 1];
+    }
+    case "run":
+      return ["running", change.starts, ...key];
+    case "ask":
+      return ["waiting", ...key];
+    case "answer":
+      return ["running", ...key, "waiting"];
+    case "end":
+      return [change.state, change.at, change.errorCode, null, ...key];
+  }
+}

@@ -1,0 +1,243 @@
+/** Reads stored logs, a branch together with what it shares with its parents, and believes nothing that its checksum does not bear out. */
+import type { Kysely } from "kysely";
+import { describeThrown } from "../../core/error.ts";
+import type { LogDamage } from "../../core/store.ts";
+import { eventChecksum, rootChecksum, sessionChecksum } from "./checksum.ts";
+import type { StoredPage } from "../records/log-database.ts";
+import type { LogStatements, StoredEvent } from "./log-statements.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import type { SessionTable, Tables } from "./tables.ts";
+
+/** A session's record, and why it cannot be trusted. */
+export interface FoundSession {
+  readonly row: SessionTable;
+  readonly damage: string | undefined;
+}
+
+/** The part of a log under one session's id. Empty when `last` is before `first`. */
+interface Segment {
+  readonly row: SessionTable;
+  readonly first: number;
+  readonly last: number;
+}
+
+interface ReadEvents {
+  readonly events: readonly StoredEvent[];
+  readonly problem?: string;
+}
+
+/** Enough for one page, in UTF-16 units of text. */
+const MAX_PAGE_CHARS = 8 * 1024 * 1024;
+/** Rows of the first look; doubled while they are small. */
+const FIRST_CHUNK = 64;
+const SMALL_CHUNK_CHARS = 1024 * 1024;
+const UNKNOWN_END = Number.MAX_SAFE_INTEGER;
+const MISSING = "it is missing";
+const WRONG_SUM = "it does not have the checksum it should have";
+
+export class LogReader {
+  readonly #connection: SqlConnection;
+  readonly #statements: LogStatements;
+
+  constructor(connection: SqlConnection, statements: LogStatements) {
+    this.#connection = connection;
+    this.#statements = statements;
+  }
+
+  /** By stored id. A session whose own record is lost is found by its events. */
+  async find(tables: Kysely<Tables>, id: string): Promise<FoundSession | undefined> {
+    try {
+      const row = await this.#statements.findSession(tables, id);
+      if (row !== undefined) return checkRow(id, row);
+      const event = await tables.selectFrom("haft_event").select("position").where("session", "=", id).limit(1).executeTakeFirst();
+      return event === undefined ? undefined : recordless(id, "the session's own record is missing");
+    } catch (error: unknown) {
+      if (!this.#connection.isDamage(error)) throw error;
+      return recordless(id, "the session's own record cannot be read");
+    }
+  }
+
+  /** Every event of the page is verified, and that it follows the one before. */
+  async read(
+    tables: Kysely<Tables>,
+    found: FoundSession,
+    { from, limit }: { readonly from: number; readonly limit: number },
+  ): Promise<StoredPage> {
+    const page = new Page(from, limit, found);
+    if (found.damage !== undefined && !(await this.#parentHolds(tables, found.row))) page.fail(found.damage);
+    for (const segment of await this.#segments(tables, found, from)) {
+      if (page.isOver) break;
+      if (segment.last < page.position) continue;
+      if (segment.first > page.position) page.fail(MISSING);
+      else await this.#readSegment(tables, segment, page);
+    }
+    return page.result();
+  }
+
+  /** The whole log of a session without a parent from its events, in order; undefined where that is not what its record says. */
+  pageOf(row: SessionTable, events: readonly StoredEvent[]): StoredPage | undefined {
+    const found = checkRow(row.id, row);
+    if (found.damage !== undefined || row.parent_id !== null || events.length !== row.length) return undefined;
+    const page = new Page(1, row.length + 1, found);
+    page.previous = rootChecksum(row, "");
+    for (const event of events) if (!page.isOver) page.take(event);
+    const result = page.result();
+    return result.damage === undefined && result.next === undefined ? result : undefined;
+  }
+
+  /** Oldest first; those that end before the position are left out. */
+  async #segments(tables: Kysely<Tables>, found: FoundSession, from: number): Promise<readonly Segment[]> {
+    const segments: Segment[] = [];
+    let row = found.row;
+    let last = endOf(found);
+    for (const passed = new Set([row.id]); ; passed.add(row.id)) {
+      segments.unshift({ row, first: row.parent_length + 1, last });
+      last = Math.min(last, row.parent_length);
+      const parent = from > last ? undefined : await this.#parentOf(tables, row);
+      if (parent === undefined || passed.has(parent.id)) return segments;
+      row = parent;
+    }
+  }
+
+  async #parentOf(tables: Kysely<Tables>, { parent_id }: SessionTable): Promise<SessionTable | undefined> {
+    return parent_id === null ? undefined : (await this.find(tables, parent_id))?.row;
+  }
+
+  async #readSegment(tables: Kysely<Tables>, { row, first, last }: Segment, page: Page): Promise<void> {
+    const before = page.previous ?? (await this.checksumAt(tables, row, page.position - 1));
+    if (before === undefined) return page.failBefore();
+    page.previous = page.position === first ? rootChecksum(row, before) : before;
+    for (let chunk = FIRST_CHUNK; !page.isOver && page.position <= last;) {
+      const [start, charsBefore] = [page.position, page.chars];
+      const end = Math.min(last, start + Math.min(chunk, page.roomLeft) - 1);
+      const { events, problem } = await this.#events(tables, row.id, [start, end]);
+      for (const event of events) if (!page.isOver) page.take(event);
+      if (!page.isOver && page.position <= end) page.fail(problem ?? MISSING);
+      if (page.chars - charsBefore < SMALL_CHUNK_CHARS) chunk *= 2;
+    }
+  }
+
+  /** Reads a range up to the first event that cannot be read, and the problem of that one. */
+  async #events(tables: Kysely<Tables>, session: string, [first, last]: readonly [number, number]): Promise<ReadEvents> {
+    try {
+      return { events: await this.#statements.eventsBetween(tables, session, [first, last]) };
+    } catch (error: unknown) {
+      if (!this.#connection.isDamage(error)) throw error;
+      if (first === last) return { events: [], problem: `it cannot be read: ${describeThrown(error)}` };
+    }
+    const middle = Math.floor((first + last) / 2);
+    const early = await this.#events(tables, session, [first, middle]);
+    if (early.problem !== undefined) return early;
+    const late = await this.#events(tables, session, [middle + 1, last]);
+    return { ...late, events: [...early.events, ...late.events] };
+  }
+
+  /** The stored checksum of the event at a position, in any of its parents; undefined when there is none. */
+  async checksumAt(tables: Kysely<Tables>, row: SessionTable, position: number): Promise<string | undefined> {
+    if (position === 0) return "";
+    let holder = row;
+    for (const passed = new Set([row.id]); position <= holder.parent_length; passed.add(holder.id)) {
+      const parent = await this.#parentOf(tables, holder);
+      if (parent === undefined || passed.has(parent.id)) return undefined;
+      holder = parent;
+    }
+    return (await this.#events(tables, holder.id, [position, position])).events[0]?.checksum;
+  }
+
+  /** Whether a record that is damaged still names the right parent: its first own event says so. */
+  async #parentHolds(tables: Kysely<Tables>, row: SessionTable): Promise<boolean> {
+    if (row.parent_id === null) return true; // the first event of all will say so
+    const parent = await this.checksumAt(tables, row, row.parent_length);
+    const first = row.parent_length + 1;
+    const [event] = (await this.#events(tables, row.id, [first, first])).events;
+    return parent !== undefined && event !== undefined && eventChecksum(rootChecksum(row, parent), event) === event.checksum;
+  }
+}
+
+/** A page that is being filled. */
+class Page {
+  readonly #bodies: string[] = [];
+  readonly #limit: number;
+  readonly #found: FoundSession;
+  #damage: LogDamage | undefined;
+  /** Of the next event. */
+  position: number;
+  /** Checksum of the event before that, or of the empty log; undefined while it is not known. */
+  previous: string | undefined;
+  chars = 0;
+
+  constructor(from: number, limit: number, found: FoundSession) {
+    this.position = from;
+    this.#limit = limit;
+    this.#found = found;
+  }
+
+  get roomLeft(): number {
+    return this.#limit - this.#bodies.length;
+  }
+
+  get isOver(): boolean {
+    return this.#damage !== undefined || this.roomLeft <= 0 || this.chars >= MAX_PAGE_CHARS;
+  }
+
+  take(event: StoredEvent): void {
+    if (event.position !== this.position) return this.fail(MISSING);
+    if (typeof event.body !== "string" || eventChecksum(this.previous ?? "", event) !== event.checksum) return this.fail(WRONG_SUM);
+    const { row, damage } = this.#found;
+    if (damage === undefined && event.position === row.length && event.checksum !== row.head) return this.fail(WRONG_SUM);
+    this.#bodies.push(event.body);
+    this.chars += event.body.length;
+    this.previous = event.checksum;
+    this.position++;
+  }
+
+  /** The next event cannot be read. When the end of the log is unknown, that is the end of it, and the reason is why it is unknown. */
+  fail(reason: string): void {
+    const unknownEnd = reason === MISSING ? this.#found.damage : undefined;
+    this.#damage ??= { position: this.position, reason: unknownEnd ?? reason };
+  }
+
+  failBefore(): void {
+    this.#damage ??= { position: this.position - 1, reason: MISSING };
+  }
+
+  result(): StoredPage {
+    const ended = this.#damage !== undefined || this.position > endOf(this.#found);
+    return { bodies: this.#bodies, next: ended ? undefined : this.position, damage: this.#damage };
+  }
+}
+
+function endOf({ row, damage }: FoundSession): number {
+  return damage === undefined ? row.length : UNKNOWN_END;
+}
+
+function checkRow(id: string, row: SessionTable): FoundSession {
+  const sound =
+    row.id === id &&
+    Number.isSafeInteger(row.length) &&
+    Number.isSafeInteger(row.parent_length) &&
+    row.parent_length >= 0 &&
+    row.length >= row.parent_length &&
+    (row.parent_id === null || typeof row.parent_id === "string");
+  const damage = "the session's own record does not have the checksum it should have";
+  if (!sound) return recordless(id, damage);
+  return { row, damage: sessionChecksum(row) === row.checksum ? undefined : damage };
+}
+
+/** Replaces a record that is lost: a log of its own, of unknown length. */
+function recordless(id: string, damage: string): FoundSession {
+  const times = { created_at: 0, updated_at: 0 };
+  const row = {
+    id,
+    parent_id: null,
+    parent_length: 0,
+    ...times,
+    durability: "sync",
+    length: 0,
+    head: "",
+    checksum: "",
+    owner: null,
+    epoch: 0,
+  };
+  return { row, damage };
+}

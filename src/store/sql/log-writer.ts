@@ -1,0 +1,248 @@
+/** Writes groups of events, each in one transaction, for sessions that this owner still has. */
+import type { Kysely, Transaction } from "kysely";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { LogOptions } from "../../core/store.ts";
+import { plural } from "../../core/base/wording.ts";
+import { movedRecord, newRecord, rootChecksum } from "./checksum.ts";
+import { rowsOf } from "./event-rows.ts";
+import { GroupWrites } from "./group-writes.ts";
+import { spellBranchPoint, type LogRefusal, type LogWrite } from "../records/log-database.ts";
+import { KnownRecords } from "./known-records.ts";
+import type { LogReader } from "./log-reader.ts";
+import { JobStatements } from "./job-statements.ts";
+import type { LogStatements } from "./log-statements.ts";
+import type { Owner } from "./owner.ts";
+import { QuickAppends } from "./quick-appends.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import { storedText } from "../records/stored-text.ts";
+import type { SessionTable, Tables } from "./tables.ts";
+import { withParameters } from "./with-parameters.ts";
+
+export interface LogWriterParts {
+  readonly connection: SqlConnection;
+  readonly statements: LogStatements;
+  readonly reader: LogReader;
+  readonly owner: Owner;
+}
+
+export class LogWriter {
+  readonly #connection: SqlConnection;
+  readonly #statements: LogStatements;
+  readonly #reader: LogReader;
+  readonly #owner: Owner;
+  readonly #jobs: JobStatements;
+  readonly #records = new KnownRecords();
+  /** For a database that answers at once. */
+  readonly #quick: QuickAppends | undefined;
+  /** For one that has an answer to wait for. */
+  readonly #groups: GroupWrites | undefined;
+
+  constructor(parts: LogWriterParts) {
+    this.#connection = parts.connection;
+    this.#statements = parts.statements;
+    this.#reader = parts.reader;
+    this.#owner = parts.owner;
+    const { immediate: sql, groups, tables } = parts.connection;
+    this.#jobs = new JobStatements(tables);
+    const records = this.#records;
+    this.#quick = sql === undefined ? undefined : new QuickAppends({ sql, tables, jobs: this.#jobs, records });
+    this.#groups = groups === undefined ? undefined : new GroupWrites({ schema: groups.schema, owner: parts.owner, records });
+  }
+
+  /** Takes the record of a session that was claimed, so that the first append need not look it up. */
+  remember(sessionId: string, row: SessionTable): void {
+    this.#records.remember(sessionId, row);
+  }
+
+  /** See `LogDatabase.commit`. Where one session keeps a group from being written, each is tried alone. */
+  async commit(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    const [first, ...others] = writes;
+    try {
+      return await this.#commit(tables, writes);
+    } catch (error: unknown) {
+      if (!this.#isOfOne(error)) throw error;
+      if (first === undefined) return [];
+    }
+    if (others.length === 0) return this.#commitAlone(tables, first);
+    const refusals: LogRefusal[] = [];
+    for (const write of writes) refusals.push(...(await this.#commitAlone(tables, write)));
+    return refusals;
+  }
+
+  /** A second time, because another process may have written what was in the way. */
+  async #commitAlone(tables: Kysely<Tables>, write: LogWrite): Promise<readonly LogRefusal[]> {
+    try {
+      return await this.#commitInTransaction(tables, [write]);
+    } catch (error: unknown) {
+      if (!this.#isOfOne(error)) throw error;
+      return [refusal(write, this.#connection.isUnfit(error) ? unfit(write, error) : littered(write))];
+    }
+  }
+
+  #isOfOne(error: unknown): boolean {
+    return this.#connection.isTaken(error) || this.#connection.isUnfit(error);
+  }
+
+  async #commit(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    if (this.#quick?.writeAll(writes) === true) return [];
+    const left = (await this.#groups?.write(tables, writes)) ?? writes;
+    return left.length === 0 ? [] : await this.#commitInTransaction(tables, left);
+  }
+
+  async #commitInTransaction(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    const creates = writes.some((write) => write.create !== undefined);
+    const refusals = await tables.transaction().execute(async (transaction) => {
+      if (creates) await this.#owner.register(transaction);
+      this.#records.begin();
+      const refused: LogRefusal[] = [];
+      for (const write of writes) {
+        const { parent } = write.create ?? {};
+        const isOrphan = parent !== undefined && refused.some(({ sessionId }) => sessionId === parent.sessionId);
+        const error = isOrphan && parent !== undefined ? orphan(write, spellBranchPoint(parent)) : await this.#write(transaction, write);
+        if (error !== undefined) refused.push(refusal(write, error));
+      }
+      return refused;
+    });
+    if (creates) this.#owner.confirm();
+    this.#records.confirm();
+    return refusals;
+  }
+
+  /** Returns why a session's part is left out. */
+  async #write(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError | undefined> {
+    if (this.#quick?.append(write) === true) return undefined;
+    const isReleaseAlone = write.release === true && write.events.length === 0 && write.create === undefined;
+    const error = isReleaseAlone ? undefined : await this.#writeEvents(transaction, write);
+    if (write.release === true && error === undefined) await this.#release(transaction, write);
+    return error;
+  }
+
+  async #writeEvents(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError | undefined> {
+    const found = await this.#reader.find(transaction, storedText(write.sessionId));
+    if (found === undefined) {
+      return write.create === undefined ? removed(write) : this.#create(transaction, write, write.create);
+    }
+    const { row } = found;
+    if (row.owner !== this.#owner.id || row.epoch !== write.epoch) {
+      if (write.release === true && (await this.#isWritten(transaction, write, row))) return undefined;
+      return write.create === undefined ? this.#takenOver(transaction, write, row) : duplicate(write);
+    }
+    if (found.damage !== undefined) return new ToolError("corrupt_record", `Session ${name(write)} cannot be written: ${found.damage}.`);
+    return this.#append(transaction, write, row);
+  }
+
+  async #release(transaction: Transaction<Tables>, { sessionId, epoch }: LogWrite): Promise<void> {
+    await transaction
+      .updateTable("haft_session")
+      .set({ owner: null })
+      .where("id", "=", storedText(sessionId))
+      .where("owner", "=", this.#owner.id ?? "")
+      .where("epoch", "=", epoch)
+      .execute();
+    this.#records.forget(sessionId);
+  }
+
+  async #create(transaction: Transaction<Tables>, write: LogWrite, create: LogOptions): Promise<ToolError | undefined> {
+    const { parent } = create;
+    let parentSum: string | undefined = "";
+    if (parent !== undefined) {
+      const found = await this.#reader.find(transaction, storedText(parent.sessionId));
+      const hasIt = found !== undefined && found.damage === undefined && parent.length <= found.row.length;
+      parentSum = hasIt ? await this.#reader.checksumAt(transaction, found.row, parent.length) : undefined;
+      if (parentSum === undefined) return orphan(write, spellBranchPoint(parent));
+    }
+    const row = newRecord({ ...write, create }, { owner: this.#owner.id ?? null, parentSum });
+    await transaction.insertInto("haft_session").values(row).execute();
+    return this.#append(transaction, write, row);
+  }
+
+  async #append(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<ToolError | undefined> {
+    const there = row.length - (write.from - 1);
+    if (there < 0 || there > write.events.length) return elsewhere(write, row.length);
+    if (there > 0 && !(await this.#isThere(transaction, write, { row, there }))) return elsewhere(write, row.length);
+    if (there === write.events.length) return undefined;
+    const events = rowsOf(write.events.slice(there), row);
+    const last = events.at(-1);
+    if (last === undefined) return undefined;
+    const session = movedRecord(row, last);
+    if (!(await this.#statements.moveSession(transaction, row, session))) return this.#overtaken(transaction, write);
+    await this.#statements.insertEvents(transaction, events);
+    for (const change of write.jobs ?? [])
+      for (const { query, parameters } of this.#jobs.all(row.id, change)) await transaction.executeQuery(withParameters(query, parameters));
+    this.#records.note(write.sessionId, session);
+    return undefined;
+  }
+
+  /** Its record was changed since it was read in this transaction. */
+  async #overtaken(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError> {
+    const found = await this.#reader.find(transaction, storedText(write.sessionId));
+    return found === undefined ? removed(write) : this.#takenOver(transaction, write, found.row);
+  }
+
+  /** Whether the log already ends with the first events of a write: the answer to an earlier commit was lost. */
+  async #isThere(
+    transaction: Transaction<Tables>,
+    { from, events }: LogWrite,
+    { row, there }: { readonly row: SessionTable; readonly there: number },
+  ): Promise<boolean> {
+    const before = await this.#reader.checksumAt(transaction, row, from - 1);
+    if (before === undefined) return false;
+    const head = from - 1 === row.parent_length ? rootChecksum(row, before) : before;
+    const last = rowsOf(events.slice(0, there), { ...row, length: from - 1, head }).at(-1);
+    const stored = last?.position === row.length ? row.head : await this.#reader.checksumAt(transaction, row, from - 1 + there);
+    return last !== undefined && last.checksum === stored;
+  }
+
+  /** Whether all events of a write are there: its claim was given up with them, and the answer was lost. */
+  async #isWritten(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<boolean> {
+    return write.events.length > 0 && (await this.#isThere(transaction, write, { row, there: write.events.length }));
+  }
+
+  async #takenOver(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<ToolError> {
+    const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
+    const by = owner === undefined ? "was claimed by another process and closed again" : `is claimed by ${owner.text} now`;
+    return new ToolError("conflict", `Session ${name(write)} ${by}; this log of it can write no more.`, {
+      operatorHint: "Claim the session again to continue it.",
+    });
+  }
+}
+
+function name({ sessionId }: LogWrite): string {
+  return JSON.stringify(sessionId);
+}
+
+function refusal({ sessionId }: LogWrite, error: ToolError): LogRefusal {
+  return { sessionId, error: error.toJSON() };
+}
+
+function littered(write: LogWrite): ToolError {
+  return new ToolError("corrupt_record", `Session ${name(write)} cannot be written: there are events behind its end already.`);
+}
+
+function unfit(write: LogWrite, cause: unknown): ToolError {
+  return new ToolError("too_large", `Session ${name(write)} cannot be written: ${describeThrown(cause)}.`, { cause });
+}
+
+function duplicate(write: LogWrite): ToolError {
+  return new ToolError("duplicate", `There is a session ${name(write)} already; nothing was written to it.`, {
+    operatorHint: `Continue it with runtime.resume(${name(write)}), or choose another id.`,
+  });
+}
+
+function removed(write: LogWrite): ToolError {
+  return new ToolError(
+    "conflict",
+    `Session ${name(write)} was removed by another process, or the database lost it; this log of it can write no more.`,
+  );
+}
+
+function orphan(write: LogWrite, from: string): ToolError {
+  return new ToolError("not_found", `Session ${name(write)} was not created: the store does not have ${from}, where it branches off.`);
+}
+
+function elsewhere(write: LogWrite, length: number): ToolError {
+  return new ToolError(
+    "conflict",
+    `Session ${name(write)} has ${plural(length, "event")}, none of them at position ${write.from} as this log has it.`,
+  );
+}

@@ -1,0 +1,200 @@
+/** Brings the tables of a store up to date, and refuses those that are not where they have to be. */
+import type { Kysely, Transaction } from "kysely";
+import { ToolError } from "../../core/error.ts";
+import { CALLS, CHANNELS, MIGRATIONS, PROCESSES } from "./migrations.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import type { Tables } from "./tables.ts";
+
+/** The version that this Haft works with. */
+export const CURRENT_VERSION = MIGRATIONS.length;
+
+/** A version of the tables, and what it brings. */
+export interface MigrationStep {
+  readonly version: number;
+  readonly name: string;
+}
+
+export interface MigrateOptions {
+  /** The version to stop at. @default the current one */
+  readonly upTo?: number;
+  /** Called for each step once it is committed. */
+  readonly onDone?: (step: MigrationStep) => void;
+}
+
+/**
+ * Brings the tables up to date: each step in a transaction, which only one process at a time can have, so that what is done stays done. An
+ * empty database gets all its tables in one. Does nothing when they are up to date.
+ *
+ * @throws ToolError `corrupt_record` for tables of a newer version, or of something else; `store_failed` where they may not be changed
+ */
+export async function migrate(connection: SqlConnection, { upTo = CURRENT_VERSION, onDone }: MigrateOptions = {}): Promise<void> {
+  if ((await quickVersion(connection.tables)) === upTo) return requireSameSteps(connection, connection.tables);
+  for (;;) {
+    const steps = await connection.tables.transaction().execute((transaction) => runNext(transaction, connection, upTo));
+    if (onDone !== undefined) steps.forEach(onDone);
+    if (steps.length === 0 || steps.at(-1)?.version === upTo) return;
+  }
+}
+
+/** Runs the next step, or all of an empty database, within a transaction. Returns what was run. */
+export async function runNext(
+  transaction: Transaction<Tables>,
+  connection: SqlConnection,
+  upTo: number = CURRENT_VERSION,
+): Promise<readonly MigrationStep[]> {
+  await connection.lockTables(transaction);
+  const version = await formatVersion(connection, transaction); // another process may have been quicker
+  if (version > 0) await requireSameSteps(connection, transaction);
+  const steps = stepsBetween(version, version === 0 ? upTo : Math.min(version + 1, upTo));
+  if (version === 0) await createMigrationTable(transaction);
+  for (const step of steps) {
+    await MIGRATIONS[step.version - 1]?.run(transaction, connection);
+    await transaction.insertInto("haft_migration").values(step).execute();
+  }
+  return steps;
+}
+
+/** The version of the tables, 0 for an empty database, and the steps up to the current one. @throws ToolError as `migrate` */
+export async function pendingSteps(
+  connection: SqlConnection,
+): Promise<{ readonly version: number; readonly pending: readonly MigrationStep[] }> {
+  const version = await formatVersion(connection, connection.tables);
+  if (version > 0) await requireSameSteps(connection, connection.tables);
+  return { version, pending: stepsBetween(version, CURRENT_VERSION) };
+}
+
+function stepsBetween(version: number, upTo: number): readonly MigrationStep[] {
+  return MIGRATIONS.map(({ name }, index) => ({ version: index + 1, name })).slice(version, upTo);
+}
+
+/** Refuses tables whose sessions this version cannot read as they are. @throws ToolError `corrupt_record` */
+export async function requireReadable(connection: SqlConnection): Promise<void> {
+  const { tables, place } = connection;
+  if ((await quickVersion(tables)) === CURRENT_VERSION || (await formatVersion(connection, tables)) > 0) return;
+  throw new ToolError("corrupt_record", `${place} is empty: there is nothing to read.`, {
+    hint: "Open it once for writing: that makes its tables.",
+  });
+}
+
+/** Refuses tables that are not up to date, where they may not be changed. @throws ToolError `corrupt_record` */
+export async function requireCurrent(connection: SqlConnection): Promise<void> {
+  const { tables, place } = connection;
+  if ((await quickVersion(tables)) === CURRENT_VERSION) return requireSameSteps(connection, tables);
+  const version = await formatVersion(connection, tables);
+  if (version === CURRENT_VERSION) return;
+  const what = version === 0 ? "has no tables yet" : `has format version ${version}; this Haft works with ${CURRENT_VERSION}`;
+  throw new ToolError("corrupt_record", `${place} ${what}.`, {
+    operatorHint: "Run haft store migrate with a role that may change tables.",
+  });
+}
+
+/** Refuses a store that was opened for reading and is of a version without a list of jobs. @throws ToolError `corrupt_record` */
+export function requireJobs(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 2, "lists no jobs");
+}
+
+/** As `requireJobs`, for approvals. @throws ToolError `corrupt_record` */
+export function requireApprovals(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 6, "keeps no approvals");
+}
+
+/** As `requireJobs`, for artifacts. @throws ToolError `corrupt_record` */
+export function requireArtifacts(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 9, "keeps no artifacts");
+}
+
+/** As `requireJobs`, for leases. @throws ToolError `corrupt_record` */
+export function requireLeases(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 11, "keeps no leases");
+}
+
+/** As `requireJobs`, for processes. @throws ToolError `corrupt_record` */
+export function requireProcesses(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 1 + MIGRATIONS.findIndex(({ name }) => name === PROCESSES), "does not describe its processes");
+}
+
+/** As `requireJobs`, for messages on channels. @throws ToolError `corrupt_record` */
+export function requireChannels(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 1 + MIGRATIONS.findIndex(({ name }) => name === CHANNELS), "keeps no messages on channels");
+}
+
+async function requireVersion({ tables, place }: SqlConnection, least: number, lack: string): Promise<void> {
+  const version = await quickVersion(tables);
+  if (version === undefined || version >= least) return;
+  throw new ToolError("corrupt_record", `${place} has format version ${version}, which ${lack}.`, {
+    hint: "Open it once for writing, or run haft store migrate: that brings it up to date.",
+  });
+}
+
+/** As `requireJobs`, for keys and refusals. @throws ToolError `corrupt_record` */
+export function requireAccess(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 3, "keeps no keys and no refusals");
+}
+
+/** As `requireJobs`, for calls of no session. @throws ToolError `corrupt_record` */
+export function requireCalls(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 1 + MIGRATIONS.findIndex(({ name }) => name === CALLS), "keeps no calls of no session");
+}
+
+/** As `requireJobs`, of versions without numbers of events. @throws ToolError `corrupt_record` */
+export function requireFeed(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 5, "has no order of the events of all sessions");
+}
+
+/** Undefined when there is more to find out. */
+async function quickVersion(tables: Kysely<Tables>): Promise<number | undefined> {
+  try {
+    return await lastMigration(tables);
+  } catch {
+    return undefined; // most likely there is no such table; formatVersion says what is wrong otherwise
+  }
+}
+
+/** 0 for an empty database. */
+async function formatVersion(connection: SqlConnection, tables: Kysely<Tables>): Promise<number> {
+  const { place } = connection;
+  const names = await connection.tableNames(tables);
+  if (names.length === 0) return 0;
+  if (!names.includes("haft_migration")) {
+    throw new ToolError("corrupt_record", `${place} is not a store of Haft: it holds the tables ${names.slice(0, 5).join(", ")}.`, {
+      hint: "Nothing was changed. Give the store a file of its own.",
+    });
+  }
+  const version: unknown = await lastMigration(tables);
+  if (typeof version === "number" && Number.isInteger(version) && version >= 1 && version <= CURRENT_VERSION) return version;
+  throw new ToolError(
+    "corrupt_record",
+    `${place} has format version ${String(version)}; this Haft knows the versions up to ${CURRENT_VERSION}.`,
+    { hint: "Nothing was changed. Open it with the Haft that wrote it, or with a newer one." },
+  );
+}
+
+/** Refuses tables whose steps are others, as those of versions between two releases: some would be made twice, and some not at all. @throws ToolError `corrupt_record` */
+async function requireSameSteps({ place }: SqlConnection, tables: Kysely<Tables>): Promise<void> {
+  const steps = await tables.selectFrom("haft_migration").select(["version", "name"]).orderBy("version").execute();
+  const other = steps.find(({ version, name }) => MIGRATIONS[version - 1]?.name !== name);
+  if (other === undefined) return;
+  throw new ToolError(
+    "corrupt_record",
+    `${place} was made by other steps: its version ${other.version} is ${JSON.stringify(other.name)}; that of this Haft is ${JSON.stringify(MIGRATIONS[other.version - 1]?.name)}.`,
+    {
+      hint: "Nothing was changed. An unreleased version made it: export its sessions (haft sessions export), and import them into a new store.",
+    },
+  );
+}
+
+async function lastMigration(tables: Kysely<Tables>): Promise<number | undefined> {
+  const row = await tables
+    .selectFrom("haft_migration")
+    .select((select) => select.fn.max("version").as("version"))
+    .executeTakeFirst();
+  return row?.version;
+}
+
+async function createMigrationTable(tables: Transaction<Tables>): Promise<void> {
+  await tables.schema
+    .createTable("haft_migration")
+    .addColumn("version", "integer", (column) => column.primaryKey())
+    .addColumn("name", "text", (column) => column.notNull())
+    .execute();
+}

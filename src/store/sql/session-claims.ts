@@ -1,0 +1,148 @@
+/** Claims sessions, one at a time, and makes sure that a session is free before it is removed. */
+import type { Kysely, Transaction } from "kysely";
+import { ToolError } from "../../core/error.ts";
+import type { LogOptions } from "../../core/store.ts";
+import type { ClaimAnswer, ClaimRequest, StoredPage } from "../records/log-database.ts";
+import type { FoundSession, LogReader } from "./log-reader.ts";
+import type { Owner } from "./owner.ts";
+import { readableText, storedText } from "../records/stored-text.ts";
+import type { SessionTable, Tables } from "./tables.ts";
+
+/** So many events of a log are verified at a time, while others may write in between. */
+const VERIFIED_AT_ONCE = 5_000;
+/** So many may be left for the transaction that claims. */
+const VERIFIED_WITH_CLAIM = 500;
+
+export interface SessionClaimsParts {
+  readonly owner: Owner;
+  readonly reader: LogReader;
+  /** Called with the record of each session that was claimed. */
+  readonly onClaim: (sessionId: string, row: SessionTable) => void;
+}
+
+export class SessionClaims {
+  readonly #owner: Owner;
+  readonly #reader: LogReader;
+  readonly #onClaim: SessionClaimsParts["onClaim"];
+
+  constructor({ owner, reader, onClaim }: SessionClaimsParts) {
+    this.#owner = owner;
+    this.#reader = reader;
+    this.#onClaim = onClaim;
+  }
+
+  async claim(tables: Kysely<Tables>, request: ClaimRequest): Promise<ClaimAnswer> {
+    const { verified, length } = await lookAt(tables, (transaction) => this.#verify(transaction, request));
+    if (length - verified > VERIFIED_WITH_CLAIM) return { claimed: false, verified };
+    const row = await tables.transaction().execute((transaction) => this.#take(transaction, { ...request, verified }));
+    if (row === undefined) return { claimed: false, verified };
+    this.#owner.confirm();
+    this.#onClaim(request.sessionId, row);
+    return claimedAs(row);
+  }
+
+  /** Makes a session this owner's own, so that no other can claim it until the transaction ends. False where there is none. */
+  async takeFree(transaction: Transaction<Tables>, sessionId: string): Promise<boolean> {
+    for (let before: SessionTable | undefined; ;) {
+      const found = await this.#reader.find(transaction, storedText(sessionId));
+      if (found === undefined) return false;
+      const { row } = found;
+      await this.#requireFree(transaction, sessionId, row);
+      // One that is as it was when it could not be taken is a record that is missing
+      if (row.owner === before?.owner && row.epoch === before.epoch) return true;
+      if (await this.#fence(transaction, row)) return true;
+      before = row;
+    }
+  }
+
+  /** Continues to verify a log that may be claimed. */
+  async #verify(transaction: Transaction<Tables>, request: ClaimRequest): Promise<{ readonly verified: number; readonly length: number }> {
+    const { row } = await this.#claimable(transaction, request);
+    if (row.length - request.verified <= VERIFIED_WITH_CLAIM) return { verified: request.verified, length: row.length };
+    return { verified: await this.#verifyPage(transaction, request), length: row.length };
+  }
+
+  /** Undefined when another claim was quicker: whether it may be claimed must be asked again. */
+  async #take(transaction: Transaction<Tables>, request: ClaimRequest): Promise<SessionTable | undefined> {
+    const before = await this.#claimable(transaction, request);
+    await this.#owner.register(transaction);
+    if (!(await this.#fence(transaction, before.row))) return undefined;
+    const { row } = await this.#claimable(transaction, { ...request, takeOver: true }); // as its last owner left it
+    let verified = request.verified;
+    while (verified < row.length) verified = await this.#verifyPage(transaction, { ...request, verified });
+    return row;
+  }
+
+  /** Makes a session this owner's own, if it is still as it was found. From then on no other owner can write it. */
+  async #fence(transaction: Transaction<Tables>, { id, owner, epoch }: SessionTable): Promise<boolean> {
+    const { numUpdatedRows } = await transaction
+      .updateTable("haft_session")
+      .set({ owner: this.#owner.id ?? null, epoch: epoch + 1 })
+      .where("id", "=", id)
+      .where("epoch", "=", epoch)
+      .where("owner", "is not distinct from", owner)
+      .executeTakeFirst();
+    return numUpdatedRows === 1n;
+  }
+
+  async #claimable(transaction: Transaction<Tables>, { sessionId, takeOver }: ClaimRequest): Promise<FoundSession> {
+    const found = await this.#reader.find(transaction, storedText(sessionId));
+    if (found === undefined) throw notFound(sessionId);
+    if (!takeOver) await this.#requireFree(transaction, sessionId, found.row);
+    if (found.damage !== undefined) throw damaged(sessionId, await this.#soundLength(transaction, found), found.damage);
+    return found;
+  }
+
+  /** Returns up to where the log is sound. */
+  async #verifyPage(transaction: Transaction<Tables>, { sessionId, verified }: ClaimRequest): Promise<number> {
+    const found = await this.#reader.find(transaction, storedText(sessionId));
+    if (found === undefined) throw notFound(sessionId);
+    const page = await this.#reader.read(transaction, found, { from: verified + 1, limit: VERIFIED_AT_ONCE });
+    const sound = verified + page.bodies.length;
+    if (page.damage !== undefined) throw damaged(sessionId, sound, `event ${page.damage.position}: ${page.damage.reason}`);
+    return sound;
+  }
+
+  async #soundLength(transaction: Transaction<Tables>, found: FoundSession): Promise<number> {
+    for (let sound = 0; ;) {
+      const page = await this.#reader.read(transaction, found, { from: sound + 1, limit: VERIFIED_AT_ONCE });
+      sound += page.bodies.length;
+      if (page.next === undefined) return sound;
+    }
+  }
+
+  async #requireFree(transaction: Transaction<Tables>, sessionId: string, { owner }: SessionTable): Promise<void> {
+    if (owner === null || owner === this.#owner.id) return;
+    const living = await this.#owner.describe(transaction, owner);
+    if (living === undefined) return;
+    throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${living.text}.`, {
+      operatorHint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
+    });
+  }
+}
+
+/** The answer to a claim. @param page the whole log, where it was read with the claim */
+export function claimedAs(row: SessionTable, page?: StoredPage): ClaimAnswer {
+  const answer = { claimed: true, length: row.length, options: optionsOf(row), epoch: row.epoch } as const;
+  return page === undefined ? answer : { ...answer, page };
+}
+
+/** Several statements that see the same state of the tables. */
+export function lookAt<Result>(tables: Kysely<Tables>, look: (transaction: Transaction<Tables>) => Promise<Result>): Promise<Result> {
+  return tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(look);
+}
+
+export function optionsOf({ created_at, durability, parent_id, parent_length }: SessionTable): LogOptions {
+  const parent = parent_id === null ? {} : { parent: { sessionId: readableText(parent_id), length: parent_length } };
+  return { at: created_at, durability: durability === "async" ? "async" : "sync", ...parent };
+}
+
+export function notFound(sessionId: string): ToolError {
+  return new ToolError("not_found", `The store has no session ${JSON.stringify(sessionId)}.`);
+}
+
+function damaged(sessionId: string, sound: number, reason: string): ToolError {
+  return new ToolError("corrupt_record", `Session ${JSON.stringify(sessionId)} is damaged behind its first ${sound} events (${reason}).`, {
+    hint: "Those can be read: export them, and continue in a new session.",
+  });
+}

@@ -1,0 +1,215 @@
+/** Keys, refused requests, audited calls and keyed requests in SQL tables: the same statements for every database that Kysely speaks. */
+import type { Kysely, Transaction } from "kysely";
+import {
+  KEYED_REQUEST_KEPT_MS,
+  MAX_REFUSALS,
+  type AccessStore,
+  type AuditedCall,
+  type AuditedCallPage,
+  type AuditedCallQuery,
+  type KeyedRequest,
+  type KeyQuery,
+  type NewKeyedRequest,
+  type RefusalQuery,
+  type RefusedRequest,
+  type RevokeKeyRequest,
+  type StoredKey,
+} from "../../core/access-store.ts";
+import { DEFAULT_ACCESS_LIMIT, DAY_MS, callPage, readCall, readKey, readRefusal, readRequest, takenKey } from "./access-rows.ts";
+import { lockCounter } from "./counters.ts";
+import { storedText } from "../records/stored-text.ts";
+import type { RefusalTable, Tables } from "./tables.ts";
+
+/** So many rows fit into one statement. */
+const WRITTEN_AT_ONCE = 100;
+
+export class SqlAccess implements AccessStore {
+  readonly #tables: Kysely<Tables>;
+
+  constructor(tables: Kysely<Tables>) {
+    this.#tables = tables;
+  }
+
+  addKey({ revokedAt, ...key }: StoredKey): Promise<void> {
+    return this.#tables.transaction().execute(async (tables) => {
+      const id = storedText(key.id);
+      const body = JSON.stringify(key);
+      const taken = await tables.selectFrom("haft_key").select("body").where("id", "=", id).executeTakeFirst();
+      if (taken?.body === body) return; // the answer to its own commit was lost, and this is the second try
+      if (taken !== undefined) throw takenKey(key.id);
+      const forgotten = Math.trunc(key.createdAt - DAY_MS);
+      await tables.deleteFrom("haft_key").where("session", "is not", null).where("expires_at", "<", forgotten).execute();
+      await tables
+        .insertInto("haft_key")
+        .values({
+          id,
+          created_at: Math.trunc(key.createdAt),
+          session: key.sessionId === undefined ? null : storedText(key.sessionId),
+          expires_at: key.expiresAt === undefined ? null : Math.trunc(key.expiresAt),
+          revoked_at: revokedAt === undefined ? null : Math.trunc(revokedAt),
+          body,
+        })
+        .execute();
+    });
+  }
+
+  async key(id: string): Promise<StoredKey | undefined> {
+    const row = await this.#tables.selectFrom("haft_key").selectAll().where("id", "=", storedText(id)).executeTakeFirst();
+    return row === undefined ? undefined : readKey(row);
+  }
+
+  async keys({ sessionKeys = false, sessionId, limit = DEFAULT_ACCESS_LIMIT }: KeyQuery = {}): Promise<readonly StoredKey[]> {
+    let newest = this.#tables.selectFrom("haft_key").selectAll().orderBy("created_at", "desc").orderBy("id").limit(limit);
+    if (sessionId !== undefined) newest = newest.where("session", "=", storedText(sessionId));
+    else if (!sessionKeys) newest = newest.where("session", "is", null);
+    return (await newest.execute()).map(readKey);
+  }
+
+  async revokeKey({ id, at }: RevokeKeyRequest): Promise<boolean> {
+    const { numUpdatedRows } = await this.#tables
+      .updateTable("haft_key")
+      .set({ revoked_at: Math.trunc(at) })
+      .where("id", "=", storedText(id))
+      .where("revoked_at", "is", null)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  addRefusals(refusals: readonly RefusedRequest[]): Promise<void> {
+    return this.#append(refusals, { table: "haft_refusal", counter: "refusals", keep: MAX_REFUSALS });
+  }
+
+  async refusals({ since, principal, limit = DEFAULT_ACCESS_LIMIT }: RefusalQuery = {}): Promise<readonly RefusedRequest[]> {
+    let newest = this.#tables.selectFrom("haft_refusal").selectAll().orderBy("number", "desc").limit(limit);
+    if (since !== undefined) newest = newest.where("at", ">=", since);
+    if (principal !== undefined) newest = newest.where("principal", "=", storedText(principal));
+    return (await newest.execute()).map(readRefusal);
+  }
+
+  addCalls({ calls, keep }: Parameters<AccessStore["addCalls"]>[0]): Promise<void> {
+    return this.#append(calls, { table: "haft_call", counter: "calls", keep });
+  }
+
+  async calls({ since, until, principal, after, limit = DEFAULT_ACCESS_LIMIT }: AuditedCallQuery = {}): Promise<AuditedCallPage> {
+    let newest = this.#tables
+      .selectFrom("haft_call")
+      .selectAll()
+      .orderBy("at", "desc")
+      .orderBy("number", "desc")
+      .limit(limit + 1);
+    if (since !== undefined) newest = newest.where("at", ">=", since);
+    if (until !== undefined) newest = newest.where("at", "<", until);
+    if (principal !== undefined) newest = newest.where("principal", "=", storedText(principal));
+    if (after !== undefined)
+      newest = newest
+        .where("at", "<=", after.at) // by which the index is entered
+        .where((eb) => eb.or([eb("at", "<", after.at), eb("number", "<", after.number)]));
+    const rows = await newest.execute();
+    return callPage(
+      rows.map((row) => ({ at: row.at, number: row.number, call: readCall(row) })),
+      limit,
+    );
+  }
+
+  /** Numbers the rows, and drops those of the lowest numbers. */
+  #append(
+    bodies: readonly (RefusedRequest | AuditedCall)[],
+    {
+      table,
+      counter,
+      keep,
+    }: { readonly table: "haft_refusal" | "haft_call"; readonly counter: "refusals" | "calls"; readonly keep: number },
+  ): Promise<void> {
+    return this.#tables.transaction().execute(async (tables) => {
+      await lockCounter(tables, counter); // as for the positions of approvals
+      let number = await lastNumber(tables, table);
+      const rows = bodies.map((body) => rowOf(++number, body));
+      for (let from = 0; from < rows.length; from += WRITTEN_AT_ONCE)
+        await tables
+          .insertInto(table)
+          .values(rows.slice(from, from + WRITTEN_AT_ONCE))
+          .execute();
+      await tables
+        .deleteFrom(table)
+        .where("number", "<=", number - keep)
+        .execute();
+    });
+  }
+
+  async beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined> {
+    const { key, fingerprint, at, holder, after } = request;
+    const begins = { fingerprint: storedText(fingerprint), at: Math.trunc(at), answer: null, holder, beats: 0 };
+    const row = { key: storedText(key), ...begins };
+    const old = row.at - KEYED_REQUEST_KEPT_MS;
+    for (;;) {
+      const begun = await this.#tables
+        .insertInto("haft_request")
+        .values(row)
+        .onConflict((conflict) =>
+          conflict
+            .column("key")
+            .doUpdateSet(begins)
+            .where((eb) => {
+              const isFree = eb("haft_request.holder", "is", null);
+              const isLeft = eb.and([
+                eb("haft_request.holder", "=", after?.holder ?? ""),
+                eb("haft_request.beats", "=", after?.beats ?? 0),
+              ]);
+              const isSame = eb.and([eb("haft_request.answer", "is", null), eb("haft_request.fingerprint", "=", row.fingerprint)]);
+              return eb.or([eb("haft_request.at", "<", old), eb.and([isSame, after === undefined ? isFree : eb.or([isFree, isLeft])])]);
+            }),
+        )
+        .returning("key")
+        .executeTakeFirst();
+      if (begun !== undefined) return undefined;
+      const known = await this.#tables.selectFrom("haft_request").selectAll().where("key", "=", row.key).executeTakeFirst();
+      if (known?.holder === holder && known.fingerprint === row.fingerprint) return undefined; // a second try, as for keys
+      if (known !== undefined) return readRequest(request.key, known); // else it was forgotten in between
+    }
+  }
+
+  async holdRequest({ key, holder }: { readonly key: string; readonly holder: string }): Promise<boolean> {
+    const { numUpdatedRows } = await this.#tables
+      .updateTable("haft_request")
+      .set(({ eb }) => ({ beats: eb("beats", "+", 1) }))
+      .where("key", "=", storedText(key))
+      .where("holder", "=", holder)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  async releaseRequest({ key, holder }: { readonly key: string; readonly holder: string }): Promise<void> {
+    await this.#tables
+      .updateTable("haft_request")
+      .set({ holder: null })
+      .where("key", "=", storedText(key))
+      .where("holder", "=", holder)
+      .execute();
+  }
+
+  async answerRequest({ key, answer }: { readonly key: string; readonly answer: string }): Promise<void> {
+    await this.#tables
+      .updateTable("haft_request")
+      .set({ answer: storedText(answer), holder: null })
+      .where("key", "=", storedText(key))
+      .where("answer", "is", null)
+      .execute();
+  }
+
+  async forgetRequests(before: number): Promise<void> {
+    await this.#tables.deleteFrom("haft_request").where("at", "<", Math.trunc(before)).execute();
+  }
+}
+
+function rowOf(number: number, body: RefusedRequest | AuditedCall): RefusalTable {
+  const principal = body.principal === undefined ? null : storedText(body.principal);
+  return { number, at: Math.trunc(body.at), principal, body: JSON.stringify(body) };
+}
+
+async function lastNumber(tables: Transaction<Tables>, table: "haft_refusal" | "haft_call"): Promise<number> {
+  const last = await tables
+    .selectFrom(table)
+    .select((select) => select.fn.max("number").as("number"))
+    .executeTakeFirst();
+  return last?.number ?? 0;
+}

@@ -1,0 +1,339 @@
+/** Approval questions and rules in SQL tables: the same statements for every database that Kysely speaks. */
+import type { ExpressionBuilder, Kysely, Transaction } from "kysely";
+import type {
+  ApprovalEnd,
+  ApprovalRecord,
+  ApprovalRule,
+  ApprovalStatus,
+  ApprovalStore,
+  NewApproval,
+  StoredApprovalQuery,
+} from "../../core/approval-store.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { ToolError } from "../../core/error.ts";
+import { Gathered } from "../records/gathered.ts";
+import { answerText, keptQuestion, readApproval, readListed, readPreview, readRule } from "./approval-rows.ts";
+import { lockCounter } from "./counters.ts";
+import { databaseTimeIn, valueOf } from "./database-time.ts";
+import type { Owner } from "./owner.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import { keepMessage } from "./sql-webhooks.ts";
+import { originalText, storedText } from "../records/stored-text.ts";
+import { approvalAsked } from "../records/webhook-messages.ts";
+import type { ApprovalTable, Tables } from "./tables.ts";
+
+type AskedBy = Pick<ApprovalTable, "id" | "owner">;
+type Row = ExpressionBuilder<Tables, "haft_approval">;
+
+/** So many rows are forgotten at a time. */
+const PRUNED_AT_ONCE = 10_000;
+
+export class SqlApprovals implements ApprovalStore {
+  readonly #connection: SqlConnection;
+  readonly #owner: Owner;
+  /** The questions of sessions that wait, for those that are resumed at the same time. */
+  readonly #openIn: Gathered<string, readonly Pick<ApprovalTable, "id" | "owner" | "session">[]>;
+
+  constructor(connection: SqlConnection, owner: Owner) {
+    this.#connection = connection;
+    this.#owner = owner;
+    this.#openIn = new Gathered((sessions) => {
+      const open = connection.tables.selectFrom("haft_approval").select(["id", "owner", "session"]).where("status", "=", "open");
+      return open.where("session", "in", [...sessions]).execute();
+    });
+  }
+
+  async put(question: NewApproval): Promise<ApprovalRecord> {
+    const row = await this.#write((tables) => this.#put(tables, question));
+    this.#owner.confirm();
+    const living = await this.#living([row]);
+    return readApproval(row, await this.#now(), row.status === "open" ? living.get(row.owner) : undefined);
+  }
+
+  async #put(tables: Transaction<Tables>, question: NewApproval): Promise<ApprovalTable> {
+    await this.#owner.register(tables);
+    await this.#requireOwn(tables, question.sessionId);
+    await lockCounter(tables, "approvals"); // two that read the same last position would be in each other's way
+    const id = storedText(question.id);
+    const kept = await tables.selectFrom("haft_approval").selectAll().where("id", "=", id).executeTakeFirst();
+    const isAnswered = kept?.status === "allowed" || kept?.status === "denied";
+    if (isAnswered && kept.digest === question.digest && kept.owner !== this.#owner.id) return kept;
+    const last = await tables
+      .selectFrom("haft_approval")
+      .select((select) => select.fn.max("position").as("position"))
+      .executeTakeFirst();
+    const row = {
+      id,
+      position: (last?.position ?? 0) + 1,
+      session: storedText(question.sessionId),
+      call_id: storedText(question.callId),
+      tool: storedText(question.toolName),
+      digest: question.digest,
+      status: "open",
+      expires_at: question.expiresAt === undefined ? null : databaseTimeIn(question.expiresAt - question.askedAt, this.#connection),
+      owner: this.#owner.id ?? "",
+      question: JSON.stringify(question),
+      answer: null,
+      wants_preview: 0,
+      preview: null,
+    };
+    // One that was answered since stays, and is then in the way of the new row
+    if (kept !== undefined) await tables.deleteFrom("haft_approval").where("id", "=", id).where("status", "=", kept.status).execute();
+    const put = await tables.insertInto("haft_approval").values(row).returningAll().executeTakeFirstOrThrow();
+    await keepMessage(tables, approvalAsked(keptQuestion(question, put)));
+    return put;
+  }
+
+  async list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]> {
+    const { statuses, ids, sessionId, callId, toolName, after, first, limit } = query;
+    if (statuses?.length === 0 || ids?.length === 0) return [];
+    const now = await this.#now();
+    const isOldest = first === "oldest";
+    let rows = this.#connection.tables
+      .selectFrom("haft_approval")
+      .selectAll()
+      .orderBy("position", isOldest ? "asc" : "desc")
+      .limit(limit);
+    if (statuses !== undefined) rows = rows.where((row) => row.or(statuses.map((status) => hasStatus(row, status, now))));
+    if (ids !== undefined) rows = rows.where("id", "in", ids.map(storedText));
+    if (sessionId !== undefined) rows = rows.where("session", "=", storedText(sessionId));
+    if (callId !== undefined) rows = rows.where("call_id", "=", storedText(callId));
+    if (toolName !== undefined) rows = rows.where("tool", "=", storedText(toolName));
+    if (after !== undefined) rows = rows.where("position", isOldest ? ">" : "<", after);
+    return this.#read(await rows.execute(), now);
+  }
+
+  end(end: ApprovalEnd): Promise<boolean> {
+    return this.#write(async (tables) => {
+      let open = tables
+        .updateTable("haft_approval")
+        .set({ status: end.status, answer: answerText(end), wants_preview: 0 })
+        .where("id", "=", storedText(end.id))
+        .where("digest", "=", end.digest)
+        .where("status", "=", "open");
+      if (end.status === "allowed" || end.status === "denied")
+        open = open.where((row) => row.or([row("expires_at", "is", null), row("expires_at", ">", this.#connection.databaseTime)]));
+      if (end.byAsker === true || end.status === "withdrawn" || end.status === "expired")
+        open = open.where("owner", "=", this.#owner.id ?? "");
+      const { numUpdatedRows } = await open.executeTakeFirst();
+      if (numUpdatedRows === 0n) return isEnded(tables, end);
+      if (end.rule !== undefined) await insertRule(tables, end.rule);
+      return true;
+    });
+  }
+
+  async leave({ id, digest, position }: { readonly id: string; readonly digest: string; readonly position: number }): Promise<void> {
+    await this.#connection.tables
+      .updateTable("haft_approval")
+      .set({ owner: "", wants_preview: 0 })
+      .where("id", "=", storedText(id))
+      .where("digest", "=", digest)
+      .where("position", "=", position)
+      .where("owner", "=", this.#owner.id ?? "")
+      .execute();
+  }
+
+  async withdrawAbandoned({ sessionId, at }: { readonly sessionId: string; readonly at: number }): Promise<number> {
+    const session = storedText(sessionId);
+    const open = (await this.#openIn.add(session)).filter((row) => row.session === session);
+    if (open.length === 0) return 0;
+    return (await this.#withdraw(await this.#abandoned(open), at)) + (await this.#withdrawOfOthers(session, at));
+  }
+
+  /** Those of a session of this owner's that an earlier one, which lives, has asked. */
+  async #withdrawOfOthers(session: string, at: number): Promise<number> {
+    const owner = this.#owner.id ?? "";
+    const claimed = this.#connection.tables.selectFrom("haft_session").select("id").where("id", "=", session).where("owner", "=", owner);
+    const { numUpdatedRows } = await this.#connection.tables
+      .updateTable("haft_approval")
+      .set({ status: "withdrawn", answer: JSON.stringify({ at }), wants_preview: 0 })
+      .where("session", "in", claimed)
+      .where("owner", "!=", owner)
+      .where("status", "=", "open")
+      .executeTakeFirst();
+    return Number(numUpdatedRows);
+  }
+
+  /** @throws ToolError `conflict` for a session that another owner has claimed */
+  async #requireOwn(tables: Transaction<Tables>, sessionId: string): Promise<void> {
+    const row = await tables.selectFrom("haft_session").select("owner").where("id", "=", storedText(sessionId)).executeTakeFirst();
+    if (row === undefined || row.owner === null || row.owner === this.#owner.id) return;
+    throw new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed by another process, which asks its questions.`, {
+      operatorHint: "Answer them in that process, or claim the session again to continue it here.",
+    });
+  }
+
+  async rules({ now, sessionId }: { readonly now: number; readonly sessionId?: string }): Promise<readonly ApprovalRule[]> {
+    let rows = this.#connection.tables
+      .selectFrom("haft_approval_rule")
+      .selectAll()
+      .where((row) => row.or([row("expires_at", "is", null), row("expires_at", ">", now)]))
+      .orderBy("created_at")
+      .orderBy("id");
+    if (sessionId !== undefined)
+      rows = rows.where((row) => row.or([row("session", "is", null), row("session", "=", storedText(sessionId))]));
+    return (await rows.execute()).map(readRule);
+  }
+
+  async addRule(rule: ApprovalRule): Promise<void> {
+    try {
+      await insertRule(this.#connection.tables, rule);
+    } catch (thrown: unknown) {
+      if (!this.#connection.isTaken(thrown)) throw thrown;
+      throw new ToolError("duplicate", `There is an approval rule ${JSON.stringify(rule.id)} already.`, { cause: thrown });
+    }
+  }
+
+  async removeRule(id: string): Promise<boolean> {
+    const { numDeletedRows } = await this.#connection.tables
+      .deleteFrom("haft_approval_rule")
+      .where("id", "=", storedText(id))
+      .executeTakeFirst();
+    return numDeletedRows > 0n;
+  }
+
+  async requestPreview({ id, digest }: { readonly id: string; readonly digest: string }): Promise<boolean> {
+    const { numUpdatedRows } = await this.#connection.tables
+      .updateTable("haft_approval")
+      .set({ wants_preview: 1 })
+      .where("id", "=", storedText(id))
+      .where("digest", "=", digest)
+      .where("status", "=", "open")
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  async previewRequests(): Promise<readonly string[]> {
+    const { id: owner } = this.#owner;
+    if (owner === undefined) return [];
+    const rows = await this.#connection.tables
+      .selectFrom("haft_approval")
+      .select("id")
+      .where("status", "=", "open")
+      .where("wants_preview", "=", 1)
+      .where("owner", "=", owner)
+      .execute();
+    return rows.map(({ id }) => originalText(id));
+  }
+
+  async keepPreview({
+    id,
+    digest,
+    preview,
+  }: {
+    readonly id: string;
+    readonly digest: string;
+    readonly preview: JsonObject;
+  }): Promise<void> {
+    await this.#connection.tables
+      .updateTable("haft_approval")
+      .set({ wants_preview: 0, preview: JSON.stringify(preview) })
+      .where("id", "=", storedText(id))
+      .where("digest", "=", digest)
+      .execute();
+  }
+
+  async preview(id: string): Promise<JsonObject | undefined> {
+    const row = await this.#connection.tables
+      .selectFrom("haft_approval")
+      .select("preview")
+      .where("id", "=", storedText(id))
+      .executeTakeFirst();
+    return row === undefined || row.preview === null ? undefined : readPreview(id, row.preview);
+  }
+
+  async prune({ keep, now }: { readonly keep: number; readonly now: number }): Promise<number> {
+    const { tables } = this.#connection;
+    const lost = await tables
+      .selectFrom("haft_approval")
+      .leftJoin("haft_session", "haft_session.id", "haft_approval.session")
+      .select(["haft_approval.id", "haft_approval.owner"])
+      .where("haft_approval.status", "=", "open")
+      .where("haft_session.id", "is", null)
+      .execute();
+    await this.#withdraw(await this.#abandoned(lost), now);
+    await tables.deleteFrom("haft_approval_rule").where("expires_at", "<=", now).execute();
+    const ended = tables.selectFrom("haft_approval").select("id").where("status", "!=", "open").orderBy("position", "desc");
+    let pruned = 0;
+    for (let gone = PRUNED_AT_ONCE; gone === PRUNED_AT_ONCE; pruned += gone) {
+      const surplus = ended.offset(keep).limit(PRUNED_AT_ONCE);
+      const { numDeletedRows } = await tables.deleteFrom("haft_approval").where("id", "in", surplus).executeTakeFirst();
+      gone = Number(numDeletedRows);
+    }
+    return pruned;
+  }
+
+  /** Those that no living process waits for. */
+  async #abandoned(open: readonly AskedBy[]): Promise<readonly AskedBy[]> {
+    const living = await this.#living(open);
+    return open.filter(({ owner }) => living.get(owner) === undefined);
+  }
+
+  /** One that another owner has asked again meanwhile is left as it is. */
+  async #withdraw(abandoned: readonly AskedBy[], at: number): Promise<number> {
+    let withdrawn = 0;
+    for (let index = 0; index < abandoned.length; index += PRUNED_AT_ONCE) {
+      const some = abandoned.slice(index, index + PRUNED_AT_ONCE);
+      const { numUpdatedRows } = await this.#connection.tables
+        .updateTable("haft_approval")
+        .set({ status: "withdrawn", answer: JSON.stringify({ at }) })
+        .where(
+          "id",
+          "in",
+          some.map(({ id }) => id),
+        )
+        .where("owner", "in", [...new Set(some.map(({ owner }) => owner))])
+        .where("status", "=", "open")
+        .executeTakeFirst();
+      withdrawn += Number(numUpdatedRows);
+    }
+    return withdrawn;
+  }
+
+  async #read(rows: readonly ApprovalTable[], now: number): Promise<readonly ApprovalRecord[]> {
+    const living = await this.#living(rows.filter(({ status }) => status === "open"));
+    return rows.map((row) => readListed(row, now, row.status === "open" ? living.get(row.owner) : undefined));
+  }
+
+  async #living(rows: readonly Pick<AskedBy, "owner">[]): Promise<ReadonlyMap<string, string | undefined>> {
+    const living = new Map<string, string | undefined>();
+    for (const { owner } of rows)
+      if (!living.has(owner)) living.set(owner, (await this.#owner.describe(this.#connection.tables, owner))?.text);
+    return living;
+  }
+
+  #now(): Promise<number> {
+    return valueOf(this.#connection.databaseTime, this.#connection.tables);
+  }
+
+  #write<Result>(run: (tables: Transaction<Tables>) => Promise<Result>): Promise<Result> {
+    return this.#connection.tables.transaction().execute(run);
+  }
+}
+
+/** Whether it ended by this very end: the answer to the commit was lost, and this is the second try. */
+async function isEnded(tables: Kysely<Tables>, end: ApprovalEnd): Promise<boolean> {
+  const same = tables.selectFrom("haft_approval").select("id").where("id", "=", storedText(end.id)).where("digest", "=", end.digest);
+  return (await same.where("status", "=", end.status).where("answer", "=", answerText(end)).executeTakeFirst()) !== undefined;
+}
+
+/** The questions and rules of a session that is removed go with it. */
+export async function removeApprovals(tables: Kysely<Tables>, session: string): Promise<void> {
+  await tables.deleteFrom("haft_approval").where("session", "=", session).execute();
+  await tables.deleteFrom("haft_approval_rule").where("session", "=", session).execute();
+}
+
+async function insertRule(tables: Kysely<Tables>, rule: ApprovalRule): Promise<void> {
+  const { id, sessionId, expiresAt = null, createdAt } = rule;
+  const session = sessionId === undefined ? null : storedText(sessionId);
+  const row = { id: storedText(id), session, expires_at: expiresAt, created_at: createdAt, rule: JSON.stringify(rule) };
+  await tables.insertInto("haft_approval_rule").values(row).execute();
+}
+
+/** An open question that is overdue has expired, whether or not its process has noticed. */
+function hasStatus(row: Row, status: ApprovalStatus, now: number) {
+  const isOpen = row("status", "=", "open");
+  if (status === "open") return row.and([isOpen, row.or([row("expires_at", "is", null), row("expires_at", ">", now)])]);
+  if (status === "expired") return row.or([row("status", "=", status), row.and([isOpen, row("expires_at", "<=", now)])]);
+  return row("status", "=", status);
+}

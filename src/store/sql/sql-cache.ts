@@ -1,0 +1,262 @@
+/** The persistent result cache: bodies under keys, valid while the resources they were read from keep their versions. */
+import type { CompiledQuery, Kysely, Transaction } from "kysely";
+import { ToolError } from "../../core/error.ts";
+import type { CacheRecord } from "../../core/store.ts";
+import { cacheChecksum } from "./checksum.ts";
+import { lockCounter, setCounter } from "./counters.ts";
+import type { Owner } from "./owner.ts";
+import { generationsOfWrite, resourcesAround, versionOf, type Generation } from "./resource-versions.ts";
+import { originalText, originalTexts, storedKey, storedText, storedTexts, storedTime } from "../records/stored-text.ts";
+import type { CacheTable, GenerationTable, Tables } from "./tables.ts";
+import type { ImmediateSql, RunStatement } from "./sql-connection.ts";
+import { withParameters } from "./with-parameters.ts";
+
+/** When there are more rows of generations, all are forgotten, and the cache with them; looked at once in so many writes. */
+const MAX_GENERATIONS = 100_000;
+const WRITES_BETWEEN_LOOKS = 1_000;
+/** So many entries are looked at to make room. */
+const CHUNK = 100;
+/** A power of two, and fewer than a statement may have parameters. */
+const MAX_AROUND = 16_384;
+/** The row whose `self` is added to every version. No resource is stored as empty text. */
+const BASE = "";
+/** Begins the row of a process that writes, before the id of its owner. No resource is stored like that. */
+const WRITER = "@";
+/** How often it is looked whether a process that wrote has ended without closing. */
+const LOOK_MS = 1_000;
+
+export interface SqlCacheOptions {
+  /** Of all entries together. */
+  readonly maxBytes: number;
+  /** That of the connection. */
+  readonly maxKeyBytes: number;
+  /** That of the connection. */
+  readonly immediate: ImmediateSql | undefined;
+  readonly owner: Owner;
+}
+
+/**
+ * A process that ends without closing may have written something after it last said so, and another one may have read it before that. So
+ * each process that writes has a row, and when one is found that is gone, all versions move on.
+ */
+export class SqlCache {
+  readonly #maxBytes: number;
+  readonly #maxKeyBytes: number;
+  readonly #immediate: ImmediateSql | undefined;
+  readonly #findGenerations = new Map<number, CompiledQuery<GenerationTable>>();
+  #findEntry: CompiledQuery<CacheTable> | undefined;
+  #addToGeneration: CompiledQuery | undefined;
+  #runAddToGeneration: RunStatement | undefined;
+  #writes = 0;
+  #lookedAt = -Infinity;
+  readonly #owner: Owner;
+
+  constructor({ maxBytes, maxKeyBytes, immediate, owner }: SqlCacheOptions) {
+    this.#owner = owner;
+    this.#maxBytes = maxBytes;
+    this.#maxKeyBytes = maxKeyBytes;
+    this.#immediate = immediate;
+  }
+
+  /** An entry that is replaced between the two looks was still right at the second. */
+  async get(tables: Kysely<Tables>, { key, now }: { readonly key: string; readonly now: number }): Promise<string | undefined> {
+    if (Math.abs(now - this.#lookedAt) >= LOOK_MS) await this.#dropOfTheDead(tables, now);
+    this.#findEntry ??= tables.selectFrom("haft_cache").selectAll().where("key", "=", "").compile();
+    const wanted = storedKey(key, this.#maxKeyBytes);
+    const [entry] = (await tables.executeQuery(withParameters(this.#findEntry, [wanted]))).rows;
+    if (entry === undefined || entry.checksum !== cacheChecksum(entry)) return undefined;
+    if (entry.key !== wanted || (entry.expires_at !== null && entry.expires_at <= now)) return undefined;
+    const versions = await this.versions(tables, originalTexts(entry.resources));
+    return JSON.stringify(versions) === entry.versions ? originalText(entry.body) : undefined;
+  }
+
+  /** In one look, so that all are of the same moment. @throws ToolError `too_large` for resources with too many others around them */
+  async versions(tables: Kysely<Tables>, resources: readonly string[]): Promise<readonly number[]> {
+    if (resources.length === 0) return [];
+    const around = new Map([...resourcesAround(resources)].map((resource) => [this.#key(resource), resource]));
+    const generations = new Map<string, Generation>();
+    let base = 0;
+    for (const row of await this.#generations(tables, [BASE, ...around.keys()])) {
+      const resource = around.get(row.resource);
+      if (resource === undefined) base = row.self;
+      else generations.set(resource, row);
+    }
+    return resources.map((resource) => base + versionOf(resource, generations));
+  }
+
+  /** A statement serves for any number up to a power of two: the row that is always wanted fills the rest. */
+  async #generations(tables: Kysely<Tables>, stored: readonly string[]): Promise<readonly GenerationTable[]> {
+    if (stored.length > MAX_AROUND) throw new ToolError("too_large", `${stored.length} resources are too many for one cached result.`);
+    const size = 2 ** Math.ceil(Math.log2(stored.length));
+    const parameters = [...stored, ...Array.from({ length: size - stored.length }, () => BASE)];
+    const find =
+      this.#findGenerations.get(size) ?? tables.selectFrom("haft_generation").selectAll().where("resource", "in", parameters).compile();
+    this.#findGenerations.set(size, find);
+    return (await tables.executeQuery(withParameters(find, parameters))).rows;
+  }
+
+  async put(tables: Kysely<Tables>, record: CacheRecord): Promise<void> {
+    const entry = storedEntry(record, this.#key(record.key));
+    await tables.transaction().execute(async (transaction) => {
+      const before = await lockCounter(transaction, "cache-bytes");
+      if (JSON.stringify(await this.versions(transaction, record.resources)) !== entry.versions) return;
+      let total = before - (await drop(transaction, [entry.key]));
+      if (entry.bytes <= this.#maxBytes) {
+        await transaction.insertInto("haft_cache").values(entry).execute();
+        total = await this.#makeRoom(transaction, total + entry.bytes);
+      }
+      await setCounter(transaction, "cache-bytes", total);
+    });
+  }
+
+  async invalidate(tables: Kysely<Tables>, resources: readonly string[]): Promise<void> {
+    if (resources.length === 0) return;
+    // In one order everywhere: of two that write the same rows, neither waits for the other for ever
+    const additions = [...generationsOfWrite(resources)]
+      .map(([resource, { self, below }]) => [this.#key(resource), self, below, self, below] as const)
+      .sort(([one], [other]) => (one < other ? -1 : 1));
+    const isLook = this.#writes++ % WRITES_BETWEEN_LOOKS === 0;
+    const query = (this.#addToGeneration ??= addToGeneration(tables));
+    const sql = this.#immediate;
+    if (sql?.isFree === true && !isLook && this.#owner.isRegistered) {
+      const run = (this.#runAddToGeneration ??= sql.prepare(query));
+      sql.write(() => {
+        for (const addition of additions) run(addition);
+        run(writerRow(this.#owner));
+        return true;
+      });
+      return;
+    }
+    await tables.transaction().execute(async (transaction) => {
+      for (const addition of additions) await transaction.executeQuery(withParameters(query, addition));
+      await this.#owner.register(transaction);
+      await transaction.executeQuery(withParameters(query, writerRow(this.#owner)));
+      if (isLook) await forgetGenerations(transaction);
+    });
+    this.#owner.confirm();
+  }
+
+  /** This process has written all that it will, and said so. */
+  async leave(tables: Kysely<Tables>): Promise<void> {
+    await tables.deleteFrom("haft_generation").where("resource", "=", writerRow(this.#owner)[0]).execute();
+  }
+
+  async #dropOfTheDead(tables: Kysely<Tables>, now: number): Promise<void> {
+    const rows = await tables.selectFrom("haft_generation").select("resource").where("resource", "like", `${WRITER}%`).execute();
+    const gone = await this.#owner.gone(
+      tables,
+      rows.map(({ resource }) => resource.slice(WRITER.length)),
+    );
+    if (gone.length > 0)
+      await tables.transaction().execute(async (transaction) => {
+        const dead = gone.map((id) => WRITER + id).sort();
+        const left = await transaction.deleteFrom("haft_generation").where("resource", "in", dead).returning("resource").execute();
+        if (left.length > 0) await transaction.executeQuery(withParameters(addToGeneration(transaction), [BASE, 1, 0, 1, 0]));
+      });
+    this.#lookedAt = now;
+  }
+
+  #key(text: string): string {
+    return storedKey(text, this.#maxKeyBytes);
+  }
+
+  /** Deletes the oldest entries until the rest fits. Returns what is left in bytes. */
+  async #makeRoom(transaction: Transaction<Tables>, total: number): Promise<number> {
+    let left = total;
+    while (left > this.#maxBytes) {
+      const oldest = await transaction.selectFrom("haft_cache").select(["key", "bytes"]).orderBy("stored_at").limit(CHUNK).execute();
+      if (oldest.length === 0) return 0;
+      const keys: string[] = [];
+      let freed = 0;
+      for (const { key, bytes } of oldest) {
+        if (left - freed <= this.#maxBytes) break;
+        keys.push(key);
+        freed += bytes;
+      }
+      left -= await drop(transaction, keys);
+    }
+    return left;
+  }
+}
+
+function writerRow({ id = "" }: Owner): readonly [string, number, number, number, number] {
+  return [WRITER + id, 0, 0, 0, 0];
+}
+
+/** Parameters: the resource, what is added to `self` and to `below`, and both again. */
+function addToGeneration(tables: Kysely<Tables>): CompiledQuery {
+  return tables
+    .insertInto("haft_generation")
+    .values({ resource: "", self: 0, below: 0 })
+    .onConflict((conflict) =>
+      conflict.column("resource").doUpdateSet((update) => ({
+        self: update("haft_generation.self", "+", 0),
+        below: update("haft_generation.below", "+", 0),
+      })),
+    )
+    .compile();
+}
+
+function storedEntry({ body, resources, versions, storedAt, expiresAt }: CacheRecord, key: string): CacheTable {
+  const entry = {
+    key,
+    body: storedText(body),
+    resources: storedTexts(resources),
+    versions: JSON.stringify(versions),
+    expires_at: expiresAt === undefined ? null : storedTime(expiresAt),
+  };
+  const bytes = Buffer.byteLength(entry.key) + Buffer.byteLength(entry.body) + Buffer.byteLength(entry.resources);
+  return { ...entry, stored_at: storedTime(storedAt), bytes, checksum: cacheChecksum(entry) };
+}
+
+/** Begins again above every version there ever was, so that none of them comes back. */
+async function forgetGenerations(transaction: Transaction<Tables>): Promise<void> {
+  const { rows, self, below } = await transaction
+    .selectFrom("haft_generation")
+    .select(({ fn }) => [
+      fn.countAll<number>().as("rows"),
+      fn.sum<number | null>("self").as("self"),
+      fn.sum<number | null>("below").as("below"),
+    ])
+    .executeTakeFirstOrThrow();
+  if (rows <= MAX_GENERATIONS) return;
+  await transaction.deleteFrom("haft_generation").where("resource", "not like", `${WRITER}%`).execute();
+  const base = { resource: BASE, self: (self ?? 0) + (below ?? 0) + 1, below: 0 };
+  await transaction.insertInto("haft_generation").values(base).execute();
+  await transaction.deleteFrom("haft_cache").execute();
+  await setCounter(transaction, "cache-bytes", 0);
+}
+
+/** Entries that were stored before a time, or have expired. */
+export function oldEntries(tables: Kysely<Tables>, { before, now }: { readonly before: number; readonly now: number }) {
+  return tables.selectFrom("haft_cache").where((entry) => entry.or([entry("stored_at", "<", before), entry("expires_at", "<=", now)]));
+}
+
+/** Forgets some of them, and counts the bytes of the rest again once there are no more. Returns how many it forgot. */
+export async function pruneEntries(
+  transaction: Transaction<Tables>,
+  times: { readonly before: number; readonly now: number },
+): Promise<number> {
+  const before = await lockCounter(transaction, "cache-bytes");
+  const old = await oldEntries(transaction, times).select("key").limit(CHUNK).execute();
+  if (old.length > 0) {
+    const freed = await drop(
+      transaction,
+      old.map(({ key }) => key),
+    );
+    await setCounter(transaction, "cache-bytes", Math.max(0, before - freed));
+    return old.length;
+  }
+  const sum = await transaction
+    .selectFrom("haft_cache")
+    .select(({ fn }) => fn.sum<number | null>("bytes").as("bytes"))
+    .executeTakeFirst();
+  await setCounter(transaction, "cache-bytes", sum?.bytes ?? 0);
+  return 0;
+}
+
+/** Returns how many bytes that freed. */
+async function drop(transaction: Transaction<Tables>, keys: readonly string[]): Promise<number> {
+  const dropped = await transaction.deleteFrom("haft_cache").where("key", "in", keys).returning("bytes").execute();
+  return dropped.reduce((sum, { bytes }) => sum + bytes, 0);
+}

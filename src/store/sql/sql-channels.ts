@@ -1,0 +1,165 @@
+/** Messages on channels in SQL tables. */
+import { sql, type Transaction } from "kysely";
+import type { ChannelEntry, ChannelEntryKey, ChannelStore, NewChannelEntry, ReadChannel, TakeEntry } from "../../core/channel-store.ts";
+import { valueOf } from "./database-time.ts";
+import type { Owner } from "./owner.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import { storedText } from "../records/stored-text.ts";
+import type { Tables } from "./tables.ts";
+
+/** Old messages are removed with one of so many. */
+const REMOVED_EVERY = 64;
+
+/** Rolls back: the number that was drawn for a message that is refused. */
+const FULL = new Error("The queue is full.");
+
+export class SqlChannels implements ChannelStore {
+  readonly #connection: SqlConnection;
+  readonly #owner: Owner;
+  /** How many messages were sent on each channel. */
+  readonly #sent = new Map<string, number>();
+
+  constructor(connection: SqlConnection, owner: Owner) {
+    this.#connection = connection;
+    this.#owner = owner;
+  }
+
+  send(message: NewChannelEntry): Promise<number> {
+    const channel = storedText(message.channel);
+    const isQueue = message.capacity !== undefined;
+    const sent = this.#sent.get(channel) ?? 0;
+    this.#sent.set(channel, sent + 1);
+    const sending = this.#connection.tables.transaction().execute(async (tables) => {
+      const number = await this.#nextNumber(tables, channel);
+      if (message.capacity !== undefined && (await countOpen(tables, channel)) >= message.capacity) throw FULL;
+      const [sender, senderId] = [storedText(message.sender), storedText(message.senderId)];
+      await tables
+        .insertInto("haft_channel_message")
+        .values({ channel, number, sender, sender_id: senderId, body: message.body, holder: null, ended: 0 })
+        .execute();
+      if (sent % REMOVED_EVERY === 0) await removeOld(tables, { channel, isQueue, keep: message.keep });
+      return number;
+    });
+    return sending.catch((thrown: unknown) => {
+      if (thrown === FULL) return 0;
+      throw thrown;
+    });
+  }
+
+  async read({ channel, after, limit }: ReadChannel): Promise<readonly ChannelEntry[]> {
+    return (await this.#entries(channel).where("number", ">", after).orderBy("number").limit(limit).execute()).map(entryOf);
+  }
+
+  async latest({ channel, limit }: Omit<ReadChannel, "after">): Promise<readonly ChannelEntry[]> {
+    return (await this.#entries(channel).orderBy("number", "desc").limit(limit).execute()).toReversed().map(entryOf);
+  }
+
+  async last(channel: string): Promise<number> {
+    const own = this.#connection.tables.selectFrom("haft_channel").select("last").where("name", "=", storedText(channel));
+    return (await own.executeTakeFirst())?.last ?? 0;
+  }
+
+  waiting(channel: string): Promise<number> {
+    return countOpen(this.#connection.tables, storedText(channel));
+  }
+
+  async take(query: TakeEntry): Promise<ChannelEntry | undefined> {
+    const found = await this.#connection.tables.transaction().execute(async (tables) => {
+      if ((await this.#firstFree(tables, query)) === undefined) return undefined; // no other transaction waits for one that finds nothing
+      await this.#owner.register(tables);
+      const name = storedText(query.channel);
+      await tables
+        .updateTable("haft_channel")
+        .set("last", sql<number>`last`)
+        .where("name", "=", name)
+        .execute(); // one at a time
+      const first = await this.#firstFree(tables, query);
+      if (first !== undefined)
+        await one(tables, { ...query, ...first })
+          .set("holder", this.#owner.id ?? "")
+          .execute();
+      return { first };
+    });
+    if (found !== undefined) this.#owner.confirm();
+    return found?.first === undefined ? undefined : entryOf(found.first);
+  }
+
+  async giveBack(key: ChannelEntryKey): Promise<void> {
+    const { id = "" } = this.#owner;
+    await one(this.#connection.tables, key).set("holder", null).where("holder", "=", id).execute();
+  }
+
+  async end(key: ChannelEntryKey): Promise<void> {
+    await one(this.#connection.tables, key).set("ended", 1).execute();
+  }
+
+  /** The row is locked until the end of the transaction, so that numbers become visible in their order. */
+  async #nextNumber(tables: Transaction<Tables>, name: string): Promise<number> {
+    const now = await valueOf(this.#connection.databaseTime, tables);
+    const { last } = await tables
+      .insertInto("haft_channel")
+      .values({ name, last: now })
+      .onConflict((conflict) =>
+        conflict
+          .column("name")
+          .doUpdateSet({ last: sql<number>`case when haft_channel.last >= ${now} then haft_channel.last + 1 else ${now} end` }),
+      )
+      .returning("last")
+      .executeTakeFirstOrThrow();
+    return last;
+  }
+
+  async #firstFree(tables: Transaction<Tables>, { channel, reader, from }: TakeEntry): Promise<ChannelEntry | undefined> {
+    const living = await this.#owner.living(tables);
+    const holders = this.#owner.id === undefined ? living : [...living, this.#owner.id];
+    return tables
+      .selectFrom("haft_channel_message")
+      .select(["number", "body"])
+      .where("channel", "=", storedText(channel))
+      .where("ended", "=", 0)
+      .where("sender_id", "!=", storedText(reader))
+      .$if(holders.length > 0, (query) => query.where((row) => row.or([row("holder", "is", null), row("holder", "not in", holders)])))
+      .$if(from !== undefined, (query) =>
+        query.where((row) => row.or([row("sender", "=", storedText(from ?? "")), row("sender_id", "=", storedText(from ?? ""))])),
+      )
+      .orderBy("number")
+      .limit(1)
+      .executeTakeFirst();
+  }
+
+  #entries(channel: string) {
+    return this.#connection.tables.selectFrom("haft_channel_message").select(["number", "body"]).where("channel", "=", storedText(channel));
+  }
+}
+
+/** SQLite gives rows without a prototype. */
+function entryOf({ number, body }: ChannelEntry): ChannelEntry {
+  return { number, body };
+}
+
+async function countOpen(tables: SqlConnection["tables"], channel: string): Promise<number> {
+  const { count } = await tables
+    .selectFrom("haft_channel_message")
+    .select((row) => row.fn.countAll<number | string>().as("count"))
+    .where("channel", "=", channel)
+    .where("ended", "=", 0)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Of a queue, those that have not ended stay. */
+async function removeOld(
+  tables: Transaction<Tables>,
+  { channel, isQueue, keep }: { readonly channel: string; readonly isQueue: boolean; readonly keep: number },
+): Promise<void> {
+  const all = tables.selectFrom("haft_channel_message").select("number").where("channel", "=", channel);
+  const kept = isQueue ? all.where("ended", "=", 1) : all;
+  const oldest = await kept.orderBy("number", "desc").offset(keep).limit(1).executeTakeFirst();
+  if (oldest === undefined) return;
+  const old = tables.deleteFrom("haft_channel_message").where("channel", "=", channel).where("number", "<=", oldest.number);
+  await (isQueue ? old.where("ended", "=", 1) : old).execute();
+}
+
+function one(tables: SqlConnection["tables"], { channel, number }: ChannelEntryKey) {
+  return tables.updateTable("haft_channel_message").where("channel", "=", storedText(channel)).where("number", "=", number);
+}

@@ -1,0 +1,324 @@
+/** Sessions, claims and the cache in SQL tables: the same statements for every database that Kysely speaks. */
+import type { Kysely, Transaction } from "kysely";
+import { ToolError, isToolError } from "../../core/error.ts";
+import type { CacheRecord, StoredSession } from "../../core/store.ts";
+import { sessionChecksum } from "./checksum.ts";
+import type { FeedPage, ReadFeedOptions } from "../../core/store-feed.ts";
+import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
+import type { CancelRequest, JobKey, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
+import { runOperation, type StoreOperation, type StoreParts } from "../records/store-operations.ts";
+import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "../records/log-database.ts";
+import type { CheckedJobList, CheckedListOptions } from "../records/store-options.ts";
+import { runAccessOperation, type AccessOperation } from "../records/access-operations.ts";
+import { SqlAccess } from "./sql-access.ts";
+import { DoubtfulClaims } from "./doubtful-claims.ts";
+import { Gathered } from "../records/gathered.ts";
+import { GroupClaims, type ClaimedLog } from "./group-claims.ts";
+import { LogReader } from "./log-reader.ts";
+import { LogStatements } from "./log-statements.ts";
+import { LogWriter } from "./log-writer.ts";
+import { requireAccess, requireApprovals, requireCalls, requireChannels, requireFeed, requireJobs, requireProcesses } from "./migrate.ts";
+import { Owner } from "./owner.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import { SessionClaims, claimedAs, lookAt, notFound, optionsOf } from "./session-claims.ts";
+import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
+import { SqlCache } from "./sql-cache.ts";
+import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
+import { listProcesses } from "./sql-processes.ts";
+import { cancelRequests, listJobs, pruneJobs, requestCancel, unattendedSessions } from "./sql-jobs.ts";
+import { SqlArtifacts } from "./sql-artifacts.ts";
+import { SqlChannels } from "./sql-channels.ts";
+import { SqlLeases, removeLeases } from "./sql-leases.ts";
+import { SqlWebhooks } from "./sql-webhooks.ts";
+import { readableText, storedText } from "../records/stored-text.ts";
+import type { SessionTable, Tables } from "./tables.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+
+export interface SqlDatabaseOptions {
+  readonly maxCacheBytes: number;
+  /** By which the owner says that it lives. @default that of all else */
+  readonly beats?: SqlConnection;
+  /** Makes the tables usable, or says why they are not. */
+  readonly prepare: (connection: SqlConnection) => Promise<void>;
+}
+
+export class SqlDatabase implements LogDatabase {
+  readonly #connection: SqlConnection;
+  readonly #options: SqlDatabaseOptions;
+  readonly #reader: LogReader;
+  readonly #writer: LogWriter;
+  readonly #owner: Owner;
+  readonly #cache: SqlCache;
+  readonly #parts: StoreParts;
+  readonly #claims: SessionClaims;
+  readonly #doubtful: DoubtfulClaims;
+  /** For a database that has an answer to wait for. */
+  readonly #groupClaims: Gathered<string, ReadonlyMap<string, ClaimedLog>> | undefined;
+
+  constructor(connection: SqlConnection, options: SqlDatabaseOptions) {
+    const statements = new LogStatements(connection.tables);
+    this.#connection = connection;
+    this.#options = options;
+    this.#reader = new LogReader(connection, statements);
+    this.#owner = new Owner(connection);
+    this.#writer = new LogWriter({ connection, statements, reader: this.#reader, owner: this.#owner });
+    this.#cache = new SqlCache({
+      maxBytes: options.maxCacheBytes,
+      maxKeyBytes: connection.maxKeyBytes,
+      immediate: connection.immediate,
+      owner: this.#owner,
+    });
+    this.#parts = {
+      approvals: new SqlApprovals(connection, this.#owner),
+      webhooks: new SqlWebhooks(connection),
+      artifacts: new SqlArtifacts(connection),
+      leases: new SqlLeases(connection, this.#owner),
+      channels: new SqlChannels(connection, this.#owner),
+    };
+    const parts = { owner: this.#owner, reader: this.#reader };
+    this.#doubtful = new DoubtfulClaims(this.#owner);
+    this.#claims = new SessionClaims({ ...parts, onClaim: (sessionId, row) => this.#writer.remember(sessionId, row) });
+    if (connection.groups === undefined) return;
+    const claims = new GroupClaims({ ...parts, schema: connection.groups.schema });
+    this.#groupClaims = new Gathered((ids) => this.#do("could not claim sessions", (tables) => claims.claim(tables, ids)));
+  }
+
+  open(): Promise<void> {
+    return this.#do("could not be opened", () => this.#options.prepare(this.#connection));
+  }
+
+  commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    for (const { sessionId, create } of writes) if (create !== undefined) this.#doubtful.forget(storedText(sessionId));
+    return this.#do("could not be written", (tables) => this.#writer.commit(tables, writes));
+  }
+
+  claim(request: ClaimRequest): Promise<ClaimAnswer> {
+    const id = storedText(request.sessionId);
+    return this.#doubtful.watch(id, () => this.#claim(id, request));
+  }
+
+  async #claim(id: string, request: ClaimRequest): Promise<ClaimAnswer> {
+    const claimed = request.takeOver || request.verified > 0 ? undefined : (await this.#groupClaims?.add(id))?.get(id);
+    if (claimed === undefined) return this.#do("could not claim a session", (tables) => this.#claims.claim(tables, request));
+    this.#writer.remember(request.sessionId, claimed.row);
+    return claimedAs(claimed.row, claimed.page);
+  }
+
+  read({ sessionId, from, limit }: ReadRequest): Promise<StoredPage> {
+    return this.#do("could not be read", (tables) =>
+      lookAt(tables, async (transaction) => {
+        const found = await this.#reader.find(transaction, storedText(sessionId));
+        if (found === undefined) throw notFound(sessionId);
+        return this.#reader.read(transaction, found, { from, limit });
+      }),
+    );
+  }
+
+  list({ sessionId, limit, offset }: CheckedListOptions): Promise<readonly StoredSession[]> {
+    return this.#do("could not list its sessions", (tables) =>
+      lookAt(tables, async (transaction) => {
+        const all = transaction.selectFrom("haft_session").selectAll();
+        const named = sessionId === undefined ? all : all.where("id", "=", storedText(sessionId));
+        const newest = named.orderBy("updated_at", "desc").orderBy("id");
+        const sessions: StoredSession[] = [];
+        for (const row of await newest.limit(limit).offset(offset).execute()) sessions.push(await this.#describe(transaction, row));
+        return sessions;
+      }),
+    );
+  }
+
+  remove(sessionId: string): Promise<boolean> {
+    let wasThere = false; // a first try may have removed it without an answer
+    return this.#do("could not remove a session", async (tables) => {
+      try {
+        return await tables.transaction().execute(async (transaction) => {
+          const id = storedText(sessionId);
+          if (!(await this.#claims.takeFree(transaction, sessionId))) return wasThere;
+          wasThere = true;
+          await this.#remove(transaction, sessionId, id);
+          return true;
+        });
+      } catch (error: unknown) {
+        throw this.#connection.isTaken(error) ? hasBranches(sessionId, "that was made just now") : error;
+      }
+    });
+  }
+
+  async #remove(transaction: Transaction<Tables>, sessionId: string, id: string): Promise<void> {
+    const child = await transaction.selectFrom("haft_session").select("id").where("parent_id", "=", id).limit(1).executeTakeFirst();
+    if (child !== undefined) throw hasBranches(sessionId, child.id);
+    await transaction.deleteFrom("haft_event").where("session", "=", id).execute();
+    await transaction.deleteFrom("haft_job").where("session", "=", id).execute();
+    await removeApprovals(transaction, id);
+    await transaction.deleteFrom("haft_session").where("id", "=", id).execute();
+  }
+
+  feedLatest(): Promise<string> {
+    return this.#feed((tables, settled) => latestMark(tables, settled));
+  }
+
+  async feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    const page = await this.#feed((tables, settled) => readFeed(tables, this.#connection, { ...options, settled }));
+    this.#owner.noteRead(page.entries.at(-1)?.mark ?? options.after);
+    return page;
+  }
+
+  #feed<Result>(read: (tables: Kysely<Tables>, settled: number | undefined) => Promise<Result>): Promise<Result> {
+    return this.#do("could not be read", async (tables) => {
+      try {
+        const settled = await settledNumber(this.#connection);
+        return await lookAt(tables, (transaction) => read(transaction, settled));
+      } catch (thrown: unknown) {
+        if (!isToolError(thrown)) await requireFeed(this.#connection);
+        throw thrown;
+      }
+    });
+  }
+
+  jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
+    return this.#do("could not list its jobs", async (tables) => {
+      try {
+        return await lookAt(tables, (transaction) => listJobs(transaction, this.#owner, options));
+      } catch (thrown: unknown) {
+        await requireJobs(this.#connection);
+        throw thrown;
+      }
+    });
+  }
+
+  jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean> {
+    return this.#do("could not be written", (tables) => requestCancel(tables, request));
+  }
+
+  jobCancelRequests(): Promise<readonly CancelRequest[]> {
+    const { id } = this.#owner;
+    return id === undefined ? Promise.resolve([]) : this.#do("could not be read", (tables) => cancelRequests(tables, id));
+  }
+
+  jobUnattended(options: Required<ListUnattendedOptions>): Promise<readonly string[]> {
+    return this.#do("could not list its jobs", (tables) => unattendedSessions(tables, this.#owner, options.limit));
+  }
+
+  jobPrune(options: PruneJobsOptions): Promise<number> {
+    return this.#do("could not forget jobs", (tables) => pruneJobs(tables, options));
+  }
+
+  access(operation: AccessOperation): Promise<unknown> {
+    return this.#do("could not answer for its keys", async (tables) => {
+      try {
+        return await runAccessOperation(new SqlAccess(tables), operation);
+      } catch (thrown: unknown) {
+        await (operation.method === "addCalls" || operation.method === "calls" ? requireCalls : requireAccess)(this.#connection);
+        throw thrown;
+      }
+    });
+  }
+
+  operate(operation: StoreOperation): Promise<unknown> {
+    return this.#do("could not be used", async () => {
+      try {
+        return await runOperation(this.#parts, operation);
+      } catch (thrown: unknown) {
+        await (operation.part === "channels" ? requireChannels : requireApprovals)(this.#connection);
+        throw thrown;
+      }
+    });
+  }
+
+  cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {
+    return this.#do("could not be read", (tables) => this.#cache.get(tables, request));
+  }
+
+  cacheVersions(resources: readonly string[]): Promise<readonly number[]> {
+    return this.#do("could not be read", (tables) => this.#cache.versions(tables, resources));
+  }
+
+  cachePut(entry: CacheRecord): Promise<void> {
+    return this.#do("could not keep a result", (tables) => this.#cache.put(tables, entry));
+  }
+
+  cacheInvalidate(resources: readonly string[]): Promise<void> {
+    return this.#do("could not drop results", (tables) => this.#cache.invalidate(tables, resources));
+  }
+
+  announce(description: ProcessDescription): Promise<void> {
+    return this.#do("could not announce this process", (tables) => this.#owner.announce(tables, description));
+  }
+
+  processes(): Promise<readonly StoredProcess[]> {
+    return this.#do("could not list its processes", (tables) =>
+      requireProcesses(this.#connection).then(() => lookAt(tables, (transaction) => listProcesses(transaction, this.#owner))),
+    );
+  }
+
+  /** Says that this owner lives, and gives up claims that may have been made though their answers were lost; to be called every `HEARTBEAT_MS`. */
+  async beat(): Promise<void> {
+    const { beats } = this.#options;
+    const beat = (): Promise<void> => this.#do("could not say that it is in use", (tables) => this.#owner.beat(tables));
+    // A server or a role that has no connection left for it may still have those that are open.
+    await (beats === undefined ? beat() : beats.attempt(() => this.#owner.beat(beats.tables)).catch(beat));
+    await this.#do("could not give up a claim", (tables) => this.#doubtful.giveUp(tables));
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.#do("could not give up its claims", async (tables) => {
+        const { id } = this.#owner;
+        if (id !== undefined) await removeLeases(tables, id);
+        if (id !== undefined) await this.#cache.leave(tables);
+        await this.#owner.leave(tables);
+      });
+    } finally {
+      await Promise.all([this.#connection.close(), this.#options.beats?.close()]);
+    }
+  }
+
+  async #describe(transaction: Transaction<Tables>, row: SessionTable): Promise<StoredSession> {
+    const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
+    const { parent } = optionsOf(row);
+    return {
+      sessionId: readableText(row.id),
+      createdAt: row.created_at,
+      updatedAt: row.updated_at,
+      length: row.length,
+      ...omitUndefined({ parent, openedBy: owner?.text, openedIn: owner?.id, openedAt: owner?.address }),
+      ...(row.owner !== null && owner === undefined ? { isLeftOpen: true } : {}),
+      ...(sessionChecksum(row) === row.checksum ? {} : { damage: "its record does not have the checksum it should have" }),
+    };
+  }
+
+  async #do<Result>(failure: string, run: (tables: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    try {
+      return await this.#connection.attempt(() => run(this.#connection.tables));
+    } catch (error: unknown) {
+      const explained = this.#connection.explain(error, failure);
+      throw this.#connection.isBusy(error) ? await this.#busy(explained) : explained;
+    }
+  }
+
+  async #others(): Promise<readonly string[]> {
+    try {
+      return await this.#owner.others(this.#connection.tables);
+    } catch {
+      return []; // the first error is reported
+    }
+  }
+
+  /** Names the processes that may have the lock; reading needs none. */
+  async #busy(error: ToolError): Promise<ToolError> {
+    const others = await this.#others();
+    const holders = others.length === 0 ? "a program that has no session open here" : others.join("; ");
+    return new ToolError(error.code, `${error.message} The lock is held by ${holders}.`, {
+      cause: error,
+      hint: "A process that was stopped in the middle of a write holds the lock until it continues or ends. Waiting writes are tried again with the next call.",
+    });
+  }
+}
+
+function hasBranches(sessionId: string, child: string): ToolError {
+  return new ToolError(
+    "conflict",
+    `Session ${JSON.stringify(sessionId)} cannot be removed: session ${child} branches off it and shares its events.`,
+    { hint: "Remove the branch first." },
+  );
+}

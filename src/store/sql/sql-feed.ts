@@ -1,0 +1,79 @@
+/**
+ * The feed of a store in SQL tables: the numbers of the events' rows, which are never given twice. They are read up to the one behind which
+ * a transaction that is still open may add events.
+ */
+import type { Kysely } from "kysely";
+import type { FeedPage, ReadFeedOptions } from "../../core/store-feed.ts";
+import { readMark, unknownMark, writeMark } from "../records/feed-mark.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import { originalText } from "../records/stored-text.ts";
+import type { Tables } from "./tables.ts";
+
+/** So many characters of an event's checksum say that a mark is of this store. */
+const SEAL_CHARS = 12;
+
+/** To be asked for before the transaction that reads begins. Undefined where all that is seen is decided. */
+export async function settledNumber({ tables, settledSequence }: SqlConnection): Promise<number | undefined> {
+  return settledSequence === undefined ? undefined : (await tables.selectNoFrom(settledSequence.as("settled")).executeTakeFirst())?.settled;
+}
+
+export async function latestMark(tables: Kysely<Tables>, settled: number | undefined): Promise<string> {
+  let events = tables.selectFrom("haft_event").select(["sequence", "checksum"]);
+  if (settled !== undefined) events = events.where("sequence", "<=", settled);
+  const row = await events.orderBy("sequence", "desc").limit(1).executeTakeFirst();
+  return row === undefined ? writeMark({ sequence: 0, seal: undefined }) : markOf(row);
+}
+
+export async function readFeed(
+  tables: Kysely<Tables>,
+  { lastSequence }: SqlConnection,
+  { after, limit, settled }: Required<ReadFeedOptions> & { readonly settled: number | undefined },
+): Promise<FeedPage> {
+  const { sequence, seal } = readMark(after);
+  if (seal !== undefined) {
+    const row = await tables.selectFrom("haft_event").select("checksum").where("sequence", "=", sequence).executeTakeFirst();
+    // The row of a session that was removed since is not there; its number is given to no other.
+    const isKnown = row === undefined ? sequence <= (await lastNumber(tables, lastSequence)) : sealOf(row.checksum) === seal;
+    if (!isKnown) throw unknownMark(after);
+  }
+  let behind = tables
+    .selectFrom("haft_event")
+    .select(["sequence", "session", "position", "checksum"])
+    .where("sequence", ">", sequence)
+    .orderBy("sequence")
+    .limit(limit);
+  if (settled !== undefined) behind = behind.where("sequence", "<=", settled);
+  const rows = await behind.execute();
+  const entries = rows.flatMap((row) => {
+    const sessionId = readableId(row.session);
+    return sessionId === undefined ? [] : [{ sessionId, position: row.position, mark: markOf(row) }];
+  });
+  return { entries, isFull: rows.length === limit };
+}
+
+async function lastNumber(tables: Kysely<Tables>, lastSequence: SqlConnection["lastSequence"]): Promise<number> {
+  const row = await tables.selectNoFrom(lastSequence.as("last")).executeTakeFirst();
+  return row?.last ?? 0;
+}
+
+function markOf({ sequence, checksum }: { readonly sequence: number; readonly checksum: string }): string {
+  return writeMark({ sequence, seal: sealOf(checksum) });
+}
+
+/** Of a damaged checksum, what can be in a mark. */
+function sealOf(checksum: string): string {
+  return checksum
+    .toLowerCase()
+    .replaceAll(/[^0-9a-z]/gu, "")
+    .slice(0, SEAL_CHARS)
+    .padEnd(1, "0");
+}
+
+/** An id that is damaged names no session that could be read. */
+function readableId(stored: string): string | undefined {
+  try {
+    return originalText(stored);
+  } catch {
+    return undefined;
+  }
+}

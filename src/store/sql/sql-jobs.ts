@@ -1,0 +1,147 @@
+/** The rows of jobs as other processes see them, and the wish that one ends. */
+import type { Kysely } from "kysely";
+import { ToolError } from "../../core/error.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { JOB_STATES, type JobMode, type JobState } from "../../core/job-status.ts";
+import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
+import type { CheckedJobList } from "../records/store-options.ts";
+import type { Owner } from "./owner.ts";
+import { originalText, storedText, storedTime } from "../records/stored-text.ts";
+import type { StoredJobTable, Tables } from "./tables.ts";
+
+/** So many rows are forgotten at a time. */
+const PRUNED_AT_ONCE = 10_000;
+
+export async function listJobs(tables: Kysely<Tables>, owner: Owner, options: CheckedJobList): Promise<readonly StoredJob[]> {
+  const { sessionId, id, states, limit, offset } = options;
+  let query = tables
+    .selectFrom("haft_job")
+    .leftJoin("haft_session", "haft_session.id", "haft_job.session")
+    .selectAll("haft_job")
+    .select("haft_session.owner")
+    .orderBy("haft_job.started_at", "desc")
+    .orderBy("haft_job.session")
+    .orderBy("haft_job.id")
+    .limit(limit)
+    .offset(offset);
+  if (sessionId !== undefined) query = query.where("haft_job.session", "=", storedText(sessionId));
+  if (id !== undefined) query = query.where("haft_job.id", "=", storedText(id));
+  if (states !== undefined) query = query.where("haft_job.state", "in", [...new Set(states)]);
+  if (states?.length === 0) return [];
+  const owners = new Map<string, string | undefined>();
+  const jobs: StoredJob[] = [];
+  for (const row of await query.execute()) {
+    if (row.owner !== null && !owners.has(row.owner)) owners.set(row.owner, (await owner.describe(tables, row.owner))?.text);
+    jobs.push(jobOf(row, row.owner === null ? undefined : owners.get(row.owner)));
+  }
+  return jobs;
+}
+
+export async function requestCancel(tables: Kysely<Tables>, request: JobKey & { readonly reason: string }): Promise<boolean> {
+  const reason = storedText(request.reason);
+  const { numUpdatedRows } = await tables
+    .updateTable("haft_job")
+    .set((build) => ({ cancel_reason: build.fn.coalesce(build.ref("cancel_reason"), build.val(reason)) }))
+    .where("session", "=", storedText(request.sessionId))
+    .where("id", "=", storedText(request.id))
+    .where("ended_at", "is", null)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+export async function cancelRequests(tables: Kysely<Tables>, owner: string): Promise<readonly CancelRequest[]> {
+  const rows = await tables
+    .selectFrom("haft_job")
+    .innerJoin("haft_session", "haft_session.id", "haft_job.session")
+    .select(["haft_job.session", "haft_job.id", "haft_job.cancel_reason"])
+    .where("haft_job.cancel_reason", "is not", null)
+    .where("haft_job.ended_at", "is", null)
+    .where("haft_session.owner", "=", owner)
+    .execute();
+  return rows.map(({ session, id, cancel_reason }) => ({
+    sessionId: originalText(session),
+    id: originalText(id),
+    reason: cancel_reason === null ? "" : originalText(cancel_reason),
+  }));
+}
+
+/** The owner of these statements is among those that live. */
+export async function unattendedSessions(tables: Kysely<Tables>, owner: Owner, limit: number): Promise<readonly string[]> {
+  const living = await owner.living(tables);
+  const rows = await tables
+    .selectFrom("haft_job")
+    .innerJoin("haft_session", "haft_session.id", "haft_job.session")
+    .select((build) => ["haft_job.session", build.fn.min("haft_job.started_at").as("begun")])
+    .where("haft_job.ended_at", "is", null)
+    .where((build) =>
+      living.length === 0
+        ? build.lit(true)
+        : build.or([build("haft_session.owner", "is", null), build("haft_session.owner", "not in", living)]),
+    )
+    .groupBy("haft_job.session")
+    .orderBy("begun")
+    .orderBy("haft_job.session")
+    .limit(limit)
+    .execute();
+  return rows.map(({ session }) => originalText(session));
+}
+
+export async function pruneJobs(tables: Kysely<Tables>, { keep, endedBefore }: PruneJobsOptions): Promise<number> {
+  const ended = tables.selectFrom("haft_job").select(["session", "id"]).where("ended_at", "is not", null);
+  const surplus = ended.orderBy("ended_at", "desc").orderBy("session").orderBy("id").offset(keep).limit(PRUNED_AT_ONCE);
+  const old = endedBefore === undefined ? [] : [ended.where("ended_at", "<", storedTime(Math.ceil(endedBefore))).limit(PRUNED_AT_ONCE)];
+  let pruned = 0;
+  for (const rows of [...old, surplus])
+    for (let gone = PRUNED_AT_ONCE; gone === PRUNED_AT_ONCE; pruned += gone) {
+      const { numDeletedRows } = await tables
+        .deleteFrom("haft_job")
+        .where((build) => build(build.refTuple("session", "id"), "in", rows.$asTuple("session", "id")))
+        .executeTakeFirst();
+      gone = Number(numDeletedRows);
+    }
+  return pruned;
+}
+
+/** @throws ToolError `corrupt_record` with the job's place */
+function jobOf(row: StoredJobTable, openedBy: string | undefined): StoredJob {
+  const text = (stored: string): string => {
+    try {
+      return originalText(stored);
+    } catch {
+      throw damaged(row, `${stored.slice(0, 60)} is not the JSON of a string`);
+    }
+  };
+  return {
+    id: text(row.id),
+    sessionId: text(row.session),
+    toolName: text(row.tool),
+    mode: modeOf(row),
+    notify: row.notify !== 0,
+    state: stateOf(row),
+    startedAt: row.started_at,
+    starts: row.starts,
+    ...omitUndefined({
+      endedAt: row.ended_at ?? undefined,
+      errorCode: row.error_code ?? undefined,
+      cancelReason: row.cancel_reason === null ? undefined : text(row.cancel_reason),
+      openedBy,
+    }),
+  };
+}
+
+function modeOf(row: StoredJobTable): JobMode {
+  if (row.mode === "background" || row.mode === "stateful") return row.mode;
+  throw damaged(row, `its mode is ${JSON.stringify(row.mode)}`);
+}
+
+function stateOf(row: StoredJobTable): JobState {
+  const state = JOB_STATES.find((one) => one === row.state);
+  if (state === undefined) throw damaged(row, `its state is ${JSON.stringify(row.state)}`);
+  return state;
+}
+
+function damaged({ session, id }: StoredJobTable, what: string): ToolError {
+  return new ToolError("corrupt_record", `The row of the job ${id} of session ${session} is damaged: ${what}.`, {
+    hint: "The log of its session says what became of it.",
+  });
+}

@@ -1,0 +1,238 @@
+/** Leases in SQL tables. */
+import { sql, type Kysely, type Transaction } from "kysely";
+import type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } from "../../core/lease-store.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { EVENT_LIMITS } from "../../core/recording/read-event.ts";
+import { LeaseLine, slotsOf, type LineEntry } from "../records/lease-line.ts";
+import { requireLeases } from "./migrate.ts";
+import type { Owner } from "./owner.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import type { Tables } from "./tables.ts";
+
+/** A request in line, and whose it is. */
+interface OwnedEntry extends LineEntry {
+  readonly owner: string;
+}
+
+/** Requests, the slots of their keys, which are locked, and the fence of what is granted. */
+interface Taking {
+  readonly wanted: readonly LeaseRequest[];
+  readonly slots: readonly number[];
+  readonly fence: number;
+}
+
+/** So many rows fit into one statement of every database. */
+const ROWS_AT_ONCE = 1_000;
+/** A slot that no key has: requests that may close a circle take it, one after the other. */
+const CIRCLES = -1;
+
+export class SqlLeases implements LeaseStore {
+  readonly #connection: SqlConnection;
+  readonly #owner: Owner;
+  /** The slots of requests whose update failed: its last statement may be on its way, and put them in line when they were given back. */
+  readonly #doubtful = new Map<string, readonly number[]>();
+  #forgotTheDead = false;
+
+  constructor(connection: SqlConnection, owner: Owner) {
+    this.#connection = connection;
+    this.#owner = owner;
+  }
+
+  async update({ released, wanted }: LeaseUpdate): Promise<readonly LeaseAnswer[]> {
+    const { tables } = this.#connection;
+    const doubtful = released.flatMap((ticket) => this.#doubtful.get(ticket) ?? []);
+    if (wanted.length === 0 && doubtful.length === 0) {
+      await giveBack(tables, released);
+      return [];
+    }
+    if (released.length === 0) {
+      const waiting = await this.#stillWaiting(tables, wanted);
+      if (waiting !== undefined) return waiting;
+    }
+    const slots = slotsOfAll(wanted);
+    // An update that failed holds its slots until it is over, whichever way.
+    const locked = lockedFor(wanted, ascending([...slots, ...doubtful]));
+    try {
+      const answers = await tables.transaction().execute(async (transaction) => {
+        await this.#owner.register(transaction);
+        if (!this.#forgotTheDead) await forgetTheDead(transaction);
+        const fence = await lockSlots(transaction, locked);
+        await giveBack(transaction, released);
+        const taken = await this.#take(transaction, { wanted, slots, fence });
+        await raiseFences(transaction, locked, fence);
+        return taken;
+      });
+      this.#owner.confirm();
+      this.#forgotTheDead = true;
+      for (const ticket of [...released, ...wanted.map((request) => request.ticket)]) this.#doubtful.delete(ticket);
+      return answers;
+    } catch (error: unknown) {
+      for (const request of wanted) this.#doubtful.set(request.ticket, slotsOf(request));
+      throw error;
+    }
+  }
+
+  async list(): Promise<readonly StoredLease[]> {
+    const { tables } = this.#connection;
+    await requireLeases(this.#connection);
+    const { entries } = new LeaseLine(await readEntries(tables, undefined));
+    const leases: StoredLease[] = [];
+    for (const { callId, reads, writes, fence, owner } of entries as readonly OwnedEntry[]) {
+      const living = await this.#owner.describe(tables, owner);
+      if (living !== undefined) leases.push({ callId, reads, writes, fence, heldBy: living.text });
+    }
+    return leases;
+  }
+
+  /** The answers where every request is in line and has to stay there, which takes no lock to see; else undefined. */
+  async #stillWaiting(tables: Kysely<Tables>, wanted: readonly LeaseRequest[]): Promise<readonly LeaseAnswer[] | undefined> {
+    const all = await readEntries(tables, slotsOfAll(wanted));
+    const entries = new Map(all.map((entry) => [entry.ticket, entry]));
+    const line = new LeaseLine(all);
+    const answers: LeaseAnswer[] = [];
+    for (const { ticket, within, callId } of wanted) {
+      const entry = entries.get(ticket);
+      if (entry === undefined || entry.fence !== undefined || line.isFree(entry) || within !== callId) return undefined;
+      answers.push({ granted: false, waitsFor: line.blockers(entry).map((other) => other.callId), isCircle: false });
+    }
+    const gone = await this.#owner.gone(
+      tables,
+      all.map(({ owner }) => owner),
+    );
+    return gone.length > 0 ? undefined : answers;
+  }
+
+  async #take(transaction: Transaction<Tables>, { wanted, slots, fence }: Taking): Promise<readonly LeaseAnswer[]> {
+    if (wanted.length === 0) return [];
+    const entries = await this.#livingEntries(transaction, slots);
+    const known = new Map(entries.map((entry) => [entry.ticket, entry]));
+    let place = entries.reduce((most, entry) => Math.max(most, entry.place), 0);
+    const added: OwnedEntry[] = [];
+    for (const request of wanted) {
+      if (known.has(request.ticket)) continue;
+      const entry = { ...request, place: ++place, fence: undefined, owner: this.#owner.id ?? "" };
+      known.set(request.ticket, entry);
+      added.push(entry);
+    }
+    const line = new LeaseLine([...entries, ...added]);
+    const [granted, left] = [new Set<string>(), new Set<string>()];
+    const answers: LeaseAnswer[] = [];
+    for (const { ticket } of wanted) {
+      const entry = known.get(ticket);
+      if (entry === undefined || entry.fence !== undefined) {
+        answers.push({ granted: true, fence: entry?.fence ?? fence });
+      } else if (line.isFree(entry)) {
+        granted.add(ticket);
+        answers.push({ granted: true, fence });
+      } else {
+        const isCircle = entry.within !== entry.callId && (await this.#isCircle(transaction, [...entries, ...added], entry));
+        if (isCircle) left.add(ticket);
+        answers.push({ granted: false, waitsFor: line.blockers(entry).map(({ callId }) => callId), isCircle });
+      }
+    }
+    await insertEntries(
+      transaction,
+      added.filter(({ ticket }) => !left.has(ticket)).map((entry) => (granted.has(entry.ticket) ? { ...entry, fence } : entry)),
+    );
+    const before = entries.filter(({ ticket }) => granted.has(ticket)).map(({ ticket }) => ticket);
+    if (before.length > 0) await transaction.updateTable("haft_lease").set({ fence }).where("ticket", "in", before).execute();
+    await giveBack(transaction, [...left]);
+    return answers;
+  }
+
+  /** A circle may go through any keys, so all of the line is looked at. */
+  async #isCircle(transaction: Transaction<Tables>, near: readonly OwnedEntry[], entry: OwnedEntry): Promise<boolean> {
+    const all = new Map((await readEntries(transaction, undefined)).map((other) => [other.ticket, other]));
+    for (const other of near) all.set(other.ticket, other);
+    return new LeaseLine([...all.values()]).isCircle(entry);
+  }
+
+  /** Those of owners that are gone are given back for them. */
+  async #livingEntries(transaction: Transaction<Tables>, slots: readonly number[]): Promise<readonly OwnedEntry[]> {
+    const entries = await readEntries(transaction, slots);
+    const gone = await this.#owner.gone(
+      transaction,
+      entries.map(({ owner }) => owner),
+    );
+    if (gone.length === 0) return entries;
+    await transaction.deleteFrom("haft_lease").where("owner", "in", gone).execute();
+    return entries.filter(({ owner }) => !gone.includes(owner));
+  }
+}
+
+/** Gives back everything that an owner has. */
+export async function removeLeases(tables: Kysely<Tables>, owner: string): Promise<void> {
+  await tables.deleteFrom("haft_lease").where("owner", "=", owner).execute();
+}
+
+/** Leases of owners that were forgotten do not block, but would stay until a call wants the same. */
+async function forgetTheDead(transaction: Transaction<Tables>): Promise<void> {
+  await transaction.deleteFrom("haft_lease").where("owner", "not in", transaction.selectFrom("haft_owner").select("id")).execute();
+}
+
+/** Of two requests that close a circle from both ends, the first keeps its place. */
+function lockedFor(wanted: readonly LeaseRequest[], slots: readonly number[]): readonly number[] {
+  return wanted.some(({ within, callId }) => within !== callId) ? [CIRCLES, ...slots] : slots;
+}
+
+function slotsOfAll(wanted: readonly LeaseRequest[]): readonly number[] {
+  return ascending(wanted.flatMap(slotsOf));
+}
+
+function ascending(slots: readonly number[]): readonly number[] {
+  return [...new Set(slots)].toSorted((one, other) => one - other);
+}
+
+async function giveBack(tables: Kysely<Tables>, tickets: readonly string[]): Promise<void> {
+  if (tickets.length > 0) await tables.deleteFrom("haft_lease").where("ticket", "in", tickets).execute();
+}
+
+/**
+ * Lets one transaction at a time past each slot, in ascending order, so that none waits for one that waits for it.
+ *
+ * @returns the fence of what this transaction grants: greater than all before of these slots
+ */
+async function lockSlots(transaction: Transaction<Tables>, slots: readonly number[]): Promise<number> {
+  const rows = await transaction
+    .insertInto("haft_lease_slot")
+    .values(slots.map((slot) => ({ slot, fence: 1 })))
+    .onConflict((conflict) => conflict.column("slot").doUpdateSet({ fence: sql<number>`haft_lease_slot.fence + 1` }))
+    .returning("fence")
+    .execute();
+  return Math.max(...rows.map(({ fence }) => fence));
+}
+
+async function raiseFences(transaction: Transaction<Tables>, slots: readonly number[], fence: number): Promise<void> {
+  if (slots.length < 2) return;
+  await transaction.updateTable("haft_lease_slot").set({ fence }).where("slot", "in", slots).where("fence", "<", fence).execute();
+}
+
+async function readEntries(tables: Kysely<Tables>, slots: readonly number[] | undefined): Promise<readonly OwnedEntry[]> {
+  const all = tables.selectFrom("haft_lease").selectAll();
+  const rows = await (slots === undefined ? all : all.where("slot", "in", slots)).execute();
+  const entries = new Map<string, OwnedEntry>();
+  for (const { ticket, owner, place, fence, request } of rows) {
+    if (entries.has(ticket)) continue;
+    const read = parseJson(request, EVENT_LIMITS) as unknown as LeaseRequest; // as insertEntries wrote it
+    entries.set(ticket, { ...read, ticket, owner, place, fence: fence ?? undefined });
+  }
+  return [...entries.values()];
+}
+
+async function insertEntries(transaction: Transaction<Tables>, entries: readonly OwnedEntry[]): Promise<void> {
+  const rows = entries.flatMap(({ owner, place, fence, ...request }) =>
+    slotsOf(request).map((slot) => ({
+      ticket: request.ticket,
+      slot,
+      owner,
+      place,
+      fence: fence ?? null,
+      request: JSON.stringify(request),
+    })),
+  );
+  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE)
+    await transaction
+      .insertInto("haft_lease")
+      .values(rows.slice(from, from + ROWS_AT_ONCE))
+      .execute();
+}

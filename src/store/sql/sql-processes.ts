@@ -1,0 +1,79 @@
+/** The processes of a store in SQL tables: its owners, and the sessions that they have open. */
+import { sql, type Kysely } from "kysely";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { NAMED_SESSIONS, readProcessDescription, type ProcessDescription, type StoredProcess } from "../../core/process-store.ts";
+import type { Owner } from "./owner.ts";
+import { readableText } from "../records/stored-text.ts";
+import type { Tables } from "./tables.ts";
+
+export async function listProcesses(tables: Kysely<Tables>, owner: Owner): Promise<readonly StoredProcess[]> {
+  const owners = await owner.all(tables);
+  const open = await openSessions(tables);
+  const processes = owners.map((row): StoredProcess => {
+    const sessions = open.get(row.id) ?? [];
+    return {
+      ...described(row.about),
+      id: row.id,
+      host: row.host,
+      pid: row.pid,
+      own: row.id === owner.id,
+      alive: row.isAlive,
+      seenAt: row.seen_at,
+      silentMs: row.silentMs,
+      sessions: sessions[0]?.count ?? 0,
+      sessionIds: sessions.map(({ id }) => readableText(id)),
+      ...omitUndefined({
+        address: row.address ?? undefined,
+        startedAt: row.started_at ?? undefined,
+        eventsBehind: row.events_behind ?? undefined,
+      }),
+    };
+  });
+  return processes.toSorted((one, other) => began(one) - began(other) || (one.id < other.id ? -1 : 1));
+}
+
+function began({ startedAt, seenAt }: StoredProcess): number {
+  return startedAt ?? seenAt;
+}
+
+function described(about: string | null): ProcessDescription {
+  try {
+    return about === null ? {} : readProcessDescription(parseJson(about));
+  } catch {
+    return {}; // damaged: what the columns have is shown
+  }
+}
+
+interface OpenSession {
+  readonly id: string;
+  /** How many its owner has. */
+  readonly count: number;
+}
+
+/** The newest of each owner. */
+async function openSessions(tables: Kysely<Tables>): Promise<ReadonlyMap<string, readonly OpenSession[]>> {
+  const ranked = tables
+    .selectFrom("haft_session")
+    .where("owner", "is not", null)
+    .select(["owner", "id"])
+    .select([
+      sql<number>`row_number() over (partition by owner order by updated_at desc, id)`.as("place"),
+      sql<number>`count(*) over (partition by owner)`.as("count"),
+    ]);
+  const rows = await tables
+    .selectFrom(ranked.as("ranked"))
+    .select(["owner", "id", "count"])
+    .where("place", "<=", NAMED_SESSIONS)
+    .orderBy("owner")
+    .orderBy("place")
+    .execute();
+  const found = new Map<string, OpenSession[]>();
+  for (const { owner, id, count } of rows) {
+    if (owner === null) continue;
+    const sessions = found.get(owner) ?? [];
+    sessions.push({ id, count });
+    found.set(owner, sessions);
+  }
+  return found;
+}

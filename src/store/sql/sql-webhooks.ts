@@ -1,0 +1,92 @@
+/** Webhooks in SQL tables: who receives them, and what waits to be sent. */
+import type { CompiledQuery, Kysely, Transaction } from "kysely";
+import type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../../core/webhook-store.ts";
+import { valueOf, databaseTimeIn } from "./database-time.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import type { Tables } from "./tables.ts";
+import type { WebhookMessage } from "../records/webhook-messages.ts";
+
+/** When a new message is due: by any clock. Later times are the database's. */
+const AT_ONCE = 0;
+
+export class SqlWebhooks implements WebhookStore {
+  readonly #connection: SqlConnection;
+
+  constructor(connection: SqlConnection) {
+    this.#connection = connection;
+  }
+
+  setEndpoints(endpoints: readonly WebhookEndpoint[]): Promise<void> {
+    return this.#connection.tables.transaction().execute(async (tables) => {
+      await tables.deleteFrom("haft_webhook").execute();
+      const rows = endpoints.flatMap(({ id: endpoint, types }) => [...new Set(types)].map((type) => ({ endpoint, type })));
+      if (rows.length > 0) await tables.insertInto("haft_webhook").values(rows).execute();
+      const known = tables.selectFrom("haft_webhook").select("endpoint");
+      await tables.deleteFrom("haft_delivery").where("endpoint", "not in", known).execute();
+    });
+  }
+
+  claim({ now, until, limit, endpoint }: WebhookClaim): Promise<readonly WebhookDelivery[]> {
+    return this.#connection.tables.transaction().execute(async (tables) => {
+      const all = tables
+        .selectFrom("haft_delivery")
+        .selectAll()
+        .where("due_at", "<=", await valueOf(this.#connection.databaseTime, tables));
+      const due = endpoint === undefined ? all : all.where("endpoint", "=", endpoint);
+      const rows = await due.orderBy("created_at").orderBy("message").limit(limit).execute();
+      const again = databaseTimeIn(until - now, this.#connection);
+      const claimed: typeof rows = [];
+      for (const row of rows) {
+        const own = one(tables, { endpoint: row.endpoint, messageId: row.message }).where("due_at", "=", row.due_at);
+        const { numUpdatedRows } = await own.set({ due_at: again, attempts: row.attempts + 1 }).executeTakeFirst();
+        if (numUpdatedRows === 1n) claimed.push(row); // else another process was quicker
+      }
+      return claimed.map(({ endpoint, message, payload, attempts }) => ({ endpoint, messageId: message, payload, attempts: attempts + 1 }));
+    });
+  }
+
+  async retry({ now, dueAt, ...key }: DeliveryKey & { readonly now: number; readonly dueAt: number }): Promise<void> {
+    await one(this.#connection.tables, key)
+      .set({ due_at: databaseTimeIn(dueAt - now, this.#connection) })
+      .execute();
+  }
+
+  async remove({ endpoint, messageId }: DeliveryKey): Promise<void> {
+    await this.#connection.tables.deleteFrom("haft_delivery").where("endpoint", "=", endpoint).where("message", "=", messageId).execute();
+  }
+}
+
+/** Keeps a message for each endpoint that receives its type. */
+export async function keepMessage(tables: Transaction<Tables>, message: WebhookMessage): Promise<void> {
+  await tables.executeQuery(keepStatement(tables, message));
+}
+
+/** The statement, with its values in the order of `messageValues`. */
+export function keepStatement(tables: Kysely<Tables>, { id, payload, at, type }: WebhookMessage): CompiledQuery {
+  return tables
+    .insertInto("haft_delivery")
+    .columns(["endpoint", "message", "payload", "attempts", "created_at", "due_at"])
+    .expression((build) =>
+      build
+        .selectFrom("haft_webhook")
+        .select((row) => [
+          "endpoint",
+          row.val(id).as("message"),
+          row.val(payload).as("payload"),
+          row.val(0).as("attempts"),
+          row.val(at).as("created_at"),
+          row.val(AT_ONCE).as("due_at"),
+        ])
+        .where("type", "=", type),
+    )
+    .onConflict((conflict) => conflict.columns(["endpoint", "message"]).doNothing())
+    .compile();
+}
+
+export function messageValues({ id, payload, at, type }: WebhookMessage): readonly unknown[] {
+  return [id, payload, 0, at, AT_ONCE, type];
+}
+
+function one(tables: Kysely<Tables>, { endpoint, messageId }: DeliveryKey) {
+  return tables.updateTable("haft_delivery").where("endpoint", "=", endpoint).where("message", "=", messageId);
+}

@@ -1,0 +1,87 @@
+/** The meaning of SQLite's error codes for a store, as messages that say what would help. */
+import { ToolError, describeThrown } from "../../core/error.ts";
+
+interface Meaning {
+  readonly name: string;
+  readonly hint: string;
+}
+
+/** By primary result code. @see https://sqlite.org/rescode.html */
+const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
+  [3, { name: "SQLITE_PERM", hint: "Allow this user to read and write the file and its folder." }],
+  [5, { name: "SQLITE_BUSY", hint: "Another process is writing to it for longer than busyTimeoutMs; what waits is tried again." }],
+  [6, { name: "SQLITE_LOCKED", hint: "Another connection is writing to it; what waits is tried again." }],
+  [7, { name: "SQLITE_NOMEM", hint: "Free memory; what waits is tried again." }],
+  [8, { name: "SQLITE_READONLY", hint: "Allow this user to write the file and its folder; what waits is tried again." }],
+  [10, { name: "SQLITE_IOERR", hint: "Look at the disk; what waits is tried again." }],
+  [13, { name: "SQLITE_FULL", hint: "Free space on its disk; what waits is tried again." }],
+  [14, { name: "SQLITE_CANTOPEN", hint: "The path must name a file in a folder that exists and that this user may write." }],
+  [18, { name: "SQLITE_TOOBIG", hint: "One value is larger than a database can hold." }],
+]);
+
+const ERROR = 1;
+const BUSY = 5;
+const READONLY = 8;
+const CANTOPEN = 14;
+const CORRUPT = 11;
+const CONSTRAINT = 19;
+const NOTADB = 26;
+
+const DAMAGED: Meaning = {
+  name: "SQLITE_CORRUPT",
+  hint: "Open a copy with readOnly to read what is left, export it, and continue in a new file.",
+};
+const NO_DATABASE: Meaning = { name: "SQLITE_NOTADB", hint: "Nothing was changed. Give the store a file of its own." };
+
+/** An error of `node:sqlite` as `store_failed`, or `corrupt_record` when the data itself is the cause. A ToolError comes back unchanged. */
+export function explainSqlite(thrown: unknown, doing: string): ToolError {
+  if (thrown instanceof ToolError) return thrown;
+  const code = primaryCode(thrown);
+  const damaged = isSqliteDamage(thrown);
+  const meaning = damaged ? (code === NOTADB ? NO_DATABASE : DAMAGED) : MEANINGS.get(code ?? 0);
+  const cause = describeThrown(thrown) + (meaning === undefined ? "" : ` (${meaning.name})`);
+  return new ToolError(damaged ? "corrupt_record" : "store_failed", `${doing}: ${cause}.`, {
+    cause: thrown,
+    ...(meaning === undefined ? {} : { hint: meaning.hint }),
+  });
+}
+
+/**
+ * True when the file holds what it should not: broken pages, tables other than ours (our statements are always the same, so one that
+ * fails to prepare means that), integers that no store writes.
+ */
+export function isSqliteDamage(thrown: unknown): boolean {
+  if (thrown instanceof ToolError) return thrown.code === "corrupt_record";
+  const code = primaryCode(thrown);
+  return code === CORRUPT || code === NOTADB || code === ERROR || property(thrown, "code") === "ERR_OUT_OF_RANGE";
+}
+
+/** True when another connection has the lock. */
+export function isSqliteBusy(thrown: unknown): boolean {
+  return primaryCode(thrown) === BUSY;
+}
+
+/** True when it would have to be written, and this connection only reads. */
+export function isSqliteReadOnly(thrown: unknown): boolean {
+  return primaryCode(thrown) === READONLY;
+}
+
+/** True when the file, or one that SQLite makes for it, cannot be opened. */
+export function isSqliteUnopened(thrown: unknown): boolean {
+  return primaryCode(thrown) === CANTOPEN;
+}
+
+/** True when a row that is unique is there already. */
+export function isSqliteTaken(thrown: unknown): boolean {
+  return primaryCode(thrown) === CONSTRAINT;
+}
+
+/** Extended codes carry the primary one in their lowest byte. */
+function primaryCode(thrown: unknown): number | undefined {
+  const code = property(thrown, "errcode");
+  return typeof code === "number" ? code & 0xff : undefined;
+}
+
+function property(thrown: unknown, name: string): unknown {
+  return typeof thrown === "object" && thrown !== null ? Reflect.get(thrown, name) : undefined;
+}

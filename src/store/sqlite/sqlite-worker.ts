@@ -1,0 +1,44 @@
+/** The thread in which a SQLite store reads and writes: answers one request after the other, in order. */
+import { parentPort, workerData } from "node:worker_threads";
+import { ToolError } from "../../core/error.ts";
+import { openSqliteDatabase } from "./sqlite-database.ts";
+import type { SqliteSettings } from "./sqlite-settings.ts";
+import { HEARTBEAT_MS } from "../records/store-options.ts";
+import type { SqlDatabase } from "../sql/sql-database.ts";
+import type { WorkerAnswer, WorkerRequest } from "./worker-database.ts";
+
+const settings = workerData as SqliteSettings; // worker-database.ts starts this thread, and nothing else does
+let database: SqlDatabase | undefined;
+let last: Promise<void> = Promise.resolve();
+
+parentPort?.on("message", (request: WorkerRequest) => inTurn(() => answer(request)));
+
+// oxlint-disable-next-line no-restricted-globals -- real time, and no port reaches this thread; the main thread may be busy for long
+setInterval(() => inTurn(beat), HEARTBEAT_MS);
+
+/** One thing at a time, none of which throws. */
+function inTurn(job: () => Promise<void>): void {
+  last = last.then(job);
+}
+
+async function beat(): Promise<void> {
+  try {
+    await database?.beat();
+  } catch {
+    // The next one makes up for one that is missed
+  }
+}
+
+async function answer({ id, method, argument }: WorkerRequest): Promise<void> {
+  let result: WorkerAnswer;
+  try {
+    if (method === "open") database = openSqliteDatabase(settings);
+    if (database === undefined) throw new ToolError("store_failed", `The store ${settings.path} is not open.`);
+    const run = database[method] as (argument: unknown) => Promise<unknown>; // the caller's types pair method and argument
+    result = { id, value: await Reflect.apply(run, database, [argument]) };
+  } catch (error: unknown) {
+    result = { id, error: ToolError.fromUnknown(error, "store_failed").toJSON() };
+  }
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  parentPort?.postMessage(result);
+}

@@ -1,0 +1,211 @@
+/** The database of a store in a thread of its own: requests go there and answers come back as messages. */
+import { existsSync } from "node:fs";
+import { Worker } from "node:worker_threads";
+import type { AccessOperation } from "../records/access-operations.ts";
+import { ToolError, type ErrorInfo } from "../../core/error.ts";
+import type { CacheRecord, StoredSession } from "../../core/store.ts";
+import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
+import type { FeedPage, ReadFeedOptions } from "../../core/store-feed.ts";
+import type { CancelRequest, JobKey, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
+import type { StoreOperation } from "../records/store-operations.ts";
+import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "../records/log-database.ts";
+import type { CheckedJobList, CheckedListOptions } from "../records/store-options.ts";
+import type { SqliteSettings } from "./sqlite-settings.ts";
+
+export interface WorkerRequest {
+  readonly id: number;
+  readonly method: keyof LogDatabase;
+  readonly argument: unknown;
+}
+
+export type WorkerAnswer = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: ErrorInfo };
+
+/**
+ * Next to nothing lives longer than its request in the thread. Without a limit, V8 fills some 100 MB with young objects before it looks
+ * which of them are still needed.
+ */
+const WORKER_MEMORY = { maxYoungGenerationSizeMb: 8 } as const;
+
+interface Waiter {
+  resolve(value: unknown): void;
+  reject(error: ToolError): void;
+}
+
+/**
+ * The file that the thread is started from: TypeScript in the source, JavaScript in the package. Undefined in a bundle, which has no such
+ * file, and may not even know where it is itself.
+ */
+export function findWorkerFile(here: unknown = import.meta.url): URL | undefined {
+  if (typeof here !== "string" || !here.startsWith("file:")) return undefined;
+  const file = new URL(here.endsWith(".ts") ? "./sqlite-worker.ts" : "../store/sqlite/sqlite-worker.js", here);
+  return existsSync(file) ? file : undefined;
+}
+
+/**
+ * Keeps the process alive while a request is under way, and only then.
+ *
+ * When the thread ends by itself, every request, now and later, rejects with `store_failed`.
+ */
+export class WorkerDatabase implements LogDatabase {
+  readonly #settings: SqliteSettings;
+  readonly #file: URL;
+  readonly #waiters = new Map<number, Waiter>();
+  #worker: Worker | undefined;
+  #failure: ToolError | undefined;
+  #count = 0;
+
+  constructor(settings: SqliteSettings, file: URL) {
+    this.#settings = settings;
+    this.#file = file;
+  }
+
+  async open(): Promise<void> {
+    this.#start();
+    try {
+      await this.#ask("open", undefined);
+    } catch (error: unknown) {
+      await this.#stop();
+      throw error;
+    }
+  }
+
+  commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    return this.#ask("commit", writes);
+  }
+
+  claim(request: ClaimRequest): Promise<ClaimAnswer> {
+    return this.#ask("claim", request);
+  }
+
+  read(request: ReadRequest): Promise<StoredPage> {
+    return this.#ask("read", request);
+  }
+
+  list(options: CheckedListOptions): Promise<readonly StoredSession[]> {
+    return this.#ask("list", options);
+  }
+
+  remove(sessionId: string): Promise<boolean> {
+    return this.#ask("remove", sessionId);
+  }
+
+  feedLatest(): Promise<string> {
+    return this.#ask("feedLatest", undefined);
+  }
+
+  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    return this.#ask("feedRead", options);
+  }
+
+  jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
+    return this.#ask("jobList", options);
+  }
+
+  jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean> {
+    return this.#ask("jobRequestCancel", request);
+  }
+
+  jobUnattended(options: Required<ListUnattendedOptions>): Promise<readonly string[]> {
+    return this.#ask("jobUnattended", options);
+  }
+
+  jobCancelRequests(): Promise<readonly CancelRequest[]> {
+    return this.#ask("jobCancelRequests", undefined);
+  }
+
+  jobPrune(options: PruneJobsOptions): Promise<number> {
+    return this.#ask("jobPrune", options);
+  }
+
+  announce(description: ProcessDescription): Promise<void> {
+    return this.#ask("announce", description);
+  }
+
+  processes(): Promise<readonly StoredProcess[]> {
+    return this.#ask("processes", undefined);
+  }
+
+  access(operation: AccessOperation): Promise<unknown> {
+    return this.#ask("access", operation);
+  }
+
+  operate(operation: StoreOperation): Promise<unknown> {
+    return this.#ask("operate", operation);
+  }
+
+  cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {
+    return this.#ask("cacheGet", request);
+  }
+
+  cacheVersions(resources: readonly string[]): Promise<readonly number[]> {
+    return this.#ask("cacheVersions", resources);
+  }
+
+  cachePut(entry: CacheRecord): Promise<void> {
+    return this.#ask("cachePut", entry);
+  }
+
+  cacheInvalidate(resources: readonly string[]): Promise<void> {
+    return this.#ask("cacheInvalidate", resources);
+  }
+
+  async close(): Promise<void> {
+    try {
+      if (this.#failure === undefined) await this.#ask("close", undefined);
+    } finally {
+      await this.#stop();
+    }
+  }
+
+  #start(): void {
+    this.#failure = undefined;
+    const settings = { workerData: this.#settings, resourceLimits: WORKER_MEMORY, execArgv: [], name: "haft-sqlite" };
+    const worker = new Worker(this.#file, settings);
+    worker.unref();
+    worker.on("message", (answer: WorkerAnswer) => this.#settle(answer));
+    worker.on("error", (error) => this.#end(worker, `its thread failed: ${error.message}`, error));
+    worker.on("exit", (code) => this.#end(worker, `its thread ended with exit code ${code}`));
+    this.#worker = worker;
+  }
+
+  async #stop(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    await worker?.terminate();
+  }
+
+  #ask<Method extends keyof LogDatabase>(method: Method, argument: Parameters<LogDatabase[Method]>[0]): ReturnType<LogDatabase[Method]> {
+    const answered = new Promise<unknown>((resolve, reject) => {
+      const worker = this.#worker;
+      if (worker === undefined)
+        return reject(this.#failure ?? new ToolError("store_failed", `The store ${this.#settings.path} is not open.`));
+      const id = this.#count++;
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+      worker.postMessage({ id, method, argument } satisfies WorkerRequest);
+      this.#waiters.set(id, { resolve, reject });
+      if (this.#waiters.size === 1) worker.ref();
+    });
+    return answered as ReturnType<LogDatabase[Method]>; // the thread answers what the method of the same name does
+  }
+
+  #settle(answer: WorkerAnswer): void {
+    const waiter = this.#waiters.get(answer.id);
+    this.#waiters.delete(answer.id);
+    if (this.#waiters.size === 0) this.#worker?.unref();
+    if ("value" in answer) waiter?.resolve(answer.value);
+    else waiter?.reject(new ToolError(answer.error.code, answer.error.message, answer.error));
+  }
+
+  /** The thread has ended. While it is still ours, that was not asked for. */
+  #end(worker: Worker, why: string, cause?: Error): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    this.#failure = new ToolError("store_failed", `The store ${this.#settings.path} cannot be used any more: ${why}.`, {
+      retryable: false,
+      hint: "Acknowledged events are safe, all others are lost. Make a new store for the file.",
+      cause,
+    });
+    for (const waiter of this.#waiters.values()) waiter.reject(this.#failure);
+    this.#waiters.clear();
+  }
+}
