@@ -52,7 +52,9 @@ async function runCheck({ name, after, run }) {
 
 function command(name, ...args) {
   return new Promise((resolve) => {
-    const child = spawn(name, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"], shell: process.platform === "win32" });
+    // `npm pack` would build dist/ anew while other checks read it.
+    const env = { ...process.env, npm_config_ignore_scripts: "true" };
+    const child = spawn(name, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"], shell: process.platform === "win32" });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (output += text));
     child.on("error", (error) => resolve({ passed: false, output: error.message }));

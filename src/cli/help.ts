@@ -17,7 +17,7 @@ const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
 
 /** The output of `haft --help`. */
 export function programHelp(commands: Readonly<Record<string, CommandEntry>>): string {
-  return `haft: the handle between a language model and its tools.
+  return `haft: runs the tool calls of language models.
 
 Usage: haft <command> [arguments] [options]
 

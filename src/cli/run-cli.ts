@@ -6,7 +6,7 @@ import { readCommandLine, type CommandLine, type OptionName } from "./command-li
 import { COMMANDS, loadCommand } from "./commands.ts";
 import type { Command, CommandWorld } from "./command.ts";
 import { commandHelp, groupHelp, programHelp, usageOf } from "./help.ts";
-import { packageVersion } from "./package-version.ts";
+import { packageVersion } from "./own-package.ts";
 import { errorLines } from "./print/print-result.ts";
 import { safeJson, screenFor } from "./terminal/terminal-text.ts";
 

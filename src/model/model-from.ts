@@ -70,8 +70,8 @@ export function splitSpec(spec: string): ModelSpec {
   return { provider: spec.slice(0, at), model: spec.slice(at + 1) };
 }
 
-/** The provider of a name. @throws ToolError `invalid_argument` for one that is not known, naming the nearest. @internal */
-export function knownProvider(wanted: string): NonNullable<ReturnType<typeof findProvider>> {
+/** The provider of a name. @throws ToolError `invalid_argument` for one that is not known, naming the nearest. */
+function knownProvider(wanted: string): NonNullable<ReturnType<typeof findProvider>> {
   const found = findProvider(wanted);
   if (found !== undefined) return found;
   const near = nearProviders(wanted).map((name) => JSON.stringify(name));
@@ -85,7 +85,6 @@ export function knownProvider(wanted: string): NonNullable<ReturnType<typeof fin
  * Checks that the address of a model is known, without its key.
  *
  * @throws ToolError `invalid_argument` for a provider that is not known; `invalid_config` where the address is missing, naming the variable
- * @internal
  */
 export function checkAddress({ provider: wanted, baseUrl }: Pick<ModelSpec, "provider" | "baseUrl">, environment: Environment): void {
   const { name, provider } = knownProvider(wanted);

@@ -175,6 +175,20 @@ haft.toml: 3 problems
       stderr: `haft: haft.toml:15:1: toolsets.newest.args: npx runs whatever version of "no such package" is newest; name one exactly, such as "no such package@1.2.3".\n`,
     });
   });
+
+  test("haft check says what a server wrote before it ended", async () => {
+    const program = "console.error('TOKEN is not set'); process.exitCode = 1;";
+    const toml = `[toolsets.server]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["-e", ${JSON.stringify(program)}]\n`;
+    expect(await withConfig({ "haft.toml": toml }, "check")).toEqual({
+      exitCode: 3,
+      stdout: `✗ server  0 tools
+    MCP server "server" could not be opened: it exited with code 1.
+    TOKEN is not set
+haft.toml: 1 problem
+`,
+      stderr: "",
+    });
+  });
 });
 
 describe.concurrent("a wrong call exits with the code of its error", { timeout: PATIENCE_MS }, () => {

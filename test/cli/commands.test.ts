@@ -211,6 +211,15 @@ describe.concurrent("haft check of models", { timeout: PATIENCE_MS }, () => {
   });
 });
 
+test("haft check finds documentation that cannot be read, with its place", { timeout: PATIENCE_MS }, async () => {
+  const folder = folderWith({ "haft.toml": '[documentation]\n"files::read" = "gone.md"\n' });
+  const { exitCode, stdout } = await haft(["check"], { folder });
+  expect([exitCode, stdout]).toEqual([
+    3,
+    expect.stringMatching(/haft\.toml:2:1: documentation\S*read"\]: Cannot read the documentation \S*gone\.md: /u),
+  ]);
+});
+
 describe.concurrent("haft check of what looks right", { timeout: PATIENCE_MS }, () => {
   const descriptor = (more: string): string => `[ensemble]
 name = "io"

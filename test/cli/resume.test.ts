@@ -56,14 +56,14 @@ describe.concurrent("I03 a session whose process was killed", { timeout: PATIENC
     ]);
     expect([resumed.exitCode, resumed.stderr]).toEqual([0, ""]);
     expect(masked(resumed.stdout).split("\n").slice(1, 4)).toEqual([
-      '  → #1  hang        {"to":"Ada"}',
-      "  → #2  paid        {}",
-      "  → #3  look        {}",
+      '  → #2  hang        {"to":"Ada"}',
+      "  → #3  paid        {}",
+      "  → #4  look        {}",
     ]);
     expect(results(masked(resumed.stdout)).toSorted()).toEqual([
-      "  ✓ #2  shop::paid # ms  it went through",
-      "  ✓ #3  shop::look # ms  seen",
-      "  ✗ #1  shop::hang # ms  outcome_unknown",
+      "  ✓ #3  shop::paid # ms  it went through",
+      "  ✓ #4  shop::look # ms  seen",
+      "  ✗ #2  shop::hang # ms  outcome_unknown",
     ]);
     expect(resumed.stdout.trimEnd().split("\n").at(-1)).toBe(
       "  · 3 calls were interrupted: 1 was run again, 1 was found to have had its effect, of 1 it is unknown whether it had its effect",
@@ -91,8 +91,8 @@ describe.concurrent("I03 a session whose process was killed", { timeout: PATIENC
     const ends = results(masked(stdout));
     expect([exitCode, ends.slice(0, 3).toSorted(), ends.slice(3)]).toEqual([
       0,
-      ["  ✓ #2  shop::paid # ms  it went through", "  ✓ #3  shop::look # ms  seen", "  ✗ #1  shop::hang # ms  outcome_unknown"],
-      ["  ✓ #4  shop::count # ms  2"],
+      ["  ✓ #3  shop::paid # ms  it went through", "  ✓ #4  shop::look # ms  seen", "  ✗ #2  shop::hang # ms  outcome_unknown"],
+      ["  ✓ #5  shop::count # ms  2"],
     ]);
   });
 });

@@ -2,6 +2,7 @@
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import { plural } from "../../core/base/wording.ts";
 import { modelProblems } from "../../config/build/configured-models.ts";
+import { readDocumentation } from "../../config/tables/documentation-config.ts";
 import { isSource, type ToolsetConfig } from "../../config/tables/toolset-config.ts";
 import { blockedText, blockedTools } from "../open/blocked-tools.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
@@ -34,8 +35,8 @@ export const checkCommand: CommandBody = {
   examples: ["haft check", "haft check --config ./haft.yaml", "haft check --json"],
   async run(context) {
     const lines: string[] = [];
-    return withRuntime(context, { reportFailures: false, onWarning: (line) => void lines.push(line) }, (open) => {
-      lines.push(...storeProblems(open), ...modelProblems(open.config));
+    return withRuntime(context, { reportFailures: false, onWarning: (line) => void lines.push(line) }, async (open) => {
+      lines.push(...storeProblems(open), ...modelProblems(open.config), ...(await documentationProblems(open)));
       const checks = checkToolsets(open, lines);
       const said = lines.filter((line) => !checks.some(({ problems }) => problems.includes(line)));
       const problems = checks.reduce((count, check) => count + check.problems.length, said.length);
@@ -50,6 +51,19 @@ export const checkCommand: CommandBody = {
     });
   },
 };
+
+/** The files of `documentation` that cannot be read. They are read late, by the commands in which models read about tools. */
+async function documentationProblems({ config: { config, problems } }: OpenRuntime): Promise<readonly string[]> {
+  const found = problems();
+  for (const entry of config.documentation) {
+    try {
+      await readDocumentation(new Map([entry]));
+    } catch (thrown: unknown) {
+      found.add(["documentation", entry[0]], operatorText(thrown));
+    }
+  }
+  return found.lines();
+}
 
 interface ToolsetCheck {
   readonly name: string;

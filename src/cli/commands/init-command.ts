@@ -1,12 +1,12 @@
 /** `haft init`: a first configuration, after a few questions. */
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
 import { findConfig } from "../../config/load-config.ts";
 import { ToolError, operatorText } from "../../core/error.ts";
 import { checkAddress, splitSpec } from "../../model/model-from.ts";
 import { findProvider, nearProviders } from "../../model/providers.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
+import { packageFile } from "../own-package.ts";
 import { shellWord } from "../terminal/shell-word.ts";
 import { safeJson, safeText } from "../terminal/terminal-text.ts";
 import { writeFileWhole } from "../input/write-file.ts";
@@ -27,8 +27,8 @@ const SCHEMA = "haft.schema.json";
 
 export const initCommand: CommandBody = {
   details: [
-    "Asks for the folder that tools may work in, for the model, for the address of its",
-    "server where that is not known, and whether the model may run commands in a",
+    "Asks for the folder that tools may work in, for the model, for the address of",
+    "its server where that is not known, and whether the model may run commands in a",
     "sandbox; --yes asks nothing and takes this folder, the model of --model or none,",
     "and no commands. The file is commented, and names its JSON Schema, so that an",
     "editor completes and checks it. An existing file is replaced with --overwrite",
@@ -144,8 +144,8 @@ function checkedYes(text: string): boolean {
 /** Where an editor finds the schema: in the project's packages, or in this one. Undefined where there is none. */
 function schemaOf(folder: string): string | undefined {
   if (existsSync(join(folder, "node_modules", "haft", SCHEMA))) return `./node_modules/haft/${SCHEMA}`;
-  const own = fileURLToPath(new URL(`../../${SCHEMA}`, import.meta.url));
-  return existsSync(own) ? pathToFileURL(own).href : undefined;
+  const own = packageFile(SCHEMA);
+  return existsSync(own) ? own.href : undefined;
 }
 
 function configText({ folder, model, baseUrl, shell }: Answers, schema: string | undefined): string {

@@ -19,7 +19,7 @@ import { logIn } from "./mcp/log-in.ts";
 import { logOut } from "./mcp/log-out.ts";
 import { checkLoginPages, servePages } from "./mcp/server-logins.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
-import { packageVersion } from "../package-version.ts";
+import { packageVersion } from "../own-package.ts";
 import { safeJson, type Screen } from "../terminal/terminal-text.ts";
 import { readPort, refusePort } from "../input/read-port.ts";
 import { throwIfBroken } from "../throw-if-broken.ts";

@@ -8,7 +8,7 @@ import type { CommandBody, CommandContext } from "../command.ts";
 import { checkLoginPages, servePages } from "./mcp/server-logins.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
 import { storeOf } from "../open/open-store.ts";
-import { packageVersion } from "../package-version.ts";
+import { packageVersion } from "../own-package.ts";
 import { readPort, refusePort } from "../input/read-port.ts";
 import { agentNames, startAgents } from "../open/serve-agents.ts";
 import { settingsOf } from "../open/own-process.ts";

@@ -7,7 +7,7 @@ import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
 import { storeOf } from "../open/open-store.ts";
-import { packageVersion } from "../package-version.ts";
+import { packageVersion } from "../own-package.ts";
 import { readPort, refusePort } from "../input/read-port.ts";
 import { agentNames, startAgents, type ServedAgents } from "../open/serve-agents.ts";
 import { accessOf, checkReachable, tokenOf } from "../open/server-access-options.ts";

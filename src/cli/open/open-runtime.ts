@@ -32,7 +32,7 @@ import { personAsk } from "../terminal/answer-question.ts";
 import type { CommandContext } from "../command.ts";
 import { commandAnswers, type AnswerChoice } from "./command-answers.ts";
 import { addManual } from "./manual.ts";
-import { packageVersion } from "../package-version.ts";
+import { packageVersion } from "../own-package.ts";
 import { duration, oneLine } from "../terminal/terminal-text.ts";
 import { startTelemetry } from "./start-telemetry.ts";
 import { requireTrust } from "../commands/trust/require-trust.ts";
@@ -223,10 +223,11 @@ function failureText(toolset: string, { message }: ToolError): string {
   return message.includes(name) ? message : `The toolset ${name} could not be opened: ${message}`;
 }
 
-/** The failure with what the operator can do, such as the package to install. */
+/** The failure with what the operator can do, such as the package to install, and a line each for what is known of it, such as what a server wrote before it ended. */
 export function failureWithHint(toolset: string, error: ToolError): string {
   const text = failureText(toolset, error);
-  return error.operatorHint === undefined ? text : `${text} ${error.operatorHint}`;
+  const first = error.operatorHint === undefined ? text : `${text} ${error.operatorHint}`;
+  return [first, ...(error.details ?? []).filter((detail) => detail.trim() !== "" && !text.includes(detail))].join("\n");
 }
 
 /** The toolset that a qualified name belongs to. */

@@ -7,7 +7,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { definitionDigests } from "../../registry/definition-digests.ts";
 import type { CommandContext } from "../command.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
-import { packageVersion } from "../package-version.ts";
+import { packageVersion } from "../own-package.ts";
 
 /** A digest of the settings that all processes of a store should have alike: none of them is a secret, and none belongs to one machine. */
 export function settingsOf({ config: { runtime, retry, circuit, permission, approval, cache } }: OpenRuntime["config"]): {
