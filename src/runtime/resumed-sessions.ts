@@ -57,6 +57,7 @@ export class ResumedSessions {
   async #takeUp(id: string, store: Store, options: TakeUpOptions): Promise<RuntimeSession> {
     const { parentCall, resuming } = options;
     await store.open();
+    const wasLeftOpen = await isLeftOpen(store, id);
     const eventLog = await claimLog(store, id, options);
     const around = surroundingsOf(options, "resume()");
     if (eventLog === undefined) {
@@ -70,7 +71,7 @@ export class ResumedSessions {
       session = this.#newSessions.begin({ id, parentCall, ...around, eventLog, ...fold.start });
       resuming.check();
       if (options.interrupted === "settle") await this.#settleWithin(id, fold);
-      await this.#settleLeftOpen(session, store);
+      if (wasLeftOpen) await this.#settleLeftOpen(session, store);
       const callOptions = this.#options.runner.callOptions({});
       await this.#continueCalls(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
       await this.#parts.approvals.resumed(id);
@@ -108,11 +109,10 @@ export class ResumedSessions {
 
   /** Settles the sessions that a crash left open though the calls that had begun them have ended: nothing takes them up. */
   async #settleLeftOpen(session: RuntimeSession, store: Store): Promise<void> {
-    if (!store.outlivesProcess) return;
     const settled = session.log.map(async (event) => {
       if (event.type !== "call-end" || event.sessionId !== session.id || !mayBeComposite(session, event.result.name)) return;
-      const [inner] = await store.list({ sessionId: innerIdOf(session.id, event.callId) });
-      if (inner?.isLeftOpen === true) await this.#settleOf(session.id, event.callId, false); // another process may have been quicker
+      if (!(await isLeftOpen(store, innerIdOf(session.id, event.callId)))) return;
+      await this.#settleOf(session.id, event.callId, false); // another process may have been quicker
     });
     await Promise.all(settled);
   }
@@ -140,6 +140,13 @@ export class ResumedSessions {
       throw thrown;
     }
   }
+}
+
+/** Whether the process that had a session open last is gone and did not close it. Such a process leaves all sessions of its calls so. */
+async function isLeftOpen(store: Store, sessionId: string): Promise<boolean> {
+  if (!store.outlivesProcess) return false;
+  const [stored] = await store.list({ sessionId });
+  return stored?.isLeftOpen === true;
 }
 
 /** The id of the session that a call begins. */

@@ -69,7 +69,7 @@ export class FakeClock implements Clock {
       next.fire();
       await settle();
     }
-    this.#now = end;
+    this.#now = Math.max(this.#now, end); // another advance may have come further meanwhile
   }
 
   /**

@@ -96,9 +96,16 @@ describe("haft init", { timeout: PATIENCE_MS }, () => {
 
   test("the address of a model server that has none of its own is asked for, and written", async () => {
     const folder = folderWith({});
-    const { asked, said } = await answered(folder, ["", "openai-compatible/qwen3", "localhost:8000", "http://localhost:8000/v1", "n"]);
-    expect([asked.length, new Set(asked).size]).toEqual([5, 4]);
-    expect(said).toContain("Type an address that begins with http:// or https://.");
+    const { asked, said } = await answered(folder, [
+      "",
+      "openai-compatible/qwen3",
+      "localhost:8000",
+      "http://me:pw@localhost:8000",
+      "http://localhost:8000/v1",
+      "n",
+    ]);
+    expect([asked.length, new Set(asked).size]).toEqual([6, 4]);
+    expect(said).toContain("Type an address that begins with http:// or https://, without a name or password.");
     const { config } = await loadConfig(join(folder, "haft.toml"), { environment: {} });
     expect(config.model).toMatchObject({ name: "openai-compatible/qwen3", baseUrl: "http://localhost:8000/v1" });
     expect((await haft(["check"], { folder })).exitCode).toBe(0);

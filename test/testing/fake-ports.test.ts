@@ -76,3 +76,15 @@ describe("a fake clock runs work to its end", () => {
     expect([text, clock.now()]).toEqual(["Hello", 6 * 60_000]);
   });
 });
+
+test("time never goes back where one advance comes further than another that runs", async () => {
+  const clock = new FakeClock();
+  clock.timer(() => {}, 5);
+  const near = clock.advance(10);
+  const far = clock.advance(1_000);
+  await Promise.all([near, far]);
+  expect(clock.now()).toBe(1_000);
+  clock.timer(() => void clock.advance(1_000), 0);
+  await clock.advance(1);
+  expect(clock.now()).toBeGreaterThanOrEqual(1_001);
+});

@@ -33,16 +33,13 @@ export const auditCommand: CommandBody = {
   async run(context) {
     const { principal, tool, outcome, since, until, limit = DEFAULT_LIMIT } = context.options;
     const now = systemPorts.clock.wallTime();
-    const options = {
-      limit: limit + 1,
-      ...omitUndefined({
-        principal,
-        tool,
-        outcome,
-        since: since === undefined ? undefined : timeOf("since", since, now),
-        until: until === undefined ? undefined : timeOf("until", until, now),
-      }),
+    const times = {
+      since: since === undefined ? undefined : timeOf("since", since, now),
+      until: until === undefined ? undefined : timeOf("until", until, now),
     };
+    if ((times.since ?? -Infinity) >= (times.until ?? Infinity))
+      throw new ToolError("invalid_argument", `--since ${since} is not before --until ${until}, so nothing is between them.`);
+    const options = { limit: limit + 1, ...omitUndefined({ principal, tool, outcome, ...times }) };
     const damaged: string[] = [];
     const entries = await withStore(context, { readOnly: true }, (store) =>
       readAudit(store, options, (sessionId, reason) => damaged.push(`session ${safeText(sessionId)}: ${safeText(reason)}`)),

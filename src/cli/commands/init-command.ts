@@ -3,6 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { findConfig } from "../../config/load-config.ts";
 import { ToolError, operatorText } from "../../core/error.ts";
+import { isWebAddress } from "../../engine/mcp/web-address.ts";
 import { checkAddress, splitSpec } from "../../model/model-from.ts";
 import { findProvider, nearProviders } from "../../model/providers.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
@@ -112,9 +113,8 @@ function needsAddress(model: string | undefined, environment: CommandContext["en
 }
 
 function checkedAddress(text: string): string {
-  const protocol = URL.parse(text)?.protocol;
-  if (protocol === "http:" || protocol === "https:") return text;
-  throw new ToolError("invalid_argument", "Type an address that begins with http:// or https://.");
+  if (isWebAddress(text)) return text;
+  throw new ToolError("invalid_argument", "Type an address that begins with http:// or https://, without a name or password.");
 }
 
 function checkedFolder(text: string, folder: string): string {

@@ -23,6 +23,10 @@ import type { RefusalTable, Tables } from "./tables.ts";
 /** So many rows fit into one statement. */
 const WRITTEN_AT_ONCE = 100;
 
+/** The counters that transactions lock to number rows, by the tables of these rows. */
+const COUNTERS = { haft_refusal: "refusals", haft_call: "calls" } as const;
+type NumberedTable = keyof typeof COUNTERS;
+
 export class SqlAccess implements AccessStore {
   readonly #tables: Kysely<Tables>;
 
@@ -76,7 +80,7 @@ export class SqlAccess implements AccessStore {
   }
 
   addRefusals(refusals: readonly RefusedRequest[]): Promise<void> {
-    return this.#append(refusals, { table: "haft_refusal", counter: "refusals", keep: MAX_REFUSALS });
+    return this.#append(refusals, "haft_refusal", MAX_REFUSALS);
   }
 
   async refusals({ since, principal, limit = DEFAULT_ACCESS_LIMIT }: RefusalQuery = {}): Promise<readonly RefusedRequest[]> {
@@ -87,7 +91,7 @@ export class SqlAccess implements AccessStore {
   }
 
   addCalls({ calls, keep }: Parameters<AccessStore["addCalls"]>[0]): Promise<void> {
-    return this.#append(calls, { table: "haft_call", counter: "calls", keep });
+    return this.#append(calls, "haft_call", keep);
   }
 
   async calls({ since, until, principal, after, limit = DEFAULT_ACCESS_LIMIT }: AuditedCallQuery = {}): Promise<AuditedCallPage> {
@@ -112,16 +116,9 @@ export class SqlAccess implements AccessStore {
   }
 
   /** Numbers the rows, and drops those of the lowest numbers. */
-  #append(
-    bodies: readonly (RefusedRequest | AuditedCall)[],
-    {
-      table,
-      counter,
-      keep,
-    }: { readonly table: "haft_refusal" | "haft_call"; readonly counter: "refusals" | "calls"; readonly keep: number },
-  ): Promise<void> {
+  #append(bodies: readonly (RefusedRequest | AuditedCall)[], table: NumberedTable, keep: number): Promise<void> {
     return this.#tables.transaction().execute(async (tables) => {
-      await lockCounter(tables, counter); // as for the positions of approvals
+      await lockCounter(tables, COUNTERS[table]); // as for the positions of approvals
       let number = await lastNumber(tables, table);
       const rows = bodies.map((body) => rowOf(++number, body));
       for (let from = 0; from < rows.length; from += WRITTEN_AT_ONCE)
@@ -206,7 +203,7 @@ function rowOf(number: number, body: RefusedRequest | AuditedCall): RefusalTable
   return { number, at: Math.trunc(body.at), principal, body: JSON.stringify(body) };
 }
 
-async function lastNumber(tables: Transaction<Tables>, table: "haft_refusal" | "haft_call"): Promise<number> {
+async function lastNumber(tables: Transaction<Tables>, table: NumberedTable): Promise<number> {
   const last = await tables
     .selectFrom(table)
     .select((select) => select.fn.max("number").as("number"))
