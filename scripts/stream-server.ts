@@ -57,6 +57,7 @@ async function fill(session: RuntimeSession, events: number): Promise<void> {
 }
 
 async function main(path: string, events: number): Promise<void> {
+  process.once("disconnect", () => process.exit()); // where a drill has started it, and is gone
   const tick = {
     name: "tick",
     description: "Ticks.",
