@@ -66,9 +66,16 @@ export type SessionEvent =
       readonly settings: JsonObject;
       /** A program declared it for all of its sessions, as a configuration does: it runs in programs that declare it. */
       readonly declared?: true;
+      /** Ticks up to this one are over for it: the place from which a trigger that reads something begins. */
+      readonly tick?: number;
     })
   | (SessionFact & { readonly type: "trigger-pause"; readonly id: string })
-  | (SessionFact & { readonly type: "trigger-resume"; readonly id: string })
+  | (SessionFact & {
+      readonly type: "trigger-resume";
+      readonly id: string;
+      /** Ticks up to this one are over for it. Left out: those up to `at`. */
+      readonly tick?: number;
+    })
   | (SessionFact & { readonly type: "trigger-remove"; readonly id: string })
   | (SessionFact & {
       /** A batch that may be submitted again; its calls, in call order, follow at once. */

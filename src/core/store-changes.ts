@@ -10,6 +10,8 @@ export interface StoreChange {
   readonly parts: readonly ChangedPart[];
   /** The sessions whose logs have moved; undefined: it may be any. */
   readonly sessionIds: readonly string[] | undefined;
+  /** Of the part `channels`, the names of those that have moved; undefined: it may be any. */
+  readonly channels?: readonly string[] | undefined;
 }
 
 /** A listener of changes. */

@@ -38,7 +38,7 @@ export type { ForkOptions } from "../session/fork-options.ts";
 export { storedEvents } from "../session/read-events.ts";
 export type { SessionDiff, StateDifference } from "../session/session-diff.ts";
 export type { InboxEntry, StoredTrigger } from "../session/inbox.ts";
-export type { NewTrigger, ReceiveOptions } from "../session/inbox-events.ts";
+export type { NewTrigger, PauseOptions, ReceiveOptions } from "../session/inbox-events.ts";
 export type { Session } from "../session/session.ts";
 export type { CallCounters } from "../call/call-counters.ts";
 export type { ReceivingSession } from "../runtime/receiving-session.ts";

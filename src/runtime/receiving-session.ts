@@ -4,7 +4,7 @@ import type { SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
 import { checkSentBy, type SentBy } from "../core/sent-by.ts";
 import { Inbox, isInboxEvent, type InboxEntry, type MakeEvent, type StoredTrigger } from "../session/inbox.ts";
-import { addingTrigger, pausing, receiving, removingTrigger, type NewTrigger, type ReceiveOptions } from "../session/inbox-events.ts";
+import { addingTrigger, pausing, receiving, removingTrigger, type NewTrigger, type PauseOptions, type ReceiveOptions } from "../session/inbox-events.ts";
 import { Readiness } from "../session/readiness.ts";
 import { readMessage } from "../session/read-message.ts";
 import { recordMessage } from "../session/record-message.ts";
@@ -68,9 +68,12 @@ export abstract class ReceivingSession extends Session {
     await this.#record(addingTrigger(trigger));
   }
 
-  /** Pauses a trigger, of which no message is received then, or resumes it. Resolves when that is durable, to whether something changed. */
-  setTriggerPaused(id: string, paused: boolean): Promise<boolean> {
-    return this.#record(pausing(id, paused));
+  /**
+   * Pauses a trigger, of which no message is received then, or resumes it. Resolves when that is durable, to whether something changed.
+   * @throws ToolError `invalid_argument` for a `lastTick` that is not a time; as `receive`. By rejecting
+   */
+  async setTriggerPaused(id: string, paused: boolean, options: PauseOptions = {}): Promise<boolean> {
+    return this.#record(pausing(id, paused, options));
   }
 
   /** Removes a trigger for good: no message of it is received from now on. Resolves when that is durable, to whether there was one. */

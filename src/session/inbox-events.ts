@@ -21,13 +21,19 @@ export interface ReceiveOptions {
   readonly principal?: string;
 }
 
-/** A trigger as it is added. */
-export type NewTrigger = Pick<StoredTrigger, "id" | "kind" | "settings" | "declared">;
+/** A trigger as it is added. `lastTick` is where one begins that reads something: ticks up to it are over for it. */
+export type NewTrigger = Pick<StoredTrigger, "id" | "kind" | "settings" | "declared" | "lastTick">;
+
+/** Options of a trigger that is paused or resumed. */
+export interface PauseOptions {
+  /** Of one that is resumed: ticks up to this one are over for it. @default the present time */
+  readonly lastTick?: number | undefined;
+}
 
 const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { sender: true, triggerId: true, tick: true, principal: true };
 /** A clock that is further ahead than this was wrong: what it said is not waited for. */
 export const MAX_AHEAD_MS = 86_400_000;
-const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings: true, declared: true };
+const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings: true, declared: true, lastTick: true };
 
 /** A message that comes in; no event for a tick that was taken before, and of a trigger that is paused. @throws ToolError `invalid_argument`, and the event's maker `not_found` */
 export function receiving(message: SessionMessage, options: ReceiveOptions): MakeEvent {
@@ -52,21 +58,25 @@ function wasTaken(tick: number, lastTick: number, now: number): boolean {
 
 /** @throws ToolError `invalid_argument`, `not_json`, `too_large`, and the event's maker `duplicate` for an id that is in use */
 export function addingTrigger(trigger: NewTrigger): MakeEvent {
-  const read = readNewTrigger(trigger);
+  const { lastTick, ...read } = readNewTrigger(trigger);
   return (scope) => {
-    if (scope.inbox.trigger(read.id) === undefined) return { type: "trigger-add", ...fact(scope), ...read };
+    if (scope.inbox.trigger(read.id) === undefined)
+      return { type: "trigger-add", ...fact(scope), ...read, ...omitUndefined({ tick: lastTick }) };
     throw new ToolError("duplicate", `There is a trigger ${JSON.stringify(read.id)} already.`, {
       hint: "Remove it first, or take another name.",
     });
   };
 }
 
-/** Pauses or resumes a trigger; no event where there is no such trigger, or it is so already. */
-export function pausing(id: string, paused: boolean): MakeEvent {
+/** Pauses or resumes a trigger; no event where there is no such trigger, or it is so already. @throws ToolError `invalid_argument` */
+export function pausing(id: string, paused: boolean, options: PauseOptions = {}): MakeEvent {
+  checkKnownKeys(options, { lastTick: true }, "setTriggerPaused()");
+  checkTick(options.lastTick, "lastTick of setTriggerPaused()");
   return (scope) => {
     const trigger = scope.inbox.trigger(id);
     if (trigger === undefined || (trigger.paused === true) === paused) return undefined;
-    return { type: paused ? "trigger-pause" : "trigger-resume", ...fact(scope), id };
+    if (paused) return { type: "trigger-pause", ...fact(scope), id };
+    return { type: "trigger-resume", ...fact(scope), id, ...omitUndefined({ tick: options.lastTick }) };
   };
 }
 
@@ -84,9 +94,13 @@ function checkReceiveOptions(options: ReceiveOptions): void {
     if (value !== undefined && typeof value !== "string")
       throw new ToolError("invalid_argument", `The option "${name}" of receive() is a string.`);
   if (tick === undefined) return;
-  if (!Number.isFinite(tick))
-    throw new ToolError("invalid_argument", `tick of receive() is ${String(tick)}; it takes a time in milliseconds.`);
+  checkTick(tick, "tick of receive()");
   if (triggerId === undefined) throw new ToolError("invalid_argument", 'The option "tick" of receive() needs a "triggerId".');
+}
+
+function checkTick(tick: number | undefined, what: string): void {
+  if (tick !== undefined && !Number.isFinite(tick))
+    throw new ToolError("invalid_argument", `${what} is ${String(tick)}; it takes a time in milliseconds.`);
 }
 
 /** A frozen copy. */
@@ -96,11 +110,13 @@ function readNewTrigger(trigger: NewTrigger): NewTrigger {
   if (!isJsonObject(settings)) throw new ToolError("invalid_argument", "The settings of a trigger are an object.");
   const declared: unknown = trigger.declared;
   if (declared !== undefined && declared !== true) throw new ToolError("invalid_argument", '"declared" of a trigger is true, or left out.');
+  checkTick(trigger.lastTick, "lastTick of addTrigger()");
   return Object.freeze({
     id: checkedVisibleName(trigger.id, "The id of a trigger"),
     kind: checkedVisibleName(trigger.kind, "The kind of a trigger"),
     settings,
     ...(trigger.declared ? { declared: true } : {}),
+    ...omitUndefined({ lastTick: trigger.lastTick }),
   });
 }
 

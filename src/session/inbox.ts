@@ -24,7 +24,7 @@ export interface StoredTrigger {
   readonly declared?: true;
   /** Wall-clock milliseconds since the epoch. */
   readonly addedAt: number;
-  /** The time of its latest tick, where its messages have one, or at which it was resumed; wall-clock milliseconds since the epoch. */
+  /** The tick of its latest message, else that at which it was added or resumed: ticks up to it are over. Wall-clock milliseconds since the epoch. */
   readonly lastTick?: number;
   /** It sends nothing until it is resumed. */
   readonly paused?: true;
@@ -76,8 +76,8 @@ export class Inbox {
         this.#add(event);
         break;
       case "trigger-add": {
-        const { id, kind, settings, declared, at } = event;
-        const own = { id, kind, settings, ...(declared === true ? { declared } : {}) };
+        const { id, kind, settings, declared, tick, at } = event;
+        const own = { id, kind, settings, ...(declared === true ? { declared } : {}), ...(tick === undefined ? {} : { lastTick: tick }) };
         this.#triggers.set(id, Object.freeze({ ...own, addedAt: at, sent: 0, waiting: 0 }));
         break;
       }
@@ -88,7 +88,7 @@ export class Inbox {
         // Times that passed while it was paused are over for it.
         this.#change(event.id, ({ paused: _paused, ...trigger }) => ({
           ...trigger,
-          lastTick: Math.max(trigger.lastTick ?? event.at, event.at),
+          lastTick: event.tick ?? Math.max(trigger.lastTick ?? event.at, event.at),
         }));
         break;
       case "trigger-remove":

@@ -49,11 +49,11 @@ export const channelTrigger: Trigger<ChannelTriggerSettings> = {
     checkChannel(channels, settings.channel, sessionId);
     return settings;
   },
+  latestTick: async ({ channel }, { channels, sessionId }) => channels.find(channel, sessionId)?.lastNumber(),
   start(context) {
-    const { settings, channels, sessionId } = context;
-    const { lastTick, addedAt, isNew } = context;
-    const since = { lastTick, addedAt, isNew };
-    const reader = channels.get(settings.channel, sessionId).reader({ reader: sessionId, from: settings.filterSender, since });
+    const { settings, channels, sessionId, lastTick, addedAt } = context;
+    const options = { reader: sessionId, from: settings.filterSender, after: lastTick ?? addedAt };
+    const reader = channels.get(settings.channel, sessionId).reader(options);
     run(context, reader).catch((thrown: unknown) => context.fail(thrown));
     return () => reader.close();
   },

@@ -181,6 +181,11 @@ export class Channel {
     };
   }
 
+  /** The number of the latest message of a broadcast that is kept; undefined for other channels. @throws ToolError `store_failed` by rejecting @internal */
+  async lastNumber(): Promise<number | undefined> {
+    return this.kind === "broadcast" ? this.#kept?.last() : undefined;
+  }
+
   /** Begins to read as `subscribe`, for one that says when it has received a message. @internal */
   reader(options: ReaderOptions): MessageReader {
     if (this.#kept === undefined) return this.#memoryReader(options);
@@ -215,6 +220,7 @@ export class Channel {
     this.#keptReaders += 1;
     return keptSubscription({
       reader: kept.reader({ reader: subscriber }),
+      isQueue: this.kind === "queue",
       accepts: (message) => accepts === undefined || this.#ask(accepts, message),
       ports: this.#ports,
       onEnd: () => void (this.#keptReaders -= 1),

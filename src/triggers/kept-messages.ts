@@ -1,12 +1,13 @@
 /** The messages of one channel that are kept in a store: every process of the store reads the same. */
-import type { ChannelEntry, ChannelEntryKey, ChannelStore } from "../core/channel-store.ts";
+import type { ChannelEntry, ChannelStore } from "../core/channel-store.ts";
+import { ToolError } from "../core/error.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../core/recording/read-event.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
 import type { StoreFollower } from "../core/store-changes.ts";
 import type { ChannelMessage } from "./channel-message.ts";
-import { isFor, type MessageReader, type ReadMessage, type ReaderOptions, type ReaderSince } from "./message-reader.ts";
+import { isFor, type MessageReader, type ReadMessage, type ReaderOptions } from "./message-reader.ts";
 import { cancelled } from "./subscription.ts";
 
 /** A store that keeps messages on channels. */
@@ -29,6 +30,11 @@ const TRY_AGAIN = 5;
 /** So many messages are kept for those who look at them. */
 const HISTORY = 200;
 const PAGE = 100;
+/** How long after a failure the store is told again what became of a message. */
+const SETTLE_AGAIN_MS = 1_000;
+
+/** A method of the store that says what became of a message that was taken. */
+type Settlement = "end" | "giveBack";
 
 export class KeptMessages {
   readonly #options: KeptMessagesOptions;
@@ -37,8 +43,10 @@ export class KeptMessages {
   readonly #starting = new Set<Promise<unknown>>();
   /** Senders that wait for room: the first of them tries, the others wait for their turn. */
   readonly #senders: (() => void)[] = [];
-  /** Messages of a queue that were received while the store failed: they are ended before another one is taken. */
-  readonly #received = new Set<ChannelEntryKey>();
+  /** Numbers of messages of a queue that were received, or are for others, while the store failed: it learns that before another one is taken. */
+  readonly #unsettled = new Map<number, Settlement>();
+  #settling: Promise<void> | undefined;
+  #cancelSettle: (() => void) | undefined;
   #following: StoreFollower | undefined;
   #cancelLook: (() => void) | undefined;
   #last = 0;
@@ -110,12 +118,11 @@ export class KeptMessages {
 
   /** Reads all messages, also of a queue, and takes none. */
   broadcastReader(options: ReaderOptions): MessageReader {
-    let start: Promise<number> | undefined = this.#start(options.since);
-    let after: number | undefined;
+    let start = options.after === undefined ? this.#start() : undefined;
+    let { after } = options;
     let read: readonly ChannelEntry[] = [];
     const nextOf = async (): Promise<ReadMessage | undefined> => {
-      start ??= this.#start(options.since);
-      after ??= await start.catch((error: unknown) => {
+      after ??= await (start ??= this.#start()).catch((error: unknown) => {
         start = undefined; // the next look asks again
         throw error;
       });
@@ -153,37 +160,60 @@ export class KeptMessages {
   #queueReader({ reader, from }: ReaderOptions): MessageReader {
     const { store, name: channel } = this.#options;
     const nextOf = async (): Promise<ReadMessage | undefined> => {
-      for (const received of this.#received) await this.#end(received);
+      await this.#settleRest();
       const entry = await store.channels.take({ channel, reader, from });
       if (entry === undefined) return undefined;
-      const key = { channel, number: entry.number };
-      const giveBack = async (): Promise<void> => {
-        await store.channels.giveBack(key);
-        this.#wake();
-      };
-      return { message: messageOf(entry), tick: undefined, done: () => this.#end(key), giveBack };
+      const { number } = entry;
+      const settle = (settlement: Settlement) => (): Promise<void> => this.#settle(number, settlement);
+      return { message: messageOf(entry), tick: undefined, done: settle("end"), giveBack: settle("giveBack") };
     };
     return { next: (signal) => this.#wait(nextOf, signal), close() {} };
   }
 
-  async #end(key: ChannelEntryKey): Promise<void> {
-    this.#received.add(key);
-    await this.#options.store.channels.end(key);
-    this.#received.delete(key);
-    if (this.#senders.length > 0) this.#wake();
+  /** After a failure the store is told again by itself: no reader may be left here. */
+  async #settle(number: number, settlement: Settlement): Promise<void> {
+    const { store, name: channel } = this.#options;
+    try {
+      await store.channels[settlement]({ channel, number });
+    } catch (thrown: unknown) {
+      this.#unsettled.set(number, settlement);
+      this.#settleLater(thrown);
+      throw thrown;
+    }
+    this.#unsettled.delete(number);
+    if (settlement === "giveBack" || this.#senders.length > 0) this.#wake();
   }
 
-  /** The number after which messages are read. Clocks of processes may differ from that of the store, so what comes after an addition counts. */
-  async #firstAfter(since: ReaderSince | undefined): Promise<number> {
-    if (since?.lastTick !== undefined) return since.lastTick;
-    if (since?.isNew === false) return since.addedAt;
-    const last = await this.#options.store.channels.last(this.#options.name);
-    return Math.min(last, since?.addedAt ?? last);
+  /** Once at a time: a message that is given back a second time may be taken again by then. */
+  async #settleRest(): Promise<void> {
+    if (this.#unsettled.size === 0) return;
+    const settleEach = async (): Promise<void> => {
+      for (const [number, settlement] of this.#unsettled) await this.#settle(number, settlement);
+    };
+    await (this.#settling ??= settleEach().finally(() => (this.#settling = undefined)));
+  }
+
+  /** A store that was closed has let go of what its process had taken. */
+  #settleLater(thrown: unknown): void {
+    if (!ToolError.fromUnknown(thrown).retryable) return this.#unsettled.clear();
+    this.#cancelSettle ??= this.#options.ports.clock.timer(
+      () => {
+        this.#cancelSettle = undefined;
+        this.#settleRest().catch(() => {}); // it is tried again
+      },
+      SETTLE_AGAIN_MS,
+      { background: true },
+    );
+  }
+
+  /** The number of the latest message; 0 before the first. */
+  last(): Promise<number> {
+    return this.#options.store.channels.last(this.#options.name);
   }
 
   /** Messages that are sent meanwhile wait for it. */
-  #start(since: ReaderSince | undefined): Promise<number> {
-    const start = this.#firstAfter(since);
+  #start(): Promise<number> {
+    const start = this.last();
     this.#starting.add(start);
     const forget = (): boolean => this.#starting.delete(start);
     start.then(forget, forget); // the first message that is waited for rejects with it
@@ -214,8 +244,8 @@ export class KeptMessages {
     };
     this.#waiting.add(stop);
     signal?.addEventListener("abort", stop, { once: true });
-    this.#following ??= this.#options.store.follow(({ parts }) => {
-      if (parts.includes("channels")) this.#wake();
+    this.#following ??= this.#options.store.follow(({ parts, channels }) => {
+      if (parts.includes("channels") && channels?.includes(this.#options.name) !== false) this.#wake();
     });
     this.#lookLater();
     return { promise, stop };

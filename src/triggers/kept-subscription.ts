@@ -10,19 +10,27 @@ const AFTER_FAILURE_MS = 1_000;
 
 export interface KeptSubscriptionOptions {
   readonly reader: MessageReader;
+  /** A message that is read is held, and no other reader gets it. */
+  readonly isQueue: boolean;
   readonly accepts: (message: ChannelMessage) => boolean;
   readonly ports: Pick<Ports, "clock" | "log">;
   readonly onEnd: () => void;
 }
 
-/** It has one message ready, which it gives back when it is closed. */
-export function keptSubscription({ reader, accepts, ports, onEnd }: KeptSubscriptionOptions): Subscription {
+/**
+ * It has one message ready: of a broadcast always, of a queue once it has been polled. What is ready is given back when it is closed, and what comes for
+ * one that does not wait any more at once.
+ */
+export function keptSubscription({ reader, isQueue, accepts, ports, onEnd }: KeptSubscriptionOptions): Subscription {
   const ended = new AbortController();
   const ready: ReadMessage[] = [];
   let room = Promise.withResolvers<void>();
+  let wanted = Promise.withResolvers<void>();
+  let hasPolled = !isQueue;
   const subscription = new Subscription({
     take() {
       const first = ready.shift();
+      if (first !== undefined) hasPolled = !isQueue;
       if (ready.length === 0) room.resolve();
       first?.done().catch((thrown: unknown) => ports.log.warn(`A message that was received may come again: ${describeThrown(thrown)}`));
       return first?.message;
@@ -31,9 +39,14 @@ export function keptSubscription({ reader, accepts, ports, onEnd }: KeptSubscrip
       ready.unshift({ message, tick: undefined, done: async () => {}, giveBack: async () => {} });
       subscription.deliver();
     },
+    want(how) {
+      hasPolled ||= how === "poll";
+      wanted.resolve();
+    },
     end() {
       ended.abort();
       room.resolve();
+      wanted.resolve();
       onEnd();
       for (const one of ready.splice(0)) one.giveBack().catch(() => {}); // a store that is closed has given it back
     },
@@ -44,9 +57,17 @@ export function keptSubscription({ reader, accepts, ports, onEnd }: KeptSubscrip
     room = Promise.withResolvers();
     ready.push(read);
     subscription.deliver();
+    if (ready.at(-1) === read && !hasPolled) return void (await ready.pop()?.giveBack());
     if (ready.length > 0) await room.promise;
   };
-  void readOn({ reader, onMessage, ports, signal: ended.signal });
+  const next = async (signal: AbortSignal): Promise<ReadMessage | undefined> => {
+    while (!hasPolled && !subscription.isWaiting && !signal.aborted) {
+      wanted = Promise.withResolvers();
+      await wanted.promise;
+    }
+    return reader.next(signal);
+  };
+  void readOn({ reader: { ...reader, next }, onMessage, ports, signal: ended.signal });
   return subscription;
 }
 

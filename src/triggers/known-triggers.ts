@@ -14,6 +14,7 @@ const TRIGGER_FIELDS: OptionNames<Trigger> = {
   toolName: true,
   complete: true,
   nextAt: true,
+  latestTick: true,
   start: true,
 };
 /** They name the trigger itself. */

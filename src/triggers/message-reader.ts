@@ -24,16 +24,8 @@ export interface ReaderOptions {
   readonly reader: string;
   /** Only those with this name or id of their sender. @default all */
   readonly from?: string | undefined;
-  /** Of a broadcast that is kept: its beginning. @default now */
-  readonly since?: ReaderSince;
-}
-
-/** The beginning of what a trigger reads: the message after its latest, else the first that was sent after it was added. */
-export interface ReaderSince {
-  readonly lastTick: number | undefined;
-  readonly addedAt: number;
-  /** It was added just now. */
-  readonly isNew: boolean;
+  /** Of a broadcast that is kept: messages with greater numbers are read. @default those that are sent from now on */
+  readonly after?: number;
 }
 
 /** Whether a reader gets a message. */

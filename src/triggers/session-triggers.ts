@@ -129,10 +129,14 @@ export class SessionTriggers {
    * Resumes a trigger that was paused. Times that passed are not made up for: a timer begins a new interval, a schedule waits for its next time.
    * Resolves when that is durable, to the trigger as it is then; undefined where there is none.
    *
-   * @throws ToolError `store_failed` by rejecting
+   * @throws ToolError `store_failed`, and what `latestTick` of its kind throws. By rejecting: it stays paused
    */
   async resume(id: string): Promise<TriggerStatus | undefined> {
-    await this.#options.session.setTriggerPaused(id, false);
+    const stored = this.#find(id);
+    if (stored?.paused === true) {
+      const lastTick = await this.#latestTick(stored);
+      await this.#options.session.setTriggerPaused(id, false, { lastTick });
+    }
     this.#goOn(id);
     return this.get(id);
   }
@@ -183,11 +187,18 @@ export class SessionTriggers {
       throw new ToolError("limit_exceeded", `The session has ${maxTriggers} triggers already.`, {
         hint: "Remove one that is not needed any more.",
       });
-    await Promise.all([session.addTrigger({ id, ...added }), paused && session.setTriggerPaused(id, true)]);
+    const lastTick = await this.#latestTick(added);
+    await Promise.all([session.addTrigger({ id, ...added, ...omitUndefined({ lastTick }) }), paused && session.setTriggerPaused(id, true)]);
     const stored = this.#find(id);
     if (stored === undefined) throw new ToolError("conflict", `The trigger ${JSON.stringify(id)} was removed while it was being added.`);
     if (this.#onFire !== undefined && stored.paused !== true && !this.#running.has(id)) this.#run(stored, true);
     return this.#statusOf(stored);
+  }
+
+  /** Where it begins that reads something. A kind that is not known here says nothing. */
+  async #latestTick({ kind, settings }: Pick<StoredTrigger, "kind" | "settings">): Promise<number | undefined> {
+    const { session, channels, kinds } = this.#options;
+    return kinds.get(kind)?.kind.latestTick?.(settings, { sessionId: session.id, channels, ports: session.ports });
   }
 
   /** Runs one that is not paused, where an agent does. */

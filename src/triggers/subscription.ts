@@ -8,6 +8,8 @@ export interface MessageSource {
   /** The first message that is accepted, removed; undefined where there is none. */
   take(): ChannelMessage | undefined;
   giveBack(message: ChannelMessage): void;
+  /** Called when `take` had none: a reader waits for a message now, or has polled and may poll again. */
+  want?(how: "wait" | "poll"): void;
   end(): void;
 }
 
@@ -46,9 +48,15 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
     return message ?? (await this.#wait(signal));
   }
 
-  /** The next message, where there is one; does not wait. */
+  /**
+   * The next message, where there is one; does not wait. On a queue that is kept in a store, one that finds none asks the store for one, which a later
+   * `poll` finds: it is held for this subscription until then, or until it is closed.
+   */
   poll(): ChannelMessage | undefined {
-    return this.#closed || this.isWaiting ? undefined : this.#source.take();
+    if (this.#closed || this.isWaiting) return undefined;
+    const message = this.#source.take();
+    if (message === undefined) this.#source.want?.("poll");
+    return message;
   }
 
   /** Puts a message that was received back to where it was taken from, to be received again. */
@@ -87,6 +95,7 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<ChannelMessage>();
     const waiter = { resolve, reject };
     this.#waiting.push(waiter);
+    this.#source.want?.("wait");
     if (signal === undefined) return promise;
     const stop = (): void => {
       const at = this.#waiting.indexOf(waiter);

@@ -2,7 +2,7 @@
 import type { SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
 import type { StoredTrigger } from "../session/inbox.ts";
-import type { NewTrigger, ReceiveOptions } from "../session/inbox-events.ts";
+import type { NewTrigger, PauseOptions, ReceiveOptions } from "../session/inbox-events.ts";
 
 /** A session whose agent is woken: every `RuntimeSession` is one. */
 export interface TriggerSession {
@@ -17,6 +17,6 @@ export interface TriggerSession {
   trigger(id: string): StoredTrigger | undefined;
   receive(message: SessionMessage, options?: ReceiveOptions): Promise<void>;
   addTrigger(trigger: NewTrigger): Promise<void>;
-  setTriggerPaused(id: string, paused: boolean): Promise<boolean>;
+  setTriggerPaused(id: string, paused: boolean, options?: PauseOptions): Promise<boolean>;
   removeTrigger(id: string): Promise<boolean>;
 }

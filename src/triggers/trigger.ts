@@ -23,6 +23,13 @@ export interface Trigger<Settings extends object = JsonObject> {
   /** The first time after `at` that it is due, in wall-clock milliseconds; undefined when there is none. Left out where that cannot be told. */
   nextAt?(settings: Settings, at: number): number | undefined;
   /**
+   * The latest tick that is over now, by the clock of what gives the ticks: asked for when a trigger is added and when one is resumed, and kept as its
+   * `lastTick`. What comes from then on is for it, after a restart as well. Undefined where its ticks are times of this process's clock.
+   *
+   * @throws ToolError why that cannot be told, by rejecting: the trigger is not added then, and stays paused
+   */
+  latestTick?(settings: Settings, scope: TriggerScope): Promise<number | undefined>;
+  /**
    * Begins to wait for what wakes the agent, and returns a function that ends that. Called when the trigger is added to a session whose
    * agent runs, and each time such an agent starts. When it throws, that is logged, and it is called again after a second.
    */
@@ -45,7 +52,7 @@ export interface TriggerContext<Settings extends object = JsonObject> extends Tr
   readonly settings: Settings;
   /** Wall-clock milliseconds since the epoch. */
   readonly addedAt: number;
-  /** The latest tick that was taken, before a restart as well; undefined where there was none. */
+  /** The latest tick that is over, before a restart as well: taken, or told by `latestTick`; undefined where there was none. */
   readonly lastTick: number | undefined;
   /** It was added just now, and is not resumed. */
   readonly isNew: boolean;

@@ -265,6 +265,7 @@ const SUBJECTS: Readonly<
       "MessagesOptions",
       "NativeMessage",
       "NewTrigger",
+      "PauseOptions",
       "OpenReport",
       "OpenSessions",
       "ProgressListener",

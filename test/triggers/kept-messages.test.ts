@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { ChannelStore } from "../../src/core/channel-store.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { MemoryChannels } from "../../src/store/memory/memory-channels.ts";
-import { NOT_FOLLOWED } from "../../src/core/store-changes.ts";
+import type { StoreChange } from "../../src/core/store-changes.ts";
 import { fakePorts, type FakePorts } from "../../src/testing/fake-ports.ts";
 import type { Channel, ChannelOptions } from "../../src/triggers/channel.ts";
 import { createChannels } from "../../src/triggers/channels.ts";
@@ -19,6 +19,8 @@ interface Bench {
   readonly calls: Record<string, number>;
   /** The next call of this method fails. */
   failNext(method: keyof ChannelStore): void;
+  /** Another process says what it has written. */
+  tell(change: StoreChange): void;
   warnings(): readonly string[];
 }
 
@@ -42,9 +44,15 @@ function bench(options: ChannelOptions = {}): Bench {
     giveBack: (key) => call("giveBack", () => kept.giveBack(key)),
     end: (key) => call("end", () => kept.end(key)),
   };
-  const channel = createChannels({ ports, store: { channels, follow: () => NOT_FOLLOWED } }).open("news", options);
+  const listeners = new Set<(change: StoreChange) => void>();
+  const follow = (listener: (change: StoreChange) => void) => {
+    listeners.add(listener);
+    return { isLive: false, stop: () => void listeners.delete(listener) };
+  };
+  const channel = createChannels({ ports, store: { channels, follow } }).open("news", options);
+  const tell = (change: StoreChange): void => listeners.forEach((listener) => listener(change));
   const warnings = () => ports.log.lines.map(({ message }) => message);
-  return { ports, channel, kept, calls, failNext: (method) => void failing.add(method), warnings };
+  return { ports, channel, kept, calls, failNext: (method) => void failing.add(method), tell, warnings };
 }
 
 const send = (channel: Channel, content: string) => channel.send(content, { sender: "station" });
@@ -129,9 +137,8 @@ test("a message whose end the store did not take is ended before the next one is
 test("a reader that was away for longer than messages are kept says that it may have missed some, and no other reader does", async () => {
   const own = bench({ kind: "broadcast", capacity: 200 });
   const contents = Array.from({ length: 250 }, (_, index) => String(index));
-  const since = { addedAt: 0, isNew: false };
-  const readAll = async (lastTick: number): Promise<string | undefined> => {
-    const reader = own.channel.reader({ reader: "desk", since: { ...since, lastTick } });
+  const readAll = async (after: number): Promise<string | undefined> => {
+    const reader = own.channel.reader({ reader: "desk", after });
     const read = await reader.next(NEVER);
     for (let at = 1; at < 150; at++) {
       const one = await reader.next(NEVER);
@@ -157,6 +164,7 @@ test("a subscription that is closed while a message comes gives it back", async 
   for (let turns = 0; turns < 12; turns++) {
     const subscription = own.channel.subscribe("desk");
     if (turns === 0) await send(own.channel, "1");
+    subscription.poll(); // it asks the store
     for (let turn = 0; turn < turns; turn++) await Promise.resolve();
     subscription.close();
     await settle(own);
@@ -164,4 +172,77 @@ test("a subscription that is closed while a message comes gives it back", async 
     expect([turns, taken?.number]).toEqual([turns, await own.kept.last("news")]);
     await own.kept.giveBack({ channel: "news", number: taken?.number ?? 0 });
   }
+});
+
+test("a subscriber of a queue that waits for no message holds none, and one that stopped waiting gives back what comes", async () => {
+  const own = bench();
+  const idle = own.channel.subscribe("idle");
+  await settle(own);
+  await send(own.channel, "1");
+  await settle(own);
+  const other = own.channel.subscribe("other");
+  expect((await other.receive()).content).toBe("1");
+  const gaveUp = new AbortController();
+  const waiting = idle.receive({ signal: gaveUp.signal });
+  await settle(own);
+  gaveUp.abort();
+  await expect(waiting).rejects.toMatchObject({ code: "cancelled" });
+  await send(own.channel, "2");
+  await settle(own);
+  expect((await other.receive()).content).toBe("2");
+});
+
+test("a subscriber of a queue that polls has the message ready that it asked for, until it is closed", async () => {
+  const own = bench();
+  const subscription = own.channel.subscribe("desk");
+  expect(subscription.poll()).toBeUndefined(); // it asks the store
+  for (const content of ["1", "2"]) await send(own.channel, content);
+  await settle(own);
+  expect(subscription.poll()?.content).toBe("1");
+  expect(subscription.poll()).toBeUndefined();
+  await settle(own);
+  subscription.close();
+  await settle(own);
+  expect((await own.channel.subscribe("other").receive()).content).toBe("2");
+});
+
+test("a message that the store did not take back is given back as soon as it can be, though nobody reads here any more", async () => {
+  const own = bench();
+  await send(own.channel, "1");
+  const read = await own.channel.reader({ reader: "desk" }).next(NEVER);
+  for (let time = 0; time < 2; time++) {
+    own.failNext("giveBack");
+    if (time === 0) await expect(read?.giveBack()).rejects.toMatchObject({ code: "store_failed" });
+    else await own.ports.clock.advance(SECOND_MS);
+  }
+  expect(await own.kept.take({ channel: "news", reader: "other" })).toBeUndefined();
+  await own.ports.clock.advance(SECOND_MS);
+  expect(await own.kept.take({ channel: "news", reader: "other" })).toMatchObject({ number: await own.kept.last("news") });
+});
+
+test("a message whose end the store did not take is ended as soon as it can be, though nobody reads here any more", async () => {
+  const own = bench();
+  await send(own.channel, "1");
+  const read = await own.channel.reader({ reader: "desk" }).next(NEVER);
+  own.failNext("end");
+  await expect(read?.done()).rejects.toMatchObject({ code: "store_failed" });
+  expect(await own.kept.waiting("news")).toBe(1);
+  await own.ports.clock.advance(SECOND_MS);
+  expect(await own.kept.waiting("news")).toBe(0);
+});
+
+test("a message that another process sent wakes the readers of its own channel, and of all channels where it is not named", async () => {
+  const own = bench({ kind: "broadcast" });
+  const reader = own.channel.reader({ reader: "desk", after: 0 });
+  const next = reader.next(NEVER);
+  await settle(own);
+  const looks: (number | undefined)[] = [];
+  for (const channels of [["weather"], [], undefined, ["weather", "news"]]) {
+    own.tell({ parts: ["channels"], sessionIds: [], channels });
+    await settle(own);
+    looks.push(own.calls["read"]);
+  }
+  expect(looks).toEqual([1, 1, 2, 3]);
+  await send(own.channel, "1");
+  expect((await next)?.message.content).toBe("1");
 });

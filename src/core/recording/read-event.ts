@@ -176,9 +176,9 @@ const FIELDS = {
   },
   "message-add": { ...FACT, message, parentCallId: optional(id), principal: optional(id) },
   "inbox-add": { ...FACT, id, message, sender: optional(anyText), triggerId: optional(id), tick: optional(at), principal: optional(id) },
-  "trigger-add": { ...FACT, id, kind: id, settings: jsonObject, declared: optional(truth) },
+  "trigger-add": { ...FACT, id, kind: id, settings: jsonObject, declared: optional(truth), tick: optional(at) },
   "trigger-pause": { ...FACT, id },
-  "trigger-resume": { ...FACT, id },
+  "trigger-resume": { ...FACT, id, tick: optional(at) },
   "trigger-remove": { ...FACT, id },
   "batch-start": { ...FACT, turnId: id, callIds: ids, idempotencyKey: id, digest: id },
   "call-start": {

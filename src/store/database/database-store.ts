@@ -141,8 +141,11 @@ export class DatabaseStore implements Store {
     const isChanged = answer !== false && answer !== 0;
     if (isChanged && operation.part === "approvals" && WAITED_FOR.has(operation.method))
       this.#options.notifier?.note({ parts: ["approvals"], sessionIds: [] });
-    if (isChanged && operation.part === "channels" && READ_ON.has(operation.method))
-      this.#options.notifier?.note({ parts: ["channels"], sessionIds: [] });
+    if (isChanged && operation.part === "channels" && READ_ON.has(operation.method)) {
+      const { argument } = operation;
+      const channel = typeof argument === "string" ? argument : argument.channel;
+      this.#options.notifier?.note({ parts: ["channels"], sessionIds: [], channels: [channel] });
+    }
     return answer;
   }
 

@@ -15,8 +15,8 @@ import type { PostgresSettings } from "./postgres-settings.ts";
 const SEND_EVERY_MS = 10;
 /** PostgreSQL takes fewer than 8,000 bytes. */
 const MAX_BYTES = 7_900;
-/** With more, readers look at everything. */
-const MAX_SESSIONS = 500;
+/** With more sessions or channels, readers look at everything. */
+const MAX_NAMED = 500;
 /** How often a connection that may be dead without a sign is tried, and how long it may take. */
 const TRY_EVERY_MS = 15_000;
 const ANSWER_MS = 5_000;
@@ -50,6 +50,8 @@ export class PostgresNotifier implements StoreNotifier {
   readonly #parts = new Set<ChangedPart>();
   /** The sessions whose events were written since the last notification; undefined where they are too many to be named. */
   #sessions: Set<string> | undefined = new Set();
+  /** The same of channels. */
+  #channels: Set<string> | undefined = new Set();
   #sending: Promise<void> | undefined;
   #cancelSend: (() => void) | undefined;
   #sentAt = -Infinity;
@@ -60,12 +62,11 @@ export class PostgresNotifier implements StoreNotifier {
     this.#channel = `haft_${hash("sha256", settings.schema).slice(0, 32)}`;
   }
 
-  note({ parts, sessionIds }: StoreChange): void {
+  note({ parts, sessionIds, channels }: StoreChange): void {
     if (this.#isClosed) return;
     for (const part of parts) this.#parts.add(part);
-    if (sessionIds === undefined) this.#sessions = undefined;
-    for (const id of sessionIds ?? []) this.#sessions?.add(id);
-    if ((this.#sessions?.size ?? 0) > MAX_SESSIONS) this.#sessions = undefined;
+    this.#sessions = joined(this.#sessions, sessionIds);
+    if (parts.includes("channels")) this.#channels = joined(this.#channels, channels);
     this.#plan();
   }
 
@@ -126,6 +127,7 @@ export class PostgresNotifier implements StoreNotifier {
     const payload = this.#payload();
     this.#parts.clear();
     this.#sessions = new Set();
+    this.#channels = new Set();
     try {
       await this.#ask(client, NOTIFY, [this.#channel, payload]);
     } catch {
@@ -135,7 +137,8 @@ export class PostgresNotifier implements StoreNotifier {
 
   #payload(): string {
     const parts = [...this.#parts];
-    const named = JSON.stringify({ from: this.#from, parts, sessionIds: this.#sessions === undefined ? undefined : [...this.#sessions] });
+    const sessionIds = this.#sessions && [...this.#sessions];
+    const named = JSON.stringify({ from: this.#from, parts, sessionIds, channels: this.#channels && [...this.#channels] });
     return Buffer.byteLength(named) <= MAX_BYTES ? named : JSON.stringify({ from: this.#from, parts });
   }
 
@@ -237,15 +240,25 @@ async function atMost(ms: number, work: Promise<void>): Promise<void> {
   cancel();
 }
 
+/** Names that are told together; undefined for too many, and where any may have changed. */
+function joined(before: Set<string> | undefined, names: readonly string[] | undefined): Set<string> | undefined {
+  if (before === undefined || names === undefined) return undefined;
+  for (const name of names) before.add(name);
+  return before.size > MAX_NAMED ? undefined : before;
+}
+
 /** Anybody who may connect may send one: what cannot be read means that anything may have moved, and never more than that. */
 function readChange(payload: string): StoreChange & { readonly from?: unknown } {
   try {
-    const read = parseJson(payload) as { readonly from?: unknown; readonly parts?: unknown; readonly sessionIds?: unknown }; // looked at below
-    const { from, parts: named, sessionIds } = read;
+    const read = parseJson(payload) as { readonly from?: unknown; readonly parts?: unknown; readonly sessionIds?: unknown; readonly channels?: unknown }; // looked at below
+    const { from, parts: named, sessionIds, channels } = read;
     const parts = Array.isArray(named) ? CHANGED_PARTS.filter((part) => named.includes(part)) : CHANGED_PARTS;
-    const isNamed = Array.isArray(sessionIds) && sessionIds.every((id) => typeof id === "string");
-    return { from, parts, sessionIds: isNamed ? sessionIds : undefined };
+    return { from, parts, sessionIds: namesOf(sessionIds), channels: namesOf(channels) };
   } catch {
     return EVERYTHING;
   }
+}
+
+function namesOf(value: unknown): readonly string[] | undefined {
+  return Array.isArray(value) && value.every((name) => typeof name === "string") ? value : undefined;
 }

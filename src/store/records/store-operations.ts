@@ -20,7 +20,7 @@ export type StoreOperation =
   | { readonly part: "webhooks"; readonly method: keyof WebhookStore; readonly argument: unknown }
   | { readonly part: "artifacts"; readonly method: keyof ArtifactStore; readonly argument: unknown }
   | { readonly part: "leases"; readonly method: keyof LeaseStore; readonly argument: unknown }
-  | { readonly part: "channels"; readonly method: keyof ChannelStore; readonly argument: unknown };
+  | { readonly part: "channels"; readonly method: keyof ChannelStore; readonly argument: Parameters<ChannelStore[keyof ChannelStore]>[0] };
 
 export interface OperationGuard {
   /** Runs one where the database is. */

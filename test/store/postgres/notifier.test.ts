@@ -149,6 +149,20 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     await seen.next(({ parts }) => parts.includes("approvals"));
   });
 
+  test("messages on channels are told with the names of the channels, and too many as any", async () => {
+    const [one, other] = [storeOf("channels"), storeOf("channels")];
+    await one.open();
+    const seen = await followed(other);
+    const send = (channel: string) => one.channels?.send({ channel, body: "{}", sender: "s", senderId: "s", keep: 10 });
+    await send("news");
+    const change = await seen.next(({ parts }) => parts.includes("channels"));
+    expect([change.parts, change.channels]).toEqual([["channels"], ["news"]]);
+    await write(one, "shop", 1);
+    expect((await seen.next(({ parts }) => parts.includes("events"))).channels).toEqual([]);
+    await Promise.all(Array.from({ length: 200 }, (_, index) => send(`${"x".repeat(2_000)}${index}`)));
+    await seen.next(({ parts, channels }) => parts.includes("channels") && channels === undefined);
+  });
+
   test("a store that is closed at once closes its connection", async () => {
     const store = storeOf("closed");
     await store.open();
