@@ -1,6 +1,6 @@
 /** Puts a recording into a store, as a session that can be resumed. */
 import { ToolError } from "../core/error.ts";
-import { lastCopied } from "../core/copied-events.ts";
+import { CopiedPart, lastCopied } from "../core/copied-events.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { diffJson } from "../core/base/json-patch.ts";
@@ -42,7 +42,8 @@ const underWay = new WeakMap<Store, Map<string, Promise<unknown>>>();
  * recorded get one that says that their outcome is unknown.
  *
  * @throws ToolError `corrupt_record` for a recording that is damaged, cut short, of another version, or whose changes of state do not
- * fit; `duplicate` when the store has another session of this id. By rejecting
+ * fit; `duplicate` when the store has another session of this id; `invalid_argument` for the id of a session that began with a snapshot, when the
+ * recording is of a branch that began inside of that. By rejecting
  */
 export async function importRecording(store: Store, source: RecordingSource, options: ImportOptions = {}): Promise<ImportedRecording> {
   checkKnownKeys(options, { id: true, checkId: true }, "importRecording()");
@@ -75,7 +76,7 @@ async function imported(store: Store, sessionId: string, { header, events }: Ope
   const log = store.create(sessionId, { at: header.exportedAt, durability: "sync" });
   const fold = new SessionFold(1);
   try {
-    const { count, copied } = await copyEvents(events, log, fold, header.exportedAt);
+    const { count, copied } = await copyEvents(events, log, { fold, header });
     // Whether they ran after they were recorded is known nowhere: taken for never started, a resume would run them.
     log.append([
       ...takenBack(fold, header),
@@ -151,28 +152,46 @@ function another(sessionId: string): ToolError {
   });
 }
 
+function hidden(sessionId: string, { sessionId: recorded }: RecordingHeader): ToolError {
+  const [id, branch] = [JSON.stringify(sessionId), JSON.stringify(recorded)];
+  return new ToolError(
+    "invalid_argument",
+    `The session ${branch} began inside of the snapshot from which ${id} began: under that id its own events could not be told from those of the snapshot; nothing was imported.`,
+    { hint: "Import it under another id." },
+  );
+}
+
 interface CopiedEvents {
   readonly count: number;
   /** Position of the last event that a snapshot brought; 0 where there is none. */
   readonly copied: number;
 }
 
-async function copyEvents(events: AsyncIterable<SessionEvent>, log: EventLog, fold: SessionFold, at: number): Promise<CopiedEvents> {
+/** @throws ToolError `invalid_argument` when the log would hide the branch's own events as what the snapshot brought. By rejecting */
+async function copyEvents(
+  events: AsyncIterable<SessionEvent>,
+  log: EventLog,
+  { fold, header }: { readonly fold: SessionFold; readonly header: RecordingHeader },
+): Promise<CopiedEvents> {
+  const part = new CopiedPart();
+  let root = "";
   let count = 0;
   let copied = 0;
   let group: SessionEvent[] = [];
   for await (const event of events) {
-    if (count === 0 && event.type !== "session-start") group.push(Object.freeze({ type: "session-start", sessionId: log.sessionId, at }));
-    if (count === 0) copied = lastCopied(event);
+    if (count === 0 && event.type !== "session-start") 
+      group.push(Object.freeze({ type: "session-start", sessionId: log.sessionId, at: header.exportedAt }));
+    if (count === 0) [root, copied] = [event.sessionId, lastCopied(event)];
     fold.apply(event);
     group.push(event);
-    count++;
+    part.notice(event, ++count);
     // The events that a snapshot brought are appended with the first one, which counts them.
     if (group.length < GROUP || fold.open.length > 0 || count < copied) continue;
     log.append(group);
     group = [];
     await log.whenDurable(); // no more than a group waits in memory
   }
+  if (root === log.sessionId && part.last(header.sessionId) < copied) throw hidden(log.sessionId, header);
   log.append(group);
   await log.whenDurable();
   return { count, copied };

@@ -7,6 +7,7 @@ import type { BeginningAttempt } from "../call/context/execute-within.ts";
 import type { CallParts, CallRun } from "../call/call-run.ts";
 import { endCalls } from "../call/running-calls.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
+import type { Registry } from "../registry/registry.ts";
 import { readEventPages, type ReadableLog } from "../session/read-events.ts";
 import { SessionFold } from "./fold-events.ts";
 import type { Beginning, NewSessions, SessionsOptions } from "./new-sessions.ts";
@@ -28,6 +29,11 @@ interface TakeUpOptions extends ResumeOptions {
 
 /** How the calls of a session are continued. */
 type ContinueOptions = Omit<ResumeParts, "ended"> & Pick<TakeUpOptions, "over">;
+
+type CallEnd = SessionEvent & { readonly type: "call-end" };
+
+/** So many sessions are looked at and settled at the same time. */
+const AT_ONCE = 32;
 
 export class ResumedSessions {
   readonly #options: SessionsOptions;
@@ -67,11 +73,13 @@ export class ResumedSessions {
     let session: RuntimeSession | undefined;
     try {
       const fold = new SessionFold(this.#newSessions.keep, id, this.#parts.faults.mayHit(this.#parts.registry));
-      await foldLog(eventLog, fold, parentCall);
+      const left: string[] = []; // calls that may have left a session open
+      const notice = (event: SessionEvent): void => void (mayHaveLeft(id, this.#parts.registry, event) && left.push(event.callId));
+      await foldLog(eventLog, fold, { parentCall, notice: wasLeftOpen ? notice : undefined });
       session = this.#newSessions.begin({ id, parentCall, ...around, eventLog, ...fold.start });
       resuming.check();
       if (options.interrupted === "settle") await this.#settleWithin(id, fold);
-      if (wasLeftOpen) await this.#settleLeftOpen(session, store);
+      await this.#settleLeftOpen(id, left, store);
       const callOptions = this.#options.runner.callOptions({});
       await this.#continueCalls(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
       await this.#parts.approvals.resumed(id);
@@ -108,13 +116,12 @@ export class ResumedSessions {
   }
 
   /** Settles the sessions that a crash left open though the calls that had begun them have ended: nothing takes them up. */
-  async #settleLeftOpen(session: RuntimeSession, store: Store): Promise<void> {
-    const settled = session.log.map(async (event) => {
-      if (event.type !== "call-end" || event.sessionId !== session.id || !mayBeComposite(session, event.result.name)) return;
-      if (!(await isLeftOpen(store, innerIdOf(session.id, event.callId)))) return;
-      await this.#settleOf(session.id, event.callId, false); // another process may have been quicker
-    });
-    await Promise.all(settled);
+  async #settleLeftOpen(sessionId: string, callIds: readonly string[], store: Store): Promise<void> {
+    const settle = async (callId: string): Promise<void> => {
+      if (!(await isLeftOpen(store, innerIdOf(sessionId, callId)))) return;
+      await this.#settleOf(sessionId, callId, false); // another process may have been quicker
+    };
+    for (let at = 0; at < callIds.length; at += AT_ONCE) await Promise.all(callIds.slice(at, at + AT_ONCE).map(settle));
   }
 
   /** Settles the session that a call has begun, if any. One that cannot be settled, or is open here, does not keep its call from being settled. */
@@ -154,9 +161,10 @@ export function innerIdOf(sessionId: string, callId: string): string {
   return shortId(`${sessionId}/${callId}`);
 }
 
-/** A tool that is gone may have been. */
-function mayBeComposite({ registry }: RuntimeSession, name: string): boolean {
-  const overloads = registry.overloads(name);
+/** Whether a call of the session has ended that may have begun one of its own: a tool that is gone may have. */
+function mayHaveLeft(sessionId: string, registry: Registry, event: SessionEvent): event is CallEnd {
+  if (event.type !== "call-end" || event.sessionId !== sessionId) return false;
+  const overloads = registry.overloads(event.result.name);
   return overloads.length === 0 || overloads.some(({ tool }) => tool.composite === true);
 }
 
@@ -175,11 +183,16 @@ function claimLog(store: Store, id: string, { takeOver, create }: ResumeOptions)
  *
  * @throws ToolError `duplicate` where something else has begun it; `corrupt_record`, and as the store. By rejecting
  */
-async function foldLog(log: ReadableLog, fold: SessionFold, parentCall: CallPlace | undefined): Promise<void> {
+async function foldLog(
+  log: ReadableLog,
+  fold: SessionFold,
+  { parentCall, notice }: { readonly parentCall: CallPlace | undefined; readonly notice: ((event: SessionEvent) => void) | undefined },
+): Promise<void> {
   for await (const events of readEventPages(log))
     for (const event of events) {
       if (fold.head.length === 0 && parentCall !== undefined) checkBegunBy(parentCall, event, log.sessionId);
       fold.apply(event);
+      notice?.(event);
     }
 }
 

@@ -54,6 +54,7 @@ if (action === "ask") await runtime.session("trip").execute(call);
 else if (action === "within") {
   const session = runtime.session("trip");
   await session.execute({ name: "leave_running" });
+  for (let count = 0; count < 20; count++) await session.addMessage({ role: "user", content: "Go on." });
   say({ sessions: runtime.sessions.list().map(({ id }) => id) });
   await new Promise(() => setTimeout(() => {}, 2 ** 30));
 } else if (action === "simulate") await runtime.session("trip").simulate(call, { allowSideEffects: true });

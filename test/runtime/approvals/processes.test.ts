@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
 import { StoredApprovals } from "../../../src/policy/approval/stored-approvals.ts";
+import type { SessionEvent } from "../../../src/core/event.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { storedEvents } from "../../../src/session/read-events.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
@@ -73,23 +74,31 @@ test.each(["simulate", "alone"] as const)(
   },
 );
 
-test.each(["run", "settle"] as const)(
-  "a session that a call had begun is settled once its process was killed behind the result of that call, when the call's session is resumed (%s)",
-  async (interrupted) => {
+test.each([
+  ["run", 10_000],
+  ["settle", 10_000],
+  ["run", 1],
+] as const)(
+  "a session that a call had begun is settled once its process was killed behind the result of that call, when the call's session is resumed (%s), also where memory keeps %i of its events",
+  async (interrupted, keepEvents) => {
     const path = temporaryFile();
     const asking = start("within", path);
     expect(await asking.next()).toMatchObject({ asked: expect.any(String) });
     expect(await asking.next()).toMatchObject({ ended: "ok" });
     expect(await asking.next()).toMatchObject({ sessions: ["trip", expect.stringContaining("trip/")] });
     await asking.kill();
-    const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" } });
+    const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, keepEvents });
     onTestFinished(async () => void (await runtime.close()));
-    const session = await runtime.resume("trip", { interrupted });
-    const [call] = session.history;
-    expect(call?.result).toMatchObject({ name: "default::leave_running", status: "ok", output: "left" });
-    const types: string[] = [];
     const { store } = runtime;
-    if (store !== undefined) for await (const { type } of storedEvents(store, `trip/${call?.callId}`)) types.push(type);
+    const eventsOf = async (id: string): Promise<readonly SessionEvent[]> => {
+      const events: SessionEvent[] = [];
+      if (store !== undefined) for await (const event of storedEvents(store, id)) events.push(event);
+      return events;
+    };
+    await runtime.resume("trip", { interrupted });
+    const ends = (await eventsOf("trip")).filter((event) => event.type === "call-end");
+    expect(ends).toMatchObject([{ result: { name: "default::leave_running", status: "ok", output: "left" } }]);
+    const types = (await eventsOf(`trip/${ends[0]?.callId}`)).map(({ type }) => type);
     expect(types).toEqual(["session-start", "call-start", "approval-ask", "call-end"]);
     expect(await runtime.approvals.pending()).toEqual([]);
     expect(

@@ -307,6 +307,27 @@ test.each([
   },
 );
 
+test.each([
+  [3, 400],
+  [41, 201],
+])("a branch at %i of a session from a snapshot is imported under the id of that session with %i", async (at, status) => {
+  const api = await startApi();
+  const past = Array.from({ length: 20 }, (_, index) => endedCall("made", `c${index}`)).flat();
+  await api.ask("POST", "/v1/sessions", { body: { id: "made", from: snapshot("made", past) } });
+  await api.ask("POST", "/v1/sessions/made/execute", { body: { calls: [add] } });
+  await api.ask("POST", "/v1/sessions/made/fork", { body: { id: "branch", at } });
+  const { json } = await api.ask("POST", "/v1/sessions/branch/execute", { body: { calls: [add] } });
+  const { text } = await api.ask("GET", "/v1/sessions/branch/recording");
+  const other = await startApi();
+  const headers = { "content-type": "application/jsonl" };
+  const imported = await other.ask("POST", "/v1/recordings?id=made", { raw: text, headers });
+  expect([imported.status, imported.json.code]).toEqual([status, status === 400 ? "invalid_argument" : undefined]);
+  const { store } = other.runtime;
+  const entries = store === undefined ? [] : await readAudit(store, { tool: "notes::add" }, () => {});
+  expect(entries.map((entry) => ("callId" in entry ? entry.callId : ""))).toEqual(status === 201 ? [json.results[0].callId] : []);
+  expect((await store?.list({ sessionId: "made" }))?.length).toBe(status === 201 ? 1 : 0);
+});
+
 test("a call whose id several open sessions have is answered for the session that made it, or asks which one is meant", async () => {
   const api = await startApi();
   await api.ask("POST", "/v1/sessions", { body: { id: "one", from: snapshot("x", endedCall("x", "c1")) } });
