@@ -17,7 +17,7 @@ import { checkOptions } from "./mcp/check-options.ts";
 import { MCP_OPTIONS, secretsOf, type McpOptions } from "./mcp/options.ts";
 import { MCP_PEER, PeerError, type McpPeer } from "./mcp/peer.ts";
 import { ServerPeer } from "./mcp/server-peer.ts";
-import { throttledLog } from "./mcp/throttled-log.ts";
+import { throttledLog } from "../core/throttled-log.ts";
 import { listTools, type ToolList } from "./mcp/tools.ts";
 import { redactError, redactor, type Redact } from "../core/base/redact.ts";
 

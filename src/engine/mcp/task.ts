@@ -40,6 +40,14 @@ const MAX_BREAKS = 8;
 const CANCEL_MS = 5_000;
 const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed", "cancelled"]);
 
+type TaskMethod = "tasks/get" | "tasks/result" | "tasks/update";
+
+/** The answer to a question of the server. */
+interface Answered {
+  readonly response: JsonValue;
+  hasArrived: boolean;
+}
+
 /** The task in an answer to `tools/call`; undefined when it is the answer itself. */
 export function taskIn(answer: unknown, era: "legacy" | "modern"): JsonObject | undefined {
   if (!isJsonObject(answer)) return undefined;
@@ -65,7 +73,8 @@ class FollowedTask {
   #said: JsonValue | undefined;
   /** It was asked for: what `tools/call` answers has no result yet. */
   #isRead = false;
-  #breaks = 0;
+  /** How often in a row each of them went wrong. */
+  readonly #breaks = { "tasks/get": 0, "tasks/result": 0, "tasks/update": 0 };
 
   constructor(task: JsonObject, options: TaskOptions) {
     this.id = String(task["taskId"]);
@@ -113,26 +122,32 @@ class FollowedTask {
 
   /** The tasks extension of 2026-07-28: `tasks/get` has everything. */
   async #followModern(): Promise<unknown> {
-    const answered = new Set<string>();
+    const answers = new Map<string, Answered>();
     for (;;) {
       const { status, result, error, inputRequests } = this.#task;
       if (status === "cancelled") throw this.#cancelled();
       if (status === "completed" && result !== undefined) return result;
       if (status === "completed" && this.#isRead) throw begun("it says that its task is completed, and gives no result");
       if (status === "failed") throw failureOf(error, this.#task["statusMessage"]);
-      if (status === "input_required" && isJsonObject(inputRequests)) await this.#update(inputRequests, answered);
+      if (status === "input_required" && isJsonObject(inputRequests)) await this.#update(inputRequests, answers);
       await this.#next();
     }
   }
 
-  /** Each question is put once, however often it is listed. */
-  async #update(requests: JsonObject, answered: Set<string>): Promise<void> {
-    const fresh = Object.fromEntries(Object.entries(requests).filter(([key]) => !answered.has(key)));
-    const keys = Object.keys(fresh);
-    if (keys.length === 0) return;
+  /** Each question is put once, however often it is listed. Its answer is sent again while it is listed and no answer has arrived. */
+  async #update(requests: JsonObject, answers: Map<string, Answered>): Promise<void> {
+    const listed = Object.entries(requests);
+    const fresh = Object.fromEntries(listed.filter(([key]) => !answers.has(key)));
     const responses = await inputResponses(fresh, this.#options);
-    await this.#request("tasks/update", { inputResponses: responses });
-    for (const key of keys) answered.add(key);
+    for (const [key, response = null] of Object.entries(responses)) answers.set(key, { response, hasArrived: false });
+    const unsent = listed.flatMap(([key]) => {
+      const answer = answers.get(key);
+      return answer === undefined || answer.hasArrived ? [] : [[key, answer] as const];
+    });
+    if (unsent.length === 0) return;
+    const inputs = Object.fromEntries(unsent.map(([key, { response }]) => [key, response]));
+    if ((await this.#ask("tasks/update", { inputResponses: inputs })) === undefined) return;
+    for (const [, answer] of unsent) answer.hasArrived = true;
   }
 
   async #next(): Promise<void> {
@@ -150,24 +165,24 @@ class FollowedTask {
   }
 
   /** Returns the server's answer; undefined when the connection broke and it may be asked once more. */
-  async #ask(method: "tasks/get" | "tasks/result"): Promise<unknown> {
+  async #ask(method: TaskMethod, params: JsonObject = {}): Promise<unknown> {
     const { signal, clock, explain } = this.#options;
     try {
-      const answer = await this.#request(method, {});
-      this.#breaks = 0;
+      const answer = await this.#request(method, params);
+      this.#breaks[method] = 0;
       return answer;
     } catch (error: unknown) {
       const told = explain(error, this.#connection);
       const passes = told instanceof ToolError && told.retryable && !signal.aborted;
-      if (!passes || ++this.#breaks > MAX_BREAKS) throw error;
-      const delayMs = told.retryAfterMs ?? reopenDelayMs(this.#breaks - 1);
+      if (!passes || ++this.#breaks[method] > MAX_BREAKS) throw error;
+      const delayMs = told.retryAfterMs ?? reopenDelayMs(this.#breaks[method] - 1);
       await pause(clock, Math.min(delayMs, MAX_POLL_MS), signal);
       return undefined;
     }
   }
 
   /** Its errors come after the work itself has begun. */
-  async #request(method: "tasks/get" | "tasks/result" | "tasks/update", params: JsonObject): Promise<unknown> {
+  async #request(method: TaskMethod, params: JsonObject): Promise<unknown> {
     const { signal } = this.#options;
     try {
       const connection = await this.#reached();

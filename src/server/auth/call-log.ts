@@ -7,7 +7,7 @@ import { describeThrown } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import type { ToolResult } from "../../core/result.ts";
-import { throttledLog } from "../../engine/mcp/throttled-log.ts";
+import { throttledLog } from "../../core/throttled-log.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
 /** The way that calls came in. */

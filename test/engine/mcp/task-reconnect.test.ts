@@ -174,3 +174,55 @@ test("a task whose engine is closed ends its job and is not asked about any more
   await clock.advance(100);
   expect(await rejection(job.result)).toMatchObject({ code: "unavailable", outcome: "unknown", message: 'MCP server "far" is not open.' });
 });
+
+/** A server whose task wants to know a name; it breaks the connection of so many answers, before or after it took them. */
+async function asking({ breaks, takes, mostGets = Infinity }: { breaks: number; takes: boolean; mostGets?: number }) {
+  let left = breaks;
+  let isAnswered = false;
+  let gets = 0;
+  const schema = { type: "object", properties: { name: { type: "string" } } };
+  const who = { method: "elicitation/create", params: { message: "Who?", requestedSchema: schema } };
+  const { url, asked } = await loopbackMcp({
+    ...modern(),
+    "tools/call": () => ({ ...begun, resultType: "task" }),
+    "tasks/get": () => {
+      if (isAnswered) return { resultType: "complete", ...working, status: "completed", result: text("okay") };
+      if (++gets > mostGets) throw new Error("It is asked about without end.");
+      return { resultType: "complete", ...begun, status: "input_required", inputRequests: { who } };
+    },
+    "tasks/update": ({ response }) => {
+      if (left > 0) {
+        left--;
+        isAnswered ||= takes;
+        response.destroy();
+        return undefined;
+      }
+      isAnswered = true;
+      return { resultType: "complete" };
+    },
+  });
+  const clock = new FakeClock();
+  const { engine } = await openHttp({ url }, { clock });
+  const questions: string[] = [];
+  const ask = ({ message }: { readonly message: string }) => {
+    questions.push(message);
+    return Promise.resolve({ action: "accept", content: { name: "Ann" } } as const);
+  };
+  const job = await jobOf(engine.call(request("echo"), toolContext({ ask })));
+  const answers = () => asked.filter(({ method }) => method === "tasks/update").map(({ params }) => params["inputResponses"]);
+  return { clock, job, questions, answers };
+}
+
+test.each([false, true])("an answer that is lost with its connection is sent again while it is asked for: taken before it broke %s", async (takes) => {
+  const { clock, job, questions, answers } = await asking({ breaks: 2, takes });
+  expect(await settled(clock, job.result)).toEqual(okay);
+  expect(questions).toEqual(["Who?"]);
+  const answer = { who: { action: "accept", content: { name: "Ann" } } };
+  expect(answers()).toEqual(takes ? [answer] : [answer, answer, answer]);
+});
+
+test("a server that breaks the connection of every answer ends the job in time", async () => {
+  const { clock, job, answers } = await asking({ breaks: Infinity, takes: false, mostGets: 50 });
+  expect(await rejection(settled(clock, job.result))).toMatchObject({ outcome: "unknown" });
+  expect(answers()).toHaveLength(9);
+});

@@ -1,8 +1,8 @@
-/** Keeps a server that gives cause for warnings without end from filling the log. */
-import type { Clock, Log } from "../../core/ports.ts";
-import { plural } from "../../core/base/wording.ts";
+/** A log that whatever gives cause for warnings without end, such as a server, does not fill. */
+import type { Clock, Log } from "./ports.ts";
+import { plural } from "./base/wording.ts";
 
-/** So many warnings a minute say all there is to say about one server. */
+/** So many warnings a minute say all there is to say. */
 const MAX_WARNINGS = 20;
 const MINUTE_MS = 60_000;
 

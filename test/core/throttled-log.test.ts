@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { throttledLog } from "../../../src/engine/mcp/throttled-log.ts";
-import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
+import { throttledLog } from "../../src/core/throttled-log.ts";
+import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
 
 test("D13 D18 a server that gives cause for warnings without end fills twenty lines a minute and one for the rest", async () => {
   const [clock, log] = [new FakeClock(), new MemoryLog()];
