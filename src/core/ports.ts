@@ -5,6 +5,11 @@ export interface Clock {
   now(): number;
   /** Milliseconds since the epoch. For timestamps only. */
   wallTime(): number;
+  /**
+   * Milliseconds of processor time that this thread has used at `now`, a time of `now()`; may be a few milliseconds old. By it, work that takes long is told
+   * from a process that had no processor. Called for each call. @default it is taken for work
+   */
+  processorTime?(now: number): number;
   /** Calls `fire` once after at least `delayMs`, any finite length; the returned function cancels it. Does not keep the process alive when `background`. */
   timer(fire: () => void, delayMs: number, options?: { readonly background?: boolean }): () => void;
   /** As `timer`, for an object that expires once `now()` has come to `at`: it costs no function. @default `timer` is called */

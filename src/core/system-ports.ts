@@ -2,6 +2,7 @@
 import { randomFillSync } from "node:crypto";
 import { lateExpiry, lateTimer, MAX_TIMER_MS } from "./late-timer.ts";
 import type { Clock, Ids, Log, Ports } from "./ports.ts";
+import { processorTime } from "./processor-time.ts";
 
 /**
  * Keeps the event loop alive while anything is waited for, whatever that waits for itself. Node's own timer is set only when the event
@@ -37,6 +38,7 @@ const systemClock: Clock = {
   release: () => keepAlive.release(),
   now: () => performance.now(),
   wallTime: () => Date.now(),
+  processorTime,
   expiry: lateExpiry,
   timer: (fire, delayMs, options) => lateTimer(fire, performance.now() + delayMs, options?.background === true),
 };

@@ -110,9 +110,10 @@ class EffectsResolver {
   resolve(input: JsonObject, isTimed: boolean = true): ResolvedEffects {
     if (this.#reads === undefined && this.#writes === undefined) return this.#undeclared;
     const startedAt = this.#clock?.now() ?? 0;
+    const ranAt = isTimed ? this.#clock?.processorTime?.(startedAt) : undefined;
     const reads = this.#reads?.(input) ?? NONE;
     const writes = this.#writes?.(input) ?? NONE;
-    if (isTimed && this.#clock !== undefined) this.#checkTime(this.#clock.now() - startedAt);
+    if (isTimed && this.#clock !== undefined) this.#checkTime(this.#clock, { startedAt, ranAt });
     if (typeof reads === "string") return this.#giveUp("reads", reads);
     if (typeof writes === "string") return this.#giveUp("writes", writes);
     if (writes.length > 0) return this.#writing(reads, writes);
@@ -163,8 +164,13 @@ class EffectsResolver {
     return this.#unusable;
   }
 
-  #checkTime(elapsedMs: number): void {
-    if (elapsedMs <= MAX_RESOLVE_MS || this.#warnedOfTime) return;
+  /** A process that had no processor meanwhile took no time over it. */
+  #checkTime(clock: Clock, { startedAt, ranAt }: { readonly startedAt: number; readonly ranAt: number | undefined }): void {
+    const now = clock.now();
+    if (now - startedAt <= MAX_RESOLVE_MS || this.#warnedOfTime) return;
+    const ranMs = ranAt === undefined ? Infinity : (clock.processorTime?.(now) ?? Infinity) - ranAt;
+    const elapsedMs = Math.min(now - startedAt, ranMs);
+    if (elapsedMs <= MAX_RESOLVE_MS) return;
     this.#warnedOfTime = true;
     this.#warn(
       `The effects of tool ${JSON.stringify(this.#name)} took ${elapsedMs.toFixed(1)} ms to work out; no other call runs during that time. Stay below ${MAX_RESOLVE_MS} ms: no I/O, no heavy work.`,

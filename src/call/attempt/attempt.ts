@@ -27,11 +27,7 @@ import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
 import { definitionChanged } from "../admit/same-definition.ts";
 import { AttemptContext } from "../context/tool-context.ts";
 import { beginUndoable, noteAnswered } from "../finish/undo-calls.ts";
-
-/** A handler that keeps the event loop so long without a break is reported to listeners. */
-const BLOCK_MS = 100;
-/** One that keeps it so long is logged as well: less may be a cold start or a busy machine. */
-const WARNED_BLOCK_MS = 1_000;
+import { BLOCK_MS, reportBlock } from "./report-block.ts";
 
 /** The end of an attempt: its error, or undefined when `run.raw` holds the answer. */
 type End = ToolError | undefined;
@@ -189,6 +185,7 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
   const number = ++run.parts.counters.attempts;
   if (tool.effects?.undo !== undefined) beginUndoable(run, number);
   run.attemptAt = startedAt;
+  const ranAt = run.clock.processorTime?.(startedAt);
   const context = new AttemptContext(run, run.attempts, endsAt);
   if (run.parts.listening) run.emit(attemptOf(run));
   let answer: unknown;
@@ -201,7 +198,7 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
     return after(run, attemptFailed(run, context, thrown));
   }
   const now = run.clock.now();
-  if (now - startedAt >= BLOCK_MS) reportBlock(run, now - startedAt);
+  if (now - startedAt >= BLOCK_MS) reportBlock(run, { startedAt, now, ranAt });
   if (work === undefined) return after(run, attemptAnswered(run, context, answer));
   const ending = Promise.withResolvers<Result>();
   run.awaited = ending;
@@ -386,13 +383,4 @@ function recordFailure(run: AdmittedCall, error: ToolError): void {
   const outcome = isPutIn(run) ? "ignored" : circuitOutcome(error, isServerFailure(error));
   if (outcome === "failure") circuit.noteCause(`${run.callId}: ${error.code}`);
   circuit.record(outcome);
-}
-
-function reportBlock(run: AdmittedCall, blockedMs: number): void {
-  if (blockedMs >= WARNED_BLOCK_MS) {
-    run.parts.ports.log.warn(
-      `${run.toolName} kept the event loop busy for ${Math.round(blockedMs)} ms: no deadline can cut it off. Make it await, or move the work to a worker.`,
-    );
-  }
-  if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-block", toolName: run.toolName, blockedMs });
 }

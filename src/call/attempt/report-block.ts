@@ -1,0 +1,29 @@
+/** Says that a handler kept everything else waiting: no deadline ends what never gives up the event loop. */
+import type { AdmittedCall } from "../call-run.ts";
+
+/** A handler that keeps the event loop so long without a break is reported to listeners. */
+export const BLOCK_MS = 100;
+/** One that keeps it so long is logged as well: less may be a cold start or a busy machine. */
+const WARNED_BLOCK_MS = 1_000;
+
+export interface Block {
+  /** By the clock of the call, as `now`. */
+  readonly startedAt: number;
+  readonly now: number;
+  /** The processor time at the beginning; undefined where the clock cannot tell it. */
+  readonly ranAt: number | undefined;
+}
+
+export function reportBlock(run: AdmittedCall, { startedAt, now, ranAt }: Block): void {
+  const blockedMs = now - startedAt;
+  if (blockedMs >= WARNED_BLOCK_MS) {
+    const ranMs = ranAt === undefined ? blockedMs : (run.clock.processorTime?.(now) ?? Infinity) - ranAt;
+    const [held, ran] = [Math.round(blockedMs), Math.round(Math.min(ranMs, blockedMs))];
+    run.parts.ports.log.warn(
+      ranMs >= WARNED_BLOCK_MS
+        ? `${run.toolName} kept the event loop busy for ${ran} ms: no deadline can cut it off. Make it await, or move the work to a worker.`
+        : `${run.toolName} held the event loop up for ${held} ms, of which it ran for ${ran} ms: it waits synchronously, as execSync() does, or the machine had no processor for it.`,
+    );
+  }
+  if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-block", toolName: run.toolName, blockedMs });
+}
