@@ -179,7 +179,7 @@ async function copyEvents(
   let copied = 0;
   let group: SessionEvent[] = [];
   for await (const event of events) {
-    if (count === 0 && event.type !== "session-start") 
+    if (count === 0 && event.type !== "session-start")
       group.push(Object.freeze({ type: "session-start", sessionId: log.sessionId, at: header.exportedAt }));
     if (count === 0) [root, copied] = [event.sessionId, lastCopied(event)];
     fold.apply(event);

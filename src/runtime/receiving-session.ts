@@ -4,7 +4,15 @@ import type { SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
 import { checkSentBy, type SentBy } from "../core/sent-by.ts";
 import { Inbox, isInboxEvent, type InboxEntry, type MakeEvent, type StoredTrigger } from "../session/inbox.ts";
-import { addingTrigger, pausing, receiving, removingTrigger, type NewTrigger, type PauseOptions, type ReceiveOptions } from "../session/inbox-events.ts";
+import {
+  addingTrigger,
+  pausing,
+  receiving,
+  removingTrigger,
+  type NewTrigger,
+  type PauseOptions,
+  type ReceiveOptions,
+} from "../session/inbox-events.ts";
 import { Readiness } from "../session/readiness.ts";
 import { readMessage } from "../session/read-message.ts";
 import { recordMessage } from "../session/record-message.ts";

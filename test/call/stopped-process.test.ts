@@ -29,9 +29,12 @@ const BUSY = "default::work kept the event loop busy for # ms: no deadline can c
 const HELD =
   "default::work held the event loop up for # ms, of which it ran for # ms: it waits synchronously, as execSync() does, or the machine had no processor for it.";
 
-test.skipIf(process.platform === "win32")("a process that was stopped does not say that its tool kept the event loop busy, or took long over its effects", async () => {
-  expect(await warnings("stop")).toEqual([HELD]);
-});
+test.skipIf(process.platform === "win32")(
+  "a process that was stopped does not say that its tool kept the event loop busy, or took long over its effects",
+  async () => {
+    expect(await warnings("stop")).toEqual([HELD]);
+  },
+);
 
 test("a tool that uses the processor for long is said to keep the event loop busy, and to take long over its effects", async () => {
   expect(await warnings("spin")).toEqual([TOOK, BUSY]);

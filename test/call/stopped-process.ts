@@ -16,7 +16,7 @@ function take(ms: number): void {
   } else if (action === "wait") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   else {
     const before = process.cpuUsage();
-    for (let used = 0; used < ms * 1_000; ) {
+    for (let used = 0; used < ms * 1_000;) {
       const { user, system } = process.cpuUsage(before);
       used = user + system;
     }

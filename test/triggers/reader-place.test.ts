@@ -37,17 +37,20 @@ function valueOf(own: object, key: string | symbol): unknown {
   return typeof value === "function" ? value.bind(own) : value;
 }
 
-test.each([HOUR_MS, 0, -HOUR_MS])("a trigger that is resumed reads what was sent from then on, on a clock that is off by %i ms", async (offMs) => {
-  const { own, clock, contents, send } = await startProcess(memoryStore(), offMs);
-  await own.add(TYPE);
-  await own.pause("watch");
-  await send("while it was paused");
-  await own.resume("watch");
-  await send("1");
-  await send("2");
-  await clock.advance(0);
-  expect(contents()).toEqual(["1", "2"]);
-});
+test.each([HOUR_MS, 0, -HOUR_MS])(
+  "a trigger that is resumed reads what was sent from then on, on a clock that is off by %i ms",
+  async (offMs) => {
+    const { own, clock, contents, send } = await startProcess(memoryStore(), offMs);
+    await own.add(TYPE);
+    await own.pause("watch");
+    await send("while it was paused");
+    await own.resume("watch");
+    await send("1");
+    await send("2");
+    await clock.advance(0);
+    expect(contents()).toEqual(["1", "2"]);
+  },
+);
 
 test.each([HOUR_MS, 0, -HOUR_MS])(
   "a trigger that received nothing before a restart reads what was sent since it was added, on a clock that is off by %i ms",

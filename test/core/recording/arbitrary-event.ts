@@ -147,7 +147,15 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
     { requiredKeys: ["type", "sessionId", "at", "id", "message"] },
   ),
   fc.record(
-    { type: fc.constant("trigger-add" as const), ...fact, id, kind: id, settings: object, declared: fc.constant(true as const), tick: fc.integer() },
+    {
+      type: fc.constant("trigger-add" as const),
+      ...fact,
+      id,
+      kind: id,
+      settings: object,
+      declared: fc.constant(true as const),
+      tick: fc.integer(),
+    },
     { requiredKeys: ["type", "sessionId", "at", "id", "kind", "settings"] },
   ),
   fc.record({ type: fc.constantFrom("trigger-pause" as const, "trigger-resume" as const, "trigger-remove" as const), ...fact, id }),

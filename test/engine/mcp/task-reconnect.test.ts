@@ -213,13 +213,16 @@ async function asking({ breaks, takes, mostGets = Infinity }: { breaks: number; 
   return { clock, job, questions, answers };
 }
 
-test.each([false, true])("an answer that is lost with its connection is sent again while it is asked for: taken before it broke %s", async (takes) => {
-  const { clock, job, questions, answers } = await asking({ breaks: 2, takes });
-  expect(await settled(clock, job.result)).toEqual(okay);
-  expect(questions).toEqual(["Who?"]);
-  const answer = { who: { action: "accept", content: { name: "Ann" } } };
-  expect(answers()).toEqual(takes ? [answer] : [answer, answer, answer]);
-});
+test.each([false, true])(
+  "an answer that is lost with its connection is sent again while it is asked for: taken before it broke %s",
+  async (takes) => {
+    const { clock, job, questions, answers } = await asking({ breaks: 2, takes });
+    expect(await settled(clock, job.result)).toEqual(okay);
+    expect(questions).toEqual(["Who?"]);
+    const answer = { who: { action: "accept", content: { name: "Ann" } } };
+    expect(answers()).toEqual(takes ? [answer] : [answer, answer, answer]);
+  },
+);
 
 test("a server that breaks the connection of every answer ends the job in time", async () => {
   const { clock, job, answers } = await asking({ breaks: Infinity, takes: false, mostGets: 50 });

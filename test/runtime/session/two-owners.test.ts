@@ -310,3 +310,32 @@ async function play(one: Race): Promise<void> {
 test("every call has one result, nothing hangs and every log is whole, whatever two processes do with one session at the same moment", async () => {
   await fc.assert(fc.asyncProperty(race, play), { numRuns: inCI ? 100 : 10, endOnFailure: true, interruptAfterTimeLimit: 90_000 });
 }, 180_000);
+
+test.each(["execute", "submit", "message", "close"] as const)(
+  "a process that lost its session to one that has written nothing yet cannot write there, and the other can: %s",
+  async (how) => {
+    const folder = mkdtempSync(join(tmpdir(), "haft-owners-"));
+    const world = new World({ seed: 1, before: [], steps: [] }, folder);
+    const [first, second] = world.runtimes;
+    try {
+      const lost = first?.session("s");
+      await lost?.execute({ name: "look" });
+      const own = await second?.resume("s", { takeOver: true });
+      const before = own?.length;
+      const use = {
+        execute: () => lost?.execute({ name: "look" }),
+        submit: () => lost?.submit({ name: "look" }),
+        message: () => lost?.addMessage({ role: "user", content: "Go on." }),
+        close: () => lost?.close(),
+      };
+      if (how === "close") await use.close();
+      else await expect(use[how]()).rejects.toMatchObject({ code: "conflict" });
+      const { store } = second ?? {};
+      expect((await (store === undefined ? [] : eventsOf(store, "s"))).length).toBe(before);
+      expect((await own?.execute({ name: "look" }))?.status).toBe("ok");
+    } finally {
+      await world.close();
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
