@@ -26,7 +26,7 @@ export interface PostgresStoreOptions {
   readonly lockTimeoutMs?: number;
   /**
    * How long what failed because the connection was lost is tried again, in milliseconds from when that showed; 0 = not at all. After `leaseMs` of
-   * silence another process may have the session. @default `leaseMs`
+   * silence another process may have the session. @default `leaseMs`; 1_000 where `readOnly`
    */
   readonly retryMs?: number;
   /**

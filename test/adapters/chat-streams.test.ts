@@ -19,6 +19,7 @@ import { fakePorts } from "../../src/testing/fake-ports.ts";
 import { repeated } from "../ci.ts";
 import { gate, tool } from "../runtime/bench-runtime.ts";
 import { agUiClient, Chat, type Decide } from "./chat-clients.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const path = { type: "object", properties: { path: { type: "string" } }, required: ["path"] } as const;
 
@@ -191,7 +192,7 @@ test("AI SDK's chat reads every run, whatever it does, and what a person allowed
   );
 });
 
-test("AG-UI's agent reads every run, whatever it does, and what a person allowed runs, no more", async () => {
+testInCI("AG-UI's agent reads every run, whatever it does, and what a person allowed runs, no more", async () => {
   await fc.assert(
     fc.asyncProperty(conversation, async ({ runs, answers }) => {
       const made = world();

@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { inCI, IN_CI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 import { calling, chatProject, type ChatProject } from "./chat-project.ts";
 import { chatAt, hasTerminals } from "./chat-terminal.ts";
 import { PATIENCE_MS } from "./run-haft.ts";
@@ -96,7 +97,7 @@ describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { t
 });
 
 describe("where standard input is a pipe", () => {
-  test("jobs are waited for, the model hears of their ends, and one that nobody answers is cancelled", async () => {
+  testInCI("jobs are waited for, the model hears of their ends, and one that nobody answers is cancelled", async () => {
     const project = await works([
       calling("works__build", "works__order"),
       { text: "Begun." },

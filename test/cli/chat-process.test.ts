@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 import { PATIENCE_MS, PROGRAM, haft } from "./run-haft.ts";
 import { chatAt, hasTerminals } from "./chat-terminal.ts";
 import { CANARY, calling, chatProject, type ChatProject } from "./chat-project.ts";
@@ -169,7 +170,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     expect(project.server.requests.map(({ refused }) => refused)).toEqual(Array.from({ length: 5 }, () => undefined));
   });
 
-  test("closing the terminal at a prompt ends a call that runs, its server and its store, as SIGTERM does", async () => {
+  testInCI("closing the terminal at a prompt ends a call that runs, its server and its store, as SIGTERM does", async () => {
     const slow = `${SERVER}\nprocess.on("SIGTERM", () => {});\nprocess.stdin.on("end", () => setTimeout(() => writeFileSync("ended", ""), 300));\n`;
     const project = await chatProject({
       script: [calling("shop__hang"), { text: "Yes?" }],
@@ -188,7 +189,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     expect(existsSync(project.path("ended"))).toBe(true);
   });
 
-  test("after Ctrl-Z and fg the line that was being typed is typed on", async () => {
+  testInCI("after Ctrl-Z and fg the line that was being typed is typed on", async () => {
     const project = await chatProject({ script: [{ text: "Hello." }] });
     const steps = [
       { when: /^you$/mu, keys: "hel\u001a" },
@@ -200,7 +201,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     expect(end).toMatch(/\nexit 0$/u);
   });
 
-  test("a paste that is longer than a terminal gives at once is one message", async () => {
+  testInCI("a paste that is longer than a terminal gives at once is one message", async () => {
     const rows = Array.from({ length: 900 }, (_, index) => `row ${index}`).join("\n");
     const project = await chatProject({ script: [{ text: "Read." }] });
     await chatAt(project, 80, [

@@ -7,6 +7,7 @@ import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { chatProject, type ChatProject } from "./chat-project.ts";
 import { chatAt, hasTerminals } from "./chat-terminal.ts";
 import { PATIENCE_MS } from "./run-haft.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const TOOLSET = '\n[toolsets.triggers]\ntype = "triggers"\n';
 const TIMER = (interval: number, more = ""): string =>
@@ -20,18 +21,21 @@ function texts(project: ChatProject): readonly string[] {
 }
 
 describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { timeout: PATIENCE_MS }, () => {
-  test("a timer of the configuration fires while a line is typed: it shows above it, the model hears of it, and the line stays", async () => {
-    const project = await chatProject({ script: [{ text: "No mail." }, { text: "Sent." }], toml: TIMER(2, "immediate = false\n") });
-    const { end, screens } = await chatAt(project, 80, [
-      { when: /^you$/mu, keys: "An unfinished 你好" },
-      { when: /No mail\.[^]*An unfinished 你好$/u, keys: "\u0015/remove mail\r" },
-      { when: /mail is removed\.[^]*\nyou$/u, keys: "Send it.\r" },
-      { when: /Sent\.[^]*\nyou$/u, keys: "\u0004" },
-    ]);
-    expect(screens[1]).toMatch(/· trigger mail: Look at the mail\.[^]*model +No mail\.[^]*\nyou {5}An unfinished 你好$/u);
-    expect(end).toContain("mail is removed. It is in the configuration: the next chat has it again.");
-    expect(texts(project)).toEqual([expect.stringContaining("Look at the mail."), expect.stringContaining("Send it.")]);
-  });
+  testInCI(
+    "a timer of the configuration fires while a line is typed: it shows above it, the model hears of it, and the line stays",
+    async () => {
+      const project = await chatProject({ script: [{ text: "No mail." }, { text: "Sent." }], toml: TIMER(2, "immediate = false\n") });
+      const { end, screens } = await chatAt(project, 80, [
+        { when: /^you$/mu, keys: "An unfinished 你好" },
+        { when: /No mail\.[^]*An unfinished 你好$/u, keys: "\u0015/remove mail\r" },
+        { when: /mail is removed\.[^]*\nyou$/u, keys: "Send it.\r" },
+        { when: /Sent\.[^]*\nyou$/u, keys: "\u0004" },
+      ]);
+      expect(screens[1]).toMatch(/· trigger mail: Look at the mail\.[^]*model +No mail\.[^]*\nyou {5}An unfinished 你好$/u);
+      expect(end).toContain("mail is removed. It is in the configuration: the next chat has it again.");
+      expect(texts(project)).toEqual([expect.stringContaining("Look at the mail."), expect.stringContaining("Send it.")]);
+    },
+  );
 });
 
 describe("in one process", () => {

@@ -5,6 +5,7 @@ import { jsonLines, lines } from "./session-project.ts";
 import { PATIENCE_MS, PROJECT, folderWith, haft, masked, type Finished } from "./run-haft.ts";
 import { calling, chatProject } from "./chat-project.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 /** Every handler of the project fails: what is answered was made up. */
 const REAL = {
@@ -58,7 +59,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(JSON.stringify(made)).not.toContain("this was real");
   });
 
-  test("the same seed makes the same file, whatever the concurrency; another seed makes another", async () => {
+  testInCI("the same seed makes the same file, whatever the concurrency; another seed makes another", async () => {
     const folder = folderWith(REAL);
     const options = ["generate", "--count", "20", "--seed"];
     await Promise.all([
@@ -165,7 +166,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(stdout).toMatch(/^conversations/u);
   });
 
-  test("a file of something else is left alone, unless --overwrite is said", async () => {
+  testInCI("a file of something else is left alone, unless --overwrite is said", async () => {
     const folder = folderWith({ ...REAL, "notes.txt": "mine\n" });
     const refused = await haft(["generate", "--out", "notes.txt"], { folder });
     expect(refused).toEqual({
@@ -191,7 +192,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(jsonLines(stderr)).toEqual([expect.objectContaining({ conversations: 2, written: 2, peakBytes: expect.any(Number) })]);
   });
 
-  test("--split puts a part into a second file, and says how many", async () => {
+  testInCI("--split puts a part into a second file, and says how many", async () => {
     const folder = folderWith(REAL);
     const { exitCode, stdout } = await haft(["generate", "--out", "train.jsonl", "--count", "40", "--split", "0.5"], { folder });
     const [train, forTests] = ["train.jsonl", "train.test.jsonl"].map((name) => jsonLines(readFileSync(join(folder, name), "utf8")).length);

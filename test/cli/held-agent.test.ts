@@ -6,6 +6,7 @@ import type { Agent } from "../../src/compose/agent.ts";
 import { HeldAgent } from "../../src/cli/open/held-agent.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { FailingStore } from "../runtime/session/failing-store.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 test("an agent whose session is removed begins a new one", async () => {
   const runtime = createRuntime({ store: memoryStore() });
@@ -32,7 +33,7 @@ test("an agent whose session is removed begins a new one", async () => {
   await runtime.close();
 });
 
-test("an agent whose session the store failed goes on with it once the store takes events again", async () => {
+testInCI("an agent whose session the store failed goes on with it once the store takes events again", async () => {
   const store = new FailingStore();
   const runtime = createRuntime({ store });
   const agents = new Map<string, Agent>();
@@ -92,7 +93,7 @@ test("an agent whose session waits for an approval while it is resumed stops, an
   await runtime.close();
 });
 
-test("an agent that is stopped while it leaves a lost session does not take it up again", async () => {
+testInCI("an agent that is stopped while it leaves a lost session does not take it up again", async () => {
   const runtime = createRuntime({ store: memoryStore() });
   const agents = new Map<string, Agent>();
   const [leaving, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

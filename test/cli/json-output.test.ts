@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { hasTerminals, runAt } from "./chat-terminal.ts";
 import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 describe("--json", { timeout: PATIENCE_MS }, () => {
-  test("is JSON alone on standard output, whatever tools and their modules print there", async () => {
+  testInCI("is JSON alone on standard output, whatever tools and their modules print there", async () => {
     const noisy = `console.log("loading");
 export const noisy = { name: "noisy", description: "Makes a noise.", inputSchema: {}, execute: () => { process.stdout.write("half a line"); console.log("and more"); return 7; } };`;
     const folder = folderWith({ "haft.toml": `[toolsets.n]\ntype = "module"\npath = "./n.mjs"\n`, "n.mjs": noisy });

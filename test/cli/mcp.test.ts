@@ -10,6 +10,7 @@ import { mcpEngine } from "../../src/engine/mcp.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { gone } from "../engine/mcp-engine.ts";
 import { PATIENCE_MS, PROGRAM, folderWith, haft } from "./run-haft.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const INSPECTOR = fileURLToPath(new URL("../../node_modules/.bin/mcp-inspector", import.meta.url));
 const EVERYTHING = fileURLToPath(new URL("../../node_modules/@modelcontextprotocol/server-everything/dist/index.js", import.meta.url));
@@ -100,7 +101,7 @@ test.each(inCI ? (["legacy", "modern"] as const) : (["modern"] as const))(
   },
 );
 
-test("a call that needs approval is put to the client's user", { timeout: PATIENCE_MS }, async () => {
+testInCI("a call that needs approval is put to the client's user", { timeout: PATIENCE_MS }, async () => {
   const client = await connected(project(), { mode: "modern" });
   const asked: string[] = [];
   client.setRequestHandler("elicitation/create", ({ params }) => {

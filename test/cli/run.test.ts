@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { PATIENCE_MS, PROGRAM, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const lines = (...values: readonly unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join("");
 const CONVERSATION = lines(
@@ -169,7 +170,7 @@ summary
     });
   });
 
-  test("a call that waits for an abandoned handler has its result, and so has the command", async () => {
+  testInCI("a call that waits for an abandoned handler has its result, and so has the command", async () => {
     const tools = `const late = () => new Promise((resolve) => setTimeout(resolve, 400).unref());
       export const slow = { name: "slow", description: "Answers late.", inputSchema: {}, timeoutMs: 50, execute: late };
       export const stuck = { ...slow, name: "stuck", effects: { writes: ["k"], idempotent: true }, maxAttempts: 2 };

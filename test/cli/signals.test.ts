@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import { PATIENCE_MS, PROJECT, folderWith, haft, type Control } from "./run-haft.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const SERVER = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/server-everything/package.json")));
 
@@ -104,7 +105,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     expect(readdirSync(folder).filter((name) => /part|out/u.test(name))).toEqual([]);
   });
 
-  test("SIGHUP that is repeated, as shells do when their terminal is closed, changes nothing", async () => {
+  testInCI("SIGHUP that is repeated, as shells do when their terminal is closed, changes nothing", async () => {
     const slow = `${WITH_SERVER["server.mjs"]}\nprocess.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
     const folder = folderWith({ ...WITH_SERVER, "server.mjs": slow });
     let signals = 0;
@@ -122,7 +123,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     expect(serverIsRunning(folder)).toBe(false);
   });
 
-  test("a second SIGTERM ends the process at once, and shells see that", async () => {
+  testInCI("a second SIGTERM ends the process at once, and shells see that", async () => {
     const slow = `${WITH_SERVER["server.mjs"]}\nprocess.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
     let signals = 0;
     const { exitCode, stdout } = await haft(["run", "-"], {
@@ -162,8 +163,8 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     }
   });
 
-  test.skipIf(spawnSync("mkfifo", ["--version"]).status !== 0)(
-    "a pipe that is named as the store is refused, and not waited for",
+  test.skipIf(!inCI || spawnSync("mkfifo", ["--version"]).status !== 0)(
+    `a pipe that is named as the store is refused, and not waited for ${IN_CI}`,
     async () => {
       const folder = folderWith(PROJECT);
       spawnSync("mkfifo", [join(folder, "fifo.db")]);

@@ -9,6 +9,7 @@ import { createRuntime } from "../../src/runtime/runtime.ts";
 import { HAS_SANDBOX, SANDBOX, folderWith } from "../toolsets/programs/program-room.ts";
 import { configFolder, problemsOf } from "./config-folder.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 function calls(toml: string, files: Readonly<Record<string, string>> = {}, environment: Readonly<Record<string, string>> = {}) {
   return callsIn(configFolder({ "haft.toml": toml, ...files }), environment);
@@ -73,7 +74,7 @@ describe("tools that run a program", () => {
     expect(ok).toMatchObject({ status: "ok", output: "1\n", metadata: { exitCode: 3 } });
   });
 
-  test("input of the program, lines, JSON that is none, a program that is not there, time", async () => {
+  testInCI("input of the program, lines, JSON that is none, a program that is not there, time", async () => {
     const schema = 'inputSchema = { type = "object", properties = { text = { type = "string" } } }';
     const upper = `"process.stdin.on('data', (d) => process.stdout.write(String(d).toUpperCase()))"`;
     const stdin = await calls(tool(`command = ["node", "-e", ${upper}]\nstdin = "<{text}>\\n{text}"\noutput = "lines"\n${schema}`));
@@ -104,7 +105,7 @@ describe("tools that run a program", () => {
       expect([existsSync(join(folder, "work/inside")), existsSync(join(outside, "x"))]).toEqual([true, false]);
     });
 
-    test("it reads what is allowed, has its variables and its input, and a tool may be taken out of the sandbox", async () => {
+    testInCI("it reads what is allowed, has its variables and its input, and a tool may be taken out of the sandbox", async () => {
       const outside = folderWith({ "notes.txt": "readable" }, "/var/tmp");
       const toml = sandboxed(
         `command = ["sh", "-c", "cat; cat ${outside}/notes.txt; echo $WHO"]\nstdin = "{text}-"\ninputSchema = { type = "object", properties = { text = { type = "string" } } }`,

@@ -12,6 +12,7 @@ import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { liveTools } from "../fixtures/live-tools.ts";
 import { bundledProgram } from "../bundled-program.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const HOST = bundledProgram("fixtures/fleet-host");
 const SERVER = fileURLToPath(new URL("../fixtures/fleet-server.mjs", import.meta.url));
@@ -79,7 +80,7 @@ interface Fleet {
 }
 
 describe.skipIf(process.platform !== "linux")(`a fleet of ${SIZE} servers (Linux only)`, () => {
-  test(
+  testInCI(
     "L19 D03 D10 runs in one runtime: names are kept apart, a crash harms only its server, and no process is left",
     { timeout: 300_000 },
     async () => {

@@ -41,7 +41,7 @@ function range(prefix: string, from: number, to: number, digits = 1): readonly s
 }
 
 /** The title of a test or a group, also behind `.each([…])`. */
-const TITLE = /\b(?:test|describe)(?:\.\w+)*(?:<[^(]*>)?\((?:[^"`\n]*\)\(|\s*|\[[\s\S]*?\]\)\()\s*["`]([^"`]*)["`]/gu;
+const TITLE = /\b(?:test|testInCI|describe)(?:\.\w+)*(?:<[^(]*>)?\((?:[^"`\n]*\)\(|\s*|\[[\s\S]*?\]\)\()\s*["`]([^"`]*)["`]/gu;
 
 function namedInTitles(): ReadonlySet<string> {
   const named = new Set<string>();

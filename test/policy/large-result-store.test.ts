@@ -5,6 +5,7 @@ import { partText } from "../../src/core/result.ts";
 import { jsonPath, type JsonValue } from "../../src/core/base/json.ts";
 import { truncateResult } from "../../src/policy/results/truncate-result.ts";
 import { LargeResultStore, type ResultPage, type ResultRequest } from "../../src/policy/results/large-result-store.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 function readOne(output: JsonValue, request: ResultRequest = {}): ResultPage {
   const store = new LargeResultStore();
@@ -174,7 +175,7 @@ describe("F1.29 a kept result is read", () => {
     expect(pages.every((page) => page.text.isWellFormed())).toBe(true);
   });
 
-  test("to the end by its pages, whatever the text", () => {
+  testInCI("to the end by its pages, whatever the text", () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ maxLength: 1_500, unit: "binary" }), { maxLength: 5 }),
@@ -215,7 +216,7 @@ describe("F1.29 grep", () => {
     expect(parted.text).toBe(`0: ${"x".repeat(998)}needle`);
   });
 
-  test("A10 takes far less time than a plain search for a text that almost matches everywhere", () => {
+  testInCI("A10 takes far less time than a plain search for a text that almost matches everywhere", () => {
     const store = new LargeResultStore();
     const text = "a".repeat(3_000_000);
     const almost = `${"a".repeat(500)}b${"a".repeat(499)}`;

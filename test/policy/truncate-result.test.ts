@@ -6,6 +6,7 @@ import type { JsonValue } from "../../src/core/base/json.ts";
 import { truncateResult, type ShownResult } from "../../src/policy/results/truncate-result.ts";
 import { repeated } from "../ci.ts";
 import { inProcessorTime } from "../processor-time.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const hint = (): string => "Read on with r1.";
 
@@ -194,7 +195,7 @@ test("values nested deeper than the limit of JSON copies are still cut", () => {
   expect(shown.shownBytes).toBeLessThanOrEqual(5_000);
 });
 
-test("what is shown keeps nothing else of the whole in memory", () => {
+testInCI("what is shown keeps nothing else of the whole in memory", () => {
   const before = heapBytes();
   const shown = Array.from({ length: 5 }, (_, n) => {
     const text = `${n} ${"x".repeat(1_000_000)}`;

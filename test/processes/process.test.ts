@@ -14,6 +14,7 @@ import { bundledProgram } from "../bundled-program.ts";
 import { engineContext, request, toolContext } from "../engine/engine-contexts.ts";
 import { gone, openStrange, rejection, strangeEngine } from "../engine/mcp-engine.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 /** A zombie that is not reaped counts as gone. */
 const isRunning = (pid: number): boolean => {
@@ -254,7 +255,7 @@ describe("crashes", () => {
     expect(log.lines.filter((line) => line.level === "warn")).toEqual([]);
   });
 
-  test("calls that find the server dead share one restart", async () => {
+  testInCI("calls that find the server dead share one restart", async () => {
     const { engine, log } = await openStrange("crash 1");
     await rejection(engine.call(request("echo"), toolContext()));
 
@@ -264,7 +265,7 @@ describe("crashes", () => {
     expect(log.lines.filter((line) => line.level === "warn")).toHaveLength(1);
   });
 
-  test("a server that closes its output but lives on is given up", async () => {
+  testInCI("a server that closes its output but lives on is given up", async () => {
     const { engine } = await openStrange();
 
     expect(await rejection(engine.call(request("hang-up"), toolContext()))).toMatchObject({
@@ -283,7 +284,7 @@ describe("crashes", () => {
 });
 
 describe("ending", () => {
-  test("D10 F4.34 close ends the server and its stubborn helper", async () => {
+  testInCI("D10 F4.34 close ends the server and its stubborn helper", async () => {
     const { engine } = await openStrange("tree");
     const answer = await engine.call(request("tree"), toolContext());
     const { server, grandchild } = processesOf(answer instanceof ToolOutput ? answer.output : undefined);
@@ -294,7 +295,7 @@ describe("ending", () => {
     await gone(grandchild);
   });
 
-  test("D10 a runtime that is closed while a stubborn server is being opened has ended it when it is closed", async () => {
+  testInCI("D10 a runtime that is closed while a stubborn server is being opened has ended it when it is closed", async () => {
     const stubborn = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); process.stderr.write('ready');";
     const folder = mkdtempSync(join(tmpdir(), "haft-stubborn-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { Runtime } from "../../src/runtime/runtime.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const PATIENT = { timeoutMs: 0, deadlineMs: 3_600_000 } as const;
 
@@ -35,7 +36,7 @@ test("thousands of writers of one key, while a handler of another runtime waits 
   expect((await asking).output).toBe("ok");
 });
 
-test("thousands of handlers that wait for the turn of one busy session", async () => {
+testInCI("thousands of handlers that wait for the turn of one busy session", async () => {
   const { runtime, holding, open } = busyRuntime();
   const asking = fromMany(runtime, "ask", 20_000);
   await expect.poll(() => runtime.running.length, { timeout: 60_000 }).toBe(20_001);

@@ -7,6 +7,7 @@ import { engineContext, request, toolContext } from "../engine/engine-contexts.t
 import { rejection } from "../engine/mcp-engine.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
 import { openRuntime, overStdio } from "./mcp-clients.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 /** Says "changed" of its one resource when it was subscribed to, and ends itself when its file says so. */
 const SERVER = `
@@ -80,7 +81,7 @@ test("a process that ended is started again without a call, and has the subscrip
   ]);
 });
 
-test("a process that ends each time is started again eight times, and then with the next call", async () => {
+testInCI("a process that ends each time is started again eight times, and then with the next call", async () => {
   const { options, file } = server();
   const clock = movingClock(100);
   const { runtime, log } = await openRuntime({ toolsets: [mcpToolset("notes", { ...options, openTimeoutMs: 0 })], ports: { clock } });
@@ -112,7 +113,7 @@ test("a process without listeners is started again with the next call alone", as
   await engine.close?.();
 });
 
-test("calls that come too often do not keep a process that is listened to from being started again", async () => {
+testInCI("calls that come too often do not keep a process that is listened to from being started again", async () => {
   const { options, file } = server();
   const clock = movingClock(2);
   const engine = mcpEngine(options);

@@ -54,7 +54,7 @@ const CAUGHT = {
 describe("L24 the checkers see what they are for", () => {
   const caught = new Set<Invariant>();
 
-  test.each(SABOTAGES.filter((_, index) => inCI || index % 3 === 0))(
+  test.each(inCI ? SABOTAGES : SABOTAGES.slice(0, 1))(
     "L24 a world that is made to %s is found out",
     async (sabotage) => {
       const failure = await firstFailure(sabotage);

@@ -11,6 +11,7 @@ import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { callEnd, message, messages } from "../../src/testing/store-case.ts";
 import { localStore, type LocalStore, type LocalStoreOptions } from "./local-store.ts";
 import { temporaryFile } from "./temporary-file.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 describe("I02 when the disk is full", () => {
   test("waits are told, nothing acknowledged is lost, and everything is there once when there is space again", async () => {
@@ -121,34 +122,37 @@ test.runIf(process.platform !== "win32")(
   },
 );
 
-test("the store's thread dies: every wait and every later request says so, and what was acknowledged is there for a new store", async () => {
-  const path = temporaryFile();
-  const started = new Promise<Worker>((resolve) => process.once("worker", resolve));
-  const store = sqliteStore({ path, busyTimeoutMs: 1000 });
-  await store.open();
-  const log = store.create("a", { at: 1, durability: "sync" });
-  log.append([message("a", 1)]);
-  await log.whenDurable();
-  const other = new DatabaseSync(path);
-  other.exec("BEGIN IMMEDIATE"); // the thread waits with what is appended, and answers nothing that comes after it
-  log.append([message("a", 2)]);
-  await new Promise((resolve) => setImmediate(resolve)); // until it is on its way to the thread
-  const waits = [log.whenDurable(), store.read("a"), store.cache.get("k", 0)].map(caught);
-  await (await started).terminate();
-  const error = {
-    code: "store_failed",
-    retryable: false,
-    message: expect.stringContaining(`The store ${path} cannot be used any more: its thread`),
-  };
-  for (const wait of waits) expect(await wait).toMatchObject(error);
-  await expect(store.list()).rejects.toMatchObject(error);
-  await expect(log.whenDurable()).rejects.toMatchObject(error);
-  await expect(store.close()).rejects.toMatchObject(error);
-  other.close();
-  const { store: next } = await openLocal(path);
-  expect((await next.read("a")).events).toEqual([message("a", 1)]);
-  await next.close();
-});
+testInCI(
+  "the store's thread dies: every wait and every later request says so, and what was acknowledged is there for a new store",
+  async () => {
+    const path = temporaryFile();
+    const started = new Promise<Worker>((resolve) => process.once("worker", resolve));
+    const store = sqliteStore({ path, busyTimeoutMs: 1000 });
+    await store.open();
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append([message("a", 1)]);
+    await log.whenDurable();
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE"); // the thread waits with what is appended, and answers nothing that comes after it
+    log.append([message("a", 2)]);
+    await new Promise((resolve) => setImmediate(resolve)); // until it is on its way to the thread
+    const waits = [log.whenDurable(), store.read("a"), store.cache.get("k", 0)].map(caught);
+    await (await started).terminate();
+    const error = {
+      code: "store_failed",
+      retryable: false,
+      message: expect.stringContaining(`The store ${path} cannot be used any more: its thread`),
+    };
+    for (const wait of waits) expect(await wait).toMatchObject(error);
+    await expect(store.list()).rejects.toMatchObject(error);
+    await expect(log.whenDurable()).rejects.toMatchObject(error);
+    await expect(store.close()).rejects.toMatchObject(error);
+    other.close();
+    const { store: next } = await openLocal(path);
+    expect((await next.read("a")).events).toEqual([message("a", 1)]);
+    await next.close();
+  },
+);
 
 const SWAP = `update haft_event set position = -position where session = '"a"' and position in (3, 4);
   update haft_event set position = 7 + position where position < 0`;

@@ -5,6 +5,7 @@ import { IN_CI, inCI } from "../ci.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./postgres/server.ts";
 import { allHeard, heard, letGo, startProgram, type StoreProcess } from "./run-process.ts";
 import { temporaryFile } from "./temporary-file.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const PROGRAM = bundledProgram("store/lease-process");
 const TIMES = inCI ? 40 : 10;
@@ -52,7 +53,7 @@ describe.each(WHERE)("issue 21.4 processes that share a counter by leases in %s:
     return { store: running?.url ?? temporaryFile(), counter };
   }
 
-  test("no update is lost", async () => {
+  testInCI("no update is lost", async () => {
     const at = await place();
     const processes = [start(at, "count", TIMES), start(at, "count", TIMES)];
     await letGo(processes);
@@ -60,7 +61,7 @@ describe.each(WHERE)("issue 21.4 processes that share a counter by leases in %s:
     expect(counted(at).count).toBe(2 * TIMES);
   });
 
-  test("one that is killed while it holds the lease keeps nobody out for good", async () => {
+  testInCI("one that is killed while it holds the lease keeps nobody out for good", async () => {
     const at = await place();
     for (let kill = 1; kill <= KILLS; kill++) {
       const holder = start(at, "hold", 1);

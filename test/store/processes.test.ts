@@ -7,6 +7,7 @@ import { localStore } from "./local-store.ts";
 import { allHeard, heard, letGo, startProcess } from "./run-process.ts";
 import { temporaryFile } from "./temporary-file.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const SLOW = { timeout: 240_000 };
 
@@ -23,7 +24,7 @@ test("I03 L03 a process that is killed at any moment leaves every acknowledged e
 });
 
 describe("two processes at once:", SLOW, () => {
-  test("I12 a take-over says which process holds the lock when that one was stopped in the middle of a write", async () => {
+  testInCI("I12 a take-over says which process holds the lock when that one was stopped in the middle of a write", async () => {
     const path = temporaryFile();
     const holder = startProcess("hold", path, ["a"]);
     expect(await heard(holder)).toBe("holding");
@@ -59,7 +60,7 @@ describe("two processes at once:", SLOW, () => {
     await store.close();
   });
 
-  test("F0.28 both create the same sessions: of each, one wins, and the other is told", async () => {
+  testInCI("F0.28 both create the same sessions: of each, one wins, and the other is told", async () => {
     const path = temporaryFile();
     await localStore(path).store.open();
     const ids = Array.from({ length: RACED }, (_, index) => `session ${index}`);
@@ -71,7 +72,7 @@ describe("two processes at once:", SLOW, () => {
     await store.close();
   });
 
-  test("both claim the same sessions: of each, one wins, and keeps it until it is gone", async () => {
+  testInCI("both claim the same sessions: of each, one wins, and keeps it until it is gone", async () => {
     const path = temporaryFile();
     const ids = Array.from({ length: RACED }, (_, index) => `session ${index}`);
     const { store } = localStore(path);

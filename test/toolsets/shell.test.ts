@@ -10,6 +10,7 @@ import { pythonToolset, shellToolset } from "../../src/toolsets/shell.ts";
 import { HAS_PYTHON, HAS_SANDBOX, SANDBOX, bash, folderWith, isRunning, openedRuntime } from "./programs/program-room.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { waitsFor } from "../../src/toolsets/programs/waiting-commands.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 describe("F1.64 a command that is refused or fails", () => {
   test.each([
@@ -32,7 +33,7 @@ describe("F1.64 a command that is refused or fails", () => {
     ]);
   });
 
-  test("commands that only look like it are run", async () => {
+  testInCI("commands that only look like it are run", async () => {
     const runtime = await openedRuntime({ root: folderWith({ "a.txt": "one\ntwo\n" }), sandbox: "none" });
     const commands = [
       "tail -n 1 a.txt",
@@ -157,7 +158,7 @@ describe("F1.64 a command that is refused or fails", () => {
     });
   });
 
-  test("a command of a call that has little time is run, and ended in time to answer with its output", async () => {
+  testInCI("a command of a call that has little time is run, and ended in time to answer with its output", async () => {
     const { tools = [], ...shell } = shellToolset({ root: folderWith(), sandbox: "none" });
     const limited = { ...shell, tools: tools.map((tool) => ({ ...tool, timeoutMs: 3_400 })) };
     await using runtime = createRuntime({ toolsets: [limited], approval: { never: ["*"] } });

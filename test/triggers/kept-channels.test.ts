@@ -12,6 +12,7 @@ import { createChannels } from "../../src/triggers/channels.ts";
 import { createTriggers } from "../../src/triggers/triggers.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { useSqliteThreads } from "../bundled-threads.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 useSqliteThreads();
 
@@ -67,7 +68,7 @@ function textOf(content: unknown): string {
 
 const send = ({ channel }: Process, content: string) => channel.send(content, { sender: "station" });
 
-test("a broadcast that was sent while an agent's process was gone reaches it in the next one, once and in order", async () => {
+testInCI("a broadcast that was sent while an agent's process was gone reaches it in the next one, once and in order", async () => {
   const path = await newPath();
   const [one, other] = [startProcess(path, { kind: "broadcast" }), startProcess(path, { kind: "broadcast" })];
   const [clerk, smith] = [await one.agent("clerk"), await other.agent("smith")];

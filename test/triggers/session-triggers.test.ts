@@ -8,6 +8,7 @@ import { createTriggers, type TriggersOptions } from "../../src/triggers/trigger
 import type { SessionTriggers, TriggerDefinition } from "../../src/triggers/session-triggers.ts";
 import { testRuntime } from "../runtime/bench-runtime.ts";
 import { FailingStore } from "../runtime/session/failing-store.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 interface Bench {
   readonly session: RuntimeSession;
@@ -195,7 +196,7 @@ describe("F1.59 timers", () => {
 describe("F1.60 schedules", () => {
   const daily: TriggerDefinition = { type: "schedule", name: "daily", dailyAt: "09:00", zone: "Europe/Berlin", prompt: "morning" };
 
-  test("fire at their time, once for each, and not for what passed while nothing ran", async () => {
+  testInCI("fire at their time, once for each, and not for what passed while nothing ran", async () => {
     const first = await begin();
     await first.own.add(daily);
     await first.ports.clock.advance(8 * 3_600_000 - 1); // 08:00 UTC

@@ -6,6 +6,7 @@ import type { JsonSchema } from "../../src/core/tool.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
 import { fitSchema, type SchemaSubset } from "../../src/wire/fit-schema.ts";
 import { SUBSET_RULES } from "../../src/wire/subset/subset-rules.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const SUBSETS = Object.keys(SUBSET_RULES) as readonly SchemaSubset[]; // the table is typed by subset
 
@@ -104,7 +105,7 @@ describe("what cannot be sent", () => {
       expect(Object.keys(fitSchema(schema, subset).schema["$defs"] as JsonObject)).toHaveLength(20);
   });
 
-  test("H07 schemas that nest without end or have thousands of parts to lay together end as invalid_schema", () => {
+  testInCI("H07 schemas that nest without end or have thousands of parts to lay together end as invalid_schema", () => {
     let deep: JsonObject = { type: "string" };
     for (let level = 0; level < 5_000; level++) deep = { type: "object", properties: { a: deep } };
     const many = Array.from({ length: 3_000 }, (_, at) => ({ properties: Object.fromEntries([[`p${at}`, {}]]) }));

@@ -19,6 +19,8 @@ export interface PostgresSettings {
 
 /** The longest name that PostgreSQL keeps whole. */
 const MAX_NAME_BYTES = 63;
+/** A store that only reads has no events that must be kept. */
+const RETRY_READS_MS = 1_000;
 const SCHEMES: readonly string[] = ["postgres:", "postgresql:"];
 const SHAPE = "postgres://user:password@host:5432/database";
 
@@ -42,6 +44,7 @@ export function checkPostgresSettings(given: Partial<PostgresSettings>): Postgre
   const problem = postgresUrlProblem(given.url);
   if (given.url === undefined || problem !== undefined) throw new ToolError("invalid_argument", problem ?? "");
   const leaseMs = requireWhole("leaseMs", given.leaseMs ?? LEASE_MS, 100);
+  const readOnly = requireBoolean("readOnly", given.readOnly ?? false);
   return {
     url: given.url,
     schema: checkSchemaName(given.schema ?? "haft"),
@@ -49,11 +52,11 @@ export function checkPostgresSettings(given: Partial<PostgresSettings>): Postgre
     connectTimeoutMs: requireWhole("connectTimeoutMs", given.connectTimeoutMs ?? 5_000, 1),
     answerTimeoutMs: requireWhole("answerTimeoutMs", given.answerTimeoutMs ?? 60_000, 1),
     lockTimeoutMs: requireWhole("lockTimeoutMs", given.lockTimeoutMs ?? 5_000, 1),
-    retryMs: requireWhole("retryMs", given.retryMs ?? leaseMs, 0),
+    retryMs: requireWhole("retryMs", given.retryMs ?? (readOnly ? RETRY_READS_MS : leaseMs), 0),
     leaseMs,
     migrate: requireBoolean("migrate", given.migrate ?? true),
     notify: requireBoolean("notify", given.notify ?? true),
-    readOnly: requireBoolean("readOnly", given.readOnly ?? false),
+    readOnly,
     maxCacheBytes: requireWhole("maxCacheBytes", given.maxCacheBytes ?? DEFAULT_CACHE_BYTES, 0),
   };
 }

@@ -8,6 +8,7 @@ import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool, type TestRuntime } from "../../runtime/bench-runtime.ts";
 import { FailingStore } from "../../runtime/session/failing-store.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const MONEY = { writes: ["money"], external: true };
 
@@ -183,7 +184,7 @@ describe("F4.40 a program", () => {
     expect(failing.output).toEqual({ returned: 1, note: expect.stringContaining("Call 1: shop::order ended as error (invalid_input).") });
   });
 
-  test("returns and prints errors with their messages, whatever it made of arrays", async () => {
+  testInCI("returns and prints errors with their messages, whatever it made of arrays", async () => {
     const { runtime } = bench();
     const settled = await runtime.session().execute(call("return (await Promise.allSettled([tools.nope()]))[0].reason;"));
     expect(settled.output).toMatchObject({ returned: { code: "not_found", message: expect.stringContaining("nope") } });
@@ -213,7 +214,7 @@ describe("F4.40 a program", () => {
     });
   });
 
-  test("prints what is behind a NUL, and says of all that it leaves out", async () => {
+  testInCI("prints what is behind a NUL, and says of all that it leaves out", async () => {
     const { runtime } = bench({ program: { maxLogChars: 10 } });
     const nul = await runtime.session().execute(call(String.raw`console.log("a\0b"); console.log("c");`));
     expect(nul.output).toMatchObject({ printed: "a\0b\nc\n" });
@@ -231,7 +232,7 @@ describe("F4.40 a program", () => {
     expect(output).toEqual({ returned: ["not_found", "not_found"] });
   });
 
-  test("runs at most four programs at a time", async () => {
+  testInCI("runs at most four programs at a time", async () => {
     let now = 0;
     let most = 0;
     const wait = tool("wait", async () => {
@@ -245,7 +246,7 @@ describe("F4.40 a program", () => {
     expect(most).toBeLessThanOrEqual(4);
   });
 
-  test("does not limit the programs of what it set going, once it is over", async () => {
+  testInCI("does not limit the programs of what it set going, once it is over", async () => {
     const { promise: isOver, resolve: over } = Promise.withResolvers<void>();
     const { promise: allRun, resolve: run } = Promise.withResolvers<void>();
     let now = 0;
@@ -377,7 +378,7 @@ describe("issue 18 after a crash a program", () => {
     ]);
   });
 
-  test("has the same time also where calls end one by one that ended together when it ran again", async () => {
+  testInCI("has the same time also where calls end one by one that ended together when it ran again", async () => {
     const reached = gate();
     const { start, store } = await crash((process) => (process === 0 ? (reached.open(), new Promise(() => {})) : "seen"));
     const wait = (at: () => Bench): Tool =>

@@ -8,6 +8,7 @@ import { request, requestOf, toolContext } from "../engine-contexts.ts";
 import { rejection } from "../mcp-engine.ts";
 import { legacy, loopbackMcp, modern, openHttp, reply, text, toolList, type Answers, type Asked } from "./loopback-mcp.ts";
 import { settled } from "./settled.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const task = { taskId: "t1", status: "working", createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z", ttlMs: null };
 
@@ -70,7 +71,7 @@ describe("D09 what goes wrong behind a task never says that the work did not beg
     expect(await rejection(settled(clock, job.result))).toMatchObject({ outcome: "unknown" });
   });
 
-  test("a server that is gone is asked a few times, and the call is not made again", async () => {
+  testInCI("a server that is gone is asked a few times, and the call is not made again", async () => {
     let effects = 0;
     const { url, asked } = await loopbackMcp(
       withTask({

@@ -6,6 +6,7 @@ import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { engineContext } from "../engine-contexts.ts";
 import { openReference, rejection } from "../mcp-engine.ts";
 import { event, legacy, loopbackMcp, modern, openHttp, type OpenedMcp } from "./loopback-mcp.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const options = { signal: new AbortController().signal };
 
@@ -19,7 +20,7 @@ test("an engine of another kind has no peer", () => {
   expect(mcpPeerOf(localEngine())).toBeUndefined();
 });
 
-test("F4.34 the everything server's resources, prompts and completions are passed through", async () => {
+testInCI("F4.34 the everything server's resources, prompts and completions are passed through", async () => {
   const peer = peerOf(await openReference("everything"));
 
   const { resources } = await peer.listResources({}, options);

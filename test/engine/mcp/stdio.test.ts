@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { StdioTransport } from "../../../src/engine/mcp/stdio.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 /** Reads its input once it gets SIGUSR2, and says with a notification that it waits for that. */
 const SLOW = `
@@ -135,7 +136,7 @@ process.on("SIGUSR2", () => {
 setInterval(() => {}, 1000);
 `;
 
-test("a server that reads nothing is refused some of its lines only: the others would wait for it in memory", async () => {
+testInCI("a server that reads nothing is refused some of its lines only: the others would wait for it in memory", async () => {
   const transport = new StdioTransport(
     { command: process.execPath, args: ["-e", DEAF] },
     { clock: systemPorts.clock, redact: (text) => text },

@@ -12,6 +12,7 @@ import { engineContext, request, requestOf, toolContext } from "../engine-contex
 import { rejection } from "../mcp-engine.ts";
 import { legacy, loopbackMcp, modern, openHttp, reply, text, type Answers } from "./loopback-mcp.ts";
 import { settled } from "./settled.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const okay = new ToolOutput({ content: [{ type: "text", text: "okay" }] });
 const working = {
@@ -79,7 +80,7 @@ test("a task is followed while its server is away and once it is back", async ()
   expect(asked.filter(({ method }) => method === "tools/call")).toHaveLength(1);
 });
 
-test("a server that stays away ends the job with an unknown outcome", async () => {
+testInCI("a server that stays away ends the job with an unknown outcome", async () => {
   const { url, stop } = await loopbackMcp({ ...modern(), "tools/call": () => ({ ...begun, resultType: "task" }) });
   const clock = new FakeClock();
   const { engine } = await openHttp({ url }, { clock });
@@ -98,7 +99,7 @@ test("a task outlives the session in which it began", async () => {
   expect(asked.filter(({ method }) => method === "initialize")).toHaveLength(2);
 });
 
-test("a task that has ended and whose result cannot be got ends its job with an unknown outcome", async () => {
+testInCI("a task that has ended and whose result cannot be got ends its job with an unknown outcome", async () => {
   let asked = 0;
   const { url } = await loopbackMcp({
     ...sessions(() => ({ ...working, status: "completed" })),
@@ -152,7 +153,7 @@ test("a task of a process that ended is asked about when the process was started
   expect(await job.result).toEqual(okay);
 });
 
-test("a task that a process forgot when it ended is a call of unknown outcome", async () => {
+testInCI("a task that a process forgot when it ended is a call of unknown outcome", async () => {
   const job = await stdioJob("forgets");
   expect(await rejection(job.result)).toMatchObject({
     code: "execution_failed",

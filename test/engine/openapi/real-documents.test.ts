@@ -118,8 +118,8 @@ test.skipIf(TRIED.length === 0).each(TRIED)(
   },
 );
 
-test.skipIf(!NAMES.includes("github"))(
-  "F13 L22 GitHub's 1,223 operations stay within 512 MB (skipped without the case folder)",
+test.skipIf(!inCI || !NAMES.includes("github"))(
+  `F13 L22 GitHub's 1,223 operations stay within 512 MB (skipped without the case folder) ${IN_CI}`,
   { timeout: 240_000 },
   () => {
     const document = readDocument("github");

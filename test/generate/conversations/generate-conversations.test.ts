@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { inCI } from "../../ci.ts";
 import type { ToolCall } from "../../../src/core/call.ts";
 import type { Engine } from "../../../src/core/engine.ts";
 import { ToolError } from "../../../src/core/error.ts";
@@ -15,6 +14,7 @@ import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { SAMPLED, generated } from "./generated.ts";
 import { linesOf, shop, unevenAnswer } from "./shop.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const ID_OUT = { type: "object", properties: { id: { type: "string" }, order_id: { type: "string" } }, required: ["id"] } as const;
 const SCRIPTED = {
@@ -432,10 +432,10 @@ function heapUsed(): number {
   return process.memoryUsage().heapUsed;
 }
 
-test("issue 6.7 conversations that are written leave nothing behind", async () => {
+testInCI("issue 6.7 conversations that are written leave nothing behind", async () => {
   const runtime = shop();
   const out = { write: async () => {} };
-  const count = inCI ? 300 : 40;
+  const count = 300;
   const plan = { kind: "sampled", count, calls: 3 } as const;
   await generateConversations({ runtime, plan, out });
   const before = heapUsed();

@@ -77,7 +77,7 @@ interface Line {
 }
 
 const read = (lines: readonly string[]): readonly Line[] => lines.map((line) => JSON.parse(line));
-const SAMPLED = { kind: "sampled", count: inCI ? 150 : 60, calls: 5 } as const;
+const SAMPLED = { kind: "sampled", count: inCI ? 150 : 45, calls: 5 } as const;
 
 describe("issue 16.3 a sampled conversation", () => {
   test.for(["chain", "random", "neighbour"] as const)(

@@ -8,6 +8,7 @@ import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { tool } from "../bench-runtime.ts";
 import { line, readUntil } from "./followed.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const TOOLS = [
   tool("echo", (input) => input),
@@ -132,7 +133,7 @@ test("issue 19.3 memory keeps so many events of all sessions and no more: who is
   await expect(runtime.events({ after: 0 }).read()).rejects.toMatchObject({ code: "gone" });
 });
 
-test("issue 19.3 a slow reader misses events that no log has, and is told, but none that a log has", async () => {
+testInCI("issue 19.3 a slow reader misses events that no log has, and is told, but none that a log has", async () => {
   await using runtime = createRuntime({
     tools: [
       tool("talk", (_input, context) => {

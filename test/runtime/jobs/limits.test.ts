@@ -7,6 +7,7 @@ import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { fakePorts } from "../../../src/testing/fake-ports.ts";
 import { inCI } from "../../ci.ts";
 import { tool } from "../bench-runtime.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const READS = { effects: { reads: [], writes: [] } } as const;
 
@@ -65,31 +66,35 @@ test("L16 a batch of 10,000 (2,000 outside CI) keeps to the limits of runtime, t
 const SUBMITS = inCI ? 100_000 : 5_000;
 const MAX_QUEUED = inCI ? 20_000 : 500;
 
-test(`L33 I14 a producer that never stops is refused past the limit, what was accepted runs, and memory stays bounded (${SUBMITS} submits)`, async () => {
-  const ports = { ...fakePorts(), log: { debug: () => {}, warn: () => {} } }; // a log that is kept grows with each call
-  let ran = 0;
-  const wait = (): Promise<void> => new Promise((resolve) => ports.clock.timer(resolve, 1_000));
-  const runtime = createRuntime({
-    ports,
-    tools: [tool("work", () => wait().then(() => void ran++), READS)],
-    jobs: { maxRunning: 100, maxQueued: MAX_QUEUED },
-  });
-  const before = heapBytes();
-  const session = runtime.session();
-  const refused = new Map<string, number>();
-  let accepted = 0;
-  for (let n = 0; n < SUBMITS; n++) {
-    const { status, error } = await session.execute({ name: "work" }, { background: true, recordHistory: false, concurrent: true });
-    if (status === "pending") accepted++;
-    else refused.set(error?.code ?? "", (refused.get(error?.code ?? "") ?? 0) + 1);
-    if (n % (SUBMITS / 20) === 0) await ports.clock.advance(1_000); // 100 of them end
-  }
-  expect([...refused.keys()]).toEqual(["resource_busy"]);
-  expect(accepted + (refused.get("resource_busy") ?? 0)).toBe(SUBMITS);
-  expect(runtime.jobs.list({ states: ["queued"] }).length).toBeLessThanOrEqual(MAX_QUEUED);
-  expect((heapBytes() - before) / 2 ** 20).toBeLessThan(inCI ? 130 : 20);
-  while (ran < accepted) await ports.clock.advance(1_000);
-  expect(runtime.jobs.list({ states: ["queued", "running"] })).toEqual([]);
-  await runtime.close();
-  expect((heapBytes() - before) / 2 ** 20).toBeLessThan(15);
-}, 300_000);
+testInCI(
+  `L33 I14 a producer that never stops is refused past the limit, what was accepted runs, and memory stays bounded (${SUBMITS} submits)`,
+  async () => {
+    const ports = { ...fakePorts(), log: { debug: () => {}, warn: () => {} } }; // a log that is kept grows with each call
+    let ran = 0;
+    const wait = (): Promise<void> => new Promise((resolve) => ports.clock.timer(resolve, 1_000));
+    const runtime = createRuntime({
+      ports,
+      tools: [tool("work", () => wait().then(() => void ran++), READS)],
+      jobs: { maxRunning: 100, maxQueued: MAX_QUEUED },
+    });
+    const before = heapBytes();
+    const session = runtime.session();
+    const refused = new Map<string, number>();
+    let accepted = 0;
+    for (let n = 0; n < SUBMITS; n++) {
+      const { status, error } = await session.execute({ name: "work" }, { background: true, recordHistory: false, concurrent: true });
+      if (status === "pending") accepted++;
+      else refused.set(error?.code ?? "", (refused.get(error?.code ?? "") ?? 0) + 1);
+      if (n % (SUBMITS / 20) === 0) await ports.clock.advance(1_000); // 100 of them end
+    }
+    expect([...refused.keys()]).toEqual(["resource_busy"]);
+    expect(accepted + (refused.get("resource_busy") ?? 0)).toBe(SUBMITS);
+    expect(runtime.jobs.list({ states: ["queued"] }).length).toBeLessThanOrEqual(MAX_QUEUED);
+    expect((heapBytes() - before) / 2 ** 20).toBeLessThan(inCI ? 130 : 20);
+    while (ran < accepted) await ports.clock.advance(1_000);
+    expect(runtime.jobs.list({ states: ["queued", "running"] })).toEqual([]);
+    await runtime.close();
+    expect((heapBytes() - before) / 2 ** 20).toBeLessThan(15);
+  },
+  300_000,
+);

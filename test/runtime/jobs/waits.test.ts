@@ -1,10 +1,11 @@
 /** Waits for jobs. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import { testRuntime, tool } from "../bench-runtime.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
-test("F1.22 waits for a job that ran out leave nothing behind while it runs", async () => {
+testInCI("F1.22 waits for a job that ran out leave nothing behind while it runs", async () => {
   const { runtime, ports } = testRuntime({ tools: [tool("long", () => new Promise(() => {}), { effects: { reads: ["x"] } })] });
   const { id } = await runtime.session().submit({ name: "long" });
   const waitOften = async (): Promise<number> => {

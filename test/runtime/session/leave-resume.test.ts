@@ -12,6 +12,7 @@ import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { inCI } from "../../ci.ts";
 import { tool } from "../bench-runtime.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 /** How a process leaves a session that it resumes. */
 const WAYS: Readonly<Record<string, (runtime: Runtime) => Promise<unknown>>> = {
@@ -210,7 +211,7 @@ describe.each(Object.keys(STORES))("jobs of an open session in a store of the ki
   });
 });
 
-test("a session that a call of a job was about to begin is free once its own is handed over, whenever that was", async () => {
+testInCI("a session that a call of a job was about to begin is free once its own is handed over, whenever that was", async () => {
   for (let moments = 0; moments < 20; moments++) {
     const world = new World("memory");
     const runtime = world.process();
@@ -256,7 +257,7 @@ describe.each(Object.keys(STORES))("a question of a job that was handed over, in
     expect(await next.approvals.pending()).toEqual([]);
   });
 
-  test("is answered for a process without an approver, too", async () => {
+  testInCI("is answered for a process without an approver, too", async () => {
     const world = new World(kind);
     const first = world.process();
     const { id, digest } = await handedOver(first);

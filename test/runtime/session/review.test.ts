@@ -7,6 +7,7 @@ import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../bench-runtime.ts";
 import { FailingStore } from "./failing-store.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const own = { writes: ["session:own"] };
 const boom = tool("boom", () => {
@@ -83,7 +84,7 @@ describe("C06 what a simulation keeps of large results", () => {
   const read = async (session: RuntimeSession, handle: string | undefined) =>
     (await session.execute({ name: "read_result", input: { handle, limit: 1 } })).status;
 
-  test("does not displace what live calls keep, and is there for the session that commits it", async () => {
+  testInCI("does not displace what live calls keep, and is there for the session that commits it", async () => {
     const session = testRuntime({ tools }).runtime.session();
     const live = await session.execute({ name: "live" });
     for (let count = 0; count < 20; count++) await session.simulate({ name: "big" });

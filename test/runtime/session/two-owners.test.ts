@@ -20,8 +20,8 @@ import { storedEvents } from "../../../src/session/read-events.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { useSqliteThreads } from "../../bundled-threads.ts";
-import { inCI } from "../../ci.ts";
 import { numbersOf, turns } from "./slow-store.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 useSqliteThreads();
 
@@ -307,9 +307,13 @@ async function play(one: Race): Promise<void> {
   }
 }
 
-test("every call has one result, nothing hangs and every log is whole, whatever two processes do with one session at the same moment", async () => {
-  await fc.assert(fc.asyncProperty(race, play), { numRuns: inCI ? 100 : 10, endOnFailure: true, interruptAfterTimeLimit: 90_000 });
-}, 180_000);
+testInCI(
+  "every call has one result, nothing hangs and every log is whole, whatever two processes do with one session at the same moment",
+  async () => {
+    await fc.assert(fc.asyncProperty(race, play), { numRuns: 100, endOnFailure: true, interruptAfterTimeLimit: 90_000 });
+  },
+  180_000,
+);
 
 test.each(["execute", "submit", "message", "close"] as const)(
   "a process that lost its session to one that has written nothing yet cannot write there, and the other can: %s",

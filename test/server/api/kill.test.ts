@@ -9,6 +9,7 @@ import { createClient, type HaftClient } from "haft/client";
 import { expect, onTestFinished, test } from "vitest";
 import { HAFT } from "../../bundled-program.ts";
 import { IN_CI, inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const TOKEN = "a-token-that-outlives-the-server";
 
@@ -199,7 +200,7 @@ test.runIf(inCI)(
   },
 );
 
-test("issue 19.6 SIGTERM ends a server in order, with the exit code 0", { timeout: 240_000 }, async () => {
+testInCI("issue 19.6 SIGTERM ends a server in order, with the exit code 0", { timeout: 240_000 }, async () => {
   const project = await newProject();
   const server = await serve(project);
   const client = createClient({ url: `http://127.0.0.1:${project.port}`, token: TOKEN });

@@ -6,6 +6,7 @@ import { FakeClock } from "haft/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { TOKEN, startApi } from "./api-server.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const OTHER = "another-token-for-tests";
 
@@ -150,7 +151,7 @@ test.each([0, 1, 2, 4, 8])("a server that is closed %d steps after it began to l
   if (url !== undefined) await expect(fetch(`${url}/health`)).rejects.toThrow();
 });
 
-test("a recording that is not read counts as a request that is being answered, until its reader leaves", async () => {
+testInCI("a recording that is not read counts as a request that is being answered, until its reader leaves", async () => {
   const api = await startApi({ limits: { maxConcurrentRequests: 1 } });
   const text = "x".repeat(3_000_000);
   for (let n = 0; n < 3; n++)

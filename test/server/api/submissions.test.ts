@@ -1,13 +1,14 @@
 /** Results that are kept for requests that did not wait for them. */
 import { FakeClock } from "haft/testing";
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import { Submissions } from "../../../src/server/api/handlers/submissions.ts";
 import { WholeAnswer } from "../../../src/server/http/whole-answer.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const MEGABYTE = 1024 * 1024;
 
-test("no more than 64 MB of results are kept: the older ones of a principal are dropped first, and the newest never", async () => {
+testInCI("no more than 64 MB of results are kept: the older ones of a principal are dropped first, and the newest never", async () => {
   const clock = new FakeClock();
   const submissions = new Submissions({ clock, ids: systemPorts.ids });
   const signal = new AbortController().signal;

@@ -6,6 +6,7 @@ import { defineTool, pure } from "haft";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { NodeReply } from "../../../src/server/http/direct.ts";
 import { listening, openRuntime } from "../mcp-clients.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const BIG = "x".repeat(400_000);
 
@@ -28,7 +29,7 @@ function silentClient(port: number, request: string): { readonly read: () => Pro
   return { read };
 }
 
-test("issue 19.3 news for a client that does not read take the place of one another, and the last event still arrives", async () => {
+testInCI("issue 19.3 news for a client that does not read take the place of one another, and the last event still arrives", async () => {
   const { promise, resolve } = Promise.withResolvers<ServerResponse>();
   const server = createServer((_incoming, outgoing) => resolve(outgoing));
   await new Promise<void>((listens) => server.listen(0, "127.0.0.1", listens));

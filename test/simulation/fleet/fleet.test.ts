@@ -49,7 +49,7 @@ const CAUGHT = {
 } as const satisfies Record<FleetSabotage, { readonly as: readonly Invariant[]; readonly from: number }>;
 
 describe("issue 21 the checkers of a fleet see what they are for", () => {
-  test.each(FLEET_SABOTAGES.filter((_, index) => inCI || index % 4 === 0))(
+  test.each(inCI ? FLEET_SABOTAGES : FLEET_SABOTAGES.slice(0, 1))(
     "issue 21 L24 a fleet that is made to %s is found out",
     async (sabotage) => {
       const failure = await firstFailure(sabotage);

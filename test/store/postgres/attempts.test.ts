@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { attemptAgain } from "../../../src/store/postgres/postgres-connection.ts";
 import { explainPostgres } from "../../../src/store/postgres/postgres-error.ts";
+import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";
 import type { Clock } from "../../../src/core/ports.ts";
 
 /** Waits take no time, and are counted. */
@@ -86,4 +87,13 @@ test.each([
 ])("an error with %s, which a second try can change or not, says so: %j", (code, retryable) => {
   const error = explainPostgres(Object.assign(new Error("as the server says"), { code }), "The store could not be used");
   expect(error).toMatchObject({ code: "store_failed", retryable });
+});
+
+test.each([
+  [{}, 15_000],
+  [{ leaseMs: 4_000 }, 4_000],
+  [{ readOnly: true }, 1_000],
+  [{ readOnly: true, retryMs: 5_000 }, 5_000],
+])("a server that is not there is waited for, shortly by what only reads: %j", (options, retryMs) => {
+  expect(checkPostgresSettings({ url: "postgres://haft@db.example/app", ...options }).retryMs).toBe(retryMs);
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import type { SessionQueue } from "../../../src/core/session-queue.ts";
 import { postgresStore } from "../../../src/store/postgres-store.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const START = 120_000;
 
@@ -50,7 +51,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 the queue of session
     expect(await one.offer(ids.slice(0, 3))).toBe(0);
   });
 
-  test("a session whose work rejects is taken again, and does not hold up the others", async () => {
+  testInCI("a session whose work rejects is taken again, and does not hold up the others", async () => {
     const queue = await queueOf("again");
     const tries: string[] = [];
     const again = Promise.withResolvers<void>();

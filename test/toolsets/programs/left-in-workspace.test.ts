@@ -9,6 +9,8 @@ import { systemPorts } from "../../../src/core/system-ports.ts";
 import { runProgram } from "../../../src/processes/run-program.ts";
 import { findBubblewrap, findProgram, systemFirst } from "../../../src/processes/bubblewrap.ts";
 import { HAS_PYTHON, HAS_SANDBOX, SANDBOX, bash, folderWith, openedRuntime } from "./program-room.ts";
+import { IN_CI, inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -24,7 +26,7 @@ function putFirst(folder: string): void {
 }
 
 describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspace${SANDBOX}`, { timeout: 60_000 }, () => {
-  test("a writable folder in another one is not followed out of the workspace when a link is put in its place", async () => {
+  testInCI("a writable folder in another one is not followed out of the workspace when a link is put in its place", async () => {
     const root = folderWith({ "a/sub/x": "" }, "/var/tmp");
     const up = join("a/sub", "..")
       .split("/")
@@ -68,7 +70,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     expect(existsSync(join(outside, "ran"))).toBe(false);
   });
 
-  test.skipIf(!HAS_PYTHON)("a virtual environment in the workspace works", async () => {
+  test.skipIf(!inCI || !HAS_PYTHON)(`a virtual environment in the workspace works ${IN_CI}`, async () => {
     const root = folderWith({}, "/var/tmp");
     if (spawnSync("python3", ["-m", "venv", "--without-pip", join(root, ".venv")]).status !== 0) return;
     putFirst(join(root, ".venv/bin"));
@@ -77,18 +79,21 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     expect(resultText(await runtime.execute({ name: "python::python", input: { code } }))).toBe(`${join(root, ".venv")}\n`);
   });
 
-  test.skipIf(!HAS_PYTHON)("modules that a model left for the user do not run when the interpreter is asked for its folders", async () => {
-    const outside = folderWith({}, "/var/tmp");
-    const version = spawnSync("python3", ["-c", "import sys; print('%d.%d' % sys.version_info[:2])"], { encoding: "utf8" }).stdout.trim();
-    const code = `import os; open(${JSON.stringify(join(outside, "ran"))}, "w")\n`;
-    const home = folderWith({ [`.local/lib/python${version}/site-packages/x.pth`]: code }, "/var/tmp");
-    vi.stubEnv("HOME", home);
-    const runtime = await openedRuntime({ root: folderWith({}, "/var/tmp") }, { python: true });
-    await runtime.execute({ name: "python::python", input: { code: "print(1)" } });
-    expect(existsSync(join(outside, "ran"))).toBe(false);
-  });
+  test.skipIf(!inCI || !HAS_PYTHON)(
+    `modules that a model left for the user do not run when the interpreter is asked for its folders ${IN_CI}`,
+    async () => {
+      const outside = folderWith({}, "/var/tmp");
+      const version = spawnSync("python3", ["-c", "import sys; print('%d.%d' % sys.version_info[:2])"], { encoding: "utf8" }).stdout.trim();
+      const code = `import os; open(${JSON.stringify(join(outside, "ran"))}, "w")\n`;
+      const home = folderWith({ [`.local/lib/python${version}/site-packages/x.pth`]: code }, "/var/tmp");
+      vi.stubEnv("HOME", home);
+      const runtime = await openedRuntime({ root: folderWith({}, "/var/tmp") }, { python: true });
+      await runtime.execute({ name: "python::python", input: { code: "print(1)" } });
+      expect(existsSync(join(outside, "ran"))).toBe(false);
+    },
+  );
 
-  test("protection does not end where a program makes very many files that are protected", async () => {
+  testInCI("protection does not end where a program makes very many files that are protected", async () => {
     const root = folderWith({ "app/.env": "KEY=hunter2\n", ".git/config": "", "package.json": "{}" }, "/var/tmp");
     mkdirSync(join(root, ".git/hooks"));
     const attack = "cat app/.env; echo x > .git/hooks/pre-commit; echo y > package.json; true";

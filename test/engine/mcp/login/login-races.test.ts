@@ -9,6 +9,7 @@ import { LoginFlows } from "../../../../src/engine/mcp/login/login-flows.ts";
 import { FakeClock } from "../../../../src/testing/fake-ports.ts";
 import { Browser } from "./browser.ts";
 import { ADDRESS, gateway } from "./gateway.ts";
+import { testInCI } from "../../../test-in-ci.ts";
 
 const REFRESHES = [{ refreshes: true }, { refreshes: false }] as const;
 
@@ -85,7 +86,7 @@ test.each(REFRESHES)("a refusal of an old token that comes late ends no login th
   expect(issuer.asked.length).toBe(before);
 });
 
-test("issue 19.7 a renewal that is not answered ends in time, keeps the login, and holds up no other user", async () => {
+testInCI("issue 19.7 a renewal that is not answered ends in time, keeps the login, and holds up no other user", async () => {
   const { authority, logins, logIn, addressOf } = await gateway({ haste: 20 });
   await logIn("user-1", "ada");
   const held = authority.hold("/token");
@@ -153,7 +154,7 @@ test("issue 19.7 a flow that waits behind others that get no answer is over in i
   expect(await flows.run("tickets", () => Promise.resolve("answered"))).toBe("answered");
 });
 
-test("issue 19.7 a logout ends in time where the authorization server does not answer", async () => {
+testInCI("issue 19.7 a logout ends in time where the authorization server does not answer", async () => {
   const { authority, logins, log, logIn } = await gateway({ haste: 20 });
   await logIn("user-1", "ada");
   const held = authority.hold("/token/revocation");
