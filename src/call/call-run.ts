@@ -161,8 +161,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   attemptAt = -Infinity;
   /** Set once it has waited, or is tried again. */
   declare timing: CallTiming | undefined;
-  /** How many it has put to a person. */
-  questions = 0;
+  questions = 0; // that it has put to a person
+  declare awaiting: number | undefined; // how many calls wait for approval: it, and those made in it, of any session
   raw: unknown;
   output: JsonValue | undefined;
   declare content: readonly ContentPart[] | undefined;

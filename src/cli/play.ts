@@ -130,8 +130,8 @@ export class Play {
   async #awaitJobs(session: RuntimeSession, jobs: Jobs): Promise<void> {
     const { signal } = this.#context;
     for (let [job] = session.jobs; job !== undefined && !signal.aborted; [job] = session.jobs) {
-      const { state } = await jobs.wait(job.id, { untilAsked: true, signal }).catch(() => ({ state: "cancelled" }));
-      if (state !== "waiting") continue;
+      const paused = await jobs.wait(job.id, { untilAsked: true, signal }).catch(() => undefined);
+      if (paused?.question === undefined) continue;
       jobs.cancel(job.id, "the conversation has ended, and the job cannot be answered");
       await jobs.wait(job.id);
     }

@@ -12,7 +12,7 @@ import { createLoop, type Loop, type ResumeDecisions } from "./loop.ts";
 import type { LoopEvent } from "./loop-event.ts";
 import type { LoopOptions } from "./loop-options.ts";
 import type { LoopResult } from "./loop-result.ts";
-import { openQuestions, type PendingCall } from "./pending-calls.ts";
+import type { PendingCall } from "./pending-calls.ts";
 import { tellSafely } from "../policy/tell-safely.ts";
 
 /** An agent is made of the same parts as a loop. */
@@ -35,7 +35,7 @@ export interface AgentTriggers {
   };
 }
 
-/** `stopped`: it takes no messages until `start`; `idle`: it waits for a message; `waiting`: it has a run, and a call waits for approval. */
+/** `stopped`: it takes no messages until `start`; `idle`: it waits for a message; `waiting`: it has a run, and a call of it, or of its delegates, waits for approval. */
 export type AgentState = "stopped" | "idle" | "running" | "waiting";
 
 /** Options of one message to an agent. */
@@ -119,7 +119,7 @@ class SessionAgent implements Agent {
   }
 
   get state(): AgentState {
-    if (this.#run !== undefined) return openQuestions(this.session.log) > 0 ? "waiting" : "running";
+    if (this.#run !== undefined) return this.session.awaitingApproval > 0 ? "waiting" : "running";
     return this.#stopListening === undefined ? "stopped" : "idle";
   }
 
@@ -188,8 +188,8 @@ class SessionAgent implements Agent {
     throw wrong;
   }
 
-  #wakeFor({ state, notify }: JobStatus): void {
-    if (notify || state === "waiting") this.wake();
+  #wakeFor({ question, notify }: JobStatus): void {
+    if (notify || question !== undefined) this.wake();
   }
 
   #hearInbox(): void {

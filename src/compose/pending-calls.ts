@@ -89,13 +89,3 @@ function waitingCall(end: Ended | undefined, registry: Registry): readonly Pendi
   const digest = approvalDigest({ toolName: name, input, definition });
   return [{ callId, turnId, name, input, digest, definition, reason: error.message }];
 }
-
-/** How many calls are in the inbox of approvals and go on when they are answered there. */
-export function openQuestions(events: readonly SessionEvent[]): number {
-  const open = new Set<string>();
-  for (const event of events) {
-    if (event.type === "approval-ask") open.add(event.callId);
-    else if (event.type === "approval-answer" || event.type === "call-end") open.delete(event.callId);
-  }
-  return open.size;
-}

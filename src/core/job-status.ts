@@ -9,8 +9,8 @@ export type ToolMode = "direct" | "background" | "stateful";
 export type JobMode = Exclude<ToolMode, "direct">;
 
 /**
- * `queued`: waits for its place; `waiting`: asks for input; the others but `running` are final. `parked`: an error, because its process ended
- * again and again while it ran.
+ * `queued`: waits for its place; `waiting`: asks for input and has a `question`, or waits for approval of its call or of one that was made in it; the others
+ * but `running` are final. `parked`: an error, because its process ended again and again while it ran.
  */
 export type JobState = "queued" | "running" | "waiting" | "done" | "error" | "cancelled" | "parked";
 
@@ -50,7 +50,7 @@ export interface JobStatus {
   readonly output: { readonly chars: number; readonly lines: number };
   /** The end of what it has written, at most 200 characters. */
   readonly preview: string;
-  /** Its question, while it is `waiting`. */
+  /** Its question, while it asks for input. */
   readonly question?: string;
   readonly error?: ErrorInfo;
   /** Whether its end is to wake an agent. */

@@ -46,7 +46,10 @@ export interface StoredJob extends JobKey {
   readonly mode: JobMode;
   /** Whether its end is to wake an agent. */
   readonly notify: boolean;
-  /** As of its last durable event. A job that its process left behind stays as it was until its session is resumed. */
+  /**
+   * As of its last durable event; one that waits for approval is `running` here, and `waiting` where a runtime lists it. A job that its process left behind
+   * stays as it was until its session is resumed.
+   */
   readonly state: JobState;
   /** Wall-clock milliseconds since the epoch. */
   readonly startedAt: number;

@@ -8,6 +8,7 @@ import type { EventLog, Store } from "../core/store.ts";
 import { nearNames } from "../core/base/near-names.ts";
 import { readEventPages } from "../session/read-events.ts";
 import { SessionFold } from "./fold-events.ts";
+import { listStoredJobs } from "./list-stored-jobs.ts";
 import { endOpenCall, type OpenCall } from "./open-call.ts";
 import { cancelledJob } from "./resume-jobs.ts";
 
@@ -15,7 +16,7 @@ import { cancelledJob } from "./resume-jobs.ts";
 export function storedJobsOf(store: Store | undefined, clock: Clock): StoredJobs | undefined {
   if (store === undefined) return undefined;
   return {
-    list: (options) => store.jobs.list(options),
+    list: (options) => listStoredJobs(store, options, clock.wallTime()),
     cancel: (name, reason) => cancelStoredJob(store, name, { reason, at: clock.wallTime() }),
   };
 }
@@ -23,9 +24,9 @@ export function storedJobsOf(store: Store | undefined, clock: Clock): StoredJobs
 /** So many ids are looked at for one that was meant. */
 const MAX_COMPARED = 1_000;
 
-/** @throws ToolError `not_found`, naming ids that are near; `ambiguous` where several sessions have a job of this id */
-export async function findStoredJob(store: Store, { id, sessionId }: StoredJobName): Promise<StoredJob> {
-  const [job, other] = await store.jobs.list({ id, limit: 2, ...(sessionId === undefined ? {} : { sessionId }) });
+/** @param now wall-clock milliseconds. @throws ToolError `not_found`, naming ids that are near; `ambiguous` where several sessions have a job of this id */
+export async function findStoredJob(store: Store, { id, sessionId }: StoredJobName, now: number): Promise<StoredJob> {
+  const [job, other] = await listStoredJobs(store, { id, limit: 2, ...(sessionId === undefined ? {} : { sessionId }) }, now);
   if (job === undefined) throw await noSuchJob(store, { id, sessionId });
   if (other === undefined) return job;
   throw new ToolError("ambiguous", `Several sessions have a job ${JSON.stringify(id)}, among them ${JSON.stringify(job.sessionId)}.`, {
@@ -44,7 +45,7 @@ export async function cancelStoredJob(
   name: StoredJobName,
   { reason, at }: { readonly reason: string; readonly at: number },
 ): Promise<CancelOutcome> {
-  const { sessionId, id, openedBy } = await findStoredJob(store, name);
+  const { sessionId, id, openedBy } = await findStoredJob(store, name, at);
   if (!(await store.jobs.requestCancel({ sessionId, id, reason }))) return "over";
   if (openedBy !== undefined) return "asked";
   let log: EventLog;

@@ -122,6 +122,26 @@ test("F1.46 a wait whose time is up says so, and the job goes on", async () => {
   expect((await session.execute({ name: "jobs::wait", input: { id } })).output).toBe("DONE\nx");
 });
 
+test("F1.46 a wait for a job whose call waits for approval says that, with the status of the job", async () => {
+  const erase: Tool = { ...named("erase"), effects: { destructive: true }, execute: () => "erased" };
+  const outer: Tool = {
+    ...named("outer"),
+    mode: "background",
+    composite: true,
+    execute: async (_, { execute }) => (await execute({ name: "default::erase", input: {} })).output,
+  };
+  await using runtime = createRuntime({ tools: [erase, outer], toolsets: [jobsToolset()], approval: { approve: "inbox" } });
+  const session = runtime.session();
+  const { callId: id } = await session.execute({ name: "outer", input: {} });
+  await expect.poll(() => session.awaitingApproval).toBe(1);
+  expect((await session.execute({ name: "jobs::wait", input: { id, timeout: 0.01 } })).output).toBe("WAITING\nThe job waits for approval.");
+  expect(session.jobs).toMatchObject([{ id, state: "waiting" }]);
+  const [question] = await runtime.approvals.pending();
+  await runtime.approvals.answer({ id: question?.id ?? "", digest: question?.digest ?? "", answer: "allow-once" });
+  expect((await session.execute({ name: "jobs::wait", input: { id } })).output).toBe("DONE\nerased");
+  expect(session.awaitingApproval).toBe(0);
+});
+
 test("F1.46 a wait is waited for where slow calls are promoted: it is no job itself", async () => {
   const slow: Tool = { ...named("slow"), mode: "background", execute: () => new Promise(() => {}) };
   const { runtime, ports } = testRuntime({ tools: [slow], toolsets: [jobsToolset()], promoteAfterMs: 100 });

@@ -11,6 +11,7 @@ import { undecided } from "../../policy/approval/approval-refusals.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { definitionOf } from "../../registry/definition-of.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
+import { callOutside } from "../context/composite.ts";
 import { noteWait } from "../finish/call-timing.ts";
 
 /** The parts of a question about a call and the calls that it would make. */
@@ -43,7 +44,8 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
     preview: async () => (whole ?? (await run.parts.simulate(run))).preview,
     whenRecorded: () => run.written?.whenDurable(),
     note: (note) => {
-      isAsked ||= note.type === "ask";
+      if (note.type === "ask" && !isAsked && !controller.signal.aborted) countAwaiting(run, 1);
+      isAsked ||= note.type === "ask" && !controller.signal.aborted;
       if (isAsked && note.type === "answer" && note.status === "allowed") whole?.onAllowed();
       return keepNote(run, reason, note);
     },
@@ -54,11 +56,18 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
     endsAt: run.deadlineAt,
     late: () => new ToolError("approval_denied", `${qualifiedName} was not approved before the call's deadline.`),
   });
+  if (isAsked) countAwaiting(run, -1);
   noteWait(run, "approval", since);
   if ("value" in waited) return waited.value ?? run;
   if ("thrown" in waited) throw waited.thrown;
   controller.abort(waited.ended);
   return waited.ended;
+}
+
+/** Counts the question for the call, and for those around it: their jobs, sessions and agents wait with it. */
+function countAwaiting(run: CallRun, change: 1 | -1): void {
+  for (let around: unknown = run; around instanceof CallRun; around = callOutside(around))
+    around.awaiting = (around.awaiting ?? 0) + change;
 }
 
 /** Records that an answer about a call around this one allows it: after a crash it is not asked about again. */

@@ -14,8 +14,8 @@ const DEPTH = new AsyncLocalStorage<number>();
 /** How many composite calls a session is inside, of those that were begun by one. */
 const SESSION_DEPTHS = new WeakMap<Session, number>();
 
-/** The session of the composite call that a session was begun by. */
-const CALLING_SESSIONS = new WeakMap<Session, Session>();
+/** The composite call that a session was begun by. */
+const CALLERS = new WeakMap<Session, CallRun>();
 
 /** Why a call must be approved: by the settings, or by the own rule of its session or of one above it. */
 export function approvalNeed({ parts, plan, turn, resumed }: AdmittedCall, destructive: boolean): string | undefined {
@@ -50,15 +50,20 @@ function lateName({ late }: CallRun["parts"]["registry"], name: string): string 
 
 /** The next session whose own rule holds for calls in this one: the session that it is a branch of, else the one in whose call it was begun. */
 function rulingSession(session: Session): Session | undefined {
-  return session.parent ?? CALLING_SESSIONS.get(session);
+  return session.parent ?? CALLERS.get(session)?.turn.session;
+}
+
+/** The call whose handler made this one, or began the session that it is made in. */
+export function callOutside({ madeBy, turn }: CallRun): object | undefined {
+  return madeBy ?? turn.madeIn ?? CALLERS.get(turn.session);
 }
 
 /** Begins a session whose calls count as made inside this composite call. */
-export async function beginDeeper({ turn }: CallRun, begin: () => Promise<Session>): Promise<Session> {
-  const depth = depthIn(turn.session) + 1;
+export async function beginDeeper(run: CallRun, begin: () => Promise<Session>): Promise<Session> {
+  const depth = depthIn(run.turn.session) + 1;
   const session = await DEPTH.run(depth, begin);
   SESSION_DEPTHS.set(session, depth);
-  CALLING_SESSIONS.set(session, turn.session);
+  CALLERS.set(session, run);
   return session;
 }
 

@@ -26,6 +26,8 @@ export interface JobCall {
   /** Records an event of which listeners know already. */
   logEvent(event: SessionEvent): void;
   emit(event: SessionEvent): void;
+  /** How many calls wait for approval: it, and those that were made in it. */
+  readonly awaiting: number | undefined;
   /** The log that its end is written to; undefined where no caller waits for that. */
   readonly written: Written | undefined;
   /** Has what it wrote before it was a job, too. */
@@ -111,7 +113,7 @@ export class CallJob {
       toolName: this.toolName,
       mode: this.mode,
       notify: this.notify,
-      state: this.#state,
+      state: this.#state === "running" && (this.#call?.awaiting ?? 0) > 0 ? "waiting" : this.#state,
       startedAt: this.startedAt,
       ...(this.#endedAt === undefined ? {} : { endedAt: this.#endedAt }),
       output: this.#output.written,

@@ -14,7 +14,7 @@ import { Inert, TextBlock, ToolName } from "../show/inert.tsx";
 import { Panel } from "../show/panel.tsx";
 import { Fact, Loading, Section } from "../show/parts.tsx";
 import { count, fullTime } from "../show/words.ts";
-import { JobState, type Job } from "./job-state.tsx";
+import { JobState, waitsForApproval, type Job } from "./job-state.tsx";
 import { RetryJob } from "./retry-job.tsx";
 
 const EVERY_MS = 1_500;
@@ -59,6 +59,11 @@ function JobDetails({ job }: { readonly job: Job }): ReactNode {
           </p>
           {may("execute") && <Reply job={job} />}
         </Section>
+      )}
+      {waitsForApproval(job) && (
+        <p className="prose">
+          A call waits for approval. <Link href="/approvals">See what waits</Link>
+        </p>
       )}
       {job.error !== undefined && (
         <section className="section failure">

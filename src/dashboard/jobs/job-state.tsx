@@ -15,6 +15,11 @@ const TONES: Readonly<Record<Job["state"], Tone>> = {
   parked: "bad",
 };
 
+/** Its call, or one that was made in it, is in the inbox of approvals. */
+export function waitsForApproval({ state, question }: Job): boolean {
+  return state === "waiting" && question === undefined;
+}
+
 export function JobState({ job: { state, errorCode } }: { readonly job: Job }): ReactNode {
   return (
     <span className="badges">

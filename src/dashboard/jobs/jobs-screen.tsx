@@ -10,7 +10,7 @@ import { Inert, ToolName } from "../show/inert.tsx";
 import { Loading, Moment, Notice, ScreenHead } from "../show/parts.tsx";
 import { span } from "../show/words.ts";
 import { ListTable } from "../show/list-table.tsx";
-import { JobState, type Job } from "./job-state.tsx";
+import { JobState, waitsForApproval, type Job } from "./job-state.tsx";
 import { JobPanel } from "./job-panel.tsx";
 
 const EVERY_MS = 2_000;
@@ -108,6 +108,7 @@ function JobTable({ jobs, jobId }: { readonly jobs: readonly Job[]; readonly job
                 asks: <Inert text={job.question} maxLength={120} />
               </span>
             )}
+            {waitsForApproval(job) && <span className="sub-line">waits for approval</span>}
           </td>
           <td>
             <JobState job={job} />

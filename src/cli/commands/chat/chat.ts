@@ -217,8 +217,9 @@ export class Chat {
       last = (await this.#whenIdle()) ?? last;
       const [job] = this.session.jobs;
       if (job === undefined) return last;
-      if (job.state === "waiting") this.jobs.cancel(job.id, "the chat has ended, and the job cannot be answered");
-      await this.jobs.wait(job.id, { untilAsked: job.state !== "waiting", signal: this.#context.signal });
+      const isAsking = job.question !== undefined;
+      if (isAsking) this.jobs.cancel(job.id, "the chat has ended, and the job cannot be answered");
+      await this.jobs.wait(job.id, { untilAsked: !isAsking, signal: this.#context.signal });
     }
   }
 

@@ -3,6 +3,7 @@ import { ToolError } from "../../../core/error.ts";
 import type { JobState } from "../../../core/job-status.ts";
 import type { JobKey, StoredJob } from "../../../core/job-store.ts";
 import type { Store } from "../../../core/store.ts";
+import { systemPorts } from "../../../core/system-ports.ts";
 import { findStoredJob } from "../../../runtime/stored-jobs.ts";
 import type { CommandContext } from "../../command.ts";
 import { shellWord } from "../../terminal/shell-word.ts";
@@ -21,7 +22,7 @@ export const STATE_STYLES: Readonly<Record<JobState, Style>> = {
 /** The job of the first argument, and of `--session` where that is given. @throws ToolError `not_found`, `ambiguous` */
 export async function jobOf({ args: [id = ""], options }: CommandContext, store: Store): Promise<StoredJob> {
   try {
-    return await findStoredJob(store, { id, sessionId: options.session });
+    return await findStoredJob(store, { id, sessionId: options.session }, systemPorts.clock.wallTime());
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
     if (error.code !== "ambiguous") throw error;
@@ -31,7 +32,7 @@ export async function jobOf({ args: [id = ""], options }: CommandContext, store:
 
 /** The job as its row is now, by the key that was found before: another session may have begun one of the same id since. @throws ToolError `not_found` */
 export function jobNow({ id, sessionId }: JobKey, store: Store): Promise<StoredJob> {
-  return findStoredJob(store, { id, sessionId });
+  return findStoredJob(store, { id, sessionId }, systemPorts.clock.wallTime());
 }
 
 /** The error for a job that has not ended and whose session no process has open. */

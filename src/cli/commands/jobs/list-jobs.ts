@@ -3,6 +3,8 @@ import { nearNames } from "../../../core/base/near-names.ts";
 import { ToolError } from "../../../core/error.ts";
 import { JOB_STATES, type JobState } from "../../../core/job-status.ts";
 import type { StoredJob } from "../../../core/job-store.ts";
+import { systemPorts } from "../../../core/system-ports.ts";
+import { listStoredJobs } from "../../../runtime/list-stored-jobs.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { timeText } from "../sessions/session-words.ts";
@@ -20,8 +22,9 @@ export const listJobs: Command = {
   details: [
     "One line a job: its id, its state, when it began, its tool and its session. A job",
     "that has not ended and whose session no process has open does not run until",
-    "the session is resumed. States: queued, running, waiting (for input), done, error,",
-    "cancelled, and parked: not run again, because its process ended each time it ran.",
+    "the session is resumed. States: queued, running, waiting (for input or approval),",
+    "done, error, cancelled, and parked: not run again, because its process ended each",
+    "time it ran.",
     "With --json one object a line.",
   ],
   args: [0, 0],
@@ -31,7 +34,8 @@ export const listJobs: Command = {
     const { session: sessionId, state, limit = DEFAULT_LIMIT } = context.options;
     const states = state.length === 0 ? {} : { states: state.map(stateNamed) };
     await withStore(context, { readOnly: true }, async (store) => {
-      const found = await store.jobs.list({ ...(sessionId === undefined ? {} : { sessionId }), ...states, limit: limit + 1 });
+      const options = { ...(sessionId === undefined ? {} : { sessionId }), ...states, limit: limit + 1 };
+      const found = await listStoredJobs(store, options, systemPorts.clock.wallTime());
       print(context, found, limit);
     });
     return 0;

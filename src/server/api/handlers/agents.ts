@@ -1,6 +1,5 @@
 /** The handlers of agents, channels and triggers. */
 import type { Agent } from "../../../compose/agent.ts";
-import { openQuestions } from "../../../compose/pending-calls.ts";
 import { nearNames } from "../../../core/base/near-names.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Channels } from "../../../triggers/channels.ts";
@@ -102,7 +101,7 @@ export const agentHandlers: Handlers<AgentId> = {
 
 function shownAgent(name: string, agent: Agent): AnswerOf<"getAgent"> {
   const { state, session } = agent;
-  return { name, state, sessionId: session.id, waiting: agent.pending().length + openQuestions(session.log) };
+  return { name, state, sessionId: session.id, waiting: agent.pending().length + session.awaitingApproval };
 }
 
 /** @throws ToolError `not_found`, also for an agent that a session key may not see; `unavailable` for one that is to run, and does not yet */

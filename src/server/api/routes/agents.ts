@@ -7,14 +7,14 @@ const channelName = text("The name of a channel.", { minLength: 1, maxLength: 12
 const agent = answer(
   {
     name: agentName,
-    state: oneOf("idle: it waits for a message; waiting: it has a run, and a call waits for approval.", [
+    state: oneOf("idle: it waits for a message; waiting: it has a run, and a call of it or of its delegates waits for approval.", [
       "stopped",
       "idle",
       "running",
       "waiting",
     ]),
     sessionId: id("Its session, whose events are its events."),
-    waiting: integer("How many of its calls wait for approval.", 0, Number.MAX_SAFE_INTEGER),
+    waiting: integer("How many of its calls, and of its delegates', wait for approval.", 0, Number.MAX_SAFE_INTEGER),
   },
   ["name", "state", "sessionId", "waiting"],
 );

@@ -177,9 +177,10 @@ class JobQuestions {
   }
 
   notice(job: JobStatus, callId: string): void {
-    if (job.id !== callId || job.state !== "waiting" || this.#isOpen) return;
+    const { id, question } = job;
+    if (id !== callId || question === undefined || this.#isOpen) return;
     this.#isOpen = true;
-    void this.#ask(callId, job.question ?? "").catch(() => undefined); // the job is over, or the client is gone
+    void this.#ask(callId, question).catch(() => undefined); // the job is over, or the client is gone
   }
 
   async #ask(callId: string, message: string): Promise<void> {

@@ -1,0 +1,43 @@
+/** The jobs of a store as they are listed: those whose calls wait for approval are `waiting`, which their rows do not say. */
+import type { ApprovalRecord } from "../core/approval-store.ts";
+import type { ListStoredJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { Store } from "../core/store.ts";
+
+/** So many open questions are looked at, the newest. */
+const MAX_QUESTIONS = 1_000;
+const READ_AT_ONCE = 500;
+const DEFAULT_LIMIT = 100;
+
+/** As `list` of `Store.jobs`. A job waits when its call does, or one that was made in it. @param now wall-clock milliseconds. @throws as `Store.jobs.list` */
+export async function listStoredJobs(store: Store, options: ListStoredJobsOptions, now: number): Promise<readonly StoredJob[]> {
+  const { states, limit = DEFAULT_LIMIT, offset = 0 } = options;
+  const isSplit = states !== undefined && states.includes("running") !== states.includes("waiting");
+  const listed = await store.jobs.list(isSplit ? { ...options, limit: 1, offset: 0 } : options); // refuses options that are none
+  const questions = await store.approvals.list({ now, statuses: ["open"], first: "newest", limit: MAX_QUESTIONS });
+  if (questions.length === 0) return isSplit ? store.jobs.list(options) : listed;
+  const waiting = new Set(questions.flatMap(callsAround));
+  const shown = (job: StoredJob): StoredJob =>
+    job.state === "running" && waiting.has(keyOf(job.sessionId, job.id)) ? { ...job, state: "waiting" } : job;
+  if (!isSplit) return listed.map(shown);
+  const found: StoredJob[] = [];
+  for (let at = 0, read = READ_AT_ONCE; read === READ_AT_ONCE && found.length < offset + limit; at += read) {
+    const page = await store.jobs.list({ ...options, states: [...states, "running"], limit: READ_AT_ONCE, offset: at });
+    found.push(...page.map(shown).filter(({ state }) => states.includes(state)));
+    read = page.length;
+  }
+  return found.slice(offset, offset + limit);
+}
+
+/** The call that is asked about, and those around it. The session of a delegate has the id `<session>/<call>`. */
+function callsAround({ sessionId, callId, within = [] }: ApprovalRecord): readonly string[] {
+  const keys = [callId, ...within.map((call) => call.callId)].map((id) => keyOf(sessionId, id));
+  for (let slash = sessionId.lastIndexOf("/"); slash > 0; slash = sessionId.lastIndexOf("/", slash - 1)) {
+    const [id = ""] = sessionId.slice(slash + 1).split("/");
+    keys.push(keyOf(sessionId.slice(0, slash), id));
+  }
+  return keys;
+}
+
+function keyOf(sessionId: string, callId: string): string {
+  return JSON.stringify([sessionId, callId]);
+}
