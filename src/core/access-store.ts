@@ -138,7 +138,7 @@ export interface RevokeKeyRequest {
   readonly at: number;
 }
 
-/** A request that a server refused before it did anything. Plain JSON; it has no credentials and no body. */
+/** A request that a server refused before it did anything. Plain JSON; it has no credentials, and of the body no more than the names of tools. */
 export interface RefusedRequest {
   readonly at: number;
   readonly status: number;
@@ -151,6 +151,8 @@ export interface RefusedRequest {
   readonly principal?: string;
   /** The address of the client, as the server sees it. */
   readonly from?: string;
+  /** The tools that it was to call, each once, at most 20: qualified where its sender sees the tool, else as it named them. Left out where it was refused before they were known. */
+  readonly toolNames?: readonly string[];
   /** How many before it were refused and not kept, because there were too many at a time. */
   readonly missed?: number;
 }

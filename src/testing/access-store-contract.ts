@@ -85,12 +85,13 @@ const alone: readonly StoreCase[] = [
     const refusals = [1, 2, 3].map((at): RefusedRequest => ({ ...refusalAt(at), principal: at === 2 ? "key:b" : "key:a" }));
     await access.addRefusals(refusals);
     await access.addRefusals([]);
-    await access.addRefusals([{ ...refusalAt(4), from: "10.0.0.1", missed: 7 }]);
+    const last = { ...refusalAt(4), from: "10.0.0.1", toolNames: ["notes::add", "a\u0000"], missed: 7 };
+    await access.addRefusals([last]);
     const times = async (query?: Parameters<typeof access.refusals>[0]): Promise<readonly number[]> =>
       (await access.refusals(query)).map(({ at }) => at);
     deepEqual(await times(), [4, 3, 2, 1]);
     deepEqual([await times({ since: 3 }), await times({ principal: "key:a" }), await times({ limit: 1 })], [[4, 3], [3, 1], [4]]);
-    deepEqual((await access.refusals({ limit: 1 }))[0], { ...refusalAt(4), from: "10.0.0.1", missed: 7 });
+    deepEqual((await access.refusals({ limit: 1 }))[0], last);
   }),
   caseAlone("the oldest refusals go where there are too many", async ({ access }) => {
     const refusals = Array.from({ length: MAX_REFUSALS + 3 }, (_, index) => refusalAt(index + 1));

@@ -106,12 +106,13 @@ function wordsOf(entry: AuditEntry): string {
       return `${who} made the key ${which}: ${safeText(scopes.join(" "))}${sessionId === undefined ? "" : `, session ${safeText(sessionId)}`}`;
     }
     case "refusal": {
-      const { method, path, status, reason, from, missed } = entry;
+      const { method, path, status, reason, from, missed, toolNames } = entry;
       const more = [
         ...(from === undefined ? [] : [`from ${safeText(from)}`]),
         ...(missed === undefined ? [] : [`and ${missed} more before it`]),
       ];
-      return [`${who} was refused ${safeText(method)} ${safeText(path)}: ${status}, ${safeText(reason)}`, ...more].join(" ");
+      const tools = toolNames === undefined ? "" : ` for ${toolNames.map(safeText).join(", ")}`;
+      return [`${who} was refused ${safeText(method)} ${safeText(path)}${tools}: ${status}, ${safeText(reason)}`, ...more].join(" ");
     }
   }
 }

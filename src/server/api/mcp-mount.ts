@@ -6,29 +6,30 @@ import { plainHeaders } from "../http/security-headers.ts";
 import type { HttpGateway, McpWork } from "../mcp/http.ts";
 import type { Caller } from "../mcp/serving.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { toolCallOf } from "../mcp/param-headers.ts";
 import { CALL_METHOD } from "../mcp/plain-call.ts";
 import { messagesOf } from "../mcp/session-transport.ts";
 import { countedRequest, countedResponse } from "./requests/counted-bytes.ts";
-import { admitted } from "./requests/refused.ts";
+import { admitted, refusalOf } from "./requests/refused.ts";
 import type { ApiServices } from "./services.ts";
 import { refuseSessionKey } from "./sessions/session-pool.ts";
 import { watchedStream } from "../auth/watched-stream.ts";
 
 export const MCP_PATH = "/mcp";
 
-type Services = Pick<ApiServices, "access" | "clock" | "metrics" | "limits">;
+type Services = Pick<ApiServices, "access" | "clock" | "metrics" | "limits" | "runtime">;
 
 /** Answers one request in the usual way. @throws HttpError, ToolError for one that is refused. By rejecting */
 export async function answerMcp(mcp: HttpGateway, request: Request, services: Services): Promise<Response> {
   const { access, clock, metrics, limits } = services;
   const startedAt = clock.now();
   const principal = await admitted(access, request, "execute");
-  limits.take(principal.id);
+  takeRequest(request, principal, services);
   refuseSessionKey(principal);
   const count = (bytes: number): void => limits.spendBytes(principal.id, bytes);
   // A body that is declared to be longer than it may be is not read
   const countSent = (bytes: number): void => count(bytes <= mcp.settings.maxBodyBytes ? bytes : 0);
-  const work = new CountedWork(limits, principal.id);
+  const work = new CountedWork(services, principal);
   try {
     const response = countedResponse(await mcp.answer(countedRequest(request, countSent), callerOf(principal), work), count);
     metrics.note("mcp", response.status, clock.now() - startedAt);
@@ -45,25 +46,47 @@ export async function answerMcp(mcp: HttpGateway, request: Request, services: Se
   }
 }
 
+/** Its body is read later: a client of 2026-07-28 names the tool in a header as well. @throws ToolError `rate_limited` */
+function takeRequest({ headers }: Request, principal: Principal, services: Services): void {
+  try {
+    services.limits.take(principal.id);
+  } catch (thrown: unknown) {
+    const name = headers.get("mcp-method") === CALL_METHOD ? headers.get("mcp-name") : null;
+    throw refusalOf(thrown, name === null ? { principal } : { principal, names: [name] }, services);
+  }
+}
+
 /** The work that a request has under way, until it is answered, or its calls have ended where they outlive it. */
 class CountedWork implements McpWork {
-  readonly #limits: ApiServices["limits"];
-  readonly #principalId: string;
+  readonly #services: Services;
+  readonly #principal: Principal;
   readonly #ends: (() => void)[] = [];
   #endCalls: (() => void) | undefined;
 
-  constructor(limits: ApiServices["limits"], principalId: string) {
-    this.#limits = limits;
-    this.#principalId = principalId;
+  constructor(services: Services, principal: Principal) {
+    this.#services = services;
+    this.#principal = principal;
   }
 
   /** A client that only listens has a stream. A batch has as many calls as it holds. @throws ToolError `rate_limited` */
   begin(method: string, body: JsonValue | undefined): void {
-    const methods = messagesOf(body).map((message) => (isJsonObject(message) ? message["method"] : undefined));
+    const messages = messagesOf(body);
+    try {
+      this.#begin(method, messages);
+    } catch (thrown: unknown) {
+      const names = messages.flatMap((message) => toolCallOf(message)?.name ?? []);
+      throw refusalOf(thrown, { principal: this.#principal, names }, this.#services);
+    }
+  }
+
+  #begin(method: string, messages: readonly JsonValue[]): void {
+    const { limits } = this.#services;
+    const { id } = this.#principal;
+    const methods = messages.map((message) => (isJsonObject(message) ? message["method"] : undefined));
     const isStream = method === "GET" || methods.includes("subscriptions/listen");
-    this.#ends.push(this.#limits.begin(this.#principalId, isStream ? "streams" : "requests"));
+    this.#ends.push(limits.begin(id, isStream ? "streams" : "requests"));
     const calls = methods.filter((name) => name === CALL_METHOD).length;
-    if (calls > 0) this.#endCalls = this.#limits.begin(this.#principalId, "calls", calls);
+    if (calls > 0) this.#endCalls = limits.begin(id, "calls", calls);
   }
 
   readonly until = (ended: Promise<void>): void => {
@@ -75,7 +98,7 @@ class CountedWork implements McpWork {
   /** As `begin` for one call; false: it is begun again in the usual way, and refused. */
   mayBeginCall(): boolean {
     try {
-      this.begin("POST", { method: CALL_METHOD });
+      this.#begin("POST", [{ method: CALL_METHOD }]);
       return true;
     } catch {
       return false;
@@ -106,7 +129,9 @@ export function directMcp(mcp: HttpGateway, services: Services, { trusted }: { r
       return callerOf(principal);
     },
     begins(request, { id }) {
-      const work = new CountedWork(limits, id);
+      const principal = principals.get(request);
+      if (principal === undefined) return false;
+      const work = new CountedWork(services, principal);
       works.set(request, work);
       if (!limits.mayTake(id) || !work.mayBeginCall()) return false;
       limits.take(id);

@@ -57,7 +57,7 @@ interface AuditPlace {
 export interface AuditOptions {
   /** Those of principals that fit this pattern, such as `key:*`. @default all */
   readonly principal?: string;
-  /** Calls of tools that fit this pattern, such as `files::*`, and their approvals; leaves out the rest. @default all */
+  /** Calls of tools that fit this pattern, such as `files::*`, their approvals, and requests for them that were refused; leaves out the rest. @default all */
   readonly tool?: string;
   /** Calls that ended so, as `cancelled`, or with this error code; leaves out the rest. @default all */
   readonly outcome?: string;
@@ -166,9 +166,14 @@ function entryFilter({ principal, tool, outcome, since = -Infinity, until = Infi
   return (entry) => {
     if (entry.at < since || entry.at >= until) return false;
     if (outcome !== undefined && (entry.type !== "call" || (entry.outcome !== outcome && entry.errorCode !== outcome))) return false;
-    if (isTool !== undefined && (!("toolName" in entry) || isTool(entry.toolName) === undefined)) return false;
+    if (isTool !== undefined && !toolsOf(entry).some((name) => isTool(name) !== undefined)) return false;
     return pieces === undefined || (entry.principal !== undefined && fitsPieces(entry.principal, pieces));
   };
+}
+
+function toolsOf(entry: AuditEntry): readonly string[] {
+  if (entry.type === "refusal") return entry.toolNames ?? [];
+  return "toolName" in entry ? [entry.toolName] : [];
 }
 
 const OUTCOMES: readonly AuditedCall["outcome"][] = ["ok", "partial", "error", "cancelled", "skipped", "open"];

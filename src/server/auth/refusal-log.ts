@@ -14,11 +14,15 @@ export interface Refusal {
   readonly principal?: string | undefined;
   /** The address of the client. */
   readonly from?: string | undefined;
+  /** The tools that it was to call, where they are known. */
+  readonly toolNames?: readonly string[] | undefined;
 }
 
 /** So many a second are kept; the others are counted. */
 const MAX_PER_SECOND = 50;
 const MAX_PATH = 256;
+const MAX_NAMES = 20;
+const MAX_NAME = 256;
 
 export class RefusalLog {
   readonly #access: AccessStore;
@@ -35,7 +39,7 @@ export class RefusalLog {
   }
 
   /** Synchronous: the client is answered at once. Path and method are kept, but neither query nor headers. */
-  note({ request, status, reason, principal, from }: Refusal): void {
+  note({ request, status, reason, principal, from, toolNames: named }: Refusal): void {
     const { clock } = this.#ports;
     const now = clock.now();
     if (now - this.#secondBegan >= 1_000) {
@@ -48,6 +52,7 @@ export class RefusalLog {
     }
     const missed = this.#missed === 0 ? undefined : this.#missed;
     this.#missed = 0;
+    const toolNames = named === undefined ? undefined : [...new Set(named.map((name) => name.slice(0, MAX_NAME)))].slice(0, MAX_NAMES);
     const path = new URL(request.url).pathname.slice(0, MAX_PATH);
     this.#waiting.push({
       at: clock.wallTime(),
@@ -55,7 +60,7 @@ export class RefusalLog {
       reason,
       method: request.method,
       path,
-      ...omitUndefined({ principal, from, missed }),
+      ...omitUndefined({ principal, from, toolNames, missed }),
     });
     this.#writing ??= this.#write();
   }

@@ -47,6 +47,7 @@ const REFUSAL = shape({
   path: anyText,
   principal: optional(anyText),
   from: optional(anyText),
+  toolNames: optional(listOf(anyText)),
   missed: optional(count),
 });
 

@@ -6,7 +6,7 @@ import { systemPorts } from "../../../src/core/system-ports.ts";
 import { readAudit, type AuditEntry, type AuditOptions } from "../../../src/server/auth/audit.ts";
 import { forgetSessions } from "../../../src/server/forget-sessions.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
-import { TASKS, raw } from "../mcp-raw.ts";
+import { TASKS, raw, rawResponse } from "../mcp-raw.ts";
 import { TOKEN, startApi, type ApiServer } from "./api-server.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -117,7 +117,41 @@ test("a request that is refused for its limits is in the audit once, as a refuse
   api.gate.open();
   await waiting;
   expect(shown(await audited(api))).toEqual([`${principal} api notes::wait ok`]);
-  expect(await access.refusals()).toMatchObject([{ status: 429, principal, path: "/v1/execute" }]);
+  expect(await access.refusals()).toMatchObject([{ status: 429, principal, path: "/v1/execute", toolNames: ["notes::list"] }]);
+});
+
+test("a request that is refused for its limits has the tools of its calls, each once, by the name that its sender may know", async () => {
+  const { api, access, key } = await keyedApi({ limits: { maxConcurrentCalls: 3 } });
+  const waiting = api.ask("POST", "/v1/execute", { token: key, body: { calls: Array(3).fill({ name: "notes::wait" }) } });
+  await api.gate.entered.promise;
+  const body = { calls: [{ name: "list" }, { name: "fail" }, { name: "list" }] };
+  await api.ask("POST", "/v1/sessions/desk/execute", { token: key, body });
+  const message = { role: "assistant", tool_calls: [{ id: "1", type: "function", function: { name: "notes__add", arguments: "{}" } }] };
+  await api.ask("POST", "/v1/execute", { token: key, body: { message, format: "openai-chat" } });
+  for (const name of ["notes__list", "fail", "lost"])
+    await rawResponse(`${api.url}/mcp`, "tools/call", { name, arguments: {} }, { headers: { authorization: `Bearer ${key}` } });
+  api.gate.open();
+  await waiting;
+  await api.server.close();
+  expect((await access.refusals()).map(({ path, toolNames }) => [path, toolNames])).toEqual([
+    ["/mcp", ["lost"]],
+    ["/mcp", ["fail"]],
+    ["/mcp", ["notes::list"]],
+    ["/v1/execute", ["notes::add"]],
+    ["/v1/sessions/desk/execute", ["notes::list", "fail"]],
+  ]);
+});
+
+test("a request that is refused before its body is read has the tool that a header names, or none", async () => {
+  const { api, access, key, principal } = await keyedApi({ limits: { maxRequestsPerMinute: 1 } });
+  await api.ask("POST", "/v1/execute", { token: key, body: { calls: [{ name: "notes::list" }] } });
+  await api.ask("POST", "/v1/execute", { token: key, body: { calls: [{ name: "notes::list" }] } });
+  await rawResponse(`${api.url}/mcp`, "tools/call", { name: "notes__list", arguments: {} }, { headers: { authorization: `Bearer ${key}` } });
+  await api.server.close();
+  expect((await access.refusals()).map((refusal) => [refusal.principal, refusal.path, refusal.toolNames])).toEqual([
+    [principal, "/mcp", ["notes::list"]],
+    [principal, "/v1/execute", undefined],
+  ]);
 });
 
 test("each call of an MCP client of 2026-07-28 is in the audit, with those of tools that there are not and that it may not see", async () => {
@@ -152,7 +186,7 @@ test("a call whose client knows tasks is in the audit once its session was remov
   const { api, key, principal } = await keyedApi();
   const { store } = api.runtime;
   const params = { name: "notes__add", arguments: { text: SECRET } };
-  await raw(`${api.url}/mcp`, "tools/call", params, { headers: { authorization: `Bearer ${key}` }, capabilities: TASKS });
+  await rawResponse(`${api.url}/mcp`, "tools/call", params, { headers: { authorization: `Bearer ${key}` }, capabilities: TASKS });
   const tasks = async (): Promise<number> =>
     ((await store?.list()) ?? []).filter(({ sessionId }) => sessionId.startsWith("mcp-task-")).length;
   await expect.poll(tasks, { timeout: 10_000 }).toBe(0);

@@ -19,6 +19,7 @@ import type { WholeAnswer } from "../../http/whole-answer.ts";
 import { batchAnswer, jsonAnswer, shownResult } from "./answers.ts";
 import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
 import { answerElsewhere } from "../requests/forward.ts";
+import { refusalOf } from "../requests/refused.ts";
 import type { SentRequest } from "../requests/api-request.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
 import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "../sessions/session-pool.ts";
@@ -180,16 +181,25 @@ async function inBatch(
   { services, sessionId }: { readonly services: ApiServices; readonly sessionId?: string },
   work: (batch: Batch) => Promise<BatchEnd>,
 ): Promise<WholeAnswer> {
-  const { limits, submissions } = services;
+  const { submissions } = services;
   const { waitMs = DEFAULT_WAIT_MS } = body;
   const options = optionsOf({ principal, body }, services);
   const { calls, encode } = callsOf(body, { registry, allow: options.allow });
-  const end = limits.begin(principal.id, "calls", calls.length);
+  const end = begin(calls, principal, services);
   const run = async (): Promise<WholeAnswer> => {
     const { results, diff } = await work({ calls, options });
     return jsonAnswer({ results: results.map(shownResult), ...omitUndefined({ messages: encode?.(results), diff }) });
   };
   return batchAnswer(await submissions.run(principal.id, waitMs, () => run().finally(end)), sessionId);
+}
+
+/** Counts them until the returned function is called. @throws ToolError `rate_limited`, `too_large` */
+function begin(calls: readonly ToolCall[], principal: Principal, services: ApiServices): () => void {
+  try {
+    return services.limits.begin(principal.id, "calls", calls.length);
+  } catch (thrown: unknown) {
+    throw refusalOf(thrown, { principal, names: calls.map(({ name }) => name) }, services);
+  }
 }
 
 /** Those of the request, or of the message in it. @throws ToolError `invalid_argument`, `too_large` */

@@ -4,6 +4,7 @@ import type { Principal, Scope } from "../../auth/principal.ts";
 import type { ServerAccess } from "../../auth/server-access.ts";
 import type { HeadRequest, RequestHead } from "../../http/request-head.ts";
 import { HttpError } from "../../http/http-error.ts";
+import type { ApiServices } from "../services.ts";
 
 /** A request that is not let in; access has kept it already. */
 class Denied extends HttpError {}
@@ -14,6 +15,31 @@ export async function admitted(access: ServerAccess, request: Request | HeadRequ
   if (denial === undefined) return principal;
   const { status, reason, hint, challenge } = denial;
   throw new Denied(status, "permission_denied", reason, { hint, headers: { "www-authenticate": challenge } });
+}
+
+interface Refused {
+  readonly principal: Principal;
+  /** The names of the tools, as the request has them. */
+  readonly names?: readonly string[];
+}
+
+/** What is known of a request that is refused with this error. */
+const REFUSED = new WeakMap<object, { readonly principal: string; readonly toolNames: readonly string[] }>();
+
+/** The error that a request is refused with, so that the audit has the principal and the tools with it. */
+export function refusalOf(
+  thrown: unknown,
+  { principal, names = [] }: Refused,
+  { access, runtime }: Pick<ApiServices, "access" | "runtime">,
+): ToolError {
+  const error = ToolError.fromUnknown(thrown);
+  const visible = access.visibilityOf(principal);
+  const toolNames = names.map((name) => {
+    const qualifiedName = runtime.registry.get(name)?.qualifiedName;
+    return qualifiedName === undefined || visible?.permits(qualifiedName) === false ? name : qualifiedName;
+  });
+  REFUSED.set(error, { principal: principal.id, toolNames });
+  return error;
 }
 
 /** Keeps a request that is answered with 403 or 429. */
@@ -27,5 +53,8 @@ export function noteRefused(
   }: { readonly request: RequestHead; readonly status: number; readonly thrown: unknown; readonly principal?: string | undefined },
 ): void {
   if ((status !== 403 && status !== 429) || thrown instanceof Denied) return;
-  access.noteRefusal({ request, status, reason: ToolError.fromUnknown(thrown).message, principal });
+  const error = ToolError.fromUnknown(thrown);
+  const known = REFUSED.get(error);
+  const toolNames = known === undefined || known.toolNames.length === 0 ? undefined : known.toolNames;
+  access.noteRefusal({ request, status, reason: error.message, principal: principal ?? known?.principal, toolNames });
 }

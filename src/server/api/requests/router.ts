@@ -15,7 +15,7 @@ import { errorAnswer } from "./error-answer.ts";
 import { forwarded, type Destination } from "./forward.ts";
 import type { KeyedAnswers } from "./keyed-answers.ts";
 import { noRoute, readRequest, type ReadRequest } from "./read-request.ts";
-import { admitted, noteRefused } from "./refused.ts";
+import { admitted, noteRefused, refusalOf } from "./refused.ts";
 import type { Route } from "./route.ts";
 import type { ApiServices, Handlers } from "../services.ts";
 
@@ -159,7 +159,11 @@ async function principalOf(id: OperationId, request: SentRequest, services: ApiS
   const { scope }: Route = API[id];
   if (scope === "none") return ANYBODY;
   const principal = await admittedTo(id, request, services);
-  services.limits.take(principal.id);
+  try {
+    services.limits.take(principal.id);
+  } catch (thrown: unknown) {
+    throw refusalOf(thrown, { principal }, services);
+  }
   return principal;
 }
 
