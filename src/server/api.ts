@@ -2,6 +2,7 @@
 import { agentRoutes } from "./api/routes/agents.ts";
 import { approvalRoutes } from "./api/routes/approvals.ts";
 import { artifactRoutes } from "./api/routes/artifacts.ts";
+import { auditRoutes } from "./api/routes/audit.ts";
 import { callRoutes } from "./api/routes/calls.ts";
 import { jobRoutes } from "./api/routes/jobs.ts";
 import { scheduleRoutes } from "./api/routes/schedules.ts";
@@ -24,6 +25,7 @@ export const API = {
   ...agentRoutes,
   ...scheduleRoutes,
   ...upstreamRoutes,
+  ...auditRoutes,
   ...serverRoutes,
 } as const;
 

@@ -12,6 +12,7 @@ import { Runtime } from "../runtime/runtime.ts";
 import type { Triggers } from "../triggers/triggers.ts";
 import { agentHandlers } from "./api/handlers/agents.ts";
 import { approvalHandlers } from "./api/handlers/approvals.ts";
+import { auditHandlers } from "./api/handlers/audit.ts";
 import { callHandlers } from "./api/handlers/calls.ts";
 import { cancelCalls, drain } from "./api/drain.ts";
 import { errorAnswer } from "./api/requests/error-answer.ts";
@@ -319,6 +320,7 @@ class RuntimeServer implements HaftServer {
         ...scheduleHandlers,
         ...fleetHandlers,
         ...upstreamHandlers,
+        ...auditHandlers,
         ...serverHandlers(about),
       },
     });

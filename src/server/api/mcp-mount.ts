@@ -79,7 +79,7 @@ class CountedWork implements McpWork {
     }
   }
 
-  #begin(method: string, messages: readonly JsonValue[]): void {
+  #begin(method: string, messages: readonly unknown[]): void {
     const { limits } = this.#services;
     const { id } = this.#principal;
     const methods = messages.map((message) => (isJsonObject(message) ? message["method"] : undefined));

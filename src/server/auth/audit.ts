@@ -6,6 +6,7 @@ import type { SessionEvent } from "../../core/event.ts";
 import { ToolError } from "../../core/error.ts";
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
+import { AUDIT_OUTCOMES } from "./audit-words.ts";
 import { fitsPieces, quickMatcher } from "../../policy/permission.ts";
 
 /** One line of the audit. */
@@ -67,6 +68,14 @@ export interface AuditOptions {
   readonly until?: number;
   /** Most of them. @default 1_000 */
   readonly limit?: number;
+  /** Those of the principal with this very id. @default all */
+  readonly own?: string;
+  /** Calls and keys of this session only. @default all */
+  readonly sessionId?: string;
+  /** Those behind the first `count` of this time. @default from the newest on */
+  readonly after?: { readonly at: number; readonly count: number };
+  /** Ends the reading: the promise rejects with its reason. */
+  readonly signal?: AbortSignal;
 }
 
 const PAGE = 500;
@@ -86,8 +95,8 @@ export async function readAudit(
   options: AuditOptions,
   onDamage: (sessionId: string, reason: string) => void,
 ): Promise<readonly AuditEntry[]> {
-  const { since = -Infinity, limit = DEFAULT_LIMIT } = options;
-  const found = new Newest(limit);
+  const { since = -Infinity, limit = DEFAULT_LIMIT, after, sessionId, signal } = options;
+  const found = new Newest(limit + (after?.count ?? 0));
   const wanted = entryFilter(options);
   for (const refusal of await store.access.refusals({ limit: MAX_REFUSALS })) found.take({ type: "refusal", ...refusal }, wanted);
   for (const key of await store.access.keys({ sessionKeys: true, limit: MAX_KEYS }))
@@ -97,24 +106,27 @@ export async function readAudit(
     return call.at >= found.oldest;
   });
   for (let offset = 0; ; offset += PAGE) {
-    const page = await store.list({ limit: PAGE, offset });
+    const page = await store.list({ limit: PAGE, offset, ...omitUndefined({ sessionId }) });
     for (const session of page) {
       // The list is by time: what comes later has nothing newer than what was found.
-      if (session.updatedAt < since || session.updatedAt < found.oldest) return found.entries();
+      if (session.updatedAt < since || session.updatedAt < found.oldest) return found.entries(after);
+      signal?.throwIfAborted();
       for (const entry of await entriesOf(store, session, onDamage)) found.take(entry, wanted);
     }
     if (page.length < PAGE) break;
   }
-  return found.entries();
+  return found.entries(after);
 }
 
 /** Calls that no session has, the newest first, until one is not wanted any more. */
 async function takeCalls(
   { access }: Store,
-  { principal, since, until }: AuditOptions,
+  { principal, since, until, own, after: place }: AuditOptions,
   take: (call: AuditedCall) => boolean,
 ): Promise<void> {
-  const query = { limit: PAGE, ...omitUndefined({ since, until, principal: principal?.includes("*") === true ? undefined : principal }) };
+  const exact = own ?? (principal?.includes("*") === true ? undefined : principal);
+  const before = place === undefined ? until : Math.min(until ?? Infinity, Math.floor(place.at) + 1);
+  const query = { limit: PAGE, ...omitUndefined({ since, until: before, principal: exact }) };
   let after: AuditedCallPlace | undefined;
   do {
     const page: Awaited<ReturnType<typeof access.calls>> = await access.calls({ ...query, ...omitUndefined({ after }) });
@@ -147,24 +159,36 @@ class Newest {
     if (this.#entries.length > 2 * this.#limit) this.#drop();
   }
 
-  entries(): readonly AuditEntry[] {
+  /** Without the first `count` of the time `at`. */
+  entries(after?: AuditOptions["after"]): readonly AuditEntry[] {
     this.#drop();
-    return this.#entries;
+    if (after === undefined) return this.#entries;
+    const known = this.#entries.findIndex(({ at }) => at < after.at);
+    return this.#entries.slice(Math.min(after.count, known < 0 ? this.#entries.length : known));
   }
 
   #drop(): void {
-    this.#entries = this.#entries.sort((one, other) => other.at - one.at).slice(0, this.#limit);
+    this.#entries = this.#entries.sort(byTime).slice(0, this.#limit);
     if (this.#entries.length === this.#limit) this.oldest = this.#entries.at(-1)?.at ?? -Infinity;
   }
 }
 
+/** The newest first. Those of one time are in the same order however their sessions are listed, so that pages fit one another. */
+function byTime(one: AuditEntry, other: AuditEntry): number {
+  if (one.at !== other.at) return other.at - one.at;
+  const [a = "", b = ""] = [one, other].map((entry) => ("sessionId" in entry ? entry.sessionId : undefined));
+  return a < b ? -1 : Number(a > b);
+}
+
 /** @throws ToolError `invalid_argument` */
-function entryFilter({ principal, tool, outcome, since = -Infinity, until = Infinity }: AuditOptions): (entry: AuditEntry) => boolean {
+function entryFilter({ principal, tool, outcome, own, sessionId, after, since = -Infinity, until = Infinity }: AuditOptions): (entry: AuditEntry) => boolean {
   if (outcome !== undefined) checkOutcome(outcome);
   const isTool = tool === undefined ? undefined : quickMatcher([tool], "tool");
   const pieces = principal?.split("*");
   return (entry) => {
-    if (entry.at < since || entry.at >= until) return false;
+    if (entry.at < since || entry.at >= until || (after !== undefined && entry.at > after.at)) return false;
+    if (own !== undefined && entry.principal !== own) return false;
+    if (sessionId !== undefined && (!("sessionId" in entry) || entry.sessionId !== sessionId)) return false;
     if (outcome !== undefined && (entry.type !== "call" || (entry.outcome !== outcome && entry.errorCode !== outcome))) return false;
     if (isTool !== undefined && !toolsOf(entry).some((name) => isTool(name) !== undefined)) return false;
     return pieces === undefined || (entry.principal !== undefined && fitsPieces(entry.principal, pieces));
@@ -176,13 +200,11 @@ function toolsOf(entry: AuditEntry): readonly string[] {
   return "toolName" in entry ? [entry.toolName] : [];
 }
 
-const OUTCOMES: readonly AuditedCall["outcome"][] = ["ok", "partial", "error", "cancelled", "skipped", "open"];
-
 /** @throws ToolError `invalid_argument` */
 function checkOutcome(outcome: string): void {
-  if (OUTCOMES.some((one) => one === outcome) || Object.hasOwn(ERROR_CODES, outcome)) return;
+  if (AUDIT_OUTCOMES.some((one) => one === outcome) || Object.hasOwn(ERROR_CODES, outcome)) return;
   throw new ToolError("invalid_argument", `${JSON.stringify(outcome)} is no outcome of a call.`, {
-    hint: `An outcome is ${OUTCOMES.join(", ")}, or an error code such as permission_denied.`,
+    hint: `An outcome is ${AUDIT_OUTCOMES.join(", ")}, or an error code such as permission_denied.`,
   });
 }
 

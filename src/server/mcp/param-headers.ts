@@ -73,7 +73,7 @@ function decode(sent: string): string | undefined {
 
 /** The tool and arguments of a `tools/call`, and its id; undefined for every other message. */
 export function toolCallOf(
-  body: JsonValue | undefined,
+  body: unknown,
 ): { readonly id: JsonValue; readonly name: string; readonly args: JsonValue | undefined } | undefined {
   if (!isJsonObject(body) || body["method"] !== "tools/call" || !isJsonObject(body["params"])) return undefined;
   const { name, arguments: args }: JsonObject = body["params"];

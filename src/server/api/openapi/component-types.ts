@@ -12,6 +12,7 @@ import type { SessionSnapshot } from "../../../runtime/snapshot.ts";
 import type { TriggerStatus } from "../../../triggers/session-triggers.ts";
 import type { ChannelMessage } from "../../../triggers/channel-message.ts";
 import type { ToolDefinition } from "../../../registry/tool-definition.ts";
+import type { AuditEntry } from "../../auth/audit.ts";
 import type { Problem } from "../../http/problem.ts";
 
 /** A result over HTTP: a failed one has its error as a problem as well. */
@@ -78,6 +79,7 @@ export interface ComponentTypes {
   readonly SessionSnapshot: SessionSnapshot;
   readonly PendingApproval: PendingApproval;
   readonly ApprovalRule: ApprovalRule;
+  readonly AuditEntry: AuditEntry;
   readonly Job: ApiJob;
   readonly Trigger: TriggerStatus;
   readonly Schedule: ApiSchedule;

@@ -3,6 +3,7 @@ import { APPROVAL_SCOPES, APPROVAL_STATUSES } from "../../../core/approval-store
 import { ERROR_CODES } from "../../../core/error-codes.ts";
 import { ANSWER_SOURCES } from "../../../core/answer-source.ts";
 import { JOB_STATES } from "../../../core/job-status.ts";
+import { AUDIT_OUTCOMES, AUDIT_TYPES } from "../../auth/audit-words.ts";
 import type { ComponentTypes } from "./component-types.ts";
 import { answer, anyJson, array, flag, id, integer, object, oneOf, record, ref, text, time } from "./json-schema.ts";
 
@@ -191,6 +192,38 @@ export const COMPONENTS = {
       damage: text("Set when what the store has of it is damaged: it allows nothing."),
     },
     ["id", "pattern", "scope", "createdAt"],
+  ),
+  AuditEntry: answer(
+    {
+      type: oneOf("The kind of entry.", AUDIT_TYPES),
+      at: time("When it happened; of a call: when it began."),
+      principal: id("The principal that it was made for, or that answered, as far as it is known."),
+      sessionId: text("Its session."),
+      callId: text("The call."),
+      parentCallId: text("The call whose handler made it."),
+      toolName: text("Of a call or approval: its tool, qualified."),
+      outcome: oneOf("Of a call: how it ended; open: it has not, or its server stopped before.", AUDIT_OUTCOMES),
+      errorCode: text("Of a call: the code of its error."),
+      durationMs: { type: "number", description: "Of a call: from its arrival to its result." },
+      via: oneOf("Of a call that no session has: the interface that it came in by.", ["api", "mcp"]),
+      approvedBy: text("Of a call that no session has: the author of its approval."),
+      traceId: text("Of a call that no session has: its trace, 32 hex digits."),
+      simulated: flag("The call was made in a simulation."),
+      approvalId: text("Of an approval: the question."),
+      status: { type: ["string", "integer"], description: "Of an answer to an approval: allowed, denied, withdrawn or expired. Of a refused request: its status." },
+      scope: oneOf("Of an answer to an approval: how far a yes reaches.", APPROVAL_SCOPES),
+      ruleId: text("Of an answer to an approval: the rule that answered, or that was made of the answer."),
+      keyId: text("Of a key: its id."),
+      name: text("Of a key: its name."),
+      scopes: array(text("Of a key: a scope that it has.")),
+      method: text("Of a refused request: its method."),
+      path: text("Of a refused request: its path, without query."),
+      reason: text("Of a refused request: why."),
+      from: text("Of a refused request: the address of its client."),
+      toolNames: array(text("Of a refused request: a tool that it was to call.")),
+      missed: integer("How many entries of its kind before it were not kept.", 1, Number.MAX_SAFE_INTEGER),
+    },
+    ["type", "at"],
   ),
   Job: answer(
     {
