@@ -22,6 +22,7 @@ import { ToolsScreen } from "./tools/tools-screen.tsx";
 
 // Loaded when they are gone to.
 const AgentsScreen = late(async () => (await import("./agents/agents-screen.tsx")).AgentsScreen);
+const AuditScreen = late(async () => (await import("./audit/audit-screen.tsx")).AuditScreen);
 const DiffScreen = late(async () => (await import("./diff/diff-screen.tsx")).DiffScreen);
 const ProcessesScreen = late(async () => (await import("./processes/processes-screen.tsx")).ProcessesScreen);
 const ReplayScreen = late(async () => (await import("./replay/replay-screen.tsx")).ReplayScreen);
@@ -77,6 +78,7 @@ function Screen(): ReactNode {
   if (name === "agents") return <AgentsScreen agentName={id} />;
   if (name === "schedules") return <SchedulesScreen scheduleId={id} />;
   if (name === "processes") return <ProcessesScreen processId={id} />;
+  if (name === "audit") return <AuditScreen />;
   if (name === "health") return <HealthScreen />;
   return <Notice title="There is no such screen.">The menu leads to all that there are.</Notice>;
 }

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { createAgent, createRuntime, defineTool, pure, readOnly, ToolError, type Model } from "haft";
+import { createClient } from "haft/client";
 import { createServer, type Authenticator } from "haft/server";
 import { exampleEngine } from "haft/simulation";
 import { sqliteStore } from "haft/sqlite";
@@ -127,6 +128,19 @@ export async function playShop(runtime: Scene["runtime"], id = "orders"): Promis
   await session.addMessage({ role: "assistant", content: "Both are reserved. I am cancelling the chairs now." });
   void session.execute([{ name: "shop::cancel_order", input: { order: "A-17", items: ["chair"], reason: "not wanted" } }]);
   return session;
+}
+
+/** Makes calls that no session has, and requests that are refused; they are in the audit when it resolves. */
+export async function playAudit({ url, key, readerKey }: Scene): Promise<void> {
+  const client = createClient({ url, token: key });
+  const calls = Array.from({ length: 120 }, (_, index) => ({ name: "shop::nothing", input: { index } }));
+  await client.call("execute", { body: { calls } });
+  const search = { calls: [{ name: "shop::search", input: { words: "lamp" } }] };
+  await client.call("simulate", { body: search });
+  await createClient({ url, token: readerKey }).call("execute", { body: search }).catch(() => {});
+  await createClient({ url, token: "unknown" }).call("listTools").catch(() => {});
+  const isKept = async (): Promise<boolean> => (await client.call("listAudit", { query: { tool: "shop::search" } })).entries.some((entry) => entry.type === "call" && entry.via === "api");
+  while (!(await isKept())) await pause(50);
 }
 
 const item = { type: "string", description: "What it is called in the catalogue." } as const;

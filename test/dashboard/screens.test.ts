@@ -7,10 +7,13 @@ import { IN_CI, inCI } from "../ci.ts";
 import { builtDashboard } from "./built.ts";
 import { CHROMIUM, looksOf, openPage, seriousFindings, startBrowser } from "./browser.ts";
 import { HOSTILE, playHostile } from "./hostile-scene.ts";
-import { openScene, playShop, type Scene } from "./scene.ts";
+import { openScene, playAudit, playShop, type Scene } from "./scene.ts";
 
 /** Pictures of all screens, for people to look at. */
 const PICTURES = fileURLToPath(new URL("../../coverage/dashboard/", import.meta.url));
+
+/** What stands in the head of a screen covers nothing below it, however many lines it takes. */
+const HEAD_IS_WHOLE = "[...document.querySelectorAll('.screen-head')].every((head) => head.scrollHeight <= head.clientHeight + 1)";
 
 const why = CHROMIUM === undefined ? ", skipped: there is no Chromium" : "";
 
@@ -23,6 +26,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     mkdirSync(PICTURES, { recursive: true });
     await builtDashboard();
     scene = await openScene();
+    await playAudit(scene);
     const session = await playShop(scene.runtime);
     for await (const event of session.events()) if (event.type === "call-start") calls.set(event.call.name, event.callId);
     await session.fork({ id: "orders-what-if" }).execute([{ name: "shop::price", input: { item: "lamp" } }]);
@@ -42,6 +46,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     ["approvals", () => `/approvals/${encodeURIComponent(calls.get("shop::cancel_order") ?? "")}`, "What it would change"],
     ["tool", () => "/tools/shop%3A%3Asearch", "Fits the schema"],
     ["jobs", () => `/jobs/${encodeURIComponent(calls.get("shop::pack") ?? "")}`, "is packed"],
+    ["audit", () => "/audit", "over HTTP"],
     ["health", () => "/health", "Did not end well"],
   ];
 
@@ -52,6 +57,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
       await page.screenshot({ path: `${PICTURES}${name}-${look}.png` });
       expect([look, await seriousFindings(page)]).toEqual([look, []]);
       expect([look, await page.evaluate("document.documentElement.scrollWidth <= innerWidth")]).toEqual([look, true]);
+      expect([look, await page.evaluate(HEAD_IS_WHOLE)]).toEqual([look, true]);
     }
     expect(problems).toEqual([]);
     await page.context().close();
@@ -85,6 +91,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
       ["t", "Tools"],
       ["j", "Jobs"],
       ["p", "Processes"],
+      ["u", "Audit"],
       ["h", "Health"],
       ["s", "Sessions"],
     ] as const) {
@@ -159,6 +166,37 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.getByRole("button", { name: "Deny" }).waitFor();
     await page.getByRole("switch", { name: "Read-only" }).check({ force: true });
     await page.getByRole("button", { name: "Deny" }).waitFor({ state: "detached" });
+    await page.context().close();
+  });
+
+  test("DESIGN 14 the audit is narrowed in the address, gone through by keyboard and page by page, and leads to the calls", async () => {
+    const { page, problems } = await openPage(browser, scene, "/audit?tool=shop%3A%3A*&since=all");
+    const rows = page.locator("tbody tr");
+    await page.getByRole("link", { name: "shop::reserve" }).first().waitFor();
+    for (const key of ["j", "j", "Enter"]) await page.keyboard.press(key);
+    await page.getByRole("complementary", { name: "Call" }).waitFor();
+    await page.goBack();
+    await page.getByRole("combobox", { name: "Which outcome" }).selectOption("error");
+    await page.getByText("execution failed").first().waitFor();
+    await rows.getByText("ok", { exact: true }).first().waitFor({ state: "detached" });
+    expect(new URL(page.url()).search).toBe("?tool=shop%3A%3A*&since=all&outcome=error");
+    await page.getByRole("searchbox", { name: "Principal, such as key:*" }).fill("key:nobody");
+    await page.getByText("Nothing was found.").waitFor();
+    await page.goto(`${scene.url}/audit?tool=shop%3A%3Anothing`);
+    await page.getByRole("button", { name: "Older entries" }).click();
+    await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(120);
+    await page.getByRole("button", { name: "Older entries" }).waitFor({ state: "detached" });
+    await page.goto(`${scene.url}/audit?outcome=fine`);
+    await page.getByText('"fine" is no outcome of a call.').waitFor();
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
+  test("DESIGN 14 a key without the scope admin sees its own entries alone, and is told so", async () => {
+    const { page } = await openPage(browser, scene, "/audit", { as: scene.readerKey });
+    await page.getByText("These are the entries of Reader.").waitFor();
+    await page.getByText("This needs the scope execute.").waitFor();
+    expect(await page.locator("tbody tr").count()).toBe(1);
     await page.context().close();
   });
 

@@ -11,6 +11,7 @@ const GO: Readonly<Record<string, string>> = {
   e: "/agents",
   c: "/schedules",
   p: "/processes",
+  u: "/audit",
   h: "/health",
   f: "/file",
 };
@@ -24,6 +25,7 @@ const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
   [["g", "e"], "Agents"],
   [["g", "c"], "Schedules"],
   [["g", "p"], "Processes"],
+  [["g", "u"], "Audit"],
   [["g", "h"], "Health"],
   [["g", "f"], "File"],
   [["Ctrl", "K"], "Go to anything (also ⌘ K)"],

@@ -21,6 +21,7 @@ const SCREENS: readonly { readonly path: string; readonly name: string; readonly
   { path: "agents", name: "Agents", icon: "agents" },
   { path: "schedules", name: "Schedules", icon: "schedules" },
   { path: "processes", name: "Processes", icon: "processes" },
+  { path: "audit", name: "Audit", icon: "audit" },
   { path: "health", name: "Health", icon: "health" },
   { path: "file", name: "File", icon: "file" },
 ];

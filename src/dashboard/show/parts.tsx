@@ -10,6 +10,7 @@ const ICONS = {
   agents: "M6 9a2 2 0 0 1 2-2h8a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2H8a2 2 0 0 1-2-2zM12 7V4M9.5 12v1M14.5 12v1M3 12v3M21 12v3",
   schedules: "M5 6h14v14H5zM5 10h14M9 3v4M15 3v4M12 13v3h2",
   processes: "M4 5h16v5H4zM4 14h16v5H4zM7 7.5h.01M7 16.5h.01",
+  audit: "M6 3h12v18H6zM9 8h6M9 12h6M9 16h3",
   health: "M3 12h4l2-6 4 12 2-6h6",
   file: "M6 3h8l4 4v14H6zM14 3v4h4",
   search: "M10.5 4a6.5 6.5 0 1 1 0 13 6.5 6.5 0 0 1 0-13M15.5 15.5 20 20",

@@ -12,6 +12,7 @@ const SCREENS: ReadonlySet<string> = new Set([
   "jobs",
   "agents",
   "schedules",
+  "audit",
   "processes",
   "health",
   "file",

@@ -1,0 +1,150 @@
+/** Who called what, when and with which outcome: all of it for those with the scope admin, their own for the others. */
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { useEffect, type ReactNode } from "react";
+import type { AnswerOf, QueryInput } from "../../client/client.ts";
+import { ReadFailure } from "../server/read-failure.tsx";
+import { useConnection, useInfo } from "../server/use-server.ts";
+import { useAddressValue } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { Loading, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { plural } from "../show/words.ts";
+import { usePaused } from "../show/use-paused.ts";
+import { AuditTable } from "./audit-table.tsx";
+
+const PAGE = 100;
+const HOUR_MS = 3_600_000;
+
+/** By the word in the address. */
+const PERIODS = [
+  ["1h", "Last hour", HOUR_MS],
+  ["", "Last 24 hours", 24 * HOUR_MS],
+  ["7d", "Last 7 days", 7 * 24 * HOUR_MS],
+  ["30d", "Last 30 days", 30 * 24 * HOUR_MS],
+  ["all", "Any time", Infinity],
+] as const;
+
+const OUTCOMES = ["ok", "partial", "error", "cancelled", "skipped", "open", "permission_denied", "approval_denied"] as const;
+
+type Answer = AnswerOf<"listAudit">;
+
+export function AuditScreen(): ReactNode {
+  const { client } = useConnection();
+  const [principal, setPrincipal] = useAddressValue("principal");
+  const [tool, setTool] = useAddressValue("tool");
+  const [outcome, setOutcome] = useAddressValue("outcome");
+  const [period, setPeriod] = useAddressValue("since");
+  const wanted = usePaused(JSON.stringify({ principal: principal.trim(), tool: tool.trim(), outcome }));
+  const [since, , periodMs] = PERIODS.find(([word]) => word === period) ?? PERIODS[1];
+  const { data, error, hasNextPage, fetchNextPage, isFetching, refetch } = useInfiniteQuery({
+    queryKey: ["audit", wanted, since],
+    placeholderData: keepPreviousData,
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) => client.call("listAudit", { query: queryOf(wanted, periodMs, pageParam), signal }),
+    getNextPageParam: ({ next }) => next,
+  });
+  useEffect(() => {
+    document.title = "Audit · Haft";
+  }, []);
+  const entries = data?.pages.flatMap((page) => page.entries) ?? [];
+  return (
+    <>
+      <ScreenHead title="Audit">
+        <SearchField label="Principal, such as key:*" value={principal} onChange={setPrincipal} />
+        <SearchField label="Tool, such as files::*" value={tool} onChange={setTool} />
+        <OutcomeChoice value={outcome} onChange={setOutcome} />
+        <Choice label="Which time" value={since} onChange={setPeriod} options={PERIODS.map(([word, says]) => [word, says])} />
+        <button type="button" className="button" disabled={isFetching} onClick={() => void refetch()}>
+          Refresh
+        </button>
+      </ScreenHead>
+      <Scope />
+      <ReadFailure title="The audit could not be read." error={error} data={data} />
+      {data === undefined && error === null && <Loading />}
+      <Damage pages={data?.pages ?? []} />
+      {data !== undefined && entries.length === 0 && <NoEntries />}
+      {entries.length > 0 && <AuditTable entries={entries} />}
+      {hasNextPage && (
+        <button type="button" className="button list-more" disabled={isFetching} onClick={() => void fetchNextPage()}>
+          Older entries
+        </button>
+      )}
+    </>
+  );
+}
+
+function queryOf(wanted: string, periodMs: number, cursor: string | undefined): QueryInput<"listAudit"> {
+  const filters = Object.entries(JSON.parse(wanted) as Readonly<Record<string, string>>).filter(([, value]) => value !== ""); // as written above
+  return {
+    ...Object.fromEntries(filters),
+    limit: PAGE,
+    ...(periodMs === Infinity ? {} : { since: Date.now() - periodMs }),
+    ...(cursor === undefined ? {} : { cursor }),
+  };
+}
+
+/** One in the address that is not among the choices is one of them while it is there, such as another error code. */
+function OutcomeChoice({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }): ReactNode {
+  const words = value === "" || OUTCOMES.some((one) => one === value) ? OUTCOMES : [...OUTCOMES, value];
+  return (
+    <Choice
+      label="Which outcome"
+      value={value}
+      onChange={onChange}
+      options={[["", "Any outcome"], ...words.map((word) => [word, word.replaceAll("_", " ")] as const)]}
+    />
+  );
+}
+
+function Choice({
+  label,
+  value,
+  onChange,
+  options,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly options: readonly (readonly [value: string, says: string])[];
+}): ReactNode {
+  return (
+    <label className="choice">
+      <span className="visually-hidden">{label}</span>
+      <select value={value} onChange={({ target }) => onChange(target.value)}>
+        {options.map(([word, says]) => (
+          <option key={word} value={word}>
+            {says}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** Says whose entries are shown, where they are not those of all. */
+function Scope(): ReactNode {
+  const info = useInfo();
+  if (info === undefined || info.principal.scopes.includes("admin")) return null;
+  return (
+    <p className="older muted">
+      These are the entries of <Inert text={info.principal.name} maxLength={80} />. A key with the scope admin sees those of all.
+    </p>
+  );
+}
+
+function Damage({ pages }: { readonly pages: readonly Answer[] }): ReactNode {
+  const ids = [...new Set(pages.flatMap(({ damaged }) => damaged.map(({ sessionId }) => sessionId)))];
+  if (ids.length === 0) return null;
+  return (
+    <p className="older" role="alert">
+      The {ids.length === 1 ? "log" : "logs"} of {plural(ids.length, "session")} could not be read to the end:{" "}
+      <Inert text={ids.slice(0, 10).join(", ")} maxLength={600} />
+    </p>
+  );
+}
+
+function NoEntries(): ReactNode {
+  const info = useInfo();
+  if (info !== undefined && info.store === undefined)
+    return <Notice title="This server keeps no audit.">Start it with a store, and calls are kept there.</Notice>;
+  return <Notice title="Nothing was found.">Change the filters or the time above.</Notice>;
+}

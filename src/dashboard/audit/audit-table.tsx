@@ -1,0 +1,166 @@
+/** The entries of the audit as rows, each with the way to its call or session. */
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import type { AnswerOf } from "../../client/client.ts";
+import { useNow } from "../server/now.ts";
+import { sessionPath } from "../show/address.ts";
+import { Inert, ToolName } from "../show/inert.tsx";
+import { ListTable } from "../show/list-table.tsx";
+import { Badge, Moment, type Tone } from "../show/parts.tsx";
+import { count, span } from "../show/words.ts";
+
+type Entry = AnswerOf<"listAudit">["entries"][number];
+
+export function AuditTable({ entries }: { readonly entries: readonly Entry[] }): ReactNode {
+  const now = useNow(5_000);
+  return (
+    <ListTable
+      head={
+        <>
+          <th scope="col">Entry</th>
+          <th scope="col">Outcome</th>
+          <th scope="col" className="wide-only">
+            Session
+          </th>
+          <th scope="col" className="number wide-only">
+            Time
+          </th>
+          <th scope="col">When</th>
+        </>
+      }
+    >
+      {entries.map((entry, index) => (
+        <tr key={index}>
+          <td className="main-cell">
+            <Subject entry={entry} />
+            <Details entry={entry} />
+          </td>
+          <td>
+            <Outcome entry={entry} />
+          </td>
+          <td className="wide-only muted">{"sessionId" in entry && <Inert text={entry.sessionId ?? ""} maxLength={60} />}</td>
+          <td className="number wide-only">{entry.type === "call" && entry.durationMs !== undefined && span(entry.durationMs)}</td>
+          <td className="muted">
+            <Moment at={entry.at} now={now} />
+          </td>
+        </tr>
+      ))}
+    </ListTable>
+  );
+}
+
+/** What was called or done: a link where a session has it. */
+function Subject({ entry }: { readonly entry: Entry }): ReactNode {
+  const says = subjectOf(entry);
+  const path = pathOf(entry);
+  if (path === undefined) return <span className="row-link">{says}</span>;
+  return (
+    <Link href={path} className="row-link" data-row="">
+      {says}
+    </Link>
+  );
+}
+
+function subjectOf(entry: Entry): ReactNode {
+  switch (entry.type) {
+    case "call":
+    case "approval-ask":
+    case "approval-answer":
+      return <ToolName name={entry.toolName} />;
+    case "message":
+      return "Message";
+    case "input":
+      return "Input of a job";
+    case "key-add":
+    case "key-revoke":
+      return (
+        <>
+          Key <Inert text={entry.name} maxLength={80} />
+        </>
+      );
+    case "refusal":
+      return <Inert text={`${entry.method} ${entry.path}`} maxLength={160} />;
+  }
+}
+
+/** The session of a key is the one that it is for. A session has none of the calls that were simulated in it. */
+function pathOf(entry: Entry): string | undefined {
+  if (!("sessionId" in entry) || entry.sessionId === undefined) return undefined;
+  const isKept = "callId" in entry && !(entry.type === "call" && entry.simulated === true);
+  return sessionPath(entry.sessionId, isKept ? entry.callId : undefined);
+}
+
+/** The principal and what else is known of it, on one line. */
+function Details({ entry }: { readonly entry: Entry }): ReactNode {
+  const facts = [...(entry.principal === undefined ? [] : [entry.principal]), ...factsOf(entry)];
+  return facts.length === 0 ? null : (
+    <span className="sub-line">
+      <Inert text={facts.join(" · ")} maxLength={400} />
+    </span>
+  );
+}
+
+function factsOf(entry: Entry): readonly string[] {
+  switch (entry.type) {
+    case "call":
+      return [
+        ...(entry.via === undefined ? [] : [entry.via === "api" ? "over HTTP" : "over MCP"]),
+        ...(entry.approvedBy === undefined ? [] : [`approved by ${entry.approvedBy}`]),
+        ...(entry.simulated === true ? ["simulated"] : []),
+        ...missedOf(entry.missed),
+      ];
+    case "approval-answer":
+      return [...(entry.scope === undefined ? [] : [entry.scope]), ...(entry.ruleId === undefined ? [] : [`rule ${entry.ruleId}`])];
+    case "key-add":
+    case "key-revoke":
+      return [entry.keyId, entry.scopes.join(" ")];
+    case "refusal":
+      return [...(entry.toolNames ?? []), entry.reason, ...(entry.from === undefined ? [] : [`from ${entry.from}`]), ...missedOf(entry.missed)];
+    default:
+      return [];
+  }
+}
+
+function missedOf(missed: number | undefined): readonly string[] {
+  return missed === undefined ? [] : [`${count(missed)} more before it not kept`];
+}
+
+const TONES: Readonly<Record<string, Tone>> = {
+  ok: "good",
+  allowed: "good",
+  partial: "warn",
+  asked: "warn",
+  error: "bad",
+  denied: "bad",
+  open: "busy",
+};
+
+function Outcome({ entry }: { readonly entry: Entry }): ReactNode {
+  if (entry.type === "refusal") return <Badge tone="bad">refused {entry.status}</Badge>;
+  const word = outcomeOf(entry);
+  if (word === undefined) return null;
+  const code = entry.type === "call" && entry.errorCode !== word ? entry.errorCode : undefined;
+  return (
+    <span className="badges">
+      <Badge tone={TONES[word] ?? "plain"}>{word}</Badge>
+      {code !== undefined && <span className="muted">{code.replaceAll("_", " ")}</span>}
+    </span>
+  );
+}
+
+function outcomeOf(entry: Exclude<Entry, { readonly type: "refusal" }>): string | undefined {
+  switch (entry.type) {
+    case "call":
+      return entry.outcome;
+    case "approval-ask":
+      return "asked";
+    case "approval-answer":
+      return entry.status;
+    case "key-add":
+      return "made";
+    case "key-revoke":
+      return "revoked";
+    default:
+      return undefined;
+  }
+}
