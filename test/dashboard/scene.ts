@@ -137,9 +137,16 @@ export async function playAudit({ url, key, readerKey }: Scene): Promise<void> {
   await client.call("execute", { body: { calls } });
   const search = { calls: [{ name: "shop::search", input: { words: "lamp" } }] };
   await client.call("simulate", { body: search });
-  await createClient({ url, token: readerKey }).call("execute", { body: search }).catch(() => {});
-  await createClient({ url, token: "unknown" }).call("listTools").catch(() => {});
-  const isKept = async (): Promise<boolean> => (await client.call("listAudit", { query: { tool: "shop::search" } })).entries.some((entry) => entry.type === "call" && entry.via === "api");
+  await createClient({ url, token: readerKey })
+    .call("execute", { body: search })
+    .catch(() => {});
+  await createClient({ url, token: "unknown" })
+    .call("listTools")
+    .catch(() => {});
+  const isKept = async (): Promise<boolean> =>
+    (await client.call("listAudit", { query: { tool: "shop::search" } })).entries.some(
+      (entry) => entry.type === "call" && entry.via === "api",
+    );
   while (!(await isKept())) await pause(50);
 }
 

@@ -115,7 +115,12 @@ function factsOf(entry: Entry): readonly string[] {
     case "key-revoke":
       return [entry.keyId, entry.scopes.join(" ")];
     case "refusal":
-      return [...(entry.toolNames ?? []), entry.reason, ...(entry.from === undefined ? [] : [`from ${entry.from}`]), ...missedOf(entry.missed)];
+      return [
+        ...(entry.toolNames ?? []),
+        entry.reason,
+        ...(entry.from === undefined ? [] : [`from ${entry.from}`]),
+        ...missedOf(entry.missed),
+      ];
     default:
       return [];
   }

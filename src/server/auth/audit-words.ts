@@ -2,7 +2,14 @@
 import type { AuditedCall } from "../../core/access-store.ts";
 
 /** How a call may have ended. */
-export const AUDIT_OUTCOMES = Object.freeze(["ok", "partial", "error", "cancelled", "skipped", "open"] as const satisfies readonly AuditedCall["outcome"][]);
+export const AUDIT_OUTCOMES = Object.freeze([
+  "ok",
+  "partial",
+  "error",
+  "cancelled",
+  "skipped",
+  "open",
+] as const satisfies readonly AuditedCall["outcome"][]);
 
 /** The kinds of entries. */
 export const AUDIT_TYPES = Object.freeze([

@@ -181,7 +181,16 @@ function byTime(one: AuditEntry, other: AuditEntry): number {
 }
 
 /** @throws ToolError `invalid_argument` */
-function entryFilter({ principal, tool, outcome, own, sessionId, after, since = -Infinity, until = Infinity }: AuditOptions): (entry: AuditEntry) => boolean {
+function entryFilter({
+  principal,
+  tool,
+  outcome,
+  own,
+  sessionId,
+  after,
+  since = -Infinity,
+  until = Infinity,
+}: AuditOptions): (entry: AuditEntry) => boolean {
   if (outcome !== undefined) checkOutcome(outcome);
   const isTool = tool === undefined ? undefined : quickMatcher([tool], "tool");
   const pieces = principal?.split("*");

@@ -146,7 +146,12 @@ test("a request that is refused before its body is read has the tool that a head
   const { api, access, key, principal } = await keyedApi({ limits: { maxRequestsPerMinute: 1 } });
   await api.ask("POST", "/v1/execute", { token: key, body: { calls: [{ name: "notes::list" }] } });
   await api.ask("POST", "/v1/execute", { token: key, body: { calls: [{ name: "notes::list" }] } });
-  await rawResponse(`${api.url}/mcp`, "tools/call", { name: "notes__list", arguments: {} }, { headers: { authorization: `Bearer ${key}` } });
+  await rawResponse(
+    `${api.url}/mcp`,
+    "tools/call",
+    { name: "notes__list", arguments: {} },
+    { headers: { authorization: `Bearer ${key}` } },
+  );
   await api.server.close();
   expect((await access.refusals()).map((refusal) => [refusal.principal, refusal.path, refusal.toolNames])).toEqual([
     [principal, "/mcp", ["notes::list"]],

@@ -16,7 +16,12 @@ const SOON = { timeout: 30_000 };
 async function auditedServer() {
   const path = temporaryFile();
   const store = sqliteStore({ path, synchronous: "normal" });
-  const runtime = createRuntime({ store, toolsets: [{ name: "notes", tools: [tool("list", () => 1), tool("add", () => 2), tool("fail", () => Promise.reject(new Error("no")))] }] });
+  const runtime = createRuntime({
+    store,
+    toolsets: [
+      { name: "notes", tools: [tool("list", () => 1), tool("add", () => 2), tool("fail", () => Promise.reject(new Error("no")))] },
+    ],
+  });
   const auth = await openServerAccess({ access: store.access, others: [staticToken({ token: TOKEN, id: "boss" })] }, systemPorts);
   const server = createServer(runtime, { auth, limits: { graceMs: 50 } });
   const { url } = await server.listen({ port: 0 });
@@ -109,7 +114,10 @@ test("the audit is narrowed as by haft audit, and what cannot be used is refused
 test("pages have each entry once, in one order, also those of one time and while entries are added", async () => {
   const { store, boss, entries } = await auditedServer();
   const at = Date.UTC(2026, 0, 2);
-  const calls = Array.from({ length: 5 }, (_, index) => ({ at, callId: `c${index}`, toolName: "old::one", via: "api", outcome: "ok" }) as const);
+  const calls = Array.from(
+    { length: 5 },
+    (_, index) => ({ at, callId: `c${index}`, toolName: "old::one", via: "api", outcome: "ok" }) as const,
+  );
   await store.access.addCalls({ calls, keep: 1_000 });
   const whole = await entries(boss);
   expect(whole).toHaveLength(11);

@@ -28,7 +28,12 @@ const eraseLater = defineTool({
   execute: async (_, { execute }) => (await execute({ name: "default::erase", input: {} })).output,
 });
 const helper = (name: string, more: object = {}) =>
-  delegateTool({ name, description: "Erases for others.", model: scriptedModel([{ calls: [{ name: "default::erase", input: {} }] }, { text: "Done." }]), ...more });
+  delegateTool({
+    name,
+    description: "Erases for others.",
+    model: scriptedModel([{ calls: [{ name: "default::erase", input: {} }] }, { text: "Done." }]),
+    ...more,
+  });
 
 /** Two servers of one store: the calls run at the first. */
 async function twoServers() {
@@ -41,7 +46,10 @@ async function twoServers() {
   const model = scriptedModel([{ calls: [{ name: "default::help", input: { task: "Erase it." } }] }, { text: "It is gone." }]);
   const agent = createAgent({ session: one.session("clerk"), model });
   const clients = [];
-  for (const [runtime, agents] of [[one, { clerk: agent }], [two, {}]] as const) {
+  for (const [runtime, agents] of [
+    [one, { clerk: agent }],
+    [two, {}],
+  ] as const) {
     const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), agents, limits: { graceMs: 50 } });
     const { url } = await server.listen({ port: 0 });
     onTestFinished(async () => {

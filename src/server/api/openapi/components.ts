@@ -210,7 +210,10 @@ export const COMPONENTS = {
       traceId: text("Of a call that no session has: its trace, 32 hex digits."),
       simulated: flag("The call was made in a simulation."),
       approvalId: text("Of an approval: the question."),
-      status: { type: ["string", "integer"], description: "Of an answer to an approval: allowed, denied, withdrawn or expired. Of a refused request: its status." },
+      status: {
+        type: ["string", "integer"],
+        description: "Of an answer to an approval: allowed, denied, withdrawn or expired. Of a refused request: its status.",
+      },
       scope: oneOf("Of an answer to an approval: how far a yes reaches.", APPROVAL_SCOPES),
       ruleId: text("Of an answer to an approval: the rule that answered, or that was made of the answer."),
       keyId: text("Of a key: its id."),
