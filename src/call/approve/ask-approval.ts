@@ -52,16 +52,17 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
     signal: controller.signal,
     isLeft: () => run.turn.session.isHandedOver,
   });
-  const waited = await waitFor(run, question, {
-    endsAt: run.deadlineAt,
-    late: () => new ToolError("approval_denied", `${qualifiedName} was not approved before the call's deadline.`),
-  });
+  const waited = await waitFor(run, question, { endsAt: run.deadlineAt, late: () => notInTime(qualifiedName) });
   if (isAsked) countAwaiting(run, -1);
   noteWait(run, "approval", since);
   if ("value" in waited) return waited.value ?? run;
   if ("thrown" in waited) throw waited.thrown;
   controller.abort(waited.ended);
   return waited.ended;
+}
+
+function notInTime(qualifiedName: string): ToolError {
+  return new ToolError("approval_denied", `${qualifiedName} was not approved before the call's deadline.`);
 }
 
 /** Counts the question for the call, and for those around it: their jobs, sessions and agents wait with it. */

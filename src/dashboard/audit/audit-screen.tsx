@@ -1,4 +1,4 @@
-/** Who called what, when and with which outcome: all of it for those with the scope admin, their own for the others. */
+/** The audit: the entries of all principals for those with the scope admin, their own for the others. */
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import type { AnswerOf, QueryInput } from "../../client/client.ts";

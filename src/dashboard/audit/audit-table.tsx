@@ -49,7 +49,7 @@ export function AuditTable({ entries }: { readonly entries: readonly Entry[] }):
   );
 }
 
-/** What was called or done: a link where a session has it. */
+/** The tool or the action: a link where a session has it. */
 function Subject({ entry }: { readonly entry: Entry }): ReactNode {
   const says = subjectOf(entry);
   const path = pathOf(entry);

@@ -122,7 +122,10 @@ test("a request that is refused for its limits is in the audit once, as a refuse
 
 test("a request that is refused for its limits has the tools of its calls, each once, by the name that its sender may know", async () => {
   const { api, access, key } = await keyedApi({ limits: { maxConcurrentCalls: 3 } });
-  const waiting = api.ask("POST", "/v1/execute", { token: key, body: { calls: Array(3).fill({ name: "notes::wait" }) } });
+  const waiting = api.ask("POST", "/v1/execute", {
+    token: key,
+    body: { calls: Array.from({ length: 3 }, () => ({ name: "notes::wait" })) },
+  });
   await api.gate.entered.promise;
   const body = { calls: [{ name: "list" }, { name: "fail" }, { name: "list" }] };
   await api.ask("POST", "/v1/sessions/desk/execute", { token: key, body });

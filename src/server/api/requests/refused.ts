@@ -23,7 +23,7 @@ interface Refused {
   readonly names?: readonly string[];
 }
 
-/** What is known of a request that is refused with this error. */
+/** The sender and the tools of a request that is refused with this error. */
 const REFUSED = new WeakMap<object, { readonly principal: string; readonly toolNames: readonly string[] }>();
 
 /** The error that a request is refused with, so that the audit has the principal and the tools with it. */
