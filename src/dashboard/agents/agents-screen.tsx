@@ -33,7 +33,8 @@ export function AgentsScreen({ agentName }: { readonly agentName: string | undef
         {data === undefined && error === null && <Loading />}
         {data !== undefined && agents.length === 0 && (
           <Notice title="There are no agents.">
-            Give the server a model in its configuration, or agents with <code>createServer(runtime, {"{ agents }"})</code>.
+            Start the server with one: <code>haft serve --agent clerk</code>, or <code>createServer(runtime, {"{ agents }"})</code> in a
+            program.
           </Notice>
         )}
         {agents.length > 0 && <AgentList agents={agents} agentName={agentName} />}

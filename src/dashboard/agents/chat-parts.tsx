@@ -18,9 +18,16 @@ export function ChatMessage({ entry: { role, text, at, voided } }: { readonly en
         {role} <span className="number">{clockTime(at)}</span>
         {voided !== undefined && <Badge>voided</Badge>}
       </p>
-      <p className="prose">
-        <Inert text={text === "" ? "–" : text} maxLength={20_000} />
-      </p>
+      {(text !== "" || voided === undefined) && (
+        <p className="prose">
+          <Inert text={text === "" ? "–" : text} maxLength={20_000} />
+        </p>
+      )}
+      {voided !== undefined && (
+        <p className="prose muted">
+          <Inert text={voided} maxLength={1_000} />
+        </p>
+      )}
     </div>
   );
 }

@@ -27,7 +27,7 @@ export function Panel({ label, closes, title, actions, className = "", ref, onCl
     >
       <div className="panel-head">
         <h2>{title}</h2>
-        {actions}
+        {actions !== undefined && <div className="panel-actions">{actions}</div>}
         <button type="button" className="button button-icon" onClick={onClose} aria-label={`Close the ${closes}`}>
           <Icon name="close" />
         </button>

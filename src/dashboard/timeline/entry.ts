@@ -8,6 +8,7 @@ export interface MessageEntry {
   readonly at: number;
   readonly role: string;
   readonly text: string;
+  /** Why the message counts as never said. */
   readonly voided?: string;
   /** The calls of a message of the model. */
   readonly callIds?: readonly string[];

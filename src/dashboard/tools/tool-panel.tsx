@@ -12,6 +12,7 @@ import { ALL_READABLE, InputForm, asJson } from "./input-form.tsx";
 import { firstValue, isSchema } from "./schema-shape.ts";
 import { Hints, type Tool } from "./tool-hints.tsx";
 import { TriedResult } from "./tried-result.tsx";
+import { WaitsForApproval } from "./waits-for-approval.tsx";
 
 export function ToolPanel({ toolName }: { readonly toolName: string }): ReactNode {
   const { client } = useConnection();
@@ -100,7 +101,7 @@ function TryForm({ tool }: { readonly tool: Tool }): ReactNode {
         )}
         {run.isPending && (
           <span className="muted" role="status">
-            Running…
+            {run.variables ? "Running…" : <WaitsForApproval toolName={name} />}
           </span>
         )}
       </div>
