@@ -196,6 +196,18 @@ haft.toml: 1 problem
   });
 });
 
+test("a TypeScript file with a mistake in its syntax is named with its line", { timeout: PATIENCE_MS }, async () => {
+  const folder = folderWith({
+    "haft.toml": `[toolsets.desk]\ntype = "module"\npath = "tools.ts"\n`,
+    "tools.ts": "const first = 1;\n\nexport const tool = {;\n",
+  });
+  const { exitCode, stderr } = await haft(["check"], { folder, ownProcess: true });
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 3,
+    stderr: expect.stringContaining('haft.toml:3:1: toolsets.desk.path: importing "tools.ts" failed at tools.ts:3: '),
+  });
+});
+
 describe.concurrent("a wrong call exits with the code of its error", { timeout: PATIENCE_MS }, () => {
   const cases: readonly (readonly [readonly string[], number, readonly string[]])[] = [
     [["call", "ad"], 4, ['haft: not_found: No tool "ad". Did you mean "math::add"?']],

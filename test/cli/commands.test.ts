@@ -60,8 +60,12 @@ describe.concurrent("haft search", { timeout: PATIENCE_MS }, () => {
     expect([names(any), names(all)]).toEqual([["math::add", "math::fail"], ["math::add"]]);
   });
 
-  test("prints nothing and exits with 1 when nothing fits", async () => {
-    expect(await run("search", "zeppelin")).toEqual({ exitCode: 1, stdout: "", stderr: "" });
+  test("says on standard error that nothing fits, and exits with 1", async () => {
+    expect(await run("search", "zeppelin")).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: "haft: No tool fits. haft list shows all of them.\n",
+    });
   });
 });
 

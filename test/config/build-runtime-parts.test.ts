@@ -73,7 +73,8 @@ describe("problems", () => {
   });
 
   test.each([
-    ["throws", 'throw new Error("not today");', 'importing "tools.mjs" failed: not today'],
+    ["throws", '\n\nthrow new Error("not today");', 'importing "tools.mjs" failed at tools.mjs:3: not today'],
+    ["throws what is no error", 'throw "not today";', 'importing "tools.mjs" failed: not today'],
     ["exports nothing", "", '"tools.mjs" must export a tool, an array of tools or a toolset; it exports nothing.'],
     [
       "exports nothing of use",

@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { noteBlocked } from "../open/blocked-tools.ts";
 import type { CommandBody } from "../command.ts";
-import { withRuntime } from "../open/open-runtime.ts";
+import { warn, withRuntime } from "../open/open-runtime.ts";
 import { printTools } from "../print/tool-words.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -29,7 +29,9 @@ export const searchCommand: CommandBody = {
       const found = runtime.registry.search({ text, tags: tag, matchAllTags: allTags, limit: limit ?? DEFAULT_LIMIT, denied: true });
       printTools(context, found);
       noteBlocked(context, runtime.registry);
-      return found.length > 0 ? 0 : EXIT_NOTHING_FOUND;
+      if (found.length > 0) return 0;
+      warn(context, "No tool fits. haft list shows all of them.");
+      return EXIT_NOTHING_FOUND;
     });
   },
 };

@@ -1,6 +1,6 @@
 /** Imports a file of the user's and finds the tools it exports. */
 import { realpathSync, statSync } from "node:fs";
-import { extname, isAbsolute, relative, resolve } from "node:path";
+import { extname, isAbsolute, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { ToolContext } from "../../core/context.ts";
@@ -47,8 +47,22 @@ export async function moduleExports(path: string, folder: string): Promise<objec
   try {
     return Object(await import(/* @vite-ignore */ pathToFileURL(file).href));
   } catch (error: unknown) {
-    throw problem(`importing ${JSON.stringify(path)} failed: ${describeThrown(error)}`, error);
+    throw problem(`importing ${JSON.stringify(path)} failed${placeIn(folder, error)}: ${describeThrown(error)}`, error);
   }
+}
+
+/** ` at tools.ts:3`: the first line of a file of this folder that the stack names, also for a syntax error in TypeScript; empty where it names none. */
+function placeIn(folder: string, error: unknown): string {
+  const stack = error instanceof Error && typeof error.stack === "string" ? error.stack : "";
+  const real = realpathSync(folder);
+  const starts = [pathToFileURL(join(real, "/")).href, join(real, "/")];
+  for (const text of stack.split("\n")) {
+    const start = starts.find((one) => text.includes(one));
+    if (start === undefined || text.includes("node_modules")) continue;
+    const [, place] = /^([^:]+:\d+)(?::\d+)?\)?$/u.exec(text.slice(text.indexOf(start) + start.length)) ?? [];
+    if (place !== undefined) return ` at ${place}`;
+  }
+  return "";
 }
 
 /** The tools among the exports, those of toolsets included, and the functions by the names they are exported under. */

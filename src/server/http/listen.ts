@@ -2,6 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { keepWith } from "../../core/base/keep-with.ts";
+import { systemCode } from "../../core/base/system-code.ts";
 import { ToolError, describeThrown, errorInfo } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
@@ -89,10 +90,23 @@ export async function listenOn(
 function listening(server: Server, port: number, host: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error) =>
-      reject(new ToolError("unavailable", `The port ${port} of ${host} cannot be used: ${error.message}`, { cause: error })),
+      reject(new ToolError("unavailable", `The port ${port} of ${host} cannot be used: ${whyNot(error)}.`, { cause: error })),
     );
     server.listen(port, host, resolve);
   });
+}
+
+const REASONS: ReadonlyMap<string, string> = new Map([
+  ["EADDRINUSE", "another program listens there"],
+  ["EACCES", "this user may not listen there"],
+  ["EADDRNOTAVAIL", "this machine does not have that address"],
+  ["ENOTFOUND", "the name has no address"],
+]);
+
+function whyNot(error: Error): string {
+  const code = systemCode(error);
+  const reason = REASONS.get(code ?? "");
+  return reason === undefined ? describeThrown(error) : `${reason} (${code})`;
 }
 
 interface HttpExchange {

@@ -23,7 +23,7 @@ export function findChain(config: LoadedConfig, name: string): readonly [name: s
   throw new ToolError("not_found", `There is no chain ${JSON.stringify(name)} in ${config.path}.`, {
     hint:
       listed.length === 0
-        ? 'Write one as [toolsets.trips] with type = "chains": see docs/guides/call-tools-in-a-chain.md.'
+        ? 'Write one as [toolsets.trips] with type = "chains". haft chain --help says more.'
         : `${only === undefined ? "There are" : "More than one has that name"}: ${listed.join(", ")}.`,
   });
 }
