@@ -65,7 +65,7 @@ ${group.commands.map((command) => `  ${command.examples[0] ?? ""}`).join("\n")}
 export function commandHelp(command: Command): string {
   return `${command.summary}
 
-Usage: ${usageOf(command)}
+Usage: ${usageOf(command)} [options]
 
 ${command.details.join("\n")}
 ${subcommandLines(command)}

@@ -89,7 +89,7 @@ describe("colours and width", () => {
     ]) {
       const { exitCode, stdout } = await atTerminal(["help", ...command]);
       expect(exitCode).toBe(0);
-      expect(stdout).toMatch(/^Usage: haft .*\n[^]*\nOptions:\n[^]*\nExamples:\n {2}\S/mu);
+      expect(stdout).toMatch(/^Usage: haft .* \[options\]\n[^]*\nOptions:\n[^]*\nExamples:\n {2}\S/mu);
       expect(stdout.split("\n").filter((line) => line.length > 90 || (line.length > 80 && !line.includes('{"role"')))).toEqual([]);
     }
   });

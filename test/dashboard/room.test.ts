@@ -17,6 +17,7 @@ const NARROW = { width: 390, height: 844 };
 /** As long as a job took, in milliseconds. */
 const HALF_AN_HOUR = 1_837_000;
 const LONG_TOOL = `a_tool_whose_name_is_as_long_${"x".repeat(30)}`;
+const LONG_SESSION = "שיחה: a session whose id is long and has many words in it";
 const LONG_FIELD = `a_field_whose_name_never_breaks_${"y".repeat(40)}`;
 
 describe.runIf(inCI && CHROMIUM !== undefined)(`room for what is long, in a browser ${IN_CI}${why}`, { timeout: 300_000 }, () => {
@@ -80,6 +81,17 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`room for what is long, in a brow
     await page.context().close();
   });
 
+  test("a long id of a session ends within its line, with a mark that it was cut", async () => {
+    const { page } = await openPage(browser, scene, `/sessions/${encodeURIComponent(LONG_SESSION)}`, { viewport: NARROW });
+    await page.getByRole("heading", { level: 1, name: "Say what there is." }).waitFor();
+    const [title, id] = await page.evaluate<readonly (readonly [number, boolean])[]>(`["h1", "h1 > bdi"].map((place) => {
+      const one = document.querySelector(place);
+      return [one.getBoundingClientRect().right, getComputedStyle(one).textOverflow === "ellipsis" && one.scrollWidth > one.clientWidth];
+    })`);
+    expect([id?.[1], (id?.[0] ?? 0) <= (title?.[0] ?? 0)]).toEqual([true, true]);
+    await page.context().close();
+  });
+
   test("a message that a model could not give says why, in the conversation and in the timeline", async () => {
     const { page } = await openPage(browser, scene, "/agents/broken", { viewport: WIDE });
     await page.getByRole("log").getByText("The model is out of order.").waitFor();
@@ -120,6 +132,7 @@ async function openLongScene() {
     toolsets: [{ name: "desk", tools: deskTools() }],
   });
   await runtime.open();
+  await runtime.session(LONG_SESSION).addMessage({ role: "user", content: "Say what there is." });
   const session = runtime.session("work");
   await session.execute([{ name: "desk::fail", input: {} }], { background: true });
   const agents = {

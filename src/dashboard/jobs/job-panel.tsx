@@ -76,7 +76,7 @@ function JobDetails({ job }: { readonly job: Job }): ReactNode {
       {job.result !== undefined && <ResultSection sessionId={job.sessionId} result={job.result} />}
       {WENT_WRONG.has(job.state) && may("simulate") && <RetryJob key={job.id} job={job} />}
       <dl className="facts">
-        <Fact name="Call">
+        <Fact name="Session">
           <Link href={sessionPath(job.sessionId, job.id)}>
             <Inert text={job.sessionId} maxLength={120} />
           </Link>
