@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import type { Ask } from "../../src/cli/command.ts";
+import { COMMANDS, loadCommand } from "../../src/cli/commands.ts";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { PROJECT, folderWith, masked } from "./run-haft.ts";
 
@@ -12,6 +13,17 @@ interface TerminalOptions {
   readonly columns?: number;
   readonly environment?: Readonly<Record<string, string>>;
   readonly input?: string;
+}
+
+/** The words of each command, of those in groups as well; the program itself has none. */
+async function everyCommand(): Promise<readonly (readonly string[])[]> {
+  const commands = await Promise.all(Object.keys(COMMANDS).map((name) => loadCommand(name)));
+  const named = commands.flatMap((command) => {
+    if (command === undefined) return [];
+    const inner = "commands" in command ? command.commands : (command.subcommands ?? []);
+    return [command, ...inner].map(({ name }) => name.split(" "));
+  });
+  return [[], ...named];
 }
 
 /** Runs the command line in this process, as if at a terminal; standard error is a terminal too. */
@@ -70,23 +82,7 @@ describe("colours and width", () => {
   });
 
   test("every help fits 80 columns", async () => {
-    const SESSIONS = ["list", "show", "resume", "export", "import", "check", "remove"].map((name) => ["sessions", name]);
-    for (const command of [
-      [],
-      ["chat"],
-      ["run"],
-      ["call"],
-      ["list"],
-      ["search"],
-      ["info"],
-      ["check"],
-      ["lock"],
-      ["trust"],
-      ["mcp"],
-      ["sessions"],
-      ["replay"],
-      ...SESSIONS,
-    ]) {
+    for (const command of await everyCommand()) {
       const { exitCode, stdout } = await atTerminal(["help", ...command]);
       expect(exitCode).toBe(0);
       expect(stdout).toMatch(/^Usage: haft .* \[options\]\n[^]*\nOptions:\n[^]*\nExamples:\n {2}\S/mu);

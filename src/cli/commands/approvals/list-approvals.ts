@@ -18,10 +18,9 @@ export const listApprovals: Command = {
   summary: "List the calls that wait for approval, the oldest first.",
   details: [
     "One line a call: its id, its state, when it was asked about, its tool and input.",
-    "Without --state those that are open. States: open, allowed, denied, withdrawn (its",
-    "call has ended), expired, and all; of those that are not open, the newest come",
-    "first.",
-    "With --json one object a line.",
+    "Without --state those that are open. States: open, allowed, denied, withdrawn",
+    "(its call has ended), expired, and all; of those that are not open, the newest",
+    "come first. With --json one object a line.",
   ],
   args: [0, 0],
   options: ["store", "config", "session", "state", "tools", "limit"],

@@ -13,8 +13,9 @@ export const checkChains: Command = {
   usage: "[<chain>]",
   summary: "Check one chain of the configuration, or all.",
   details: [
-    "Opens the toolsets and calls nothing. Every problem is shown with its step; steps",
-    "count from 0. Exits with 3 when there is one. With --json one object a chain.",
+    "Opens the toolsets and calls nothing. Every problem is shown with its step;",
+    "steps count from 0. Exits with 3 when there is one. With --json one object a",
+    "chain.",
   ],
   args: [0, 1],
   options: ["config"],

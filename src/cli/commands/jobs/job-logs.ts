@@ -23,8 +23,8 @@ export const jobLogs: Command = {
   details: [
     "Prints what the log of its session has: the first 65,536 characters and every",
     "question. With --follow it continues until the job has ended, also of a job that",
-    "another process runs; Ctrl-C ends it. How the job ended is said on standard error.",
-    "With --json one object for each piece: position, text, asks.",
+    "another process runs; Ctrl-C ends it. How the job ended is said on standard",
+    "error. With --json one object for each piece: position, text, asks.",
   ],
   args: [1, 1],
   options: ["store", "config", "session", "follow"],

@@ -7,9 +7,10 @@ export const pauseSchedule: Command = {
   usage: "<id>",
   summary: "Keep a schedule quiet until it is resumed.",
   details: [
-    "Where no process has its session open, the pause is written to the store. A server",
-    "that has it open is asked for it, with the key in HAFT_TOKEN. A restart keeps the",
-    "pause. One that is paused stays so. With --json the schedule as it is then.",
+    "Where no process has its session open, the pause is written to the store. A",
+    "server that has it open is asked for it, with the key in HAFT_TOKEN. A restart",
+    "keeps the pause. One that is paused stays so. With --json the schedule as it is",
+    "then.",
   ],
   args: [1, 1],
   options: ["store", "config", "session"],

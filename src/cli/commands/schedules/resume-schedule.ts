@@ -8,9 +8,9 @@ export const resumeSchedule: Command = {
   summary: "Let a schedule that was paused wake its agent again.",
   details: [
     "Times that passed are not made up for. Where no process has its session open, it",
-    "is written to the store, and the schedule runs when an agent of the session does.",
-    "A server that has it open is asked for it, with the key in HAFT_TOKEN. With --json",
-    "the schedule as it is then.",
+    "is written to the store, and the schedule runs when an agent of the session",
+    "does. A server that has it open is asked for it, with the key in HAFT_TOKEN.",
+    "With --json the schedule as it is then.",
   ],
   args: [1, 1],
   options: ["store", "config", "session"],
