@@ -97,6 +97,9 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`room for what is long, in a brow
     await page.getByRole("log").getByText("The model is out of order.").waitFor();
     await page.goto(`${scene.url}/sessions/broken`);
     await page.getByRole("treegrid").getByText("The model is out of order.").waitFor();
+    await page.setViewportSize(NARROW);
+    const widths = "[...document.querySelectorAll('.cell-message > .state')].map((one) => one.scrollWidth <= one.clientWidth)";
+    expect(await page.evaluate(widths)).toEqual([true]);
     await page.context().close();
   });
 
