@@ -1,5 +1,6 @@
 /** A client of a Haft server, for browsers and Node: typed by the server's table of routes, without dependencies. @packageDocumentation */
 import { readRetryAfter } from "../core/retry-after.ts";
+import { neverConnected } from "../net/never-connected.ts";
 import { API, type AnswerOf, type BodyOf, type OperationId, type ParamsOf, type QueryInput } from "../server/api.ts";
 import type { Route } from "../server/api/requests/route.ts";
 import { ApiError, errorOf, parseAnswer, pathPart } from "./api-error.ts";
@@ -57,7 +58,7 @@ export interface HaftClient {
    * Calls an operation by its id. Waits for the results of calls that take longer than `waitMs`.
    *
    * A request that changes something is sent once, unless it has an `idempotencyKey`; others are repeated after failures of the
-   * network and answers that say that they may be.
+   * network. Every request is repeated where nothing was begun: there was no connection, or the answer says so.
    *
    * @throws ApiError with the server's problem, or why it could not be reached; before anything is sent for an operation that there is
    * not or that answers with a stream, an unknown part of the input and a missing parameter. By rejecting
@@ -156,7 +157,7 @@ class HttpClient implements HaftClient {
         if (thrown instanceof ApiError) throw thrown;
         if (input.signal?.aborted === true)
           throw new ApiError("The wait for the answer was ended by its signal.", { status: 0, cause: thrown });
-        if (!mayRepeat || isLast) throw ApiError.unreachable(url, thrown);
+        if (isLast || !(mayRepeat || wasNotSent(thrown))) throw ApiError.unreachable(url, thrown);
         await wait(delayMs, input.signal);
       }
     }
@@ -242,6 +243,11 @@ function pathOf({ path }: Route, { params = {}, query = {} }: PlainInput): strin
 function isWorthRepeating(response: Response, mayRepeat: boolean): boolean {
   if (response.headers.get("x-should-retry") === "true") return true;
   return mayRepeat && [502, 503, 504].includes(response.status);
+}
+
+/** Node's `fetch` says why in the cause; browsers do not say it. */
+function wasNotSent(thrown: unknown): boolean {
+  return neverConnected(thrown instanceof Error ? thrown.cause : thrown);
 }
 
 function retryAfterMs({ headers }: Response): number {

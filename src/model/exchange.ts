@@ -2,7 +2,8 @@
 import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
-import { networkFailure, neverConnected } from "../net/network-failure.ts";
+import { networkFailure } from "../net/network-failure.ts";
+import { neverConnected } from "../net/never-connected.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 
 /** The part of `fetch` that is used. */

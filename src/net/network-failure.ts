@@ -1,6 +1,7 @@
 /** Describes failures on the way to a server and back; never with an address's query or a header in them. */
 import { ToolError } from "../core/error.ts";
 import type { Outcome } from "../core/error-codes.ts";
+import { BLOCKED_PORT, codeOf } from "./never-connected.ts";
 
 interface Reason {
   readonly text: string;
@@ -8,8 +9,6 @@ interface Reason {
   /** @default true */
   readonly retryable?: boolean;
 }
-
-const BLOCKED_PORT = "blocked port";
 
 const REASONS: ReadonlyMap<string, Reason> = new Map<string, Reason>([
   ["ECONNREFUSED", { text: "nothing accepts connections there", hint: "Check that the server runs and listens on this port." }],
@@ -69,26 +68,4 @@ function otherReason(code: string): Reason {
   // zlib's, Brotli's and zstd's own names for their errors
   if (/^(?:Z_|ERR__ERROR_|ZSTD_error_)/u.test(code)) return { text: "its answer cannot be decompressed", retryable: false };
   return { text: "the connection broke" };
-}
-
-/** Whether nothing can have been sent: there never was a connection. */
-export function neverConnected(thrown: unknown): boolean {
-  return NOT_CONNECTED.has(codeOf(thrown));
-}
-
-const NOT_CONNECTED: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-  BLOCKED_PORT,
-]);
-
-/** Node's error codes are single words; anything else could carry what a server sent. */
-function codeOf(thrown: unknown): string {
-  if (thrown instanceof Error && thrown.message === "bad port") return BLOCKED_PORT; // as `fetch` says it, without a code
-  const code: unknown = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
-  return typeof code === "string" && /^\w{1,64}$/u.test(code) ? code : "unknown";
 }

@@ -1,8 +1,10 @@
 /** The client alone: what it sends, and what it makes of answers that no Haft server gives. */
+import { once } from "node:events";
+import { createServer, type AddressInfo, type Socket } from "node:net";
 import { ApiError, createClient, type ClientOptions } from "haft/client";
 import { API } from "../../src/server/api.ts";
 import type { Route } from "../../src/server/api/requests/route.ts";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 
 afterEach(() => vi.useRealTimers());
 
@@ -177,4 +179,48 @@ test("a call whose results are lost each time is not sent for ever", async () =>
   );
   await expect(client.call("execute", { body: { calls: [] }, idempotencyKey: "k" })).rejects.toMatchObject({ status: 404 });
   expect(urls).toHaveLength(10);
+});
+
+/** A server that answers nothing but a whole request. */
+async function answering(answer: (socket: Socket) => void, port = 0): Promise<number> {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => answer(socket));
+  });
+  await once(server.listen(port, "127.0.0.1"), "listening");
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port; // it listens at a port
+}
+
+test("a request without a key is sent again where nothing accepted the connection", async () => {
+  const probe = createServer();
+  await once(probe.listen(0, "127.0.0.1"), "listening");
+  const { port } = probe.address() as AddressInfo; // it listens at a port
+  await new Promise((resolve) => probe.close(resolve));
+  let sent = 0;
+  const ok = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 14\r\n\r\n{"results":[]}';
+  const failing = async (...request: Parameters<typeof fetch>): Promise<Response> => {
+    sent++;
+    return fetch(...request).catch(async (refused: unknown) => {
+      await answering((socket) => void socket.end(ok), port);
+      throw refused;
+    });
+  };
+  const client = createClient({ url: `http://127.0.0.1:${port}`, retryDelayMs: 1, fetch: failing });
+  expect([await client.call("execute", { body: { calls: [] } }), sent]).toEqual([{ results: [] }, 2]);
+});
+
+test.each([
+  [undefined, 1],
+  ["k", 5],
+])("a request with the key %s whose connection was closed before an answer is sent %i times", async (idempotencyKey, times) => {
+  let received = 0;
+  const port = await answering((socket) => {
+    received++;
+    socket.destroy();
+  });
+  const client = createClient({ url: `http://127.0.0.1:${port}`, retryDelayMs: 1 });
+  const key = idempotencyKey === undefined ? {} : { idempotencyKey };
+  await expect(client.call("execute", { body: { calls: [] }, ...key })).rejects.toMatchObject({ status: 0 });
+  expect(received).toBe(times);
 });

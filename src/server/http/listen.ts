@@ -1,6 +1,5 @@
 /** Answers the requests that come to a port, by any function from `Request` to `Response`. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import { keepWith } from "../../core/base/keep-with.ts";
 import { systemCode } from "../../core/base/system-code.ts";
 import { ToolError, describeThrown, errorInfo } from "../../core/error.ts";
@@ -11,6 +10,7 @@ import { HttpError } from "./http-error.ts";
 import { GONE, NodeReply, NodeRequest, type DirectHandler } from "./direct.ts";
 import { requestOf, repeatedHeader, settleTarget } from "./node-request.ts";
 import { problemAnswer, problemOf } from "./problem.ts";
+import { closeQuiet } from "./quiet-connections.ts";
 import { plainHeaders } from "./security-headers.ts";
 import { writeResponse } from "./write-response.ts";
 
@@ -27,6 +27,12 @@ export interface ListenOptions {
   readonly direct?: readonly DirectHandler[];
   /** So long may a client read nothing of what waits for it before its connection is closed, in milliseconds. @default 60_000 */
   readonly unreadMs?: number;
+  /**
+   * So long may clients keep a connection without a request, in milliseconds. Answers say it in whole seconds, and the server keeps it an eighth longer.
+   *
+   * @default 120_000
+   */
+  readonly idleMs?: number;
 }
 
 /** A port that is listened on. */
@@ -47,15 +53,11 @@ const DRAIN_MS = 1_000;
 /** @throws ToolError `unavailable` for a port that cannot be used. By rejecting */
 export async function listenOn(
   handler: FetchHandler,
-  { port, host, clock, log, direct = [], unreadMs = 60_000 }: ListenOptions,
+  { port, host, clock, log, direct = [], unreadMs = 60_000, idleMs = 120_000 }: ListenOptions,
 ): Promise<PortListener> {
   const answering = new Set<Promise<void>>();
   const server = http.createServer(LIMITS, (incoming, outgoing) => {
-    // Emitted when its connection was quiet for so long, in both directions. Where nothing waits, the request takes long. Not a listener of the
-    // server: Node would leave it to close the idle connections between two requests as well.
-    outgoing.on("timeout", (socket: Socket) => {
-      if (socket.writableLength > 0) socket.destroy();
-    });
+    begun(outgoing);
     const answered = answer({ handler, direct, clock }, { incoming, outgoing }).catch(async (error: unknown) => {
       if (error instanceof HttpError && !outgoing.headersSent) {
         await refuse(outgoing, error, clock);
@@ -67,7 +69,7 @@ export async function listenOn(
     answering.add(answered);
     void answered.then(() => answering.delete(answered));
   });
-  server.timeout = unreadMs;
+  const begun = closeQuiet(server, { unreadMs, idleMs });
   await listening(server, port, host);
   const address = server.address();
   const actual = typeof address === "object" && address !== null ? address.port : port;

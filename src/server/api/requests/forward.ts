@@ -3,7 +3,7 @@ import type { JsonValue } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { StoredProcess } from "../../../core/process-store.ts";
 import type { Store } from "../../../core/store.ts";
-import { neverConnected } from "../../../net/network-failure.ts";
+import { neverConnected } from "../../../net/never-connected.ts";
 import { CONNECTION_HEADERS } from "../../../net/request-head.ts";
 import { API, type OperationId } from "../../api.ts";
 import type { SentRequest } from "./api-request.ts";

@@ -1,0 +1,20 @@
+/** What a failure says of how far its request came. */
+import { expect, test } from "vitest";
+import { neverConnected } from "../../src/net/never-connected.ts";
+
+const failure = (fields: object): Error => Object.assign(new Error("failed"), fields);
+
+test.each([
+  [{ code: "ECONNREFUSED", syscall: "connect" }, true],
+  [{ code: "EHOSTUNREACH", syscall: "connect" }, true],
+  [{ code: "ENOTFOUND", syscall: "getaddrinfo" }, true],
+  [{ code: "ECONNREFUSED" }, true], // of several addresses
+  [{ code: "EHOSTUNREACH", syscall: "read" }, false],
+  [{ code: "ENETUNREACH", syscall: "write" }, false],
+  [{ code: "ECONNRESET", syscall: "read" }, false],
+  [{ code: "UND_ERR_SOCKET" }, false],
+])("the failure %j is of a request that was never sent: %j", (fields, never) => {
+  expect(neverConnected(failure(fields))).toBe(never);
+});
+
+test("a value that is no error says nothing", () => expect(neverConnected({ code: "ECONNREFUSED" })).toBe(false));
