@@ -4,7 +4,8 @@ export class WorkUnderWay {
 
   /** Counts work until it has ended in whatever way; its outcome is the caller's. */
   watch<Result>(work: Promise<Result>): Promise<Result> {
-    const over: Promise<unknown> = work.catch(() => {}).then(() => this.#running.delete(over));
+    const end = (): boolean => this.#running.delete(over);
+    const over: Promise<unknown> = work.then(end, end);
     this.#running.add(over);
     return work;
   }

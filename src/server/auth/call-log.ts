@@ -1,7 +1,6 @@
 /** Writes down the calls that no session has in its log, in the background, no more of them than memory and the store can take. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { AccessStore, AuditedCall } from "../../core/access-store.ts";
-import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { plural } from "../../core/base/wording.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
@@ -76,8 +75,13 @@ export class CallLog {
   ): Promise<T> {
     const at = this.#clock.wallTime();
     const done = await work();
-    for (const result of done.results)
-      this.#keep({ ...begun(origin, { at, toolName: result.name }), ...endOf(result), ...omitUndefined({ sessionId }), simulated: true });
+    for (const result of done.results) {
+      const call = begun(origin, { at, toolName: result.name });
+      end(call, result);
+      if (sessionId !== undefined) call.sessionId = sessionId;
+      call.simulated = true;
+      this.#keep(call);
+    }
     return done;
   }
 
@@ -106,8 +110,13 @@ export class CallLog {
       // A handler may begin a session, which has its calls in its own log.
       if (origin?.log !== this || this.#runtime.sessions.get(event.sessionId) !== undefined) return;
       const { callId, at, call, principal, parentCallId } = event;
-      const open = begun({ ...origin, ...omitUndefined({ principal }) }, { at, toolName: call.name });
-      this.#open.set(callId, { ...open, callId, ...omitUndefined({ parentCallId, traceId: this.#traceOf(callId) ?? open.traceId }) });
+      const open = begun(origin, { at, toolName: call.name });
+      open.callId = callId;
+      if (principal !== undefined) open.principal = principal;
+      if (parentCallId !== undefined) open.parentCallId = parentCallId;
+      const traceId = this.#traceOf(callId);
+      if (traceId !== undefined) open.traceId = traceId;
+      this.#open.set(callId, open);
       return;
     }
     if (this.#open.size === 0) return;
@@ -119,7 +128,9 @@ export class CallLog {
       if (open === undefined) return;
       this.#open.delete(event.callId);
       const traceId = open.traceId ?? this.#traceOf(event.callId);
-      this.#keep({ ...open, ...endOf(event.result), ...omitUndefined({ traceId }) });
+      if (traceId !== undefined) open.traceId = traceId;
+      end(open, event.result);
+      this.#keep(open);
     }
   }
 
@@ -167,16 +178,22 @@ export class CallLog {
 }
 
 /** As `error`, until its end is known. */
-function begun({ via, principal, traceparent }: CallOrigin, { at, toolName }: Pick<AuditedCall, "at" | "toolName">): AuditedCall {
-  const call = { at: Math.trunc(at), toolName: toolName.slice(0, MAX_NAME), via, outcome: "error" } as const;
-  return { ...call, ...omitUndefined({ principal, traceId: traceOf(traceparent) }) };
+function begun({ via, principal, traceparent }: CallOrigin, { at, toolName }: Pick<AuditedCall, "at" | "toolName">): Open {
+  const call: Open = { at: Math.trunc(at), toolName: toolName.slice(0, MAX_NAME), via, outcome: "error" };
+  if (principal !== undefined) call.principal = principal;
+  const traceId = traceOf(traceparent);
+  if (traceId !== undefined) call.traceId = traceId;
+  return call;
 }
 
-function endOf({ callId, name, status, durationMs, error }: ToolResult): Pick<AuditedCall, "callId" | "outcome" | "toolName"> {
-  const end = { callId, outcome: status === "pending" ? "open" : status, durationMs } as const;
-  return { ...end, toolName: name.slice(0, MAX_NAME), ...omitUndefined({ errorCode: error?.code }) };
+function end(call: Open, { callId, name, status, durationMs, error }: ToolResult): void {
+  call.callId = callId;
+  call.outcome = status === "pending" ? "open" : status;
+  call.durationMs = durationMs;
+  call.toolName = name.slice(0, MAX_NAME);
+  if (error !== undefined) call.errorCode = error.code;
 }
 
 function traceOf(traceparent: string | null | undefined): string | undefined {
-  return TRACEPARENT.exec(traceparent ?? "")?.[1];
+  return typeof traceparent === "string" ? TRACEPARENT.exec(traceparent)?.[1] : undefined;
 }

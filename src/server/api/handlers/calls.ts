@@ -187,10 +187,14 @@ async function inBatch(
   const { calls, encode } = callsOf(body, { registry, allow: options.allow });
   const end = begin(calls, principal, services);
   const run = async (): Promise<WholeAnswer> => {
-    const { results, diff } = await work({ calls, options });
-    return jsonAnswer({ results: results.map(shownResult), ...omitUndefined({ messages: encode?.(results), diff }) });
+    try {
+      const { results, diff } = await work({ calls, options });
+      return jsonAnswer({ results: results.map(shownResult), ...omitUndefined({ messages: encode?.(results), diff }) });
+    } finally {
+      end();
+    }
   };
-  return batchAnswer(await submissions.run(principal.id, waitMs, () => run().finally(end)), sessionId);
+  return batchAnswer(await submissions.run(principal.id, waitMs, run), sessionId);
 }
 
 /** Counts them until the returned function is called. @throws ToolError `rate_limited`, `too_large` */

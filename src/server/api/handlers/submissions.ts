@@ -39,22 +39,16 @@ export class Submissions {
 
   /** Begins a batch, and waits for it as long as that. */
   async run(principalId: string, waitMs: number, work: () => Promise<WholeAnswer>): Promise<Waited> {
-    const submission: Submission = {
-      principalId,
-      ended: this.#running.watch(
-        work().then(
-          (answer) => ({ answer }),
-          (thrown: unknown) => ({ thrown }),
-        ),
-      ),
-      outcome: undefined,
-    };
-    void submission.ended.then((ended) => (submission.outcome = ended));
+    const ended = work().then(
+      (answer): Outcome => (submission.outcome = { answer }),
+      (thrown: unknown): Outcome => (submission.outcome = { thrown }),
+    );
+    const submission: Submission = { principalId, ended: this.#running.watch(ended), outcome: undefined };
     const outcome = await this.#wait(submission, waitMs, undefined);
     if (outcome !== undefined) return { outcome };
     const submissionId = this.#ids.next("submission");
     this.#byId.set(submissionId, submission);
-    void submission.ended.then((ended) => this.#keep(submissionId, submission, bytesOf(ended)));
+    void ended.then((late) => this.#keep(submissionId, submission, bytesOf(late)));
     return { submissionId };
   }
 
@@ -95,18 +89,19 @@ export class Submissions {
   }
 
   /** Undefined when the time is up before it has ended. */
-  async #wait(submission: Submission, waitMs: number, signal: AbortSignal | undefined): Promise<Outcome | undefined> {
-    if (submission.outcome !== undefined) return submission.outcome;
-    const { promise, resolve } = Promise.withResolvers<undefined>();
-    const stop = (): void => resolve(undefined);
-    const cancel = this.#clock.timer(stop, waitMs, { background: true });
-    signal?.addEventListener("abort", stop, { once: true });
-    try {
-      return await Promise.race([submission.ended, promise]);
-    } finally {
-      cancel();
-      signal?.removeEventListener("abort", stop);
-    }
+  #wait(submission: Submission, waitMs: number, signal: AbortSignal | undefined): Promise<Outcome | undefined> {
+    if (submission.outcome !== undefined) return Promise.resolve(submission.outcome);
+    return new Promise((resolve) => {
+      const stop = (): void => end(undefined);
+      const cancel = this.#clock.timer(stop, waitMs, { background: true });
+      const end = (outcome: Outcome | undefined): void => {
+        cancel();
+        signal?.removeEventListener("abort", stop);
+        resolve(outcome);
+      };
+      signal?.addEventListener("abort", stop, { once: true });
+      void submission.ended.then(end);
+    });
   }
 }
 

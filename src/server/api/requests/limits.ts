@@ -50,6 +50,8 @@ export class Limits {
   readonly #clock: Clock;
   /** The one that was seen longest ago first. */
   readonly #shares = new Map<string, Counts>();
+  /** The last of them: a request asks for its own several times. */
+  #latest: { readonly principalId: string; readonly share: Counts } | undefined;
 
   constructor(settings: ServerSettings, clock: Clock) {
     this.#settings = settings;
@@ -112,11 +114,13 @@ export class Limits {
   }
 
   #shareOf(principalId: string): Counts {
+    if (this.#latest?.principalId === principalId) return this.#latest.share;
     const known = this.#shares.get(principalId);
     const share = known ?? this.#newShare();
     this.#shares.delete(principalId);
+    this.#forgetIdle();
     this.#shares.set(principalId, share);
-    if (known === undefined && this.#shares.size > MAX_IDLE) this.#forgetIdle();
+    this.#latest = { principalId, share };
     return share;
   }
 
@@ -129,7 +133,7 @@ export class Limits {
 
   #forgetIdle(): void {
     for (const [id, { requests, calls, streams }] of this.#shares) {
-      if (this.#shares.size <= MAX_IDLE) return;
+      if (this.#shares.size < MAX_IDLE) return;
       if (requests + calls + streams === 0) this.#shares.delete(id);
     }
   }

@@ -23,6 +23,8 @@ interface Validators {
   readonly params: Validator;
   readonly query: Validator;
   readonly body: Validator | undefined;
+  /** The query of a request without one. */
+  readonly defaults: JsonObject;
 }
 
 const compiled = new Map<OperationId, Validators>();
@@ -35,16 +37,21 @@ export async function readRequest(
 ): Promise<ReadRequest> {
   const route: Route = API[id];
   const validators = validatorsOf(id);
-  const query = request.url.includes("?") ? readQuery(route.query ?? {}, new URL(request.url).searchParams) : {};
-  check(validators.params, params, "path");
-  check(validators.query, query, "query");
+  if (route.params !== undefined) check(validators.params, params, "path");
+  const query = request.url.includes("?") ? queryOf(request.url, route, validators) : validators.defaults;
   if (validators.body === undefined) {
     if (route.bodyType !== undefined) checkType(request, route.bodyType);
-    return { params, query: withDefaults(route.query ?? {}, query), body: undefined };
+    return { params, query, body: undefined };
   }
   const body = await readJson(request, { maxBodyBytes, isOptional: route.bodyOptional === true });
   check(validators.body, body, "body");
-  return { params, query: withDefaults(route.query ?? {}, query), body };
+  return { params, query, body };
+}
+
+function queryOf(url: string, { query: declared = {} }: Route, { query: validator, defaults }: Validators): JsonObject {
+  const given = readQuery(declared, new URL(url).searchParams);
+  check(validator, given, "query");
+  return { ...defaults, ...given };
 }
 
 function validatorsOf(id: OperationId): Validators {
@@ -55,6 +62,7 @@ function validatorsOf(id: OperationId): Validators {
     params: compileSchema({ type: "object", properties: route.params ?? {} }),
     query: compileSchema({ type: "object", properties: route.query ?? {}, additionalProperties: false }),
     body: route.body === undefined ? undefined : compileSchema({ ...route.body, components: { schemas: COMPONENTS } }),
+    defaults: Object.freeze(defaultsOf(route.query ?? {})),
   };
   compiled.set(id, made);
   return made;
@@ -78,12 +86,12 @@ function typed(text: string, schema: object | undefined): JsonValue {
   return text;
 }
 
-function withDefaults(declared: Parameters, query: JsonObject): JsonObject {
+function defaultsOf(declared: Parameters): JsonObject {
   const defaults = Object.entries(declared).flatMap(([name, schema]): [string, JsonValue][] => {
     const value: unknown = Reflect.get(schema, "default");
     return typeof value === "number" ? [[name, value]] : [];
   });
-  return { ...Object.fromEntries(defaults), ...query };
+  return Object.fromEntries(defaults);
 }
 
 async function readJson(
