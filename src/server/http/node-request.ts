@@ -42,7 +42,6 @@ export function targetOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
 export function bytesOf(incoming: IncomingMessage, clock: Clock): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     if (incoming.destroyed) return resolve(undefined); // it says so no more
-    if (incoming.complete) return resolve(readOf(incoming)); // as most are once their senders are known
     const chunks: Uint8Array[] = [];
     const pace = new BodyPace(clock);
     const end = (bytes: Uint8Array | undefined): void => {
@@ -57,12 +56,6 @@ export function bytesOf(incoming: IncomingMessage, clock: Clock): Promise<Uint8A
     incoming.once("end", () => end(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
     incoming.once("close", () => end(undefined));
   });
-}
-
-/** What has come and was not read. */
-function readOf(incoming: IncomingMessage): Uint8Array {
-  const bytes: unknown = incoming.read();
-  return bytes instanceof Uint8Array ? bytes : new Uint8Array();
 }
 
 const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
