@@ -21,7 +21,7 @@ export interface ExchangePorts {
 const MAX_HEADER_BYTES = 64 * 1024;
 const ONE_PIECE_BYTES = 16 * 1024;
 /** Safe methods (RFC 9110 §9.2.1): asking again changes nothing. */
-const REPEATABLE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+export const REPEATABLE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 /**
  * Sends `hop` and resolves with the answer once its head is there; the caller then owns its body, which ends with an error when the

@@ -8,7 +8,7 @@ import type { Outcome } from "../core/error-codes.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import { plural } from "../core/base/wording.ts";
 import { AddressGuard, serverName, type ResolveName } from "./address-guard.ts";
-import { exchange, type ExchangePorts } from "./exchange.ts";
+import { REPEATABLE, exchange, type ExchangePorts } from "./exchange.ts";
 import type { HttpClient, HttpClientOptions, HttpRequest, HttpResponse } from "./http-request.ts";
 import { http, https } from "./node-http.ts";
 import { nextHop, type Hop, type HopSecrets } from "./redirect.ts";
@@ -101,6 +101,8 @@ class Client implements HttpClient {
   }
 
   async #send(hop: Hop, signal: AbortSignal, isRedirected: boolean): Promise<Http.IncomingMessage> {
+    // After a while in which the process was busy, the ends of connections have come and are not read: the agent takes them for open.
+    if (!REPEATABLE.has(hop.method)) await new Promise((resolve) => setImmediate(resolve));
     if (this.#isClosed) throw closed(hop.url, "not_started");
     try {
       return await exchange(hop, this.#ports, signal);

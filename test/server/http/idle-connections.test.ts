@@ -35,7 +35,7 @@ const post = (body: string): string => `POST / HTTP/1.1\r\nHost: a\r\nContent-Le
 
 /** Keeps the process busy for longer than connections may be idle. */
 function beBusy(): void {
-  for (const until = performance.now() + IDLE_MS * 1.3; performance.now() < until; );
+  for (const until = performance.now() + IDLE_MS * 1.3; performance.now() < until;);
 }
 
 test("an idle connection is closed", async () => {
