@@ -3,11 +3,8 @@
 /** A reading is used for so long. */
 const FRESH_MS = 5;
 
-type Usage = () => { readonly user: number; readonly system: number };
-
-/** Node has had the first since 22.19 and 23.9; the other counts all threads, which is at least as much. */
-const { threadCpuUsage, cpuUsage }: { readonly threadCpuUsage?: Usage; readonly cpuUsage: Usage } = process;
-const usageOf = threadCpuUsage ?? cpuUsage;
+/** Node has the first since 22.19 and 23.9; the other counts all threads, which is at least as much. */
+const usage = typeof process.threadCpuUsage === "function" ? () => process.threadCpuUsage() : () => process.cpuUsage();
 
 let readAt = -Infinity;
 let read = 0;
@@ -15,7 +12,7 @@ let read = 0;
 /** Milliseconds of processor time that this thread has used at `now`, by `performance.now()`; may be 5 ms old. */
 export function processorTime(now: number): number {
   if (now - readAt >= FRESH_MS) {
-    const { user, system } = usageOf.call(process);
+    const { user, system } = usage();
     [readAt, read] = [now, (user + system) / 1_000];
   }
   return read;

@@ -46,7 +46,7 @@ export class KeptMessages {
   /** Numbers of messages of a queue that were received, or are for others, while the store failed: it learns that before another one is taken. */
   readonly #unsettled = new Map<number, Settlement>();
   #settling: Promise<void> | undefined;
-  #cancelSettle: (() => void) | undefined;
+  #settlesSoon = false;
   #following: StoreFollower | undefined;
   #cancelLook: (() => void) | undefined;
   #last = 0;
@@ -196,14 +196,13 @@ export class KeptMessages {
   /** A store that was closed has let go of what its process had taken. */
   #settleLater(thrown: unknown): void {
     if (!ToolError.fromUnknown(thrown).retryable) return this.#unsettled.clear();
-    this.#cancelSettle ??= this.#options.ports.clock.timer(
-      () => {
-        this.#cancelSettle = undefined;
-        this.#settleRest().catch(() => {}); // it is tried again
-      },
-      SETTLE_AGAIN_MS,
-      { background: true },
-    );
+    if (this.#settlesSoon) return;
+    this.#settlesSoon = true;
+    const settle = (): void => {
+      this.#settlesSoon = false;
+      this.#settleRest().catch(() => {}); // it is tried again
+    };
+    this.#options.ports.clock.timer(settle, SETTLE_AGAIN_MS, { background: true });
   }
 
   /** The number of the latest message; 0 before the first. */

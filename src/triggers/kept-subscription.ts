@@ -25,12 +25,11 @@ export function keptSubscription({ reader, isQueue, accepts, ports, onEnd }: Kep
   const ended = new AbortController();
   const ready: ReadMessage[] = [];
   let room = Promise.withResolvers<void>();
-  let wanted = Promise.withResolvers<void>();
-  let hasPolled = !isQueue;
+  const demand = new Demand(isQueue);
   const subscription = new Subscription({
     take() {
       const first = ready.shift();
-      if (first !== undefined) hasPolled = !isQueue;
+      if (first !== undefined) demand.meet();
       if (ready.length === 0) room.resolve();
       first?.done().catch((thrown: unknown) => ports.log.warn(`A message that was received may come again: ${describeThrown(thrown)}`));
       return first?.message;
@@ -39,14 +38,11 @@ export function keptSubscription({ reader, isQueue, accepts, ports, onEnd }: Kep
       ready.unshift({ message, tick: undefined, done: async () => {}, giveBack: async () => {} });
       subscription.deliver();
     },
-    want(how) {
-      hasPolled ||= how === "poll";
-      wanted.resolve();
-    },
+    want: (how) => demand.note(how),
     end() {
       ended.abort();
       room.resolve();
-      wanted.resolve();
+      demand.note("wait");
       onEnd();
       for (const one of ready.splice(0)) one.giveBack().catch(() => {}); // a store that is closed has given it back
     },
@@ -57,18 +53,42 @@ export function keptSubscription({ reader, isQueue, accepts, ports, onEnd }: Kep
     room = Promise.withResolvers();
     ready.push(read);
     subscription.deliver();
-    if (ready.at(-1) === read && !hasPolled) return void (await ready.pop()?.giveBack());
-    if (ready.length > 0) await room.promise;
+    if (ready.at(-1) === read && !demand.isHeldFor) await ready.pop()?.giveBack();
+    else if (ready.length > 0) await room.promise;
   };
-  const next = async (signal: AbortSignal): Promise<ReadMessage | undefined> => {
-    while (!hasPolled && !subscription.isWaiting && !signal.aborted) {
-      wanted = Promise.withResolvers();
-      await wanted.promise;
-    }
-    return reader.next(signal);
-  };
+  const next = (signal: AbortSignal) => demand.until(subscription, signal).then(() => reader.next(signal));
   void readOn({ reader: { ...reader, next }, onMessage, ports, signal: ended.signal });
   return subscription;
+}
+
+/** Whether a message is wanted now: of a queue, once a reader waits or has polled; of a broadcast always. */
+class Demand {
+  readonly #isQueue: boolean;
+  #noted = Promise.withResolvers<void>();
+  /** A message is held until it is polled for. */
+  isHeldFor: boolean;
+
+  constructor(isQueue: boolean) {
+    this.#isQueue = isQueue;
+    this.isHeldFor = !isQueue;
+  }
+
+  note(how: "wait" | "poll"): void {
+    this.isHeldFor ||= how === "poll";
+    this.#noted.resolve();
+  }
+
+  meet(): void {
+    this.isHeldFor = !this.#isQueue;
+  }
+
+  /** Resolves when a message is wanted, and when the signal has aborted before a call of `note`. */
+  async until(subscription: Subscription, signal: AbortSignal): Promise<void> {
+    while (!this.isHeldFor && !subscription.isWaiting && !signal.aborted) {
+      this.#noted = Promise.withResolvers();
+      await this.#noted.promise;
+    }
+  }
 }
 
 /** Reads until the signal aborts, after failures of the store as well. Never rejects. */

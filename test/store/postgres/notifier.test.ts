@@ -153,7 +153,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     const [one, other] = [storeOf("channels"), storeOf("channels")];
     await one.open();
     const seen = await followed(other);
-    const send = (channel: string) => one.channels?.send({ channel, body: "{}", sender: "s", senderId: "s", keep: 10 });
+    const send = async (channel: string) => one.channels?.send({ channel, body: "{}", sender: "s", senderId: "s", keep: 10 });
     await send("news");
     const change = await seen.next(({ parts }) => parts.includes("channels"));
     expect([change.parts, change.channels]).toEqual([["channels"], ["news"]]);
