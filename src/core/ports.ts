@@ -6,8 +6,8 @@ export interface Clock {
   /** Milliseconds since the epoch. For timestamps only. */
   wallTime(): number;
   /**
-   * Milliseconds of processor time that this thread has used at `now`, a time of `now()`; may be a few milliseconds old. By it, work that takes long is told
-   * from a process that had no processor. Called for each call. @default it is taken for work
+   * Milliseconds of processor time that this thread has used at `now`, a time of `now()`; may be a few milliseconds old. It distinguishes
+   * work that takes long from a process that had no processor. Called for each call. @default it is taken for work
    */
   processorTime?(now: number): number;
   /** Calls `fire` once after at least `delayMs`, any finite length; the returned function cancels it. Does not keep the process alive when `background`. */

@@ -30,7 +30,7 @@ const TRY_AGAIN = 5;
 /** So many messages are kept for those who look at them. */
 const HISTORY = 200;
 const PAGE = 100;
-/** How long after a failure the store is told again what became of a message. */
+/** How long after a failure it is tried again to settle a message. */
 const SETTLE_AGAIN_MS = 1_000;
 
 /** A method of the store that says what became of a message that was taken. */
@@ -170,7 +170,7 @@ export class KeptMessages {
     return { next: (signal) => this.#wait(nextOf, signal), close() {} };
   }
 
-  /** After a failure the store is told again by itself: no reader may be left here. */
+  /** After a failure it is tried again by itself: no reader may be left here. */
   async #settle(number: number, settlement: Settlement): Promise<void> {
     const { store, name: channel } = this.#options;
     try {

@@ -159,6 +159,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
     (unknown) => runtime.session().execute([], { idempotencyKey: "k", ...unknown }),
   ],
   "RuntimeSession.receive": [(unknown) => runtime.session().receive({ role: "user", content: "hi" }, unknown)],
+  "RuntimeSession.setTriggerPaused": [(unknown) => runtime.session().setTriggerPaused("t", true, unknown)],
   "RuntimeSession.submit": [(unknown) => runtime.session().submit({ name: "t" }, unknown)],
   "RuntimeSession.fork": [(unknown) => runtime.session().fork(unknown)],
   "RuntimeSession.forkAt": [(unknown) => runtime.session().forkAt(0, unknown)],

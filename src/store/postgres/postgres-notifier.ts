@@ -240,7 +240,7 @@ async function atMost(ms: number, work: Promise<void>): Promise<void> {
   cancel();
 }
 
-/** Names that are told together; undefined for too many, and where any may have changed. */
+/** Names that are sent together; undefined for too many, and where any may have changed. */
 function joined(before: Set<string> | undefined, names: readonly string[] | undefined): Set<string> | undefined {
   if (before === undefined || names === undefined) return undefined;
   for (const name of names) before.add(name);
