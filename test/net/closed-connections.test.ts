@@ -20,7 +20,7 @@ test("a request that may not be sent twice goes over no connection whose end has
   const post = async (): Promise<number> => {
     const request = {
       method: "POST",
-      url: `http://127.0.0.1:${port}/`,
+      url: new URL(`http://127.0.0.1:${port}/`),
       headers: [],
       body: Buffer.from("{}"),
       signal: new AbortController().signal,
