@@ -13,7 +13,7 @@ import type { ApiRouter } from "./router.ts";
 import type { Route } from "./route.ts";
 
 /** A path that a URL of the platform has to the letter: no dot at the beginning of a part, no character that it would escape. */
-const PLAIN = /^http:\/\/server\.invalid(?:\/[\w~:@-][\w.~:@%-]*)+(?:\?[\w.~:@%=&+,-]*)?$/u;
+const PLAIN = /^http:\/\/server\.invalid(?:\/[\w~:@-][\w.~:@%-]*)+(?:\?[\w.~:@%=&+,*-]*)?$/u;
 
 /** Everything that is JSON, or nothing, and answered with JSON. The requests of pages and of those that are sent to another host go the usual way. */
 export function directApi(
