@@ -9,9 +9,10 @@ const usage = typeof process.threadCpuUsage === "function" ? () => process.threa
 let readAt = -Infinity;
 let read = 0;
 
-/** Milliseconds of processor time that this thread has used at `now`, by `performance.now()`; may be 5 ms old. */
+/** Milliseconds of processor time that this thread has used at `now`, by any clock; may be 5 ms old. */
 export function processorTime(now: number): number {
-  if (now - readAt >= FRESH_MS) {
+  // A clock that has its own `now()` and the rest of the system's may be far ahead of the others.
+  if (Math.abs(now - readAt) >= FRESH_MS) {
     const { user, system } = usage();
     [readAt, read] = [now, (user + system) / 1_000];
   }

@@ -60,6 +60,8 @@ export class SessionTriggers {
   readonly #stopAll = (): void => void this.stop();
   /** Ends with the latest that is being added: one after the other, so that they can be counted. */
   #adding: Promise<unknown> = Promise.resolve();
+  /** Where each trigger begins that is being resumed. A pause or a removal meanwhile takes it out, and holds. */
+  readonly #resuming = new Map<string, Promise<number | undefined>>();
 
   /** @internal */
   constructor(options: SessionTriggersOptions) {
@@ -121,6 +123,7 @@ export class SessionTriggers {
   async pause(id: string): Promise<TriggerStatus | undefined> {
     const running = this.#running.get(id);
     this.#running.delete(id);
+    this.#resuming.delete(id);
     await Promise.all([this.#options.session.setTriggerPaused(id, true), running?.stop()]);
     return this.get(id);
   }
@@ -133,10 +136,7 @@ export class SessionTriggers {
    */
   async resume(id: string): Promise<TriggerStatus | undefined> {
     const stored = this.#find(id);
-    if (stored?.paused === true) {
-      const lastTick = await this.#latestTick(stored);
-      await this.#options.session.setTriggerPaused(id, false, { lastTick });
-    }
+    if (stored?.paused === true) await this.#resumeAt(id, this.#resuming.get(id) ?? this.#latestTick(stored));
     this.#goOn(id);
     return this.get(id);
   }
@@ -145,6 +145,7 @@ export class SessionTriggers {
   async remove(id: string): Promise<boolean> {
     const running = this.#running.get(id);
     this.#running.delete(id);
+    this.#resuming.delete(id);
     const [wasThere] = await Promise.all([this.#options.session.removeTrigger(id), running?.stop()]);
     return wasThere;
   }
@@ -193,6 +194,16 @@ export class SessionTriggers {
     if (stored === undefined) throw new ToolError("conflict", `The trigger ${JSON.stringify(id)} was removed while it was being added.`);
     if (this.#onFire !== undefined && stored.paused !== true && !this.#running.has(id)) this.#run(stored, true);
     return this.#statusOf(stored);
+  }
+
+  async #resumeAt(id: string, beginning: Promise<number | undefined>): Promise<void> {
+    this.#resuming.set(id, beginning);
+    try {
+      const lastTick = await beginning;
+      if (this.#resuming.get(id) === beginning) await this.#options.session.setTriggerPaused(id, false, { lastTick });
+    } finally {
+      if (this.#resuming.get(id) === beginning) this.#resuming.delete(id);
+    }
   }
 
   /** Where it begins that reads something. A kind that is not known here says nothing. */

@@ -57,3 +57,9 @@ test("an object expires once, not before its time, unless its timer is cancelled
   cancelled?.cancel();
   expect([expired, expiredAt >= startedAt + 5]).toEqual([1, true]);
 });
+
+test("the processor time goes on after it was asked for by a clock that is far ahead", () => {
+  const before = clock.processorTime?.(Date.now()) ?? 0;
+  const endsAt = clock.now() + 10_000;
+  while ((clock.processorTime?.(clock.now()) ?? 0) <= before) if (clock.now() > endsAt) throw new Error("It does not go on.");
+});
