@@ -193,10 +193,9 @@ export class KeptMessages {
     await (this.#settling ??= settleEach().finally(() => (this.#settling = undefined)));
   }
 
-  /** A store that was closed has let go of what its process had taken. */
+  /** A store that was closed has let go of what its process had taken; one that fails for good otherwise learns it when a message is taken next. */
   #settleLater(thrown: unknown): void {
-    if (!ToolError.fromUnknown(thrown).retryable) return this.#unsettled.clear();
-    if (this.#settlesSoon) return;
+    if (this.#settlesSoon || !ToolError.fromUnknown(thrown).retryable) return;
     this.#settlesSoon = true;
     const settle = (): void => {
       this.#settlesSoon = false;

@@ -17,8 +17,8 @@ interface Bench {
   readonly kept: MemoryChannels;
   /** How often each method was called. */
   readonly calls: Record<string, number>;
-  /** The next call of this method fails. */
-  failNext(method: keyof ChannelStore): void;
+  /** The next call of this method fails; with `retryable: false` as of a file that is not there. */
+  failNext(method: keyof ChannelStore, retryable?: boolean): void;
   /** Another process says what it has written. */
   tell(change: StoreChange): void;
   warnings(): readonly string[];
@@ -27,11 +27,13 @@ interface Bench {
 function bench(options: ChannelOptions = {}): Bench {
   const ports = fakePorts();
   const kept = new MemoryChannels(ports.clock);
-  const failing = new Set<string>();
+  const failing = new Map<string, boolean>();
   const calls: Record<string, number> = {};
   const call = async <Answer>(method: keyof ChannelStore, run: () => Promise<Answer>): Promise<Answer> => {
     calls[method] = (calls[method] ?? 0) + 1;
-    if (failing.delete(method)) throw new ToolError("store_failed", "The disk is full.");
+    const retryable = failing.get(method);
+    failing.delete(method);
+    if (retryable !== undefined) throw new ToolError("store_failed", "The disk is full.", { retryable });
     return run();
   };
   const channels: ChannelStore = {
@@ -52,7 +54,7 @@ function bench(options: ChannelOptions = {}): Bench {
   const channel = createChannels({ ports, store: { channels, follow } }).open("news", options);
   const tell = (change: StoreChange): void => listeners.forEach((listener) => listener(change));
   const warnings = () => ports.log.lines.map(({ message }) => message);
-  return { ports, channel, kept, calls, failNext: (method) => void failing.add(method), tell, warnings };
+  return { ports, channel, kept, calls, failNext: (method, retryable = true) => void failing.set(method, retryable), tell, warnings };
 }
 
 const send = (channel: Channel, content: string) => channel.send(content, { sender: "station" });
@@ -229,6 +231,20 @@ test("a message whose end the store did not take is ended as soon as it can be, 
   expect(await own.kept.waiting("news")).toBe(1);
   await own.ports.clock.advance(SECOND_MS);
   expect(await own.kept.waiting("news")).toBe(0);
+});
+
+test("a message that the store did not take back while its file was away is given back before the next one is taken", async () => {
+  const own = bench();
+  await send(own.channel, "1");
+  const reader = own.channel.reader({ reader: "desk" });
+  const read = await reader.next(NEVER);
+  own.failNext("giveBack", false);
+  await expect(read?.giveBack()).rejects.toMatchObject({ code: "store_failed" });
+  expect(own.ports.clock.pending).toBe(0);
+  const next = own.channel.reader({ reader: "desk" }).next(NEVER);
+  await settle(own);
+  expect(own.calls["giveBack"]).toBe(2);
+  expect((await next)?.message.content).toBe("1");
 });
 
 test("a message that another process sent wakes the readers of its own channel, and of all channels where it is not named", async () => {
