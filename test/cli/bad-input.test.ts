@@ -196,6 +196,15 @@ haft.toml: 1 problem
   });
 });
 
+test("a file that throws is named as it is written, a space in its name as well", { timeout: PATIENCE_MS }, async () => {
+  const folder = folderWith({
+    "haft.toml": `[toolsets.desk]\ntype = "module"\npath = "my tools.mjs"\n`,
+    "my tools.mjs": `\nthrow new Error("not today");\n`,
+  });
+  const { stderr } = await haft(["check"], { folder, ownProcess: true });
+  expect(stderr).toContain('importing "my tools.mjs" failed at my tools.mjs:2: not today');
+});
+
 test("a TypeScript file with a mistake in its syntax is named with its line", { timeout: PATIENCE_MS }, async () => {
   const folder = folderWith({
     "haft.toml": `[toolsets.desk]\ntype = "module"\npath = "tools.ts"\n`,

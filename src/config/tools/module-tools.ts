@@ -60,9 +60,18 @@ function placeIn(folder: string, error: unknown): string {
     const start = starts.find((one) => text.includes(one));
     if (start === undefined || text.includes("node_modules")) continue;
     const [, place] = /^([^:]+:\d+)(?::\d+)?\)?$/u.exec(text.slice(text.indexOf(start) + start.length)) ?? [];
-    if (place !== undefined) return ` at ${place}`;
+    if (place !== undefined) return ` at ${start.startsWith("file:") ? decoded(place) : place}`;
   }
   return "";
+}
+
+/** Part of a URL as it is read; unchanged where it is no such part: a stack may say anything. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /** The tools among the exports, those of toolsets included, and the functions by the names they are exported under. */
