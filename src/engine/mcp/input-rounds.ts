@@ -98,19 +98,20 @@ export async function inputResponses(
   const entries = Object.entries(requests);
   if (entries.length > MAX_QUESTIONS)
     throw new ServerFault("execution_failed", `it asks ${entries.length} questions at once; ${MAX_QUESTIONS} is the limit`);
-  const responses: Record<string, JsonValue> = {};
+  const responses: [string, JsonValue][] = [];
   for (const [key, request] of entries) {
     const { method, params } = isJsonObject(request) ? request : {};
     if (typeof method !== "string" || !isAnswerable(method))
       throw new ServerFault("invalid_output", "it wants input of a kind that is not known");
     const { signal, caller, answering } = options;
     const asked = { method, params: isJsonObject(params) ? params : {}, signal };
-    responses[key] = await answerRequest(asked, caller, answering).catch((error: unknown) => {
+    const response = await answerRequest(asked, caller, answering).catch((error: unknown) => {
       if (!(error instanceof RpcFailure)) throw error;
       throw new ServerFault("execution_failed", `it asked for what it was not given: ${error.message}`, { cause: error });
     });
+    responses.push([key, response]);
   }
-  return responses;
+  return Object.fromEntries(responses); // a key may be "__proto__"
 }
 
 function nextParams(responses: JsonObject, state: JsonValue | undefined): JsonObject {
