@@ -105,17 +105,42 @@ export async function readAudit(
     found.take({ type: "call", ...call }, wanted);
     return call.at >= found.oldest;
   });
-  for (let offset = 0; ; offset += PAGE) {
-    const page = await store.list({ limit: PAGE, offset, ...omitUndefined({ sessionId }) });
-    for (const session of page) {
-      // The list is by time: what comes later has nothing newer than what was found.
-      if (session.updatedAt < since || session.updatedAt < found.oldest) return found.entries(after);
-      signal?.throwIfAborted();
-      for (const entry of await entriesOf(store, session, onDamage)) found.take(entry, wanted);
-    }
-    if (page.length < PAGE) break;
-  }
+  await readSessions(store, sessionId, async (session) => {
+    // The list is by time: what comes later has nothing newer than what was found.
+    if (session.updatedAt < since || session.updatedAt < found.oldest) return false;
+    signal?.throwIfAborted();
+    for (const entry of await entriesOf(store, session, onDamage)) found.take(entry, wanted);
+    return true;
+  });
   return found.entries(after);
+}
+
+/**
+ * The newest first, each once, until one is not wanted any more. A session that is written to meanwhile moves to the front of the list and the others
+ * back by one: the front is listed again at the end.
+ */
+async function readSessions(
+  store: Store,
+  sessionId: string | undefined,
+  read: (session: StoredSession) => Promise<boolean>,
+): Promise<void> {
+  const seen = new Set<string>();
+  let newest: number | undefined;
+  const readSince = async (oldest: number): Promise<void> => {
+    for (let offset = 0; ; offset += PAGE) {
+      const page = await store.list({ limit: PAGE, offset, ...omitUndefined({ sessionId }) });
+      newest ??= page[0]?.updatedAt;
+      for (const session of page) {
+        if (session.updatedAt < oldest) return;
+        if (seen.has(session.sessionId)) continue;
+        seen.add(session.sessionId);
+        if (!(await read(session))) return;
+      }
+      if (page.length < PAGE) return;
+    }
+  };
+  await readSince(-Infinity);
+  if (seen.size >= PAGE && newest !== undefined) await readSince(newest);
 }
 
 /** Calls that no session has, the newest first, until one is not wanted any more. */
