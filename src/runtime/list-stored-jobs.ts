@@ -11,21 +11,20 @@ const DEFAULT_LIMIT = 100;
 /** As `list` of `Store.jobs`. A job waits when its call does, or one that was made in it. @param now wall-clock milliseconds. @throws as `Store.jobs.list` */
 export async function listStoredJobs(store: Store, options: ListStoredJobsOptions, now: number): Promise<readonly StoredJob[]> {
   const { states, limit = DEFAULT_LIMIT, offset = 0 } = options;
-  const isSplit = states !== undefined && states.includes("running") !== states.includes("waiting");
-  const listed = await store.jobs.list(isSplit ? { ...options, limit: 1, offset: 0 } : options); // refuses options that are none
+  const listed = await store.jobs.list(options);
   const questions = await store.approvals.list({ now, statuses: ["open"], first: "newest", limit: MAX_QUESTIONS });
-  if (questions.length === 0) return isSplit ? store.jobs.list(options) : listed;
+  if (questions.length === 0) return listed;
   const waiting = new Set(questions.flatMap(callsAround));
   const shown = (job: StoredJob): StoredJob =>
     job.state === "running" && waiting.has(keyOf(job.sessionId, job.id)) ? { ...job, state: "waiting" } : job;
-  if (!isSplit) return listed.map(shown);
-  const found: StoredJob[] = [];
-  for (let at = 0, read = READ_AT_ONCE; read === READ_AT_ONCE && found.length < offset + limit; at += read) {
+  if (states === undefined || states.includes("running") === states.includes("waiting")) return listed.map(shown);
+  const found = new Map<string, StoredJob>(); // one that begins meanwhile moves the others back by one
+  for (let at = 0, read = READ_AT_ONCE; read === READ_AT_ONCE && found.size < offset + limit; at += read) {
     const page = await store.jobs.list({ ...options, states: [...states, "running"], limit: READ_AT_ONCE, offset: at });
-    found.push(...page.map(shown).filter(({ state }) => states.includes(state)));
+    for (const job of page.map(shown)) if (states.includes(job.state)) found.set(keyOf(job.sessionId, job.id), job);
     read = page.length;
   }
-  return found.slice(offset, offset + limit);
+  return [...found.values()].slice(offset, offset + limit);
 }
 
 /** The call that is asked about, and those around it. The session of a delegate has the id `<session>/<call>`. */

@@ -6,7 +6,7 @@ import { plainHeaders } from "../http/security-headers.ts";
 import type { HttpGateway, McpWork } from "../mcp/http.ts";
 import type { Caller } from "../mcp/serving.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
-import { toolCallOf } from "../mcp/param-headers.ts";
+import { decodedHeader, toolCallOf } from "../mcp/param-headers.ts";
 import { CALL_METHOD } from "../mcp/plain-call.ts";
 import { messagesOf } from "../mcp/session-transport.ts";
 import { countedRequest, countedResponse } from "./requests/counted-bytes.ts";
@@ -52,7 +52,7 @@ function takeRequest({ headers }: Request, principal: Principal, services: Servi
     services.limits.take(principal.id);
   } catch (thrown: unknown) {
     const name = headers.get("mcp-method") === CALL_METHOD ? headers.get("mcp-name") : null;
-    throw refusalOf(thrown, name === null ? { principal } : { principal, names: [name] }, services);
+    throw refusalOf(thrown, name === null ? { principal } : { principal, names: [decodedHeader(name) ?? name] }, services);
   }
 }
 

@@ -27,7 +27,7 @@ export function paramHeaderProblem(schema: JsonSchema, args: unknown, headers: H
     if (value === undefined) continue;
     const sent = headers.get(header);
     if (sent === null) return `the header ${header} is missing`;
-    const decoded = decode(sent);
+    const decoded = decodedHeader(sent);
     if (decoded === undefined) return `the header ${header} is not encoded as it says`;
     if (decoded !== value) return `the header ${header} and the argument ${path.join(".")} differ`;
   }
@@ -65,7 +65,8 @@ function textAt(args: unknown, path: readonly string[]): string | undefined {
   return typeof value === "string" || typeof value === "boolean" || Number.isSafeInteger(value) ? String(value) : undefined;
 }
 
-function decode(sent: string): string | undefined {
+/** The value of a header that may be in Base64, as clients send what is not ASCII; undefined where it is not encoded as it says. */
+export function decodedHeader(sent: string): string | undefined {
   const encoded = ENCODED.exec(sent)?.[1];
   if (encoded === undefined) return sent;
   return BASE64.test(encoded) && encoded.length % 4 === 0 ? Buffer.from(encoded, "base64").toString("utf8") : undefined;

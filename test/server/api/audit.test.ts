@@ -149,14 +149,18 @@ test("a request that is refused before its body is read has the tool that a head
   const { api, access, key, principal } = await keyedApi({ limits: { maxRequestsPerMinute: 1 } });
   await api.ask("POST", "/v1/execute", { token: key, body: { calls: [{ name: "notes::list" }] } });
   await api.ask("POST", "/v1/execute", { token: key, body: { calls: [{ name: "notes::list" }] } });
-  await rawResponse(
-    `${api.url}/mcp`,
-    "tools/call",
-    { name: "notes__list", arguments: {} },
-    { headers: { authorization: `Bearer ${key}` } },
-  );
+  const call = (headers: Readonly<Record<string, string>>): Promise<Response> =>
+    rawResponse(
+      `${api.url}/mcp`,
+      "tools/call",
+      { name: "notes__list", arguments: {} },
+      { headers: { authorization: `Bearer ${key}`, ...headers } },
+    );
+  await call({});
+  await call({ "mcp-name": `=?base64?${Buffer.from("notes__add").toString("base64")}?=` });
   await api.server.close();
   expect((await access.refusals()).map((refusal) => [refusal.principal, refusal.path, refusal.toolNames])).toEqual([
+    [principal, "/mcp", ["notes::add"]],
     [principal, "/mcp", ["notes::list"]],
     [principal, "/v1/execute", undefined],
   ]);
