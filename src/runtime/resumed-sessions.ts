@@ -25,6 +25,7 @@ interface TakeUpOptions extends ResumeOptions {
   readonly resuming: Resuming;
   /** Aborts when the call's attempt is over: it does not wait for the session any more. */
   readonly over: AbortSignal | undefined;
+  readonly begun: BeginningAttempt["begun"] | undefined;
 }
 
 /** How the calls of a session are continued. */
@@ -47,10 +48,15 @@ export class ResumedSessions {
   }
 
   /** The session must not be open here, nor in any other process. @throws ToolError as `Runtime.resume`. By rejecting */
-  async resume(id: string, options: Omit<TakeUpOptions, "resuming" | "over">, attempt?: BeginningAttempt): Promise<RuntimeSession> {
+  async resume(
+    id: string,
+    options: Omit<TakeUpOptions, "resuming" | "over" | "begun">,
+    attempt?: BeginningAttempt,
+  ): Promise<RuntimeSession> {
     const resuming = this.#newSessions.open.reserve(id, { outerId: options.parentCall?.sessionId, late: attempt?.late });
+    const { over, begun } = attempt ?? {};
     try {
-      const session = await this.#takeUp(id, storeFor(id, this.#options.store), { ...options, resuming, over: attempt?.over });
+      const session = await this.#takeUp(id, storeFor(id, this.#options.store), { ...options, resuming, over, begun });
       if (resuming.reason === undefined) return session;
       await session.close().catch(() => {}); // the call that would has not been given it
       this.#parts.jobs.forget(id);
@@ -77,6 +83,7 @@ export class ResumedSessions {
       const notice = (event: SessionEvent): void => void (mayHaveLeft(id, this.#parts.registry, event) && left.push(event.callId));
       await foldLog(eventLog, fold, { parentCall, notice: wasLeftOpen ? notice : undefined });
       session = this.#newSessions.begin({ id, parentCall, ...around, eventLog, ...fold.start });
+      options.begun?.(session);
       resuming.check();
       if (options.interrupted === "settle") await this.#settleWithin(id, fold);
       await this.#settleLeftOpen(id, left, store);

@@ -59,11 +59,14 @@ export function callOutside({ madeBy, turn }: CallRun): object | undefined {
 }
 
 /** Begins a session whose calls count as made inside this composite call. */
-export async function beginDeeper(run: CallRun, begin: () => Promise<Session>): Promise<Session> {
+export async function beginDeeper(run: CallRun, begin: (begun: (session: Session) => void) => Promise<Session>): Promise<Session> {
   const depth = depthIn(run.turn.session) + 1;
-  const session = await DEPTH.run(depth, begin);
-  SESSION_DEPTHS.set(session, depth);
-  CALLERS.set(session, run);
+  const begun = (session: Session): void => {
+    SESSION_DEPTHS.set(session, depth);
+    CALLERS.set(session, run);
+  };
+  const session = await DEPTH.run(depth, () => begin(begun));
+  begun(session);
   return session;
 }
 

@@ -2,6 +2,7 @@
 import type { ToolError } from "../../core/error.ts";
 import type { ToolCall } from "../../core/call.ts";
 import type { ToolResult } from "../../core/result.ts";
+import type { Session } from "../../session/session.ts";
 
 export interface ExecuteWithinOptions {
   readonly signal: AbortSignal;
@@ -22,4 +23,6 @@ export interface BeginningAttempt {
   readonly over: AbortSignal;
   /** Why it cannot have the session any more. */
   readonly late: () => ToolError | undefined;
+  /** Called with the session before the calls that a crash interrupted in it are continued. */
+  readonly begun: (session: Session) => void;
 }

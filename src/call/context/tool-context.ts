@@ -148,7 +148,7 @@ export class AttemptContext implements ToolContext {
     const late = (): ToolError | undefined => (this.isOver ? begunTooLate(this.#run) : undefined);
     const layers = [options.visibility, allow === undefined ? undefined : visibilityOf(allow)];
     const rules = layers.every((layer) => layer === undefined) ? undefined : layers;
-    return await beginDeeper(this.#run, () => parts.beginWithin(this.#run, rules, { over, late }));
+    return await beginDeeper(this.#run, (begun) => parts.beginWithin(this.#run, rules, { over, late, begun }));
   }
 
   /** The session that the call belongs to. */

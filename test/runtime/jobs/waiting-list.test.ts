@@ -26,8 +26,16 @@ test.each([{ limit: 0 }, { limit: -1 }, { offset: -1 }, { offset: 0.5 }])(
 
 test("a job is listed once, although another begins while running jobs are listed", async () => {
   const { store, runtime } = await askedStore();
-  const row = (id: string): StoredJob =>
-    ({ id, sessionId: "t", toolName: "default::wait", mode: "background", notify: false, state: "running", startedAt: 0, starts: 1 });
+  const row = (id: string): StoredJob => ({
+    id,
+    sessionId: "t",
+    toolName: "default::wait",
+    mode: "background",
+    notify: false,
+    state: "running",
+    startedAt: 0,
+    starts: 1,
+  });
   const rows = Array.from({ length: 501 }, (_, index) => row(`j${index}`));
   const expected = rows.map(({ id }) => id);
   store.jobs.list = async ({ limit = 100, offset = 0 }: ListStoredJobsOptions = {}) => {
