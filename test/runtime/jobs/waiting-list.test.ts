@@ -11,7 +11,7 @@ async function askedStore() {
   const erase = tool("erase", () => "erased", { effects: { writes: ["disk"], destructive: true } });
   const { runtime } = testRuntime({ store, tools: [erase], approval: { approve: "inbox" } });
   void runtime.session("s").execute([{ name: "erase", input: {} }]);
-  await expect.poll(async () => (await store.approvals.list({ now: 0, statuses: ["open"] })).length).toBe(1);
+  await expect.poll(async () => (await store.approvals.list({ now: 0, statuses: ["open"], first: "newest", limit: 2 })).length).toBe(1);
   return { store, runtime };
 }
 
