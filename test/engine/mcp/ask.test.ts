@@ -54,6 +54,15 @@ describe("revision 2026-07-28: input_required", () => {
     expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
   });
 
+  test("a question is answered under its key, whatever that is", async () => {
+    const { url } = await loopbackMcp(curious(Object.fromEntries([["__proto__", form(NAME_FORM)]])));
+    const { engine } = await openHttp({ url });
+
+    const answer = await engine.call(request("greet"), person({ action: "decline" }));
+
+    expect(answer).toMatchObject({ content: [{ text: '{"responses":{"__proto__":{"action":"decline"}},"state":"state-1"}' }] });
+  });
+
   test("a state that was not given is not sent", async () => {
     const { url } = await loopbackMcp(curious({ who: form(NAME_FORM) }, null));
     const { engine } = await openHttp({ url });
