@@ -35,6 +35,7 @@ export { perSession } from "./engine/per-session.ts";
 export type { ApprovalSettings } from "./policy/approval/approval.ts";
 export type { PermissionRules } from "./policy/permission.ts";
 export { type DefinedTool, type SchemaSource, type ToolOptions, defineTool } from "./registry/define-tool.ts";
+export { outputOf } from "./registry/output-of.ts";
 export { Registry } from "./registry/registry.ts";
 export { toolDefinition, toolFromJson, toolToJson } from "./registry/tool-definition.ts";
 export { toolFunction } from "./registry/tool-function.ts";

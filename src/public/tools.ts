@@ -11,6 +11,7 @@ export type { ToolPins } from "../core/tool-pins.ts";
 export type { CacheScope, PastCall, Reducer, Supersedes, ToolCategory } from "../core/tool.ts";
 export { type ToolList, type VisibilityRules, Visibility, visibilityOf, visibleTools } from "../policy/visibility.ts";
 export type { HandlerResult } from "../registry/define-tool.ts";
+export type { AnsweringTool } from "../registry/output-of.ts";
 export type { RegisteredTool } from "../registry/registered-tool.ts";
 export type { RegistryOptions } from "../registry/registry-options.ts";
 export { withProgramShape } from "../registry/program-shape.ts";

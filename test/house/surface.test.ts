@@ -56,6 +56,7 @@ const HAFT_VALUES = [
   "defineHook",
   "defineTool",
   "external",
+  "outputOf",
   "perSession",
   "pure",
   "readOnly",
@@ -188,6 +189,7 @@ const SUBJECTS: Readonly<
     values: ["Visibility", "qualifiedName", "splitName", "visibilityOf", "visibleTools", "withProgramShape", "withSuccessShape"],
     types: [
       "Actor",
+      "AnsweringTool",
       "CacheScope",
       "CallTools",
       "ErrorCodeInfo",
