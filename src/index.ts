@@ -24,7 +24,6 @@ export type { EventListener, RuntimeEvent, SessionEvent } from "./core/event.ts"
 export type { Hook, HookCommand, HookContext, HookDecision } from "./core/hook.ts";
 export { RemoteJob } from "./core/remote-job.ts";
 export type { ModelMessage, SessionMessage } from "./core/message.ts";
-export type { Model } from "./core/model.ts";
 export type { Ports } from "./core/ports.ts";
 export type { ResourceKeys } from "./core/resource-keys.ts";
 export { type ToolResult, resultText } from "./core/result.ts";

@@ -1,5 +1,6 @@
 /** Tools with which one agent makes others and wires them: spawn, channel, wire, status, send. Only the session that leads the group has them. */
-import { createAgent, ToolError, type Model, type Runtime, type ToolContext, type Toolset } from "haft";
+import { createAgent, ToolError, type Runtime, type ToolContext, type Toolset } from "haft";
+import type { Model } from "haft/model";
 import type { Channels, Triggers } from "haft/triggers";
 
 export interface GroupOptions {

@@ -165,7 +165,12 @@ export interface ModelOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A language model: it answers a request piece by piece. */
+/**
+ * A language model: it answers a request piece by piece.
+ *
+ * `modelFrom` and `httpModel` make one for a provider. One of your own is an object with `name` and `stream`; `modelContract` of
+ * `haft/testing` has the test cases that it must pass.
+ */
 export interface Model {
   /** For people: `openai/gpt-5`. */
   readonly name: string;

@@ -1,6 +1,7 @@
 /** The public names of `haft/model`, listed by hand: models behind providers, what is sent to them, and what they cost. @packageDocumentation */
 export {
   type FinishReason,
+  type Model,
   type ModelCall,
   type ModelEvent,
   type ModelOptions,

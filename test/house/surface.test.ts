@@ -101,7 +101,6 @@ const HAFT_TYPES = [
   "LoopOptions",
   "LoopResult",
   "LoopRunOptions",
-  "Model",
   "ModelMessage",
   "Outcome",
   "PermissionRules",
