@@ -17,7 +17,8 @@ export type { Admission, Denial, IssuerOptions, ServerAccessOptions } from "./se
 export { staticToken } from "./server/auth/static-token.ts";
 export type { StaticTokenOptions } from "./server/auth/static-token.ts";
 export { securityHeaders } from "./server/http/security-headers.ts";
-export type { SecurityHeadersOptions } from "./server/http/security-headers.ts";
+export type { Middleware, SecurityHeadersOptions } from "./server/http/security-headers.ts";
 export type { Problem } from "./server/http/problem.ts";
+export type { HeaderReader, RequestHead } from "./server/http/request-head.ts";
 export type { AccessRule, RuleSubject } from "./policy/access-rules.ts";
 export type { Refusal } from "./server/auth/refusal-log.ts";

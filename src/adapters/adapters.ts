@@ -11,7 +11,14 @@ export {
 } from "./ai-sdk.ts";
 export { type AgUiEvent, type AgUiInput, type AgUiOptions, agUiHandler } from "./ag-ui.ts";
 export type { AdapterOptions } from "./bridge.ts";
-export { type LangChainFields, type LangChainToolLike, fromLangChainTools, toLangChainTools } from "./langchain.ts";
+export {
+  type LangChainConfig,
+  type LangChainFields,
+  type LangChainHandler,
+  type LangChainToolLike,
+  fromLangChainTools,
+  toLangChainTools,
+} from "./langchain.ts";
 export { type MastraFields, type MastraToolLike, fromMastraTools, toMastraTools } from "./mastra.ts";
 export { type OpenAiAgentsFields, type OpenAiAgentsToolLike, fromOpenAiAgentsTools, toOpenAiAgentsTools } from "./openai-agents.ts";
 export { type UiChatInput, type UiChatMessage, type UiChatOptions, uiChatHandler } from "./ui-stream.ts";

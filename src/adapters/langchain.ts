@@ -15,9 +15,11 @@ export interface LangChainFields {
   readonly schema: Readonly<Record<string, unknown>>;
 }
 
-type LangChainHandler = (input: unknown, config?: LangChainConfig) => Promise<JsonValue>;
+/** The function of a tool, as it is given to `tool` of LangChain. */
+export type LangChainHandler = (input: unknown, config?: LangChainConfig) => Promise<JsonValue>;
 
-interface LangChainConfig {
+/** The fields that we read of the configuration LangChain passes to a tool besides its input. */
+export interface LangChainConfig {
   readonly signal?: AbortSignal;
   readonly toolCall?: { readonly id?: string };
 }

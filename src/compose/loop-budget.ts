@@ -3,6 +3,7 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Clock } from "../core/ports.ts";
 
+/** The axes of a loop's budget. */
 export const BUDGET_AXES = ["rounds", "wallMs", "calls", "tokens", "cost"] as const;
 /** Requests to the model; milliseconds since the loop began; calls that were let through; tokens in and out; what `cost` says. */
 export type BudgetAxis = (typeof BUDGET_AXES)[number];

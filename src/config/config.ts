@@ -26,9 +26,13 @@ export type { CommonToolset, FileSourceOptions } from "./tools/file-source.ts";
 export type { HaftConfig, RuntimeConfig } from "./haft-config.ts";
 export { lockPath, readLock } from "./trust/lock-file.ts";
 export { toolPins } from "../trust/tool-pins.ts";
-export type { LockData } from "../trust/pinned-tool.ts";
+export type { LockData, PinnedField, PinnedTool, PinnedToolset, ServerClaim } from "../trust/pinned-tool.ts";
 export { findConfig, loadConfig } from "./load-config.ts";
 export type { LoadOptions, LoadedConfig } from "./load-config.ts";
+export type { DefaultModel } from "./toolset/toolset-type.ts";
+export type { ToolMemory } from "../engine/known-tools.ts";
+export type { Environment, SentVariable } from "./variables.ts";
+export type { KeyPath } from "../documents/key-positions.ts";
 
 /** How a configuration is loaded, and what its runtime is built with. */
 export type ConfiguredRuntimeOptions = LoadOptions & BuildOptions;

@@ -2,6 +2,7 @@
 import type { KeyPath } from "../documents/key-positions.ts";
 import type { Problems } from "../documents/problems.ts";
 
+/** Variables by their names, such as those of the process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type Resolved = { readonly text: string } | { readonly problem: string };

@@ -3,6 +3,7 @@
 /** A part of a store that processes wait for each other in. */
 export type ChangedPart = (typeof CHANGED_PARTS)[number];
 
+/** The parts of a store that processes wait for each other in. */
 export const CHANGED_PARTS = ["events", "approvals", "jobs", "queue", "channels"] as const;
 
 /** A hint that another process may have written something. */

@@ -7,6 +7,7 @@ import type { ToolMode } from "./job-status.ts";
 /** A JSON Schema, draft 2020-12 unless `$schema` names draft-07. `{}` and `true` allow everything. */
 export type JsonSchema = boolean | { readonly [keyword: string]: unknown };
 
+/** The categories of `ToolCategory`. */
 export const TOOL_CATEGORIES = ["SAFE_CHAIN", "TERMINAL", "DANGEROUS", "ASYNC_REQUIRED"] as const;
 
 /** How the loop treats a tool, by the categories of the Evennia AI assistant. It never makes a tool a read. */

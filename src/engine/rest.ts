@@ -26,7 +26,7 @@ import { REST_OPTIONS, checkRestOptions, type RestOptions } from "./rest/rest-op
 import { Secrets } from "./rest/secrets.ts";
 
 export type { OperationFilter } from "./openapi/import-openapi.ts";
-export type { OAuthClient, RestAuth, RestOptions } from "./rest/rest-options.ts";
+export type { ApiKey, OAuthClient, RestAuth, RestOptions } from "./rest/rest-options.ts";
 
 /** The methods that change nothing, so a repeated call needs no key. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);

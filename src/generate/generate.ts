@@ -45,7 +45,7 @@ export type { EnrichedSource } from "./enriched-source.ts";
 export type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
 export type { EnrichmentCacheOptions } from "./enrichment-cache.ts";
 export { chainSampler, fanInSampler, fanOutSampler } from "./graph-samplers.ts";
-export type { GraphSampleOptions } from "./graph-samplers.ts";
+export type { GraphSampleOptions, NeededSampleOptions } from "./graph-samplers.ts";
 export { neighborSampler } from "./neighbor-sampler.ts";
 export type { NeighborSampleOptions } from "./neighbor-sampler.ts";
 export { ToolNeighbors, neighbors } from "./neighbors.ts";

@@ -15,7 +15,8 @@ export interface GraphSampleOptions extends SampleOptions {
   readonly minScore?: number;
 }
 
-type Needed = GraphSampleOptions & { readonly k: number };
+/** The options of one sample, whose size is needed. */
+export type NeededSampleOptions = GraphSampleOptions & { readonly k: number };
 
 /**
  * Draws `k` tools of which each can feed the next: the first begins, the last ends.
@@ -25,7 +26,7 @@ type Needed = GraphSampleOptions & { readonly k: number };
  *
  * @throws ToolError at once, `not_found` when `dataflow()` was not run, `invalid_argument` for options that cannot work
  */
-export function chainSampler(enriched: Enriched, options: Needed): Sampler<GraphSampleOptions> {
+export function chainSampler(enriched: Enriched, options: NeededSampleOptions): Sampler<GraphSampleOptions> {
   return graphSampler(enriched, options, { owner: "The chain sampler", draw: drawChain });
 }
 
@@ -34,7 +35,7 @@ export function chainSampler(enriched: Enriched, options: Needed): Sampler<Graph
  *
  * @throws ToolError at once, as `chainSampler`
  */
-export function fanOutSampler(enriched: Enriched, options: Needed): Sampler<GraphSampleOptions> {
+export function fanOutSampler(enriched: Enriched, options: NeededSampleOptions): Sampler<GraphSampleOptions> {
   return graphSampler(enriched, options, { owner: "The fan-out sampler", draw: (draw, graph) => drawFan(draw, graph.out) });
 }
 
@@ -43,7 +44,7 @@ export function fanOutSampler(enriched: Enriched, options: Needed): Sampler<Grap
  *
  * @throws ToolError at once, as `chainSampler`
  */
-export function fanInSampler(enriched: Enriched, options: Needed): Sampler<GraphSampleOptions> {
+export function fanInSampler(enriched: Enriched, options: NeededSampleOptions): Sampler<GraphSampleOptions> {
   return graphSampler(enriched, options, { owner: "The fan-in sampler", draw: (draw, graph) => drawFan(draw, graph.in).reverse() });
 }
 
@@ -56,7 +57,7 @@ interface Kind {
   readonly draw: (draw: Draw, graph: { readonly out: Follow; readonly in: Follow }) => CatalogTool[];
 }
 
-function graphSampler(enriched: Enriched, options: Needed, { owner, draw }: Kind): Sampler<GraphSampleOptions> {
+function graphSampler(enriched: Enriched, options: NeededSampleOptions, { owner, draw }: Kind): Sampler<GraphSampleOptions> {
   const graph = enriched.artifacts.require(DATAFLOW, DataflowGraph);
   const prepare = (all: GraphSampleOptions): Draw => {
     checkKnownKeys(all, { ...SAMPLE_OPTIONS, minScore: true }, owner);

@@ -14,6 +14,8 @@ export {
   type ResponseFormat,
   type TokenUsage,
   type ToolChoice,
+  FINISH_REASONS,
+  REASONING_EFFORTS,
   collectReply,
   endedWell,
 } from "../core/model.ts";

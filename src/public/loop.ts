@@ -1,7 +1,7 @@
 /** The public names of `haft/loop`, listed by hand: what ends a loop and what watches over it. @packageDocumentation */
 export type { Agent, AgentOptions, AgentStartOptions, AgentState, AgentTriggers, SendOptions } from "../compose/agent.ts";
 export type { EmergencyStopOptions } from "../compose/emergency-stop.ts";
-export type { BudgetAxis, BudgetLevel, BudgetLimit, LoopBudgetLimits } from "../compose/loop-budget.ts";
+export { type BudgetAxis, type BudgetLevel, type BudgetLimit, type LoopBudgetLimits, BUDGET_AXES } from "../compose/loop-budget.ts";
 export type { LoopListener } from "../compose/loop-event.ts";
 export { type RoundCall, type RoundFacts, type RoundLimits, reasonToStop } from "../compose/loop-continues.ts";
 export { type ReactOptions, reactLimits } from "../compose/loop-limits.ts";

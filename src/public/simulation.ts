@@ -1,5 +1,5 @@
 /** The public names of `haft/simulation`, listed by hand: what answers in place of tools, and failures on purpose. @packageDocumentation */
-export type { EngineSource, AnswerOptions, AnswerRule } from "../call/fallback-chains.ts";
+export { type EngineSource, type AnswerOptions, type AnswerRule, ENGINE_SOURCES } from "../call/fallback-chains.ts";
 export { type FaultPlan, type FaultRule, type FaultType, FAULT_TYPES } from "../core/fault.ts";
 export { type Fidelity, FIDELITIES } from "../core/fidelity.ts";
 export { NoAnswer } from "../core/no-answer.ts";
@@ -18,3 +18,4 @@ export {
   readStubs,
   stubEngine,
 } from "../engine/stub.ts";
+export type { Subject as ExampleSubject } from "../schema/example/given.ts";

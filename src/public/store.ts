@@ -29,7 +29,7 @@ export type {
 } from "../core/approval-store.ts";
 export { artifactId, artifactOf, artifactUri, type Artifact, type ArtifactStore } from "../core/artifact.ts";
 export type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
-export type { ChangedPart, StoreChange, StoreFollower } from "../core/store-changes.ts";
+export { type ChangedPart, type StoreChange, type StoreFollower, CHANGED_PARTS } from "../core/store-changes.ts";
 export type {
   CancelRequest,
   JobKey,
@@ -60,5 +60,5 @@ export { attachArtifacts } from "../session/attach-artifacts.ts";
 export { artifactsOf } from "../runtime/runtime-session.ts";
 export { folderArtifacts, type FolderArtifactsOptions } from "../store/folder-artifacts.ts";
 export { memoryStore } from "../store/memory-store.ts";
-export type { ChannelStore } from "../core/channel-store.ts";
+export type { ChannelEntry, ChannelEntryKey, ChannelStore, NewChannelEntry, ReadChannel, TakeEntry } from "../core/channel-store.ts";
 export type { KeyMaker, RequestHold } from "../core/access-store.ts";

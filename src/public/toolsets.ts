@@ -12,3 +12,4 @@ export type { SkillsOptions } from "../toolsets/skills.ts";
 export { webToolset } from "../toolsets/web.ts";
 export type { SearchProviderOptions, WebOptions } from "../toolsets/web/web-options.ts";
 export type { SearchProviderName, WebResult, WebSearch } from "../toolsets/web/search-provider.ts";
+export type { PathGuard } from "../toolsets/files/workspace-path.ts";

@@ -19,6 +19,7 @@ export interface CompileOptions {
   readonly formats?: boolean;
 }
 
+/** A JSON Schema that is ready to check values. */
 export interface Validator {
   readonly schema: JsonSchema;
   /** True when the value fits. Never throws. */

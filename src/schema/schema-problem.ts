@@ -1,6 +1,7 @@
 /** One way in which a value breaks its schema, and the words for it. */
 import { jsonPath } from "../core/base/json.ts";
 
+/** One way in which a value breaks its schema. */
 export interface SchemaProblem {
   /** `$` path of the value, or of the missing field: `$.a[1]`. Shortened in the middle past 200 characters. */
   readonly path: string;

@@ -10,6 +10,7 @@ export interface LockData {
   readonly toolsets: ReadonlyMap<string, PinnedToolset>;
 }
 
+/** The pinned tools of a toolset, and where they came from. */
 export interface PinnedToolset {
   /** SHA-256 over where its tools come from, such as a command with its arguments; undefined where that was not known. */
   readonly source: string | undefined;
@@ -25,6 +26,7 @@ export interface ServerClaim {
   readonly version: string;
 }
 
+/** A tool as it was pinned. */
 export interface PinnedTool {
   readonly name: string;
   readonly fingerprint: string;

@@ -7,6 +7,7 @@ import { RepairWalk } from "./repair-walk.ts";
 import { problemAt, typeName, type SchemaProblem } from "../schema-problem.ts";
 import { SchemaShapes } from "../schema-shape.ts";
 
+/** Which repairs an input is given. */
 export interface RepairOptions {
   /** Leave out keys that the schema forbids, each with a report: right for reads, not for writes. */
   readonly dropUnknownKeys: boolean;

@@ -9,7 +9,7 @@ export interface SecurityHeadersOptions {
 }
 
 /** Answers a request, after the answer to it is known. */
-type Middleware = (request: Request, answer: () => Promise<Response>) => Promise<Response>;
+export type Middleware = (request: Request, answer: () => Promise<Response>) => Promise<Response>;
 
 /**
  * An answer is data: a page that a browser made of it may load nothing, run nothing and be framed by no other. A response that brings a policy
