@@ -49,6 +49,7 @@ export interface AskRequest extends Question {
   readonly callId: string;
   readonly toolName: string;
   readonly sessionId: string;
+  /** Aborts when the answer is no longer wanted, as when the call is cancelled. */
   readonly signal: AbortSignal;
 }
 

@@ -22,6 +22,7 @@ export interface ErrorInfo {
   /** A remedy for the operator of the program. Never shown to a model. */
   readonly operatorHint?: string;
   /** One line per problem, e.g. each schema violation with its `$` path; at most 20. */
+  /** One line for each problem; at most 20 are kept. @default none */
   readonly details?: readonly string[];
   /** Qualified names that appear in these texts. A model reads in their place the names that it was given the tools under. */
   readonly toolNames?: readonly string[];
@@ -38,8 +39,11 @@ export interface ToolErrorOptions {
   readonly details?: readonly string[];
   /** Qualified names of tools in message, hint and details, besides that of the tool that was called. */
   readonly toolNames?: readonly string[];
+  /** Whether the same call may succeed later without a change. @default what the code says, as the table of errors has it */
   readonly retryable?: boolean;
+  /** Whether the effect of the call has happened. @default what the code says */
   readonly outcome?: Outcome;
+  /** The shortest wait before another attempt, in milliseconds. @default none */
   readonly retryAfterMs?: number;
   readonly cause?: unknown;
 }

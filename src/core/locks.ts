@@ -1,5 +1,6 @@
 /** Lets calls that touch the same resources wait for each other: the seam behind which processes may share their locks. */
 
+/** The keys that a call asks for, all at once. */
 export interface LockRequest {
   /** The call's id, shown to those that wait for it. */
   readonly owner: string;

@@ -1,5 +1,6 @@
 /** Everything the runtime takes from the outside world, so that a test can hold all of it still. */
 
+/** Where time comes from. The system's is used where a runtime is given none. */
 export interface Clock {
   /** Monotonic milliseconds from an arbitrary origin; may be fractional. For durations, deadlines and waits. */
   now(): number;
@@ -51,7 +52,7 @@ export interface Log {
 /** The fields of a log message besides its text. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** The outside dependencies of a runtime: time, randomness, ids and a log. */
+/** The outside dependencies of a runtime: time, randomness, ids and a log. Those that `RuntimeOptions.ports` leaves out are the system's. */
 export interface Ports {
   readonly clock: Clock;
   readonly random: Random;

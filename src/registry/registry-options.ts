@@ -12,7 +12,7 @@ export interface RegistryOptions {
   readonly overloads?: boolean;
   /** The tools for models and clients: a tool that the rules deny is in no listing or search, and no call reaches it. @default all */
   readonly permission?: PermissionRules;
-  /** Called with look-alike names and tools that were left out. */
+  /** Called with look-alike names and tools that were left out. @default they are not reported; the registry that a runtime makes writes them to its log */
   readonly onWarning?: (message: string) => void;
 }
 

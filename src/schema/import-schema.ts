@@ -38,7 +38,7 @@ function wordsFor(type: string | undefined, words: string): (readonly [string, s
  *
  * A schema that is missing (`undefined`, `null`) is that of a tool without parameters.
  *
- * @throws ToolError `invalid_schema` when it is not an object or boolean, or no JSON.
+ * @throws ToolError `invalid_schema` when it is not an object or boolean, or no JSON, or is nested more than 256 levels deep.
  */
 export function importSchema(raw: unknown): ImportedSchema {
   if (raw === undefined || raw === null) return { schema: Object.freeze({ type: "object" }), notes: [] };

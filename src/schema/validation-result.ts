@@ -57,10 +57,10 @@ export class ValidationResult {
 const MAX_ERRORS = 1_000;
 
 /**
- * Checks data strictly, without coercion or defaults, its formats included, and reports every problem.
+ * Checks data strictly, without coercion or defaults, its formats included, and reports its problems, at most 1,000.
  *
  * Never throws: a schema that cannot be used gives a result with one error that says so. Compiles the schema each
- * time; to check many values, use `compileSchema` once.
+ * time.
  */
 export function validateInput(data: unknown, schema: unknown): ValidationResult {
   return validate(data, schema, "input");
