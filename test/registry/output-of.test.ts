@@ -53,7 +53,8 @@ test("without an output schema the output is what it is, of unknown type", async
 
 test("a result that has no output of that type gives undefined", async () => {
   const other = defineTool({ name: "other", description: "Other.", execute: () => ({ left: 1 }) });
-  const breaks = defineTool({ ...take, name: "breaks", execute: () => Reflect.apply(() => ({ left: "three" }), undefined, []) });
+  // @ts-expect-error an output that does not fit, as a handler without types may return it
+  const breaks = defineTool({ ...take, name: "breaks", execute: () => ({ left: "three" }) });
   const draws = defineTool({ ...take, name: "draws", execute: () => new ToolOutput({ content: [{ type: "text", text: "3" }] }) });
   const long = defineTool({ ...take, name: "long", maxResultBytes: 100, execute: () => ({ left: 1, note: "x".repeat(1_000) }) });
   const fails = defineTool({ ...take, name: "fails", execute: () => new ToolOutput({ output: { left: 1 }, exitCode: 2 }) });
