@@ -142,6 +142,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   perSession: NONE,
   pure: "is effects, and no function",
   readOnly: NONE,
+  outputOf: NONE,
   resultText: NONE,
   stopAfterRounds: NONE,
   stopAtKeyword: NONE,
