@@ -2,7 +2,6 @@
 import { randomFillSync } from "node:crypto";
 import { lateExpiry, lateTimer, MAX_TIMER_MS } from "./late-timer.ts";
 import type { Clock, Ids, Log, Ports } from "./ports.ts";
-import { processorTime } from "./processor-time.ts";
 
 /**
  * Keeps the event loop alive while anything is waited for, whatever that waits for itself. Node's own timer is set only when the event
@@ -32,6 +31,22 @@ class KeepAlive {
 }
 
 const keepAlive = new KeepAlive();
+
+/** A reading of the processor time is used for so long: it is asked for at the beginning of each call. */
+const FRESH_MS = 5;
+/** Node has the first since 22.19 and 23.9; the other counts all threads, which is at least as much. */
+const usage = typeof process.threadCpuUsage === "function" ? () => process.threadCpuUsage() : () => process.cpuUsage();
+let readAt = -Infinity;
+let processorMs = 0;
+
+function processorTime(now: number): number {
+  // A clock that has its own `now()` and the rest of the system's may be far ahead of the others.
+  if (Math.abs(now - readAt) >= FRESH_MS) {
+    const { user, system } = usage();
+    [readAt, processorMs] = [now, (user + system) / 1_000];
+  }
+  return processorMs;
+}
 
 const systemClock: Clock = {
   hold: () => keepAlive.hold(),

@@ -414,7 +414,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
         (await page.locator(".menu-item, .menu button, .menu .switch").all()).map((one) => one.boundingBox()),
       );
       const all = boxes.flatMap((box) => (box === null ? [] : [box]));
-      expect([width, all.length, boxes.length]).toEqual([width, 14, 14]);
+      expect([width, all.length, boxes.length]).toEqual([width, 15, 15]);
       const outside = all.filter(({ x, width: wide }) => x < 0 || x + wide > width);
       const over = all.filter((one, index) =>
         all

@@ -29,7 +29,7 @@ export function Palette({
   const id = useId();
   const [words, setWords] = useState("");
   const [chosen, setChosen] = useState(0);
-  const { entries, error } = useEntries(words, screens);
+  const { entries, error, isSearching } = useEntries(words, screens);
   const active = Math.min(chosen, entries.length - 1);
   useEffect(() => {
     dialog.current?.showModal();
@@ -80,7 +80,7 @@ export function Palette({
       />
       <FoundList id={id} entries={entries} active={active} onActive={setChosen} onRun={run} />
       <p className="palette-none muted" role="status">
-        {error === null && entries.length === 0 ? "Nothing of this name was found." : ""}
+        {error === null && !isSearching && entries.length === 0 ? "Nothing of this name was found." : ""}
         <InlineFailure error={error} />
       </p>
     </dialog>
@@ -130,6 +130,8 @@ interface Found {
   readonly entries: readonly Entry[];
   /** Why the server could not be searched. */
   readonly error: Error | null;
+  /** Whether what the server finds for these words is not known yet. */
+  readonly isSearching: boolean;
 }
 
 /** In the order of use: what this screen does, the screens, then what the server finds. */
@@ -138,8 +140,9 @@ function useEntries(words: string, screens: readonly (readonly [string, string])
   const { client } = useConnection();
   const { key } = useConnectionState();
   const [actions] = useState(screenActions);
-  const q = usePaused(words.trim().slice(0, MAX_WORDS));
-  const { data, error } = useQuery({
+  const wanted = words.trim().slice(0, MAX_WORDS);
+  const q = usePaused(wanted);
+  const { data, error, isFetching } = useQuery({
     queryKey: ["palette", q],
     enabled: key !== undefined,
     placeholderData: keepPreviousData,
@@ -160,5 +163,5 @@ function useEntries(words: string, screens: readonly (readonly [string, string])
     ...(data?.tools ?? []).map((name) => ({ kind: "tool", name, run: () => go(toolPath(name)) })),
     ...(data?.isMore === true ? [{ kind: "search", name: `More sessions with “${q}”`, run: () => go(sessionsPath(q)) }] : []),
   ];
-  return { entries, error };
+  return { entries, error, isSearching: isFetching || q !== wanted };
 }

@@ -4,7 +4,6 @@ import { expect, onTestFinished, test } from "vitest";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { listenOn } from "../../../src/server/http/listen.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
-import { IN_CI, inCI } from "../../ci.ts";
 import { TOKEN, startApi } from "../api/api-server.ts";
 import { testInCI } from "../../test-in-ci.ts";
 
@@ -117,17 +116,4 @@ test.each([
     expect(await (await slow).text()).toBe("late");
     socket.destroy();
   },
-);
-
-test.skipIf(!inCI)(
-  `issue 19 a connection on which nothing comes after an answer is closed ${IN_CI}`,
-  async () => {
-    const { listener } = await startApi();
-    const socket = connect(listener.port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
-    const closed = new Promise<string>((resolve) => socket.on("close", () => resolve(text)));
-    let text = "";
-    socket.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-    expect(await closed).toMatch(/^HTTP\/1.1 \d{3} /u);
-  },
-  60_000,
 );
