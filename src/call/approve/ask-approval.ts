@@ -27,7 +27,7 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
   if (run.parts.asksNobody === true) return undecided({ toolName: qualifiedName, reason }, "a preview asks nobody");
   const controller = new AbortController();
   const since = run.clock.now();
-  let isAsked = false;
+  let asking: readonly CallRun[] = []; // the calls that wait for the answer
   const question = run.parts.approvals.ask({
     callId: run.callId,
     sessionId: run.turn.session.id,
@@ -44,16 +44,15 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
     preview: async () => (whole ?? (await run.parts.simulate(run))).preview,
     whenRecorded: () => run.written?.whenDurable(),
     note: (note) => {
-      if (note.type === "ask" && !isAsked && !controller.signal.aborted) countAwaiting(run, 1);
-      isAsked ||= note.type === "ask" && !controller.signal.aborted;
-      if (isAsked && note.type === "answer" && note.status === "allowed") whole?.onAllowed();
+      if (note.type === "ask" && asking.length === 0 && !controller.signal.aborted) asking = countAwaiting(callsAround(run), 1);
+      if (asking.length > 0 && note.type === "answer" && note.status === "allowed") whole?.onAllowed();
       return keepNote(run, reason, note);
     },
     signal: controller.signal,
     isLeft: () => run.turn.session.isHandedOver,
   });
   const waited = await waitFor(run, question, { endsAt: run.deadlineAt, late: () => notInTime(qualifiedName) });
-  if (isAsked) countAwaiting(run, -1);
+  countAwaiting(asking, -1);
   noteWait(run, "approval", since);
   if ("value" in waited) return waited.value ?? run;
   if ("thrown" in waited) throw waited.thrown;
@@ -65,10 +64,17 @@ function notInTime(qualifiedName: string): ToolError {
   return new ToolError("approval_denied", `${qualifiedName} was not approved before the call's deadline.`);
 }
 
-/** Counts the question for the call, and for those around it: their jobs, sessions and agents wait with it. */
-function countAwaiting(run: CallRun, change: 1 | -1): void {
-  for (let around: unknown = run; around instanceof CallRun; around = callOutside(around))
-    around.awaiting = (around.awaiting ?? 0) + change;
+/** The call, and those around it: their jobs, sessions and agents wait with it. */
+function callsAround(run: CallRun): readonly CallRun[] {
+  const calls: CallRun[] = [];
+  for (let around: unknown = run; around instanceof CallRun; around = callOutside(around)) calls.push(around);
+  return calls;
+}
+
+/** Counts a question for these calls: the same ones when it is asked and when it is over. */
+function countAwaiting(calls: readonly CallRun[], change: 1 | -1): readonly CallRun[] {
+  for (const call of calls) call.awaiting = (call.awaiting ?? 0) + change;
+  return calls;
 }
 
 /** Records that an answer about a call around this one allows it: after a crash it is not asked about again. */

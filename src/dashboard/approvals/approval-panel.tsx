@@ -6,6 +6,7 @@ import type { BodyOf } from "../../client/client.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
+import { Choice } from "../show/choice.tsx";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
 import { Panel } from "../show/panel.tsx";
 import { Badge, Fact, Notice, Section } from "../show/parts.tsx";
@@ -158,16 +159,7 @@ function Answers({ approval, others, deciding: { mutate, isPending } }: Question
         <button type="button" className="button button-main" disabled={isPending} onClick={() => decide({ answer: "allow", scope: reach })}>
           Allow
         </button>
-        <label className="choice">
-          <span className="visually-hidden">How far the yes reaches</span>
-          <select value={reach} onChange={({ target }) => setReach(target.value as Reach)}>
-            {REACHES.map(([value, says]) => (
-              <option key={value} value={value}>
-                {says}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice label="How far the yes reaches" value={reach} onChange={setReach} options={REACHES} />
         <button type="button" className="button button-danger" disabled={isPending} onClick={() => decide({ answer: "deny" })}>
           Deny
         </button>

@@ -5,6 +5,7 @@ import type { AnswerOf, QueryInput } from "../../client/client.ts";
 import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection, useInfo } from "../server/use-server.ts";
 import { useAddressValue } from "../show/address.ts";
+import { Choice } from "../show/choice.tsx";
 import { Inert } from "../show/inert.tsx";
 import { Loading, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
 import { plural } from "../show/words.ts";
@@ -52,7 +53,7 @@ export function AuditScreen(): ReactNode {
         <SearchField label="Principal, such as key:*" value={principal} onChange={setPrincipal} />
         <SearchField label="Tool, such as files::*" value={tool} onChange={setTool} />
         <OutcomeChoice value={outcome} onChange={setOutcome} />
-        <Choice label="Which time" value={since} onChange={setPeriod} options={PERIODS.map(([word, says]) => [word, says])} />
+        <Choice label="Which time" value={since} onChange={setPeriod} options={PERIODS.map(([word, says]) => [word, says] as const)} />
         <button type="button" className="button" disabled={isFetching} onClick={() => void refetch()}>
           Refresh
         </button>
@@ -92,31 +93,6 @@ function OutcomeChoice({ value, onChange }: { readonly value: string; readonly o
       onChange={onChange}
       options={[["", "Any outcome"], ...words.map((word) => [word, word.replaceAll("_", " ")] as const)]}
     />
-  );
-}
-
-function Choice({
-  label,
-  value,
-  onChange,
-  options,
-}: {
-  readonly label: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-  readonly options: readonly (readonly [value: string, says: string])[];
-}): ReactNode {
-  return (
-    <label className="choice">
-      <span className="visually-hidden">{label}</span>
-      <select value={value} onChange={({ target }) => onChange(target.value)}>
-        {options.map(([word, says]) => (
-          <option key={word} value={word}>
-            {says}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }
 

@@ -6,6 +6,7 @@ import { useNow } from "../server/now.ts";
 import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { jobPath, useAddressValue } from "../show/address.ts";
+import { Choice } from "../show/choice.tsx";
 import { Inert, ToolName } from "../show/inert.tsx";
 import { Loading, Moment, Notice, ScreenHead } from "../show/parts.tsx";
 import { span } from "../show/words.ts";
@@ -49,16 +50,7 @@ export function JobsScreen({ jobId }: { readonly jobId: string | undefined }): R
     <div className={isChosen ? "split with-panel" : "split"}>
       <div className="split-main">
         <ScreenHead title="Jobs">
-          <label className="choice">
-            <span className="visually-hidden">Which jobs</span>
-            <select value={states} onChange={({ target }) => setChosen(target.value)}>
-              {CHOICES.map(([value, says]) => (
-                <option key={value} value={value}>
-                  {says}
-                </option>
-              ))}
-            </select>
-          </label>
+          <Choice label="Which jobs" value={states} onChange={setChosen} options={CHOICES} />
         </ScreenHead>
         <ReadFailure title="The jobs could not be read." error={error} data={data} />
         {data === undefined && error === null && <Loading />}

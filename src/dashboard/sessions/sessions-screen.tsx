@@ -8,6 +8,7 @@ import { useNow } from "../server/now.ts";
 import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection, useConnectionState } from "../server/use-server.ts";
 import { keepSessionsQuery, sessionPath, useAddressValue } from "../show/address.ts";
+import { Choice } from "../show/choice.tsx";
 import { Inert } from "../show/inert.tsx";
 import { Badge, Loading, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
 import { count, fullTime, holdsWords, MAX_WORDS, shortTime } from "../show/words.ts";
@@ -18,6 +19,13 @@ type Session = AnswerOf<"getSession">;
 
 const EVERY_MS = 2_500;
 const PAGE = 200;
+
+const SHOWN = [
+  ["", "All"],
+  ["open", "Open"],
+  ["branches", "Branches"],
+  ["damaged", "Damaged"],
+] as const;
 
 export function SessionsScreen(): ReactNode {
   const { client } = useConnection();
@@ -48,15 +56,7 @@ export function SessionsScreen(): ReactNode {
     <>
       <ScreenHead title="Sessions">
         <SearchField label="Find by id or title" value={words} onChange={setWords} />
-        <label className="choice">
-          <span className="visually-hidden">Which sessions</span>
-          <select value={show} onChange={({ target }) => setShow(target.value)}>
-            <option value="">All</option>
-            <option value="open">Open</option>
-            <option value="branches">Branches</option>
-            <option value="damaged">Damaged</option>
-          </select>
-        </label>
+        <Choice label="Which sessions" value={show} onChange={setShow} options={SHOWN} />
       </ScreenHead>
       <ReadFailure title="The sessions could not be read." error={error} data={data} />
       {data === undefined && error === null && <Loading />}

@@ -26,8 +26,7 @@ interface Family {
 const CALL_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
 
 export class Metrics {
-  /** By operation, and there by the first digit of their status. */
-  readonly #requests = new Map<string, Float64Array>();
+  readonly #requests = new Map<string, number>();
   #seconds = 0;
   /** Calls by the first bound that they do not exceed; the last are longer than all. */
   readonly #calls = new Float64Array(CALL_BOUNDS.length + 1);
@@ -44,10 +43,8 @@ export class Metrics {
 
   /** Notes an answered request. */
   note(operation: OperationId | "none" | "mcp", status: number, durationMs: number): void {
-    let counts = this.#requests.get(operation);
-    if (counts === undefined) this.#requests.set(operation, (counts = new Float64Array(10)));
-    const digit = Math.floor(status / 100);
-    counts[digit] = (counts[digit] ?? 0) + 1;
+    const labels = `operation="${operation}",status="${Math.floor(status / 100)}xx"`;
+    this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1);
     this.#seconds += durationMs / 1_000;
   }
 
@@ -68,7 +65,7 @@ export class Metrics {
     const { calls, succeeded, attempts, repairs, orphans, abandoned } = runtime.counters;
     const jobs = runtime.jobs.list({ states: ["queued", "running", "waiting"] }).length;
     return [
-      counter("haft_http_requests_total", "Requests by operation and class of status.", this.#requestCounts()),
+      counter("haft_http_requests_total", "Requests by operation and class of status.", [...this.#requests]),
       counter("haft_http_request_seconds_total", "Time that requests took, streams left out.", this.#seconds),
       counter("haft_calls_total", "Calls that have ended.", calls),
       counter("haft_calls_succeeded_total", "Calls that ended well.", succeeded),
@@ -88,12 +85,6 @@ export class Metrics {
       gauge("haft_tools", "Tools on offer.", runtime.registry.list().length),
       gauge("haft_stopping", "1 while the server stops.", stopping() ? 1 : 0),
     ];
-  }
-
-  #requestCounts(): Family["samples"] {
-    return [...this.#requests].flatMap(([operation, counts]) =>
-      [...counts].flatMap((count, digit) => (count === 0 ? [] : [[`operation="${operation}",status="${digit}xx"`, count] as const])),
-    );
   }
 
   #callTimes(): Family {
