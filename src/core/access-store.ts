@@ -40,8 +40,8 @@ export interface AccessStore {
   holdRequest(request: { readonly key: string; readonly holder: string }): Promise<boolean>;
   /** Ends the hold of a request that is left without an answer: it can be begun again at once. */
   releaseRequest(request: { readonly key: string; readonly holder: string }): Promise<void>;
-  /** Keeps the answer to a request that was begun, unless it has one. */
-  answerRequest(request: { readonly key: string; readonly answer: string }): Promise<void>;
+  /** Keeps the answer to a request that was begun, unless it has one: then resolves to that. Else, and for a key that has no record, to undefined. */
+  answerRequest(request: { readonly key: string; readonly answer: string }): Promise<string | undefined>;
   /** Forgets requests that were begun before a time. */
   forgetRequests(before: number): Promise<void>;
 }

@@ -139,9 +139,9 @@ const alone: readonly StoreCase[] = [
     const begin = (more: Partial<NewKeyedRequest> = {}): Promise<unknown> => access.beginRequest({ ...request, holder: "a", ...more });
     equal(await begin(), undefined);
     deepEqual(await begin({ fingerprint: "two", at: 2_000, holder: "b" }), { ...request, hold: { holder: "a", beats: 0 } });
-    await access.answerRequest({ key: request.key, answer: '{"text":"\ud800"}' });
-    await access.answerRequest({ key: "never begun", answer: "{}" });
-    await access.answerRequest({ key: request.key, answer: "a second one" });
+    equal(await access.answerRequest({ key: request.key, answer: '{"text":"\ud800"}' }), undefined);
+    equal(await access.answerRequest({ key: "never begun", answer: "{}" }), undefined);
+    equal(await access.answerRequest({ key: request.key, answer: "a second one" }), '{"text":"\ud800"}');
     deepEqual(await begin({ at: 1_000 + DAY_MS }), { ...request, answer: '{"text":"\ud800"}' });
     equal(await begin({ fingerprint: "two", at: 1_001 + DAY_MS, holder: "c" }), undefined);
     const second = { ...request, fingerprint: "two", at: 1_001 + DAY_MS, hold: { holder: "c", beats: 0 } };

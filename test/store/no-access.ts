@@ -13,6 +13,6 @@ export const noAccess: AccessStore = {
   beginRequest: async () => undefined,
   holdRequest: async () => true,
   releaseRequest: async () => {},
-  answerRequest: async () => {},
+  answerRequest: async () => undefined,
   forgetRequests: async () => {},
 };

@@ -137,13 +137,14 @@ export class MemoryAccess implements AccessStore {
     this.#requests.set(key, Object.freeze(released));
   }
 
-  async answerRequest({ key, answer }: { readonly key: string; readonly answer: string }): Promise<void> {
+  async answerRequest({ key, answer }: { readonly key: string; readonly answer: string }): Promise<string | undefined> {
     const begun = this.#requests.get(key);
-    if (begun === undefined || begun.answer !== undefined) return;
+    if (begun === undefined || begun.answer !== undefined) return begun?.answer;
     this.#requestBytes -= bytesOf(begun);
     const { hold: _hold, ...over } = begun;
     this.#requests.set(key, Object.freeze({ ...over, answer }));
     this.#requestBytes += bytesOf({ ...over, answer });
+    return undefined;
   }
 
   async forgetRequests(before: number): Promise<void> {

@@ -184,13 +184,16 @@ export class SqlAccess implements AccessStore {
       .execute();
   }
 
-  async answerRequest({ key, answer }: { readonly key: string; readonly answer: string }): Promise<void> {
-    await this.#tables
+  async answerRequest({ key, answer }: { readonly key: string; readonly answer: string }): Promise<string | undefined> {
+    const { numUpdatedRows } = await this.#tables
       .updateTable("haft_request")
       .set({ answer: storedText(answer), holder: null })
       .where("key", "=", storedText(key))
       .where("answer", "is", null)
-      .execute();
+      .executeTakeFirst();
+    if (numUpdatedRows > 0n) return undefined;
+    const known = await this.#tables.selectFrom("haft_request").selectAll().where("key", "=", storedText(key)).executeTakeFirst();
+    return known === undefined ? undefined : readRequest(key, known).answer;
   }
 
   async forgetRequests(before: number): Promise<void> {

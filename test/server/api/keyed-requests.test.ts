@@ -2,7 +2,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as wait } from "node:timers/promises";
 import { createClient } from "haft/client";
-import { createAgent, createRuntime } from "haft";
+import { createAgent, createRuntime, defineTool, readOnly } from "haft";
 import { scriptedModel } from "haft/model";
 import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
@@ -173,6 +173,64 @@ test("a branch of the id of one that was committed under the same key is committ
     await api.ask("DELETE", "/v1/sessions/branch");
   }
   expect((await api.ask("GET", "/v1/sessions/desk/snapshot")).text).toContain('"count":2');
+});
+
+/** A server with a job that waits for its gate, and a keyed request that begins it. */
+function jobServer() {
+  const store = sqliteStore({ path: temporaryFile() });
+  const gate = Promise.withResolvers<void>();
+  const slow = defineTool({ name: "slow", description: "Waits.", effects: readOnly("time"), execute: () => gate.promise });
+  const runtime = createRuntime({ store, tools: [slow] });
+  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), mcp: false });
+  onTestFinished(async () => void (await runtime.close()));
+  const ask = async (method: string, path: string, body?: object, more: Readonly<Record<string, string>> = {}) => {
+    const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json", ...more };
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const response = await server.fetch(new Request(`http://localhost/v1${path}`, { method, headers, ...sent }));
+    return { status: response.status, text: await response.text(), replayed: response.headers.get("idempotency-replayed") };
+  };
+  const body = { calls: [{ name: "slow" }], background: true };
+  const begin = () => ask("POST", "/sessions/trip/execute", body, { "idempotency-key": "k1" });
+  const endJobs = async () => {
+    gate.resolve();
+    await Promise.all(runtime.jobs.list().map(({ id }) => runtime.jobs.wait(id)));
+  };
+  return { runtime, store, ask, begin, endJobs };
+}
+
+test("issue 19.6 E25 a keyed request whose session another request creates at that moment is answered the same ever after, and for that session only", async () => {
+  const { runtime, store, ask, begin, endJobs } = jobServer();
+  await store.open();
+  const { beginRequest } = store.access;
+  Object.assign(store.access, {
+    async beginRequest(...given: Parameters<typeof beginRequest>) {
+      if (runtime.sessions.get("trip") === undefined) await ask("POST", "/sessions", { id: "trip" });
+      return beginRequest(...given);
+    },
+  });
+  const first = await begin();
+  expect([first.status, JSON.parse(first.text).results[0].status]).toEqual([200, "pending"]);
+  await endJobs();
+  expect(await begin()).toEqual({ ...first, replayed: "true" });
+  Object.assign(store.access, { beginRequest });
+  await ask("DELETE", "/sessions/trip");
+  expect((await begin()).status).toBe(404);
+});
+
+test("issue 19.6 E25 of two processes that both did a keyed request, each gives the answer that was kept first", async () => {
+  const { store, ask, begin } = jobServer();
+  await ask("POST", "/sessions", { id: "trip" });
+  const { answerRequest } = store.access;
+  const other = { status: 200, headers: [["content-type", "application/json"]], body: '{"results":[]}' };
+  Object.assign(store.access, {
+    async answerRequest(given: Parameters<typeof answerRequest>[0]) {
+      await answerRequest({ ...given, answer: JSON.stringify(other) });
+      return answerRequest(given);
+    },
+  });
+  const first = await begin();
+  expect(first).toEqual({ status: 200, text: other.body, replayed: "true" });
+  expect(await begin()).toEqual(first);
 });
 
 /** Two servers, as of two processes, over one file. */

@@ -184,7 +184,7 @@ class FleetDrill {
 
   #newOrder(): Order {
     const n = ++this.#orders;
-    const background = this.#random() < 0.2;
+    const background = this.#random() < 0.2 || n <= this.#options.clients; // the first ones create their sessions at the same moment
     const names = ["bank::pay", "bank::pay", "bank::look", "counters::bump"];
     const calls = Array.from({ length: 1 + Math.floor(this.#random() * 2) }, (_, index) => ({
       name: names[Math.floor(this.#random() * names.length)] ?? "",

@@ -64,7 +64,7 @@ export interface KeyedAnswersOptions {
  */
 export class KeyedAnswers {
   readonly #options: KeyedAnswersOptions;
-  readonly #running = new Map<string, { readonly fingerprint: string; readonly kept: Promise<Kept> }>();
+  readonly #running = new Map<string, { readonly fingerprint: string; readonly ended: Promise<Ended> }>();
   #forgotAt: number | undefined;
 
   constructor(options: KeyedAnswersOptions) {
@@ -82,15 +82,14 @@ export class KeyedAnswers {
     const running = this.#running.get(key);
     if (running !== undefined) {
       if (running.fingerprint !== fingerprint) throw otherContent();
-      return replayed(await running.kept);
+      return replayed((await running.ended).kept);
     }
-    let answer: Answer | undefined;
-    const kept = this.#run({ key, fingerprint, keyed }, async () => (answer = await work(scoped)));
-    this.#running.set(key, { fingerprint, kept });
+    const ended = this.#run({ key, scoped, fingerprint, keyed }, () => work(scoped));
+    this.#running.set(key, { fingerprint, ended });
     try {
-      const done = await kept;
-      if (key !== scoped && ENDS_SESSION.has(keyed.id)) await this.#keepBeyond({ key: scoped, fingerprint, done });
-      return answer === undefined ? replayed(done) : answerOf(done);
+      const { kept, isOwn } = await ended;
+      if (key !== scoped && ENDS_SESSION.has(keyed.id)) await this.#keepMoved({ key: scoped, fingerprint, kept });
+      return isOwn ? answerOf(kept) : replayed(kept);
     } finally {
       this.#running.delete(key);
     }
@@ -107,41 +106,47 @@ export class KeyedAnswers {
     return identity === undefined ? scoped : digest(canonicalJson([scoped, identity]));
   }
 
-  /** Keeps the answer of a request that ended its session under the key of requests whose session is gone. */
-  async #keepBeyond({
+  /** Keeps an answer under another key than the one that its request was begun with: that of a session which has come since, or is gone. */
+  async #keepMoved({
     key,
     fingerprint,
-    done,
+    kept,
   }: {
     readonly key: string;
     readonly fingerprint: string;
-    readonly done: Kept;
-  }): Promise<void> {
+    readonly kept: Kept;
+  }): Promise<Ended> {
     const { access, clock, ids, log } = this.#options;
     try {
       await access.beginRequest({ key, fingerprint, at: clock.wallTime(), holder: ids.next("holder") });
-      await access.answerRequest({ key, answer: JSON.stringify(done) });
     } catch (thrown: unknown) {
       log.warn(`An answer could not be kept: ${describeThrown(thrown)}`); // it was done
+      return { kept, isOwn: true };
     }
+    return this.#keep(key, kept);
   }
 
-  async #run({ key, fingerprint, keyed }: Attempt, work: () => Promise<Answer>): Promise<Kept> {
+  async #run({ key, scoped, fingerprint, keyed }: Attempt & { readonly scoped: string }, work: () => Promise<Answer>): Promise<Ended> {
     const { access, ids, log } = this.#options;
     this.#forget();
     const hold = { key, holder: ids.next("holder") };
     const known = await this.#begin({ ...hold, fingerprint, keyed });
     if (known !== undefined && known.fingerprint !== fingerprint) throw otherContent();
-    if (known?.answer !== undefined) return keptOf(known.answer);
+    if (known?.answer !== undefined) return { kept: keptOf(known.answer), isOwn: false };
     const stopBeats = this.#beat(hold);
-    let kept: Kept | undefined;
+    let isKept = false;
     try {
-      kept = await this.#done(key, work);
-      return kept;
+      const kept = await written(await work());
+      if (kept.status === 202) return { kept, isOwn: true }; // what it will come to is asked for again
+      // The session may have been created by another request after this one had looked for it.
+      const lasting = key === scoped ? await this.#recordKey(scoped, keyed.read).catch(() => key) : key; // it was done
+      if (lasting !== key) return await this.#keepMoved({ key: lasting, fingerprint, kept });
+      isKept = true;
+      return await this.#keep(key, kept);
     } finally {
       stopBeats();
-      // A request that failed, or is not over, may be sent again.
-      if (kept === undefined || kept.status === 202)
+      // A request that failed, is not over, or has its answer elsewhere may be sent again.
+      if (!isKept)
         await access
           .releaseRequest(hold)
           .catch((thrown: unknown) => log.warn(`A request could not be released: ${describeThrown(thrown)}`));
@@ -182,21 +187,14 @@ export class KeyedAnswers {
     return () => cancel();
   }
 
-  /** Does the work and keeps its answer. */
-  async #done(key: string, work: () => Promise<Answer>): Promise<Kept> {
+  /** Keeps an answer. Another process may have done the request as well: the answer that was kept first is the one to give. */
+  async #keep(key: string, kept: Kept): Promise<Ended> {
     const { access, log } = this.#options;
-    const answer = await work();
-    const { status } = answer;
-    const headers = HEADERS.flatMap((name): [string, string][] => {
-      const value = answer instanceof Response ? answer.headers.get(name) : answer.headers[name];
-      return value === null || value === undefined ? [] : [[name, value]];
-    });
-    const kept = { status, headers, body: answer instanceof Response ? await answer.text() : answer.text };
-    if (status === 202) return kept; // what it will come to is asked for again
-    await access
-      .answerRequest({ key, answer: JSON.stringify(kept) })
+    const answer = JSON.stringify(kept);
+    const first = await access
+      .answerRequest({ key, answer })
       .catch((thrown: unknown) => log.warn(`An answer could not be kept: ${describeThrown(thrown)}`)); // it was done
-    return kept;
+    return typeof first !== "string" || first === answer ? { kept, isOwn: true } : { kept: keptOf(first), isOwn: false };
   }
 
   /** Once an hour: what is too old. */
@@ -208,6 +206,12 @@ export class KeyedAnswers {
       .forgetRequests(clock.wallTime() - KEYED_REQUEST_KEPT_MS)
       .catch((thrown: unknown) => log.warn(`Old answers were not forgotten: ${describeThrown(thrown)}`));
   }
+}
+
+interface Ended {
+  readonly kept: Kept;
+  /** Whether it is the answer of this attempt, and not one that was kept before. */
+  readonly isOwn: boolean;
 }
 
 interface Attempt {
@@ -241,6 +245,14 @@ function keptOf(text: string): Kept {
   if (isJsonObject(value) && typeof value["status"] === "number" && Array.isArray(value["headers"]) && typeof value["body"] === "string")
     return value as unknown as Kept; // written by #run
   throw new ToolError("corrupt_record", "The first answer to this request is damaged.");
+}
+
+async function written(answer: Answer): Promise<Kept> {
+  const headers = HEADERS.flatMap((name): [string, string][] => {
+    const value = answer instanceof Response ? answer.headers.get(name) : answer.headers[name];
+    return value === null || value === undefined ? [] : [[name, value]];
+  });
+  return { status: answer.status, headers, body: answer instanceof Response ? await answer.text() : answer.text };
 }
 
 function answerOf({ status, headers, body }: Kept): WholeAnswer {
