@@ -233,6 +233,25 @@ test("issue 19.6 E25 of two processes that both did a keyed request, each gives 
   expect(await begin()).toEqual(first);
 });
 
+test("issue 19.6 E25 calls whose answer cannot be kept are answered when it can, the same ever after; what would be done twice is answered", async () => {
+  const { store, ask, begin, endJobs } = jobServer();
+  await ask("POST", "/sessions", { id: "trip" });
+  const { answerRequest } = store.access;
+  Object.assign(store.access, { answerRequest: () => Promise.reject(new Error("the disk is full")) });
+  const refused = await begin();
+  expect([refused.status, JSON.parse(refused.text)]).toMatchObject([
+    503,
+    { code: "unavailable", detail: expect.stringContaining("disk is full") },
+  ]);
+  const forked = await ask("POST", "/sessions/trip/fork", { id: "other" }, { "idempotency-key": "k2" });
+  expect(forked.status).toBe(201);
+  Object.assign(store.access, { answerRequest });
+  await endJobs();
+  const first = await begin();
+  expect([first.status, JSON.parse(first.text).results.length]).toEqual([200, 1]);
+  expect(await begin()).toEqual({ ...first, replayed: "true" });
+});
+
 /** Two servers, as of two processes, over one file. */
 function twoServers() {
   const path = temporaryFile();

@@ -88,7 +88,7 @@ export class KeyedAnswers {
     this.#running.set(key, { fingerprint, ended });
     try {
       const { kept, isOwn } = await ended;
-      if (key !== scoped && ENDS_SESSION.has(keyed.id)) await this.#keepMoved({ key: scoped, fingerprint, kept });
+      if (key !== scoped && ENDS_SESSION.has(keyed.id)) await this.#keepMoved({ key: scoped, fingerprint, keyed }, kept);
       return isOwn ? answerOf(kept) : replayed(kept);
     } finally {
       this.#running.delete(key);
@@ -106,26 +106,6 @@ export class KeyedAnswers {
     return identity === undefined ? scoped : digest(canonicalJson([scoped, identity]));
   }
 
-  /** Keeps an answer under another key than the one that its request was begun with: that of a session which has come since, or is gone. */
-  async #keepMoved({
-    key,
-    fingerprint,
-    kept,
-  }: {
-    readonly key: string;
-    readonly fingerprint: string;
-    readonly kept: Kept;
-  }): Promise<Ended> {
-    const { access, clock, ids, log } = this.#options;
-    try {
-      await access.beginRequest({ key, fingerprint, at: clock.wallTime(), holder: ids.next("holder") });
-    } catch (thrown: unknown) {
-      log.warn(`An answer could not be kept: ${describeThrown(thrown)}`); // it was done
-      return { kept, isOwn: true };
-    }
-    return this.#keep(key, kept);
-  }
-
   async #run({ key, scoped, fingerprint, keyed }: Attempt & { readonly scoped: string }, work: () => Promise<Answer>): Promise<Ended> {
     const { access, ids, log } = this.#options;
     this.#forget();
@@ -140,9 +120,10 @@ export class KeyedAnswers {
       if (kept.status === 202) return { kept, isOwn: true }; // what it will come to is asked for again
       // The session may have been created by another request after this one had looked for it.
       const lasting = key === scoped ? await this.#recordKey(scoped, keyed.read).catch(() => key) : key; // it was done
-      if (lasting !== key) return await this.#keepMoved({ key: lasting, fingerprint, kept });
+      if (lasting !== key) return await this.#keepMoved({ key: lasting, fingerprint, keyed }, kept);
+      const ended = await this.#keep({ key, keyed }, kept);
       isKept = true;
-      return await this.#keep(key, kept);
+      return ended;
     } finally {
       stopBeats();
       // A request that failed, is not over, or has its answer elsewhere may be sent again.
@@ -156,7 +137,7 @@ export class KeyedAnswers {
   /** Undefined when the request is to be done here; else its record, with an answer or other content. */
   async #begin({ keyed, ...request }: Attempt & { readonly holder: string }): Promise<KeyedRequest | undefined> {
     const { access, clock } = this.#options;
-    const patienceMs = (API[keyed.id] as Route).mayTakeLong === true ? 0 : SILENT_MS;
+    const patienceMs = knowsItsCalls(keyed) ? 0 : SILENT_MS;
     let seen: { readonly hold: RequestHold; readonly since: number } | undefined;
     for (;;) {
       const isSilent = seen !== undefined && clock.now() - seen.since >= patienceMs;
@@ -187,14 +168,34 @@ export class KeyedAnswers {
     return () => cancel();
   }
 
-  /** Keeps an answer. Another process may have done the request as well: the answer that was kept first is the one to give. */
-  async #keep(key: string, kept: Kept): Promise<Ended> {
+  /**
+   * Keeps an answer. Another process may have done the request as well: the answer that was kept first is the one to give.
+   *
+   * @throws ToolError `unavailable` when it could not be kept and asking again does nothing twice; the answer to a request that was done is given all the same
+   */
+  async #keep({ key, keyed }: Pick<Attempt, "key" | "keyed">, kept: Kept): Promise<Ended> {
     const { access, log } = this.#options;
     const answer = JSON.stringify(kept);
-    const first = await access
-      .answerRequest({ key, answer })
-      .catch((thrown: unknown) => log.warn(`An answer could not be kept: ${describeThrown(thrown)}`)); // it was done
-    return typeof first !== "string" || first === answer ? { kept, isOwn: true } : { kept: keptOf(first), isOwn: false };
+    let first: string | undefined;
+    try {
+      first = await access.answerRequest({ key, answer });
+    } catch (thrown: unknown) {
+      if (knowsItsCalls(keyed)) throw notKept(thrown);
+      log.warn(`An answer could not be kept: ${describeThrown(thrown)}`);
+    }
+    return first === undefined || first === answer ? { kept, isOwn: true } : { kept: keptOf(first), isOwn: false };
+  }
+
+  /** Keeps an answer under another key than the one that its request was begun with: that of a session which has come since, or is gone. */
+  async #keepMoved({ key, fingerprint, keyed }: Attempt, kept: Kept): Promise<Ended> {
+    const { access, clock, ids, log } = this.#options;
+    try {
+      await access.beginRequest({ key, fingerprint, at: clock.wallTime(), holder: ids.next("holder") });
+    } catch (thrown: unknown) {
+      if (knowsItsCalls(keyed)) throw notKept(thrown);
+      log.warn(`An answer could not be kept: ${describeThrown(thrown)}`);
+    }
+    return this.#keep({ key, keyed }, kept);
   }
 
   /** Once an hour: what is too old. */
@@ -261,6 +262,19 @@ function answerOf({ status, headers, body }: Kept): WholeAnswer {
 
 function replayed(kept: Kept): WholeAnswer {
   return answerOf(kept).with("idempotency-replayed", "true");
+}
+
+/** Whether the request runs calls: their session knows by the key which of them were made. */
+function knowsItsCalls({ id }: Asked): boolean {
+  return (API[id] as Route).mayTakeLong === true;
+}
+
+function notKept(cause: unknown): ToolError {
+  return new ToolError("unavailable", `The answer to this request could not be kept: ${describeThrown(cause)}`, {
+    retryable: true,
+    cause,
+    hint: "Send it again with the same Idempotency-Key: no call is made twice.",
+  });
 }
 
 function otherContent(): ToolError {
