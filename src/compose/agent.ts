@@ -1,6 +1,6 @@
 /** An agent: a loop that runs whenever a message arrives, and is idle in between. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { ToolError, describeThrown, isToolError } from "../core/error.ts";
+import { ToolError, describeThrown, isToolError, operatorText } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -19,7 +19,10 @@ import { tellSafely } from "../policy/tell-safely.ts";
 export interface AgentOptions extends Omit<LoopOptions, "recordHistory"> {
   /** Called with the result of each run. Throwing is logged and changes nothing. */
   readonly onResult?: (result: LoopResult) => void;
-  /** Called when a run failed in a way that has no result, such as a store that cannot be written. Throwing is logged. @default it is logged */
+  /**
+   * Called when a run failed in a way that has no result, such as a store that cannot be written, and with `duplicate` when the agent was started and the
+   * store already has a session of its session's id. Throwing is logged. @default it is logged
+   */
   readonly onError?: (error: ToolError) => void;
   /** Runs the triggers of the session while the agent is started: see `createTriggers` of `haft/triggers`. @default they rest */
   readonly triggers?: AgentTriggers;
@@ -65,7 +68,12 @@ export interface Agent {
   send(message: string | SessionMessage, options?: SendOptions): Promise<void>;
   /** Begins a run although there is no new message, or another one after the current run. */
   wake(): void;
-  /** Begins to listen. What waits in the inbox, or was never answered before a crash, begins a run at once. Idempotent. @throws ToolError `invalid_argument` */
+  /**
+   * Begins to listen. What waits in the inbox, or was never answered before a crash, begins a run at once. When the session cannot begin, as the store has one of its id
+   * already, `onError` is called and the agent is stopped. Idempotent.
+   *
+   * @throws ToolError `invalid_argument`
+   */
   start(options?: AgentStartOptions): void;
   /** Cancels the current run and keeps listening: a later message begins the next. False when there is none. */
   cancel(reason?: string): boolean;
@@ -149,6 +157,10 @@ class SessionAgent implements Agent {
     if (options.goOn !== false && (this.session.inbox.length > 0 || this.#wasCutOff())) this.wake();
     else this.#begin();
     this.#triggers?.start(() => this.#hearInbox());
+    void this.session.ready?.catch(async (thrown: unknown) => {
+      this.#report("An agent cannot run", thrown);
+      await this.stop();
+    });
   }
 
   async stop(): Promise<void> {
@@ -241,10 +253,14 @@ class SessionAgent implements Agent {
       this.#tell("onResult", () => this.#options.onResult?.(result));
     } catch (thrown: unknown) {
       this.#isDue = false; // the same would fail again
-      const { onError } = this.#options;
-      if (onError === undefined) this.#warn(`A run of an agent failed: ${describeThrown(thrown)}`);
-      else this.#tell("onError", () => onError(ToolError.fromUnknown(thrown)));
+      this.#report("A run of an agent failed", thrown);
     }
+  }
+
+  #report(what: string, thrown: unknown): void {
+    const { onError } = this.#options;
+    if (onError === undefined) this.#warn(`${what}: ${operatorText(thrown)}`);
+    else this.#tell("onError", () => onError(ToolError.fromUnknown(thrown)));
   }
 
   /** Calls a function of the program, which ends neither the run nor the agent. */

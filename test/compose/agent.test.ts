@@ -8,6 +8,8 @@ import type { Tool } from "../../src/core/tool.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { MemoryLog, settle } from "../../src/testing/fake-ports.ts";
+import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { temporaryFile } from "../store/temporary-file.ts";
 import { FailingStore } from "../runtime/session/failing-store.ts";
 import { testRuntime } from "../runtime/bench-runtime.ts";
 
@@ -408,4 +410,31 @@ test("an agent whose call waits for approval in the inbox is waiting, not runnin
     expect.objectContaining({ role: "assistant" }),
   ]);
   await agent.stop();
+});
+
+test("an agent whose session the store has already says so when it is started, and is stopped", async () => {
+  const path = temporaryFile();
+  await using first = createRuntime({ tools: [], store: sqliteStore({ path }) });
+  const earlier = createAgent({ session: first.session("ann"), model: echo().model });
+  await earlier.send("one");
+  await earlier.session.close();
+  const log = new MemoryLog();
+  await using second = createRuntime({ tools: [], store: sqliteStore({ path }), ports: { log } });
+  const errors: unknown[] = [];
+  for (const onError of [undefined, (error: unknown) => errors.push(error)]) {
+    const agent = createAgent({ session: second.session("ann"), model: echo().model, ...(onError === undefined ? {} : { onError }) });
+    agent.start();
+    await expect(agent.session.ready).rejects.toMatchObject({ code: "duplicate" });
+    await settle();
+    expect(agent.state).toBe("stopped");
+    await expect(agent.session.close()).rejects.toMatchObject({ code: "duplicate" });
+  }
+  expect(errors).toMatchObject([{ code: "duplicate" }]);
+  expect(log.lines.map(({ message }) => message)).toEqual([
+    'An agent cannot run: There is a session "ann" already; nothing was written to it. Continue it with runtime.resume("ann"), or choose another id.',
+  ]);
+  const agent = createAgent({ session: await second.resume("ann", { create: true }), model: echo().model });
+  agent.start();
+  await agent.whenIdle();
+  expect(agent.session.messages().map(({ role }) => role)).toEqual(["user", "assistant"]);
 });

@@ -131,7 +131,7 @@ function Conversation({ agent, followed }: { readonly agent: Agent; readonly fol
   );
 }
 
-function Say({ agent: { name } }: { readonly agent: Agent }): ReactNode {
+function Say({ agent: { name, state } }: { readonly agent: Agent }): ReactNode {
   const { client } = useConnection();
   const queries = useQueryClient();
   const [text, setText] = useState("");
@@ -168,6 +168,7 @@ function Say({ agent: { name } }: { readonly agent: Agent }): ReactNode {
       <button type="submit" className="button button-main" disabled={!canSend}>
         Send
       </button>
+      {state === "stopped" && <p className="muted">The agent is stopped: messages wait until its program starts it.</p>}
       <InlineFailure error={error} />
     </form>
   );

@@ -72,3 +72,17 @@ test("a message that a client sends while its agent is between two processes arr
   expect(statuses).toEqual([503, 200]);
   expect(agents.get("clerk")?.session.inbox.map(({ message }) => message.content)).toEqual(["Are you there?"]);
 });
+
+test("the answer to a message says whether its agent is stopped, and the message is there when it is started", async () => {
+  const agents = new Map<string, Agent>();
+  const { url, runtime } = await serverWithout(agents);
+  const agent = createAgent({ session: runtime.session("clerk"), model: scriptedModel([{ text: "Yes." }]) });
+  agents.set("clerk", agent);
+  const client = createClient({ url, token: TOKEN });
+  const send = () => client.call("sendToAgent", { params: { agentName: "clerk" }, body: { content: "Are you there?" } });
+  expect(await send()).toEqual({ sent: true, state: "stopped" });
+  agent.start();
+  await agent.whenIdle();
+  expect(agent.session.messages().map(({ role }) => role)).toEqual(["user", "assistant"]);
+  await agent.stop();
+});

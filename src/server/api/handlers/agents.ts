@@ -38,8 +38,9 @@ export const agentHandlers: Handlers<AgentId> = {
   },
 
   async sendToAgent({ principal, params: { agentName }, body: { content, sender = principal.name } }, services) {
-    await agentOf(services, agentName, principal.sessionId).send(content, { sender, principal: principal.id });
-    return { sent: true };
+    const agent = agentOf(services, agentName, principal.sessionId);
+    await agent.send(content, { sender, principal: principal.id });
+    return { sent: true, state: agent.state };
   },
 
   cancelAgent({ principal, params: { agentName } }, services) {

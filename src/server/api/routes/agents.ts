@@ -4,15 +4,14 @@ import type { Routes } from "../requests/route.ts";
 
 const agentName = text("The name of an agent.", { minLength: 1, maxLength: 256 });
 const channelName = text("The name of a channel.", { minLength: 1, maxLength: 128 });
+const state = oneOf(
+  "stopped: messages wait until its program starts it; idle: it waits for a message; waiting: it has a run, and a call of it or of its delegates waits for approval.",
+  ["stopped", "idle", "running", "waiting"],
+);
 const agent = answer(
   {
     name: agentName,
-    state: oneOf("idle: it waits for a message; waiting: it has a run, and a call of it or of its delegates waits for approval.", [
-      "stopped",
-      "idle",
-      "running",
-      "waiting",
-    ]),
+    state,
     sessionId: id("Its session, whose events are its events."),
     waiting: integer("How many of its calls, and of its delegates', wait for approval.", 0, Number.MAX_SAFE_INTEGER),
   },
@@ -52,7 +51,7 @@ export const agentRoutes = {
       },
       ["content"],
     ),
-    answer: answer({ sent: flag("It has it.") }, ["sent"]),
+    answer: answer({ sent: flag("It has it."), state }, ["sent", "state"]),
     keyed: true,
     inSession: true,
     example: { params: { agentName: "clerk" }, body: { content: "What do the notes say?" } },
