@@ -8,6 +8,7 @@ import { isReal, type AnswerSource } from "../core/answer-source.ts";
 import { resumeCalls } from "../call/batch.ts";
 import { runsOnce } from "../call/admit/turn-rules.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { plural } from "../core/base/wording.ts";
 import { principalIdOf } from "../core/principal-id.ts";
 import { takeBackgroundFlag } from "../call/jobs/background-flag.ts";
 import { CallRun } from "../call/call-run.ts";
@@ -105,23 +106,38 @@ export async function resumeSession(
   // A call that did not end has changed nothing: if it is run again, it finds what it found the first time. Nor has one that no model saw.
   const changes = Map.groupBy(openChanges, (change) => change.callId);
   const taking = new TakingUp(session, changes, { ...options, ends });
-  await session.turns.run(async (running) => {
-    for (const of of changes.values()) takeBack(session, of[0]?.turnId ?? "", of);
-    const groups = inOrder(
-      session,
-      open.filter((call) => !ofJobs.has(call)),
-    );
-    for (const calls of groups) {
-      if (session.broken !== undefined) return; // the others are left as well
-      const runs = taking.begin(calls, running);
-      for (const run of runs) if (run.resumed !== undefined) run.resumed.calls = taking.inJob(run, inJobs.get(run.callId));
-      await resumeCalls(runs); // of those that continued in the background, their placeholders
-      for (const { result, resumed } of runs) if (result !== undefined) await resumed?.calls?.end(`${result.name} has ended`);
-    }
-    for (const round of openRounds) voidRound(session, round);
-  });
+  const stop = session.ports.clock.timer(() => sayThatItAwaits(session), SAY_AFTER_MS, { background: true });
+  try {
+    await session.turns.run(async (running) => {
+      for (const of of changes.values()) takeBack(session, of[0]?.turnId ?? "", of);
+      const groups = inOrder(
+        session,
+        open.filter((call) => !ofJobs.has(call)),
+      );
+      for (const calls of groups) {
+        if (session.broken !== undefined) return; // the others are left as well
+        const runs = taking.begin(calls, running);
+        for (const run of runs) if (run.resumed !== undefined) run.resumed.calls = taking.inJob(run, inJobs.get(run.callId));
+        await resumeCalls(runs); // of those that continued in the background, their placeholders
+        for (const { result, resumed } of runs) if (result !== undefined) await resumed?.calls?.end(`${result.name} has ended`);
+      }
+      for (const round of openRounds) voidRound(session, round);
+    });
+  } finally {
+    stop();
+  }
   await session.eventLog?.whenDurable();
   if (session.broken !== undefined) throw session.broken;
+}
+
+const SAY_AFTER_MS = 1_000;
+
+/** A program that begins to listen only afterwards would wait for an answer that nobody can give. */
+function sayThatItAwaits({ awaitingApproval, id, ports: { log } }: RuntimeSession): void {
+  if (awaitingApproval === 0) return;
+  log.warn(
+    `resume(${JSON.stringify(id)}) waits: ${plural(awaitingApproval, "interrupted call")} ${awaitingApproval === 1 ? "waits" : "wait"} for approval. runtime.approvals.answer() answers, and so does a server that listens.`,
+  );
 }
 
 /** Makes the runs of calls that are taken up. */

@@ -247,6 +247,10 @@ export class Runtime {
 
   /**
    * Takes up a session that the store has, after a crash or an end: its history, its state, and a result for every call that had begun.
+   *
+   * Resolves when those calls have ended. One that waited for approval is asked about again, and awaited until it is answered: a server that is to take the answer listens
+   * before.
+   *
    * @throws ToolError `not_found`; `resource_busy` while another process has it open; `corrupt_record` for a damaged log; `duplicate` when open here. By rejecting
    */
   resume(id: string, options: ResumeOptions = {}): Promise<RuntimeSession> {

@@ -203,3 +203,26 @@ describe("in a turn that a crash cut off", () => {
     expect([session.history[0]?.result?.output, ran]).toEqual([["ok", "ok", "limit_exceeded"], ["launch"]]);
   });
 });
+
+test("a resume that waits for an approval says so, and goes on with the answer", async () => {
+  const store = new FailingStore();
+  const tools = [tool("burn", () => "burnt", { effects: burning })];
+  const before = testRuntime({ tools, store, approval: { approve: never } }).runtime.session("s");
+  void single(before).catch(() => {});
+  await settle();
+  await store.logs.get("s")?.whenDurable();
+  const {
+    runtime,
+    ports: { clock, log },
+  } = testRuntime({ tools, store: store.crash(), approval: { approve: never } });
+  const resumed = runtime.resume("s");
+  await settle();
+  expect(log.lines).toEqual([]);
+  await clock.advance(1_000);
+  expect(log.lines.map(({ message: said }) => said)).toEqual([
+    'resume("s") waits: 1 interrupted call waits for approval. runtime.approvals.answer() answers, and so does a server that listens.',
+  ]);
+  const [asked] = await runtime.approvals.pending();
+  await runtime.approvals.answer({ callId: asked?.callId ?? "", digest: asked?.digest ?? "", answer: "allow" });
+  expect(outcomes(await resumed)).toEqual([["burn", "ok", "burnt"]]);
+});
