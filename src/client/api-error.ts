@@ -24,6 +24,13 @@ export class ApiError extends Error {
     const why = cause instanceof Error ? cause.message : String(cause);
     return new ApiError(`The server at ${new URL(url).origin} did not answer: ${why}`, { status: 0, cause });
   }
+
+  /** @internal */
+  static redirected(url: string, { status, headers }: Response): ApiError {
+    const to = headers.get("location") ?? "another address";
+    const what = `The server at ${new URL(url).origin} redirects to ${to}, which is not followed for a request that changes something.`;
+    return new ApiError(`${what} Give the client the address that it leads to.`, { status });
+  }
 }
 
 /** The error that an answer is. */

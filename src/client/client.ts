@@ -58,7 +58,8 @@ export interface HaftClient {
    * Calls an operation by its id. Waits for the results of calls that take longer than `waitMs`.
    *
    * A request that changes something is sent once, unless it has an `idempotencyKey`; others are repeated after failures of the
-   * network. Every request is repeated where nothing was begun: there was no connection, or the answer says so.
+   * network. Every request is repeated where nothing was begun: there was no connection, or the answer says so. A redirect is followed
+   * for what only reads.
    *
    * @throws ApiError with the server's problem, or why it could not be reached; before anything is sent for an operation that there is
    * not or that answers with a stream, an unknown part of the input and a missing parameter. By rejecting
@@ -150,6 +151,7 @@ class HttpClient implements HaftClient {
       const delayMs = this.#delayMs(attempt);
       try {
         const response = await this.#fetch(url, await this.#requestOf(route, input));
+        if (route.method !== "GET" && isRedirect(response)) throw ApiError.redirected(url, response);
         if (isLast || !isWorthRepeating(response, mayRepeat)) return { response, text: await response.text() };
         await response.body?.cancel();
         await wait(Math.max(delayMs, retryAfterMs(response)), input.signal);
@@ -169,7 +171,9 @@ class HttpClient implements HaftClient {
       ...(sent === undefined ? {} : { "content-type": bodyType ?? "application/json" }),
       ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
     });
-    return { method, headers, ...(sent === undefined ? {} : { body: sent }), ...(signal === undefined ? {} : { signal }) };
+    // A redirect that is followed would hide from a failure whether anything was sent, and makes a GET of most requests.
+    const redirect = method === "GET" ? "follow" : "manual";
+    return { method, headers, redirect, ...(sent === undefined ? {} : { body: sent }), ...(signal === undefined ? {} : { signal }) };
   }
 
   async #headers(more: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
@@ -237,6 +241,11 @@ function pathOf({ path }: Route, { params = {}, query = {} }: PlainInput): strin
   for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
   const text = search.toString();
   return text === "" ? filled : `${filled}?${text}`;
+}
+
+/** Browsers hide where a redirect leads, and its status. */
+function isRedirect({ type, status, headers }: Response): boolean {
+  return type === "opaqueredirect" || (status >= 300 && status < 400 && headers.has("location"));
 }
 
 /** The header says that nothing was begun; other failures of a server may come after it. */

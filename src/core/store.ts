@@ -132,6 +132,11 @@ export interface EventLog {
    * when it was created twice, `corrupt_record` when what is stored of it is damaged: then what is buffered is lost and so is the log.
    */
   whenDurable(): Promise<void> | undefined;
+  /**
+   * Asks the store whether the log is still this object's. What was appended is made durable with it. Rejects as `whenDurable`, with
+   * `conflict` once another process has claimed or removed the session. Left out by a store of one process, where `failure` says it at once.
+   */
+  confirm?(): Promise<void>;
   /** Events from a position on, what is only buffered included. */
   read(options?: ReadOptions): Promise<EventPage>;
   /** Writes what is buffered and gives up the claim. Idempotent. Rejects as `whenDurable` does. */

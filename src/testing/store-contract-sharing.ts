@@ -106,6 +106,24 @@ export const sharingCases: readonly StoreCase[] = [
     await taken.close();
     equal((await one.claim("lost")).length, 2);
   }),
+  caseOfTwo("a log learns that its session was taken over or removed when it is confirmed, with nothing to write", async (one, other) => {
+    const [taken, removed, kept] = ["taken", "removed", "kept"].map((id) => one.create(id, { at: 1, durability: "sync" }));
+    for (const log of [taken, removed, kept]) {
+      log?.append([message(log.sessionId, 1)]);
+      await log?.confirm?.();
+    }
+    await other.claim("taken", { takeOver: true });
+    await (await other.claim("removed", { takeOver: true })).close();
+    await other.remove("removed");
+    for (const log of [taken, removed]) {
+      equal(log?.failure, undefined);
+      await refuses(async () => log?.confirm?.(), "conflict");
+      equal(log?.failure?.code, "conflict");
+    }
+    await kept?.confirm?.();
+    equal(kept?.failure, undefined);
+    deepEqual([(await one.read("taken")).events, (await one.read("kept")).events], [[message("taken", 1)], [message("kept", 1)]]);
+  }),
   caseOfTwo("of two that create the same session one wins, and the other's events are nowhere", async (one, other) => {
     const first = one.create("a", { at: 1, durability: "sync" });
     first.append([message("a", 1)]);

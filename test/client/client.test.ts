@@ -192,11 +192,41 @@ async function answering(answer: (socket: Socket) => void, port = 0): Promise<nu
   return (server.address() as AddressInfo).port; // it listens at a port
 }
 
-test("a request without a key is sent again where nothing accepted the connection", async () => {
+async function closedPort(): Promise<number> {
   const probe = createServer();
   await once(probe.listen(0, "127.0.0.1"), "listening");
   const { port } = probe.address() as AddressInfo; // it listens at a port
   await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+test.each([301, 302, 303, 307, 308])("a request that changes something is sent once where it is redirected (%i)", async (status) => {
+  const elsewhere = `http://127.0.0.1:${await closedPort()}/v1/execute`;
+  let requests = 0;
+  const port = await answering((socket) => {
+    requests++;
+    socket.end(`HTTP/1.1 ${status} Moved\r\nLocation: ${elsewhere}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
+  });
+  const client = createClient({ url: `http://127.0.0.1:${port}`, retryDelayMs: 1 });
+  for (const key of [{}, { idempotencyKey: "k" }])
+    await expect(client.call("execute", { body: { calls: [] }, ...key })).rejects.toMatchObject({
+      name: "ApiError",
+      status,
+      message: expect.stringContaining(elsewhere),
+    });
+  expect(requests).toBe(2);
+});
+
+test("a redirect that a browser hides is an error", async () => {
+  const hidden = Object.defineProties(Response.error(), { type: { value: "opaqueredirect" } });
+  const { client, urls } = clientOf(() => hidden);
+  const failed = client.call("execute", { body: { calls: [] } });
+  await expect(failed).rejects.toMatchObject({ name: "ApiError", status: 0, message: expect.stringContaining("another address") });
+  expect(urls).toHaveLength(1);
+});
+
+test("a request without a key is sent again where nothing accepted the connection", async () => {
+  const port = await closedPort();
   let sent = 0;
   const ok = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 14\r\n\r\n{"results":[]}';
   const failing = async (...request: Parameters<typeof fetch>): Promise<Response> => {

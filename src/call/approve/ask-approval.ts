@@ -11,7 +11,7 @@ import { undecided } from "../../policy/approval/approval-refusals.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { definitionOf } from "../../registry/definition-of.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
-import { callOutside } from "../context/composite.ts";
+import { callsAround } from "../context/watch-claim.ts";
 import { noteWait } from "../finish/call-timing.ts";
 
 /** The parts of a question about a call and the calls that it would make. */
@@ -27,7 +27,7 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
   if (run.parts.asksNobody === true) return undecided({ toolName: qualifiedName, reason }, "a preview asks nobody");
   const controller = new AbortController();
   const since = run.clock.now();
-  let asking: readonly CallRun[] = []; // the calls that wait for the answer
+  let asking: readonly CallRun[] = []; // the calls that wait for the answer, with their jobs, sessions and agents
   const question = run.parts.approvals.ask({
     callId: run.callId,
     sessionId: run.turn.session.id,
@@ -62,13 +62,6 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
 
 function notInTime(qualifiedName: string): ToolError {
   return new ToolError("approval_denied", `${qualifiedName} was not approved before the call's deadline.`);
-}
-
-/** The call, and those around it: their jobs, sessions and agents wait with it. */
-function callsAround(run: CallRun): readonly CallRun[] {
-  const calls: CallRun[] = [];
-  for (let around: unknown = run; around instanceof CallRun; around = callOutside(around)) calls.push(around);
-  return calls;
 }
 
 /** Counts a question for these calls: the same ones when it is asked and when it is over. */

@@ -1,4 +1,4 @@
-/** The ends of a session that its process knows of, over SQLite, with each kind of question that a call of it may wait for: none stays open that nobody can answer. */
+/** The ends of a session, over SQLite, with each kind of question that a call of it may wait for: none stays open that nobody can answer. */
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { AskRequest } from "../../../src/core/ask.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
@@ -61,7 +61,7 @@ const ENDS: readonly (readonly [string, "open" | "over", (world: World) => Promi
   ["handed over", "open", ({ first, second }) => first.sessions.handOver("s").then(() => second.resume("s"))],
 ];
 
-/** Those that the process does not know of. A handler that asks by itself goes on there, with its question. */
+/** Those that the process is not told of. */
 const TAKEN: typeof ENDS = [
   ["settled by another process", "over", ({ second }) => second.resume("s", { interrupted: "settle", takeOver: true })],
   ["taken over", "open", ({ second }) => second.resume("s", { takeOver: true })],
@@ -69,7 +69,7 @@ const TAKEN: typeof ENDS = [
 
 // A session in whose turn a call runs is not left to others, and a resume waits for the calls of turns.
 const cases = [...ENDS, ...TAKEN].flatMap(([what, after, end]) =>
-  KINDS.filter((kind) => kind === "approve" || !TAKEN.some(([taken]) => taken === what)).flatMap((kind) =>
+  KINDS.flatMap((kind) =>
     MODES.filter((mode) => mode === "in a job" || after === "over").map((mode) => ({ what, after, end, kind, mode })),
   ),
 );
