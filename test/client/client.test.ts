@@ -218,7 +218,7 @@ test.each([301, 302, 303, 307, 308])("a request that changes something is sent o
 });
 
 test("a redirect that a browser hides is an error", async () => {
-  const hidden = Object.defineProties(Response.error(), { type: { value: "opaqueredirect" } });
+  const hidden = Object.defineProperty(Response.error(), "type", { value: "opaqueredirect" });
   const { client, urls } = clientOf(() => hidden);
   const failed = client.call("execute", { body: { calls: [] } });
   await expect(failed).rejects.toMatchObject({ name: "ApiError", status: 0, message: expect.stringContaining("another address") });
