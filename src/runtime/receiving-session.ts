@@ -3,12 +3,13 @@ import type { SessionEvent } from "../core/event.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
 import { checkSentBy, type SentBy } from "../core/sent-by.ts";
-import { Inbox, isInboxEvent, type InboxEntry, type MakeEvent, type StoredTrigger } from "../session/inbox.ts";
+import { Inbox, isInboxEvent, type InboxEntry, type MakeEvents, type StoredTrigger } from "../session/inbox.ts";
 import {
   addingTrigger,
   pausing,
   receiving,
   removingTrigger,
+  replacingTrigger,
   type NewTrigger,
   type PauseOptions,
   type ReceiveOptions,
@@ -77,6 +78,14 @@ export abstract class ReceivingSession extends Session {
   }
 
   /**
+   * Keeps a trigger as `addTrigger` does. Where there is one with its id, it takes its place, and is paused where that one is. Resolves when it is
+   * durable, which happens as a whole. @throws ToolError as `addTrigger`, without `duplicate`. By rejecting
+   */
+  async replaceTrigger(trigger: NewTrigger): Promise<void> {
+    await this.#record(replacingTrigger(trigger));
+  }
+
+  /**
    * Pauses a trigger, of which no message is received then, or resumes it. Resolves when that is durable, to whether something changed.
    * @throws ToolError `invalid_argument` for a `lastTick` that is not a time; as `receive`. By rejecting
    */
@@ -100,14 +109,16 @@ export abstract class ReceivingSession extends Session {
   }
 
   /** Records what comes from outside, whatever runs; `make` is called when the session can take it. Resolves when it is durable. */
-  async #record(make: MakeEvent): Promise<boolean> {
+  async #record(make: MakeEvents): Promise<boolean> {
     if (this.ready !== undefined) await this.ready;
     const refusal = this.closed ? closedSession(this) : this.broken;
     if (refusal !== undefined) throw refusal;
-    const event = make({ sessionId: this.id, inbox: this.received, ports: this.ports });
-    if (event !== undefined) this.recordAndTell(event);
+    const events = make({ sessionId: this.id, inbox: this.received, ports: this.ports });
+    const [first, ...others] = events;
+    if (first !== undefined && others.length === 0) this.recordAndTell(first);
+    else if (first !== undefined) this.together(() => events.forEach((event) => this.recordAndTell(event)));
     await whenStored(this);
-    return event !== undefined;
+    return first !== undefined;
   }
 
   override recordAll(events: readonly SessionEvent[]): void {

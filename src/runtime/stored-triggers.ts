@@ -25,12 +25,10 @@ export async function pauseStoredTrigger(
   const log = await store.claim(sessionId);
   try {
     const inbox = await inboxOf(log, parent?.length);
-    const event = pausing(id, paused)({ sessionId, inbox, ports });
-    if (event !== undefined) {
-      log.append([event]);
-      await log.whenDurable();
-      if (isInboxEvent(event)) inbox.notice(event);
-    }
+    const events = pausing(id, paused)({ sessionId, inbox, ports });
+    log.append(events);
+    await log.whenDurable();
+    for (const event of events) if (isInboxEvent(event)) inbox.notice(event);
     const trigger = inbox.trigger(id);
     if (trigger === undefined) throw new ToolError("not_found", `The trigger ${JSON.stringify(id)} was removed meanwhile.`);
     return trigger;

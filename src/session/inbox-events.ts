@@ -3,9 +3,10 @@ import { ToolError } from "../core/error.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { checkedVisibleName } from "../core/base/visible-name.ts";
+import type { SessionEvent } from "../core/event.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
-import type { Inbox, InboxScope, MakeEvent, StoredTrigger } from "./inbox.ts";
+import type { Inbox, InboxScope, MakeEvents, StoredTrigger } from "./inbox.ts";
 import { wrongPrincipal } from "../core/sent-by.ts";
 import { readMessage } from "./read-message.ts";
 
@@ -35,19 +36,19 @@ const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { sender: true, triggerId: 
 export const MAX_AHEAD_MS = 86_400_000;
 const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings: true, declared: true, lastTick: true };
 
-/** A message that comes in; no event for a tick that was taken before, and of a trigger that is paused. @throws ToolError `invalid_argument`, and the event's maker `not_found` */
-export function receiving(message: SessionMessage, options: ReceiveOptions): MakeEvent {
+/** A message that comes in; no event for a tick that was taken before, and of a trigger that is paused. @throws ToolError `invalid_argument`, and the maker of its events `not_found` */
+export function receiving(message: SessionMessage, options: ReceiveOptions): MakeEvents {
   checkReceiveOptions(options);
   const read = readMessage(message);
   const { triggerId, tick } = options;
   return (scope) => {
     const trigger = triggerId === undefined ? undefined : scope.inbox.trigger(triggerId);
     if (triggerId !== undefined && trigger === undefined) throw noTrigger(triggerId, scope.inbox);
-    if (trigger?.paused === true) return undefined;
+    if (trigger?.paused === true) return [];
     if (tick !== undefined && trigger?.lastTick !== undefined && wasTaken(tick, trigger.lastTick, scope.ports.clock.wallTime()))
-      return undefined;
+      return [];
     const id = scope.ports.ids.next("inbox");
-    return { type: "inbox-add", ...fact(scope), id, message: { ...read, inboxId: id }, ...omitUndefined(options) };
+    return [{ type: "inbox-add", ...fact(scope), id, message: { ...read, inboxId: id }, ...omitUndefined(options) }];
   };
 }
 
@@ -56,33 +57,45 @@ function wasTaken(tick: number, lastTick: number, now: number): boolean {
   return tick <= lastTick && !(tick <= now && lastTick > now + MAX_AHEAD_MS);
 }
 
-/** @throws ToolError `invalid_argument`, `not_json`, `too_large`, and the event's maker `duplicate` for an id that is in use */
-export function addingTrigger(trigger: NewTrigger): MakeEvent {
+/** @throws ToolError `invalid_argument`, `not_json`, `too_large`, and the maker of its events `duplicate` for an id that is in use */
+export function addingTrigger(trigger: NewTrigger): MakeEvents {
   const { lastTick, ...read } = readNewTrigger(trigger);
   return (scope) => {
     if (scope.inbox.trigger(read.id) === undefined)
-      return { type: "trigger-add", ...fact(scope), ...read, ...omitUndefined({ tick: lastTick }) };
+      return [{ type: "trigger-add", ...fact(scope), ...read, ...omitUndefined({ tick: lastTick }) }];
     throw new ToolError("duplicate", `There is a trigger ${JSON.stringify(read.id)} already.`, {
       hint: "Remove it first, or take another name.",
     });
   };
 }
 
+/** A trigger in the place of the one with its id, where there is one: paused as that one is. @throws ToolError as `addingTrigger` */
+export function replacingTrigger(trigger: NewTrigger): MakeEvents {
+  const { lastTick, ...read } = readNewTrigger(trigger);
+  return (scope) => {
+    const before = scope.inbox.trigger(read.id);
+    const added: SessionEvent = { type: "trigger-add", ...fact(scope), ...read, ...omitUndefined({ tick: lastTick }) };
+    if (before === undefined) return [added];
+    const removed: SessionEvent = { type: "trigger-remove", ...fact(scope), id: read.id };
+    return before.paused === true ? [removed, added, { type: "trigger-pause", ...fact(scope), id: read.id }] : [removed, added];
+  };
+}
+
 /** Pauses or resumes a trigger; no event where there is no such trigger, or it is so already. @throws ToolError `invalid_argument` */
-export function pausing(id: string, paused: boolean, options: PauseOptions = {}): MakeEvent {
+export function pausing(id: string, paused: boolean, options: PauseOptions = {}): MakeEvents {
   checkKnownKeys(options, { lastTick: true }, "setTriggerPaused()");
   checkTick(options.lastTick, "lastTick of setTriggerPaused()");
   return (scope) => {
     const trigger = scope.inbox.trigger(id);
-    if (trigger === undefined || (trigger.paused === true) === paused) return undefined;
-    if (paused) return { type: "trigger-pause", ...fact(scope), id };
-    return { type: "trigger-resume", ...fact(scope), id, ...omitUndefined({ tick: options.lastTick }) };
+    if (trigger === undefined || (trigger.paused === true) === paused) return [];
+    if (paused) return [{ type: "trigger-pause", ...fact(scope), id }];
+    return [{ type: "trigger-resume", ...fact(scope), id, ...omitUndefined({ tick: options.lastTick }) }];
   };
 }
 
 /** No event where there is no such trigger. */
-export function removingTrigger(id: string): MakeEvent {
-  return (scope) => (scope.inbox.trigger(id) === undefined ? undefined : { type: "trigger-remove", ...fact(scope), id });
+export function removingTrigger(id: string): MakeEvents {
+  return (scope) => (scope.inbox.trigger(id) === undefined ? [] : [{ type: "trigger-remove", ...fact(scope), id }]);
 }
 
 function checkReceiveOptions(options: ReceiveOptions): void {

@@ -131,5 +131,5 @@ export interface InboxScope {
   readonly ports: Ports;
 }
 
-/** Makes the event when the session can take it; undefined where nothing changes. */
-export type MakeEvent = (scope: InboxScope) => SessionEvent | undefined;
+/** Makes the events when the session can take them; none where nothing changes. */
+export type MakeEvents = (scope: InboxScope) => readonly SessionEvent[];

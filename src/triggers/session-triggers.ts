@@ -121,10 +121,7 @@ export class SessionTriggers {
    * @throws ToolError `store_failed` by rejecting
    */
   async pause(id: string): Promise<TriggerStatus | undefined> {
-    const running = this.#running.get(id);
-    this.#running.delete(id);
-    this.#resuming.delete(id);
-    await Promise.all([this.#options.session.setTriggerPaused(id, true), running?.stop()]);
+    await Promise.all([this.#options.session.setTriggerPaused(id, true), this.#halt(id)]);
     return this.get(id);
   }
 
@@ -143,10 +140,7 @@ export class SessionTriggers {
 
   /** Removes a trigger for good; no message of it comes from now on. Resolves when that is durable, to whether there was one. */
   async remove(id: string): Promise<boolean> {
-    const running = this.#running.get(id);
-    this.#running.delete(id);
-    this.#resuming.delete(id);
-    const [wasThere] = await Promise.all([this.#options.session.removeTrigger(id), running?.stop()]);
+    const [wasThere] = await Promise.all([this.#options.session.removeTrigger(id), this.#halt(id)]);
     return wasThere;
   }
 
@@ -176,20 +170,29 @@ export class SessionTriggers {
     await Promise.all(running.map((one) => one.stop()));
   }
 
-  #addNext(checked: NewTrigger, paused: boolean = false): Promise<TriggerStatus> {
-    const adding = this.#adding.then(() => this.#add(checked, paused));
+  /** Ends what runs of a trigger, and a resume of it that is under way. Resolves when no message of it is on its way any more. */
+  async #halt(id: string): Promise<void> {
+    const running = this.#running.get(id);
+    this.#running.delete(id);
+    this.#resuming.delete(id);
+    await running?.stop();
+  }
+
+  #addNext(checked: NewTrigger, replaces: boolean = false): Promise<TriggerStatus> {
+    const adding = this.#adding.then(() => this.#add(checked, replaces));
     this.#adding = adding.catch(() => {}); // its caller gets the error
     return adding;
   }
 
-  async #add({ id, ...added }: NewTrigger, paused: boolean): Promise<TriggerStatus> {
+  async #add({ id, ...added }: NewTrigger, replaces: boolean): Promise<TriggerStatus> {
     const { session, maxTriggers } = this.#options;
     if (this.#find(id) === undefined && session.triggers.length >= maxTriggers)
       throw new ToolError("limit_exceeded", `The session has ${maxTriggers} triggers already.`, {
         hint: "Remove one that is not needed any more.",
       });
     const lastTick = await this.#latestTick(added);
-    await Promise.all([session.addTrigger({ id, ...added, ...omitUndefined({ lastTick }) }), paused && session.setTriggerPaused(id, true)]);
+    const trigger = { id, ...added, ...omitUndefined({ lastTick }) };
+    await (replaces ? Promise.all([session.replaceTrigger(trigger), this.#halt(id)]) : session.addTrigger(trigger));
     const stored = this.#find(id);
     if (stored === undefined) throw new ToolError("conflict", `The trigger ${JSON.stringify(id)} was removed while it was being added.`);
     if (this.#onFire !== undefined && stored.paused !== true && !this.#running.has(id)) this.#run(stored, true);
@@ -241,8 +244,7 @@ export class SessionTriggers {
       const { id, kind, settings } = checked;
       const before = this.#find(id);
       if (before?.kind === kind && diffJson(before.settings, settings).length === 0) return;
-      if (before !== undefined) await this.remove(id);
-      await this.#addNext({ ...checked, declared: true }, before?.paused === true);
+      await this.#addNext({ ...checked, declared: true }, before !== undefined);
     } catch (thrown: unknown) {
       session.ports.log.warn(`The trigger ${JSON.stringify(definition.name)} could not be added: ${describeThrown(thrown)}`);
     }
@@ -276,7 +278,8 @@ export class SessionTriggers {
   }
 }
 
-const NOT_DECLARED = "It is not in the configuration of this program any more.";
+/** The error of a trigger that was declared, and is not here. */
+export const NOT_DECLARED = "It is not in the configuration of this program any more.";
 
 function notDeclared({ id }: StoredTrigger, sessionId: string): string {
   const [trigger, session] = [JSON.stringify(id), JSON.stringify(sessionId)];

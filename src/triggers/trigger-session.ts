@@ -17,6 +17,7 @@ export interface TriggerSession {
   trigger(id: string): StoredTrigger | undefined;
   receive(message: SessionMessage, options?: ReceiveOptions): Promise<void>;
   addTrigger(trigger: NewTrigger): Promise<void>;
+  replaceTrigger(trigger: NewTrigger): Promise<void>;
   setTriggerPaused(id: string, paused: boolean, options?: PauseOptions): Promise<boolean>;
   removeTrigger(id: string): Promise<boolean>;
 }

@@ -1,9 +1,10 @@
 /** `haft schedules` over a store that no process has open, and one that a server does. */
+import { appendFileSync } from "node:fs";
 import { createRuntime } from "haft";
 import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { createTriggers } from "haft/triggers";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { PATIENCE_MS } from "./run-haft.ts";
 import { SessionProject, jsonLines, timeless, type HereOptions } from "./session-project.ts";
 
@@ -78,6 +79,29 @@ describe("haft schedules", { timeout: PATIENCE_MS }, () => {
     expect(others).toHaveLength(2);
     const narrow = await project.schedules(["list"], { columns: 60 });
     for (const line of narrow.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(60);
+  });
+
+  test("a schedule that the configuration declares no more is listed as stopped, and due at no time", async () => {
+    const configured = (name: string): string => `\n[[triggers]]\nname = "${name}"\ntype = "schedule"\ndailyAt = "07:30"\nprompt = "Look."\n`;
+    const project = new ScheduleProject();
+    for (const name of ["old", "kept"]) project.triggers.declare({ type: "schedule", name, zone: "UTC", prompt: "Look.", dailyAt: "07:30" });
+    const own = project.triggers.of(project.runtime.session("travel"));
+    own.start(() => {});
+    await vi.waitFor(() => expect(own.list()).toHaveLength(2));
+    await own.add({ type: "schedule", name: "mine", zone: "UTC", prompt: "Look.", dailyAt: "07:30" });
+    await project.runtime.close();
+    appendFileSync(project.path("haft.toml"), configured("kept"));
+    const list = async (args: readonly string[]) => jsonLines((await project.haft(["schedules", "list", "--json", ...args])).stdout);
+    const due = expect.any(Number) as number;
+    const shown = (await list([])).map(({ id, declared, nextAt, error }) => ({ id, declared, nextAt, error }));
+    expect(shown).toEqual([
+      { id: "old", declared: true, error: "It is not in the configuration of this program any more." },
+      { id: "kept", declared: true, nextAt: due },
+      { id: "mine", nextAt: due },
+    ]);
+    expect((await project.haft(["schedules", "list"])).stdout).toMatch(/^old {3}stopped {2}when it is declared again, daily at 07:30 UTC/mu);
+    // A store alone does not say what is declared.
+    expect((await list(["--store", project.path("haft.db")])).map(({ nextAt }) => nextAt)).toEqual([due, due, due]);
   });
 
   test("issue 20.2 an id that several sessions have, a wrong id and a wrong session are named with what would work", async () => {

@@ -1,5 +1,6 @@
 /** Triggers that programs declare, as a configuration does, where the next program declares others. */
 import { expect, test } from "vitest";
+import { ToolError } from "../../src/core/error.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import type { FakePorts } from "../../src/testing/fake-ports.ts";
 import type { NamedTrigger, SessionTriggers } from "../../src/triggers/session-triggers.ts";
@@ -21,7 +22,7 @@ interface Program {
 }
 
 /** The program that has the session next, with triggers of its own configuration. */
-async function start(declared: readonly NamedTrigger[], before?: Program): Promise<Program> {
+async function start(declared: readonly NamedTrigger[], before?: Program, storeError?: ToolError): Promise<Program> {
   const store = before?.store.crash() ?? new FailingStore();
   const { runtime, ports } = testRuntime({ store });
   await ports.clock.advance(before?.ports.clock.now() ?? 0);
@@ -29,6 +30,7 @@ async function start(declared: readonly NamedTrigger[], before?: Program): Promi
   for (const one of declared) triggers.declare(one);
   const session = before === undefined ? runtime.session("s") : await runtime.resume("s");
   const own = triggers.of(session);
+  store.durableError = storeError;
   own.start(() => {
     for (const { message } of session.inbox) void session.addMessage(message);
   });
@@ -87,4 +89,19 @@ test("one that a model or a person has added goes on in every program", async ()
   const second = await start([timer("other")], first);
   await second.ports.clock.advance(MINUTE_MS);
   expect([second.sent(), second.warnings()]).toEqual([{ added: 1, other: 1 }, []]);
+});
+
+test("one with other settings is paused still where the store could not be written when it was replaced", async () => {
+  const first = await start([timer("tick")]);
+  await first.own.pause("tick");
+  const changed = [timer("tick", { interval: 30 })];
+  const second = await start(changed, first, new ToolError("store_failed", "The disk is full."));
+  expect(second.warnings()).toEqual(['The trigger "tick" could not be added: The disk is full.']);
+  second.store.durableError = undefined;
+  await second.session.addMessage({ role: "user", content: "The disk has room again." });
+  expect(second.own.get("tick")).toMatchObject({ paused: true, settings: { interval: 30 } });
+  const third = await start(changed, second);
+  await third.ports.clock.advance(2 * MINUTE_MS);
+  expect(third.own.get("tick")).toMatchObject({ paused: true, settings: { interval: 30 }, sent: 0 });
+  expect(changes(third)).toEqual(["trigger-add tick", "trigger-remove tick", "trigger-add tick"]);
 });

@@ -30,6 +30,8 @@ export interface WithStoreOptions {
 interface Place {
   readonly store: Store;
   readonly path?: string;
+  /** The configuration that names it. */
+  readonly config?: LoadedConfig;
 }
 
 /**
@@ -49,14 +51,21 @@ export function existingStore(context: CommandContext, config: LoadedConfig): St
   return place.store;
 }
 
-/** Opens the store that the command line or the configuration names, does the work, and closes it whatever happens. */
-export async function withStore<T>(context: CommandContext, options: WithStoreOptions, work: (store: Store) => Promise<T>): Promise<T> {
+/**
+ * Opens the store that the command line or the configuration names, does the work, and closes it whatever happens. The work is given the
+ * configuration where that names the store.
+ */
+export async function withStore<T>(
+  context: CommandContext,
+  options: WithStoreOptions,
+  work: (store: Store, config: LoadedConfig | undefined) => Promise<T>,
+): Promise<T> {
   const place = await findPlace(context, options);
   if (options.create !== true) requireFile(place.path);
   let result: T;
   try {
     await untilAborted(place.store.open(), context.signal);
-    result = await work(place.store);
+    result = await work(place.store, place.config);
   } catch (thrown: unknown) {
     await place.store.close().catch(() => {}); // the first error is reported
     throw thrown;
@@ -135,7 +144,7 @@ function placeOf(context: CommandContext, config: LoadedConfig, readOnly: boolea
   const store = buildStore(config, readOnly);
   const settings = config.config.store;
   if (store === undefined || settings === undefined) return undefined;
-  return "path" in settings ? { store, path: resolve(config.folder, settings.path) } : { store };
+  return "path" in settings ? { store, config, path: resolve(config.folder, settings.path) } : { store, config };
 }
 
 /** Whether the store is outside the folder of its configuration: elsewhere on the disk, or on a server. */

@@ -16,14 +16,15 @@ export const listSchedules: Command = {
   details: [
     "One line a schedule: its id, whether it is paused, when it is due next, its",
     "rule, its session, and what it says. One whose session no process has open does",
-    "not run. Looks through the 200 sessions that were used last; --session names any",
+    "not run. One that the configuration declared and declares no more is stopped.",
+    "Looks through the 200 sessions that were used last; --session names any",
     "other. With --json one object a line.",
   ],
   args: [0, 0],
   options: ["store", "config", "session"],
   examples: ["haft schedules list", "haft schedules list --session travel --json | jq -r .nextAt"],
   async run(context) {
-    await withStore(context, { readOnly: true }, async (store) => print(context, await findSchedules(context, store)));
+    await withStore(context, { readOnly: true }, async (store, config) => print(context, await findSchedules(context, { store, config })));
     return 0;
   },
 };
@@ -37,18 +38,25 @@ function print({ options, out }: CommandContext, schedules: readonly StoredSched
   const idWidth = columnFor(ids, MAX_COLUMN);
   for (const [index, schedule] of schedules.entries()) {
     const id = padColumns(ids[index] ?? "", idWidth);
-    const state = schedule.paused === true ? "paused" : "active";
+    const state = schedule.error !== undefined ? "stopped" : schedule.paused === true ? "paused" : "active";
     const facts = oneLine(factsOf(schedule), Math.max(MAX_COLUMN, out.width - columnsOf(`${id}  ${state}  `)));
-    const style = schedule.paused === true ? "yellow" : "green";
+    const style = state === "active" ? "green" : "yellow";
     out.print(`${out.paint("bold", id)}  ${out.paint(style, state)}  ${out.paint("dim", facts)}`);
   }
   if (schedules.length === 0 && out.isTerminal) out.print(out.paint("dim", "no schedules"));
 }
 
-function factsOf({ nextAt, settings, sessionId, openedBy, sent, paused }: StoredSchedule): string {
-  const due = nextAt === undefined ? (paused === true ? "when it is resumed" : "never") : timeText(nextAt);
+/** When it is due, in words where that is no time. */
+function dueWords({ nextAt, error, paused }: StoredSchedule): string {
+  if (nextAt !== undefined) return timeText(nextAt);
+  if (error !== undefined) return "when it is declared again";
+  return paused === true ? "when it is resumed" : "never";
+}
+
+function factsOf(schedule: StoredSchedule): string {
+  const { settings, sessionId, openedBy, sent } = schedule;
   return [
-    due,
+    dueWords(schedule),
     ruleWords(settings),
     `session ${safeText(sessionId)}`,
     openedBy === undefined ? "not running" : `open in ${safeText(openedBy)}`,

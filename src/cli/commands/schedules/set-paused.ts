@@ -2,7 +2,6 @@
 import { ApiError, createClient } from "../../../client/client.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
-import type { Store } from "../../../core/store.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { pauseStoredTrigger } from "../../../runtime/stored-triggers.ts";
 import type { CommandContext } from "../../command.ts";
@@ -10,18 +9,19 @@ import { withStore } from "../../open/open-store.ts";
 import { TOKEN_VARIABLE } from "../../open/server-access-options.ts";
 import { timeText } from "../sessions/session-words.ts";
 import { safeJson, safeText } from "../../terminal/terminal-text.ts";
-import { findSchedules, scheduleOfLine, type StoredSchedule } from "./stored-schedules.ts";
+import { findSchedules, scheduleOfLine, type ScheduleSource, type StoredSchedule } from "./stored-schedules.ts";
 
 /** Resolves to the exit code. */
 export function setPaused(context: CommandContext, paused: boolean): Promise<number> {
-  return withStore(context, { readOnly: false }, async (store) => {
-    const before = await scheduleOfLine(context, store);
+  return withStore(context, { readOnly: false }, async (store, config) => {
+    const source = { store, config };
+    const before = await scheduleOfLine(context, source);
     const { id, sessionId, session } = before;
     if ((before.paused === true) === paused)
       return print(context, before, `the schedule ${safeText(id)} is ${paused ? "paused" : "active"} already`);
     if (session.openedBy === undefined) await pauseStoredTrigger(store, session, { id, paused, ports: systemPorts });
     else await askServer(context, before, paused);
-    const after = await readAgain(context, store, before);
+    const after = await readAgain(context, source, before);
     const due = after.nextAt === undefined ? "" : `; it is due next at ${timeText(after.nextAt)}`;
     return print(
       context,
@@ -57,8 +57,8 @@ async function askServer(
   }
 }
 
-async function readAgain(context: CommandContext, store: Store, { id, sessionId }: StoredSchedule): Promise<StoredSchedule> {
-  const all = await findSchedules({ ...context, options: { ...context.options, session: sessionId } }, store);
+async function readAgain(context: CommandContext, source: ScheduleSource, { id, sessionId }: StoredSchedule): Promise<StoredSchedule> {
+  const all = await findSchedules({ ...context, options: { ...context.options, session: sessionId } }, source);
   const schedule = all.find((one) => one.id === id);
   if (schedule === undefined) throw new ToolError("not_found", `The schedule ${JSON.stringify(id)} was removed meanwhile.`);
   return schedule;

@@ -1,4 +1,5 @@
 /** The schedules of a store, and the one that a command line means. */
+import type { LoadedConfig } from "../../../config/load-config.ts";
 import { nearNames } from "../../../core/base/near-names.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
@@ -6,6 +7,7 @@ import type { Store, StoredSession } from "../../../core/store.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { storedTriggers } from "../../../runtime/stored-triggers.ts";
 import type { StoredTrigger } from "../../../session/inbox.ts";
+import { NOT_DECLARED } from "../../../triggers/session-triggers.ts";
 import { createTriggers } from "../../../triggers/triggers.ts";
 import type { CommandContext } from "../../command.ts";
 import { withSession } from "../../open/open-store.ts";
@@ -16,25 +18,35 @@ const MOST_SESSIONS = 200;
 const TYPE = "schedule";
 
 /** A schedule as its session's log has it. */
-export interface StoredSchedule extends Pick<StoredTrigger, "id" | "settings" | "addedAt" | "sent" | "paused"> {
+export interface StoredSchedule extends Pick<StoredTrigger, "id" | "settings" | "addedAt" | "sent" | "paused" | "declared"> {
   readonly sessionId: string;
-  /** Wall-clock milliseconds since the epoch; left out while it is paused, and where it is never due. */
+  /** Wall-clock milliseconds since the epoch; left out while it is paused or stopped, and where it is never due. */
   readonly nextAt?: number;
+  /** Why it is stopped. */
+  readonly error?: string;
   /** The process that has its session open. */
   readonly openedBy?: string;
   readonly session: StoredSession;
 }
 
+/** A store, and the configuration that names it: the one that says which schedules are declared. */
+export interface ScheduleSource {
+  readonly store: Store;
+  readonly config: LoadedConfig | undefined;
+}
+
 /** Those of `--session`, else of the sessions that were used last. A log that is damaged is named on standard error. @throws ToolError `not_found` for a session that is not there */
-export async function findSchedules(context: CommandContext, store: Store): Promise<readonly StoredSchedule[]> {
+export async function findSchedules(context: CommandContext, { store, config }: ScheduleSource): Promise<readonly StoredSchedule[]> {
   const { session: sessionId } = context.options;
-  const kinds = createTriggers().kinds;
+  const { kind: schedule } = createTriggers().kinds.get(TYPE) ?? {};
   const schedulesOf = async (session: StoredSession): Promise<readonly StoredSchedule[]> =>
     (await storedTriggers(store, session)).filter(({ kind }) => kind === TYPE).map((one) => scheduleOf(one, session));
-  const scheduleOf = ({ id, settings, addedAt, sent, paused }: StoredTrigger, session: StoredSession): StoredSchedule => {
-    const nextAt = paused === true ? undefined : kinds.get(TYPE)?.kind.nextAt?.(settings, systemPorts.clock.wallTime());
-    const facts = omitUndefined({ paused, nextAt, openedBy: session.openedBy });
-    return { id, sessionId: session.sessionId, settings, addedAt, sent, ...facts, session };
+  const scheduleOf = (trigger: StoredTrigger, session: StoredSession): StoredSchedule => {
+    const { id, settings, addedAt, sent, paused, declared } = trigger;
+    const { sessionId: ofSession, openedBy } = session;
+    const error = openedBy === undefined && isStopped(trigger, config) ? NOT_DECLARED : undefined;
+    const nextAt = paused === true || error !== undefined ? undefined : schedule?.nextAt?.(settings, systemPorts.clock.wallTime());
+    return { id, sessionId: ofSession, settings, addedAt, sent, ...omitUndefined({ declared, paused, nextAt, error, openedBy }), session };
   };
   if (sessionId !== undefined)
     return withSession(store, sessionId, async () => {
@@ -59,10 +71,15 @@ export async function findSchedules(context: CommandContext, store: Store): Prom
   return found;
 }
 
+/** Whether it was declared, and this configuration declares it no more. The process that has a session open goes by its own configuration. */
+function isStopped({ id, declared }: StoredTrigger, config: LoadedConfig | undefined): boolean {
+  return declared === true && config !== undefined && !config.config.triggers.some(({ name }) => name === id);
+}
+
 /** The schedule of the first argument, and of `--session` where that is given. @throws ToolError `not_found`, `ambiguous` */
-export async function scheduleOfLine(context: CommandContext, store: Store): Promise<StoredSchedule> {
+export async function scheduleOfLine(context: CommandContext, source: ScheduleSource): Promise<StoredSchedule> {
   const [id = ""] = context.args;
-  const all = await findSchedules(context, store);
+  const all = await findSchedules(context, source);
   const [schedule, other] = all.filter((one) => one.id === id);
   if (schedule === undefined) throw noSchedule(id, [...new Set(all.map((one) => one.id))]);
   if (other === undefined) return schedule;
