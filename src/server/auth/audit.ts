@@ -48,6 +48,15 @@ interface KeyEntry {
   readonly sessionId?: string;
 }
 
+/** The place of an entry among all: it holds also when other sessions are removed. */
+export interface AuditPosition {
+  readonly at: number;
+  /** Empty for an entry of no session. */
+  readonly sessionId: string;
+  /** How many entries of that time and session come before it, or are it. */
+  readonly count: number;
+}
+
 interface AuditPlace {
   readonly at: number;
   readonly principal?: string;
@@ -68,12 +77,12 @@ export interface AuditOptions {
   readonly until?: number;
   /** Most of them. @default 1_000 */
   readonly limit?: number;
-  /** Those of the principal with this very id. @default all */
+  /** Those of the principal with this very id, without how many of others are missing before them. @default all */
   readonly own?: string;
   /** Calls and keys of this session only. @default all */
   readonly sessionId?: string;
-  /** Those behind the first `count` of this time. @default from the newest on */
-  readonly after?: { readonly at: number; readonly count: number };
+  /** Those behind this place. @default from the newest on */
+  readonly after?: AuditPosition | undefined;
   /** Ends the reading: the promise rejects with its reason. */
   readonly signal?: AbortSignal;
 }
@@ -112,12 +121,33 @@ export async function readAudit(
     for (const entry of await entriesOf(store, session, onDamage)) found.take(entry, wanted);
     return true;
   });
-  return found.entries(after);
+  const entries = found.entries(after);
+  return options.own === undefined ? entries : entries.map(withoutMissed);
+}
+
+/** How many entries of all principals were not kept is not said to one of them. */
+function withoutMissed(entry: AuditEntry): AuditEntry {
+  if (!("missed" in entry)) return entry;
+  const { missed: _missed, ...rest } = entry;
+  return rest;
+}
+
+/** The position of the last of these entries. */
+export function lastPosition(entries: readonly AuditEntry[], after: AuditPosition | undefined): AuditPosition {
+  const last = entries.at(-1);
+  const [at, sessionId] = last === undefined ? [0, ""] : [last.at, sessionOf(last)];
+  const earlier = after?.at === at && after.sessionId === sessionId ? after.count : 0;
+  return { at, sessionId, count: earlier + entries.filter((entry) => entry.at === at && sessionOf(entry) === sessionId).length };
+}
+
+function sessionOf(entry: AuditEntry): string {
+  return ("sessionId" in entry ? entry.sessionId : undefined) ?? "";
 }
 
 /**
  * The newest first, each once, until one is not wanted any more. A session that is written to meanwhile moves to the front of the list and the others
- * back by one: the front is listed again at the end.
+ * back by one: the front is listed again at the end. Where some were removed, the others have moved to the front: a page begins with the last session of the
+ * one before, or it is looked for further in front.
  */
 async function readSessions(
   store: Store,
@@ -127,9 +157,14 @@ async function readSessions(
   const seen = new Set<string>();
   let newest: number | undefined;
   const readSince = async (oldest: number): Promise<void> => {
-    for (let offset = 0; ; offset += PAGE) {
+    for (let offset = 0; ;) {
       const page = await store.list({ limit: PAGE, offset, ...omitUndefined({ sessionId }) });
-      newest ??= page[0]?.updatedAt;
+      const [first] = page;
+      newest ??= first?.updatedAt;
+      if (offset > 0 && (first === undefined || !seen.has(first.sessionId))) {
+        offset = Math.max(0, offset - PAGE);
+        continue;
+      }
       for (const session of page) {
         if (session.updatedAt < oldest) return;
         if (seen.has(session.sessionId)) continue;
@@ -137,6 +172,7 @@ async function readSessions(
         if (!(await read(session))) return;
       }
       if (page.length < PAGE) return;
+      offset += PAGE - 1;
     }
   };
   await readSince(-Infinity);
@@ -184,11 +220,11 @@ class Newest {
     if (this.#entries.length > 2 * this.#limit) this.#drop();
   }
 
-  /** Without the first `count` of the time `at`. */
-  entries(after?: AuditOptions["after"]): readonly AuditEntry[] {
+  /** Without those of the place's time and session up to it. */
+  entries(after?: AuditPosition): readonly AuditEntry[] {
     this.#drop();
     if (after === undefined) return this.#entries;
-    const known = this.#entries.findIndex(({ at }) => at < after.at);
+    const known = this.#entries.findIndex((entry) => entry.at < after.at || sessionOf(entry) !== after.sessionId);
     return this.#entries.slice(Math.min(after.count, known < 0 ? this.#entries.length : known));
   }
 
@@ -201,7 +237,7 @@ class Newest {
 /** The newest first. Those of one time are in the same order however their sessions are listed, so that pages fit one another. */
 function byTime(one: AuditEntry, other: AuditEntry): number {
   if (one.at !== other.at) return other.at - one.at;
-  const [a = "", b = ""] = [one, other].map((entry) => ("sessionId" in entry ? entry.sessionId : undefined));
+  const [a, b] = [sessionOf(one), sessionOf(other)];
   return a < b ? -1 : Number(a > b);
 }
 
@@ -220,13 +256,18 @@ function entryFilter({
   const isTool = tool === undefined ? undefined : quickMatcher([tool], "tool");
   const pieces = principal?.split("*");
   return (entry) => {
-    if (entry.at < since || entry.at >= until || (after !== undefined && entry.at > after.at)) return false;
+    if (entry.at < since || entry.at >= until || (after !== undefined && isBefore(entry, after))) return false;
     if (own !== undefined && entry.principal !== own) return false;
     if (sessionId !== undefined && (!("sessionId" in entry) || entry.sessionId !== sessionId)) return false;
     if (outcome !== undefined && (entry.type !== "call" || (entry.outcome !== outcome && entry.errorCode !== outcome))) return false;
     if (isTool !== undefined && !toolsOf(entry).some((name) => isTool(name) !== undefined)) return false;
     return pieces === undefined || (entry.principal !== undefined && fitsPieces(entry.principal, pieces));
   };
+}
+
+/** Whether an entry is of a time or a session that comes before those of a place. */
+function isBefore(entry: AuditEntry, { at, sessionId }: AuditPosition): boolean {
+  return entry.at > at || (entry.at === at && sessionOf(entry) < sessionId);
 }
 
 function toolsOf(entry: AuditEntry): readonly string[] {

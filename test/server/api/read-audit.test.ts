@@ -145,6 +145,27 @@ test("a log that was changed is named beside the entries", async () => {
   expect(words(entries)).toContain("boss call notes::list ok");
 });
 
+test("a principal without the scope admin learns nothing of the others by what is missing or damaged", async () => {
+  const { store, path, boss, ci, principal, entries } = await auditedServer();
+  const body = { calls: [{ name: "notes::list", input: {} }] };
+  await boss.call("execute", { body, idempotencyKey: "of-the-boss" });
+  const at = Date.now();
+  await store.access.addCalls({ calls: [{ at, toolName: "old::one", via: "api", outcome: "ok", principal, missed: 7 }], keep: 1_000 });
+  const refused = { status: 429, reason: "too many", method: "POST", path: "/v1/execute" };
+  await store.access.addRefusals([{ ...refused, at, principal, missed: 8 }]);
+  const missed = async (client: typeof boss): Promise<readonly unknown[]> =>
+    (await entries(client, { since: at, principal })).map((entry) => ("missed" in entry ? entry.missed : undefined)).toSorted();
+  expect([await missed(ci), await missed(boss)]).toEqual([
+    [undefined, undefined],
+    [7, 8],
+  ]);
+  const file = new DatabaseSync(path);
+  file.exec(`update haft_event set body = replace(body, 'notes::', 'other::') where type = 'call-end'`);
+  file.close();
+  const damaged = async (client: typeof boss) => (await client.call("listAudit")).damaged.map(({ sessionId }) => sessionId).toSorted();
+  expect([await damaged(ci), await damaged(boss)]).toEqual([["desk"], ["desk", expect.stringMatching(/^haft-request-/u)]]);
+});
+
 test("a server without a store has no audit", async () => {
   const { ask } = await startApi({ store: "none" });
   const { status, json } = await ask("GET", "/v1/audit");

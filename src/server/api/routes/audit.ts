@@ -27,7 +27,7 @@ export const auditRoutes = {
       since: integer("Only entries at or after this time, in milliseconds since 1970-01-01 UTC.", -MAX_TIME, MAX_TIME),
       until: integer("Only entries before this time.", -MAX_TIME, MAX_TIME),
       limit: page.limit,
-      cursor: text("The next of the page before.", { pattern: "^-?[0-9]{1,16}(\\.[0-9]{1,20})?_[0-9]{1,9}$" }),
+      cursor: text("The next of the page before.", { pattern: "^-?[0-9]{1,16}(\\.[0-9]{1,20})?_[0-9]{1,9}_[A-Za-z0-9_-]*$" }),
     },
     answer: answer(
       {

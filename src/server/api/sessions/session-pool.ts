@@ -355,13 +355,18 @@ function isOver(id: string, idleMs: number): boolean {
   return id.startsWith(OWN_SESSION_PREFIX) && idleMs > OWN_KEPT_MS;
 }
 
+/** How the id begins of a session that the server made for one request or task; undefined for those of others. */
+export function ownPrefixOf(id: string | undefined): string | undefined {
+  return [OWN_SESSION_PREFIX, TASK_SESSION_PREFIX].find((prefix) => id?.startsWith(prefix) === true);
+}
+
 /** @throws ToolError `invalid_argument` for an id that only the server gives, or that no address can have: clients drop dots as a part of a path */
 export function checkNewId(id: string | undefined): void {
   if (id === "." || id === ".." || id?.isWellFormed() === false)
     throw new ToolError("invalid_argument", `The session id ${JSON.stringify(id)} cannot be part of an address.`, {
       hint: "Choose another id: any text of whole characters but . and ..",
     });
-  const own = [OWN_SESSION_PREFIX, TASK_SESSION_PREFIX].find((prefix) => id?.startsWith(prefix) === true);
+  const own = ownPrefixOf(id);
   if (own !== undefined) throw new ToolError("invalid_argument", `Ids that begin with ${own} are the server's own.`);
 }
 
