@@ -4,6 +4,7 @@ import { ToolError, describeThrown } from "../../../core/error.ts";
 import { causesOf } from "../../../core/base/causes.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { fetchUntil } from "./login-flows.ts";
+import type { LoginKey } from "./login-store.ts";
 import type { LoginRequest, UserProvider } from "./user-provider.ts";
 import { tokenError, watchTokenRequests, type WatchedRequests } from "./watch-token-requests.ts";
 
@@ -59,4 +60,18 @@ export function notBegun(server: string, thrown: unknown): ToolError {
   const reason = describeThrown(inner ?? thrown).replace(/\.$/u, "");
   const options = { retryable, outcome: "not_started", cause: thrown, ...(operatorHint === undefined ? {} : { operatorHint }) } as const;
   return new ToolError(code, `No login to MCP server "${server}" could be begun: ${reason}.`, options);
+}
+
+/** The error of a call that needs scopes which its user's last login asked for in vain. @param scope with spaces between */
+export function notGiven({ server, user }: LoginKey, scope: string): ToolError {
+  return new ToolError(
+    "permission_denied",
+    `The server ${server} wants the scope ${scope}, which its authorization server did not give when the user logged in for it.`,
+    {
+      outcome: "not_started",
+      retryable: false,
+      hint: "Go on without this call, or tell the user that their account lacks the scope.",
+      operatorHint: `Have the scope given to the user ${JSON.stringify(user)} there. Then they log out of ${server} and in again.`,
+    },
+  );
 }

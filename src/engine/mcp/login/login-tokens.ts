@@ -14,7 +14,7 @@ export interface Tokens {
   readonly scope?: string;
   /** That of the client that got them. */
   readonly redirectUrl?: string;
-  /** The scopes that it was registered for, where there are several clients. */
+  /** The scopes that it was registered for, where there are several clients: those that a login for a wider token asked for. */
   readonly clientScope?: string;
   /** The id of the client, where it is the address of its metadata document. */
   readonly clientMetadataUrl?: string;
@@ -64,6 +64,16 @@ export function widenedScope({ scope = "" }: Tokens, lacking: string): string | 
   if (wanted.length === 0) return undefined;
   const kept = [...given].filter((name) => !wanted.some((other) => excludes(name, other)));
   return [...kept, ...wanted].join(" ");
+}
+
+/**
+ * The scopes, with spaces between, that a token lacks though its user's last login asked for them: another login would end as that one did. Undefined where
+ * there are none.
+ */
+export function withheldScope({ scope = "", clientScope = "" }: Tokens, lacking: string): string | undefined {
+  const [given, asked] = [new Set(scope.split(" ")), new Set(clientScope.split(" "))];
+  const withheld = lacking.split(" ").filter((name) => name !== "" && asked.has(name) && !given.has(name));
+  return withheld.length === 0 ? undefined : withheld.join(" ");
 }
 
 /**

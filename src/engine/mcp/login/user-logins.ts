@@ -7,12 +7,12 @@ import { redactor, type Redact } from "../../../core/base/redact.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { isSameSecret, newSecret } from "../../../net/secret.ts";
 import { refusedToken } from "../refused-token.ts";
-import { authorize, notBegun, type Challenge } from "./authorize.ts";
+import { authorize, notBegun, notGiven, type Challenge } from "./authorize.ts";
 import { DOCUMENT_PATH, documentFor, documentPage } from "./client-document.ts";
 import { LoginFlows, fetchUntil } from "./login-flows.ts";
 import { endPage, questionPage, refusedLogin, unknownLogin } from "./login-pages.ts";
 import { loginFiles, memoryLogins, type LoginKey, type LoginStore } from "./login-store.ts";
-import { loginOf, redactTokens, tokensIn, widenedScope, type Tokens, type UserLogin } from "./login-tokens.ts";
+import { loginOf, redactTokens, tokensIn, widenedScope, withheldScope, type Tokens, type UserLogin } from "./login-tokens.ts";
 import { checkOptions, checkOrigin, type UserLoginsOptions } from "./logins-options.ts";
 import { PendingLogins, cookieIn, cookieOf, nameOf, type PendingLogin } from "./pending-logins.ts";
 import { revokeToken } from "./revoke-token.ts";
@@ -198,6 +198,8 @@ export class UserLogins {
   /**
    * @internal The login of a user whose token lacks a scope, which is kept until it ends. "given" where the token has the scope by now: the user may have
    * allowed it while the call was under way. Undefined where no login would help, as the scopes are configured.
+   *
+   * @throws ToolError `permission_denied` where the last login asked for it, and it was not given. By rejecting
    */
   async widened(key: LoginKey, lacking: string): Promise<PendingLogin | "given" | undefined> {
     const server = this.#serverOf(key.server);
@@ -205,6 +207,8 @@ export class UserLogins {
     if (tokens === undefined || server.client.scope !== undefined) return undefined;
     const wanted = widenedScope(tokens, lacking);
     if (wanted === undefined) return "given";
+    const withheld = withheldScope(tokens, lacking);
+    if (withheld !== undefined) throw notGiven(key, withheld);
     if (!this.takesLogins) return undefined;
     return (
       this.pending(key) ?? (await this.#begun(key, server, { token: tokens.access_token, challenge: { scope: wanted }, isNarrow: true }))

@@ -50,12 +50,14 @@ export interface AuthorizationServerOptions {
   /** Whether it gives refresh tokens. */
   readonly refreshes?: boolean;
   readonly clients?: readonly object[];
+  /** A scope that no user is given, though it is asked for. */
+  readonly withheld?: string;
   /** Reads the metadata documents of clients, by requests that this answers. @default none are read */
   readonly documents?: ((address: string) => Promise<Response>) | undefined;
 }
 
 export async function authorizationServer(options: AuthorizationServerOptions = {}): Promise<AuthorizationServer> {
-  const { lifeSeconds = 600, registers = true, refreshes = true, clients = [], documents } = options;
+  const { lifeSeconds = 600, registers = true, refreshes = true, clients = [], withheld, documents } = options;
   const http = createServer();
   const issuer = await listening(http);
   const given: string[] = [];
@@ -131,8 +133,11 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
       const grant =
         (grantId === undefined ? undefined : await provider.Grant.find(grantId)) ??
         new provider.Grant({ accountId: session?.accountId ?? account, clientId: String(params["client_id"]) });
-      grant.addOIDCScope(`openid offline_access ${SCOPES.join(" ")}`);
-      grant.addResourceScope(String(params["resource"]), SCOPES.join(" "));
+      const scopes = SCOPES.filter((scope) => scope !== withheld).join(" ");
+      grant.addOIDCScope(`openid offline_access ${scopes}`);
+      grant.addResourceScope(String(params["resource"]), scopes);
+      if (withheld !== undefined) grant.rejectOIDCScope(withheld);
+      if (withheld !== undefined) grant.rejectResourceScope(String(params["resource"]), withheld);
       await provider.interactionFinished(
         request,
         response,

@@ -63,6 +63,26 @@ test("a call that is refused just after its user allowed the scope is made with 
   expect(await second).toBe("ada");
 });
 
+test("a scope that was asked for and not given is not asked for again: the call names it, until the user logs in anew", async () => {
+  const needed = { scope: "tickets" };
+  const { call, logIn, logins } = await gateway({ authority: { withheld: "tickets:write" }, tickets: { offers: ["tickets"], needed } });
+  await logIn("user-1", "ada");
+  needed.scope = "tickets:write";
+  const [address = ""] = ADDRESS.exec(await call("user-1")) ?? [];
+  expect((await new Browser("ada").logIn(address)).status).toBe(200);
+  for (let calls = 0; calls < 2; calls++) {
+    const refused = await call("user-1");
+    expect(refused).toMatch(/permission_denied.*tickets:write.*did not give/su);
+    expect(refused).not.toMatch(ADDRESS);
+  }
+  needed.scope = "tickets";
+  expect(await call("user-1")).toBe("ada");
+  await logins.logout("tickets", "user-1");
+  await logIn("user-1", "ada");
+  needed.scope = "tickets:write";
+  expect(await call("user-1")).toMatch(ADDRESS);
+});
+
 test("a token for all scopes of a resource and one for single scopes are not asked for together", () => {
   const tokens = { access_token: "t", scope: "openid api://id/.default" };
   expect(widenedScope(tokens, "api://id/Tools.Use")).toBe("openid api://id/Tools.Use");
