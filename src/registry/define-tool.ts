@@ -1,6 +1,6 @@
 /** Makes a tool out of what a program knows of it, checked at once and typed by its schema. */
 import { isJsonObject } from "../core/base/json.ts";
-import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { ToolOutput } from "../core/content.ts";
 import { declaresNoWrites, type Effects } from "../core/effects.ts";
 import type { ToolContext } from "../core/context.ts";
@@ -15,8 +15,11 @@ import { checkToolFields } from "./check-tool-fields.ts";
 import { checkTakesObjects } from "./object-input.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
-/** A JSON Schema, also one that TypeBox makes, or a schema of any library that speaks Standard Schema (zod, arktype, valibot, …). */
-export type SchemaSource = JsonSchema | StandardSchemaV1 | TypeBoxSchema;
+/**
+ * A JSON Schema, also one that TypeBox makes, or a schema of any library that speaks Standard Schema and Standard JSON Schema: zod ≥ 4.2, arktype ≥ 2.1.28,
+ * valibot with `toStandardJsonSchema` of `@valibot/to-json-schema`, and others.
+ */
+export type SchemaSource = JsonSchema | (StandardSchemaV1 & StandardJSONSchemaV1) | TypeBoxSchema;
 
 /** A JSON Schema of TypeBox 1, whose types are interfaces: those do not fit `JsonSchema`, because they have no index signature. */
 export interface TypeBoxSchema {

@@ -57,16 +57,20 @@ function unfrozen(value: unknown): unknown {
   return copy;
 }
 
+/** How schemas of a library have a JSON Schema, by its vendor. */
+const WAYS: ReadonlyMap<string, string> = new Map([
+  ["zod", 'Use zod ≥ 4.2: npm install zod@4, and import from "zod", not from "zod/v3".'],
+  ["valibot", "Wrap it: toStandardJsonSchema(schema) from @valibot/to-json-schema."],
+  ["arktype", "Use arktype ≥ 2.1.28: npm install arktype@2."],
+]);
+
 function convert(standard: StandardSchemaV1.Props, direction: "input" | "output"): JsonSchema {
   if (!hasJsonSchema(standard)) {
     throw new ToolError(
       "invalid_schema",
       `The schema of ${JSON.stringify(standard.vendor)} has no JSON Schema, so it cannot be sent to a model.`,
       {
-        hint:
-          standard.vendor === "valibot"
-            ? "Wrap it: toStandardJsonSchema(schema) from @valibot/to-json-schema."
-            : "Use a version of the library that has `~standard.jsonSchema` (zod ≥ 4.2, arktype ≥ 2.1.28), or give a JSON Schema.",
+        hint: WAYS.get(standard.vendor) ?? "Use a version of the library that has `~standard.jsonSchema`, or give a JSON Schema.",
       },
     );
   }

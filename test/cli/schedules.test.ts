@@ -5,6 +5,7 @@ import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { createTriggers } from "haft/triggers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { StoredSchedule } from "../../src/cli/commands/schedules/stored-schedules.ts";
 import { PATIENCE_MS } from "./run-haft.ts";
 import { SessionProject, jsonLines, timeless, type HereOptions } from "./session-project.ts";
 
@@ -91,7 +92,8 @@ describe("haft schedules", { timeout: PATIENCE_MS }, () => {
     await own.add({ type: "schedule", name: "mine", zone: "UTC", prompt: "Look.", dailyAt: "07:30" });
     await project.runtime.close();
     appendFileSync(project.path("haft.toml"), configured("kept"));
-    const list = async (args: readonly string[]) => jsonLines((await project.haft(["schedules", "list", "--json", ...args])).stdout);
+    const list = async (args: readonly string[]) =>
+      jsonLines((await project.haft(["schedules", "list", "--json", ...args])).stdout) as readonly Partial<StoredSchedule>[]; // as the command writes them
     const due = expect.any(Number) as number;
     const shown = (await list([])).map(({ id, declared, nextAt, error }) => ({ id, declared, nextAt, error }));
     expect(shown).toEqual([

@@ -3,6 +3,7 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
+import { z as z3 } from "zod/v3";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { ToolContext } from "../../src/core/context.ts";
 import { readOnly } from "../../src/core/effects.ts";
@@ -261,6 +262,20 @@ describe("types follow from the schema", () => {
       },
     });
     expectTypeOf(tool).toExtend<Tool>();
+  });
+
+  test("a schema of a library that writes no JSON Schema is refused by its type, and by name with what would work", () => {
+    const given = { name: "look", description: "Looks." };
+    const refused = (hint: string): unknown =>
+      expect.objectContaining({
+        code: "invalid_schema",
+        message: expect.stringContaining('The input schema of tool "look"'),
+        hint: expect.stringContaining(hint),
+      });
+    // @ts-expect-error -- zod 3 is Standard Schema, without JSON Schema
+    expect(() => defineTool({ ...given, inputSchema: z3.object({ n: z3.number() }) })).toThrowError(refused("npm install zod@4"));
+    // @ts-expect-error -- as is plain valibot
+    expect(() => defineTool({ ...given, inputSchema: v.object({ n: v.number() }) })).toThrowError(refused("@valibot/to-json-schema"));
   });
 
   test("zod, arktype and valibot give what they parse to", () => {

@@ -66,9 +66,10 @@ test("a session that is removed between two pages takes no entry of the same tim
   const page = async (cursor?: string): Promise<string | undefined> => {
     const query = { limit: 3, ...(cursor === undefined ? {} : { cursor }) };
     const request = { principal: BOSS, query, signal: new AbortController().signal };
-    const { entries, next } = await auditHandlers.listAudit(request as never, { store } as never); // all that it uses of a request and a server
-    found.push(...entries.map(({ principal }) => principal));
-    return next;
+    const answer = await auditHandlers.listAudit(request as never, { store } as never); // all that it uses of a request and a server
+    if (!("entries" in answer)) throw new Error("It answers with entries.");
+    found.push(...answer.entries.map(({ principal }) => principal));
+    return answer.next;
   };
   const next = await page();
   await store.remove("a");
