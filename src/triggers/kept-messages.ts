@@ -1,5 +1,5 @@
 /** The messages of one channel that are kept in a store: every process of the store reads the same. */
-import type { ChannelEntry, ChannelStore } from "../core/channel-store.ts";
+import type { ChannelEntry, ChannelStore, TakeEntry } from "../core/channel-store.ts";
 import { ToolError } from "../core/error.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../core/recording/read-event.ts";
@@ -45,6 +45,10 @@ export class KeptMessages {
   readonly #senders: (() => void)[] = [];
   /** Numbers of messages of a queue that were received, or are for others, while the store failed: it learns that before another one is taken. */
   readonly #unsettled = new Map<number, Settlement>();
+  /** By whom here each message of a queue is held: another reader may have taken one whose way back was not confirmed. */
+  readonly #holds = new Map<number, object>();
+  /** Requests for the next message that have no answer yet. */
+  readonly #taking = new Set<Promise<unknown>>();
   #settling: Promise<void> | undefined;
   #settlesSoon = false;
   #following: StoreFollower | undefined;
@@ -158,37 +162,57 @@ export class KeptMessages {
   }
 
   #queueReader({ reader, from }: ReaderOptions): MessageReader {
-    const { store, name: channel } = this.#options;
     const nextOf = async (): Promise<ReadMessage | undefined> => {
       await this.#settleRest();
-      const entry = await store.channels.take({ channel, reader, from });
+      const entry = await this.#take({ channel: this.#options.name, reader, from });
       if (entry === undefined) return undefined;
       const { number } = entry;
-      const settle = (settlement: Settlement) => (): Promise<void> => this.#settle(number, settlement);
+      const hold = this.#holds.get(number);
+      const settle = (settlement: Settlement) => (): Promise<void> => this.#settle(number, settlement, hold);
       return { message: messageOf(entry), tick: undefined, done: settle("end"), giveBack: settle("giveBack") };
     };
     return { next: (signal) => this.#wait(nextOf, signal), close() {} };
   }
 
+  /** A message that comes has been given back by whoever had it here, whether or not the store has said so. */
+  async #take(query: TakeEntry): Promise<ChannelEntry | undefined> {
+    const taking = this.#options.store.channels.take(query);
+    this.#taking.add(taking);
+    try {
+      const entry = await taking;
+      if (entry === undefined) return undefined;
+      this.#unsettled.delete(entry.number);
+      this.#holds.set(entry.number, {});
+      return entry;
+    } finally {
+      this.#taking.delete(taking);
+    }
+  }
+
   /** After a failure it is tried again by itself: no reader may be left here. */
-  async #settle(number: number, settlement: Settlement): Promise<void> {
+  async #settle(number: number, settlement: Settlement, hold: object | undefined): Promise<void> {
     const { store, name: channel } = this.#options;
     try {
       await store.channels[settlement]({ channel, number });
     } catch (thrown: unknown) {
+      if (this.#holds.get(number) !== hold) return; // another reader has it: only the answer was lost
       this.#unsettled.set(number, settlement);
       this.#settleLater(thrown);
       throw thrown;
     }
-    this.#unsettled.delete(number);
+    if (this.#holds.get(number) === hold) {
+      this.#unsettled.delete(number);
+      this.#holds.delete(number);
+    }
     if (settlement === "giveBack" || this.#senders.length > 0) this.#wake();
   }
 
-  /** Once at a time: a message that is given back a second time may be taken again by then. */
+  /** Once at a time, and not while one is being taken: a message that is given back a second time may be another reader's by then. */
   async #settleRest(): Promise<void> {
     if (this.#unsettled.size === 0) return;
     const settleEach = async (): Promise<void> => {
-      for (const [number, settlement] of this.#unsettled) await this.#settle(number, settlement);
+      await Promise.allSettled(this.#taking);
+      for (const [number, settlement] of this.#unsettled) await this.#settle(number, settlement, this.#holds.get(number));
     };
     await (this.#settling ??= settleEach().finally(() => (this.#settling = undefined)));
   }

@@ -19,6 +19,8 @@ interface Bench {
   readonly calls: Record<string, number>;
   /** The next call of this method fails; with `retryable: false` as of a file that is not there. */
   failNext(method: keyof ChannelStore, retryable?: boolean): void;
+  /** The next call of this method is done; its answer comes once this settles, and is lost where that rejects. */
+  answerNext(method: keyof ChannelStore, answered: Promise<void>): void;
   /** Another process says what it has written. */
   tell(change: StoreChange): void;
   warnings(): readonly string[];
@@ -28,13 +30,18 @@ function bench(options: ChannelOptions = {}): Bench {
   const ports = fakePorts();
   const kept = new MemoryChannels(ports.clock);
   const failing = new Map<string, boolean>();
+  const late = new Map<string, Promise<void>>();
   const calls: Record<string, number> = {};
   const call = async <Answer>(method: keyof ChannelStore, run: () => Promise<Answer>): Promise<Answer> => {
     calls[method] = (calls[method] ?? 0) + 1;
     const retryable = failing.get(method);
     failing.delete(method);
     if (retryable !== undefined) throw new ToolError("store_failed", "The disk is full.", { retryable });
-    return run();
+    const answered = late.get(method);
+    late.delete(method);
+    const answer = await run();
+    await answered;
+    return answer;
   };
   const channels: ChannelStore = {
     send: (message) => call("send", () => kept.send(message)),
@@ -54,7 +61,9 @@ function bench(options: ChannelOptions = {}): Bench {
   const channel = createChannels({ ports, store: { channels, follow } }).open("news", options);
   const tell = (change: StoreChange): void => listeners.forEach((listener) => listener(change));
   const warnings = () => ports.log.lines.map(({ message }) => message);
-  return { ports, channel, kept, calls, failNext: (method, retryable = true) => void failing.set(method, retryable), tell, warnings };
+  const failNext = (method: string, retryable = true): void => void failing.set(method, retryable);
+  const answerNext = (method: string, answered: Promise<void>): void => void late.set(method, answered);
+  return { ports, channel, kept, calls, failNext, answerNext, tell, warnings };
 }
 
 const send = (channel: Channel, content: string) => channel.send(content, { sender: "station" });
@@ -220,6 +229,26 @@ test("a message that the store did not take back is given back as soon as it can
   expect(await own.kept.take({ channel: "news", reader: "other" })).toBeUndefined();
   await own.ports.clock.advance(SECOND_MS);
   expect(await own.kept.take({ channel: "news", reader: "other" })).toMatchObject({ number: await own.kept.last("news") });
+});
+
+test.each(["has", "is getting"])("a message is not given back a second time where another reader here %s it by then", async (how) => {
+  const own = bench();
+  const [first, second] = [own.channel.reader({ reader: "desk" }), own.channel.reader({ reader: "office" })];
+  await send(own.channel, "1");
+  const read = await first.next(NEVER);
+  const [lost, taken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  own.answerNext("giveBack", lost.promise);
+  const given = read?.giveBack();
+  given?.catch(() => {}); // it may have been taken back, and the store did not say so
+  if (how === "is getting") own.answerNext("take", taken.promise);
+  const next = second.next(NEVER);
+  await settle(own);
+  lost.reject(new ToolError("store_failed", "The connection was lost.", { retryable: true }));
+  await own.ports.clock.advance(2 * SECOND_MS);
+  taken.resolve();
+  expect((await next)?.message.content).toBe("1");
+  await own.ports.clock.advance(2 * SECOND_MS);
+  expect(await own.kept.take({ channel: "news", reader: "third" })).toBeUndefined();
 });
 
 test("a message whose end the store did not take is ended as soon as it can be, though nobody reads here any more", async () => {
