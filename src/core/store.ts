@@ -192,6 +192,8 @@ export interface StoredSession {
 export interface ListOptions {
   /** This session only. */
   readonly sessionId?: string;
+  /** Those of these sessions that there are, at most 500. */
+  readonly sessionIds?: readonly string[];
   /** Most sessions. Integer ≥ 1. @default 100 */
   readonly limit?: number;
   /** How many to pass over. @default 0 */

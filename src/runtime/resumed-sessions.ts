@@ -35,6 +35,8 @@ type CallEnd = SessionEvent & { readonly type: "call-end" };
 
 /** So many sessions are looked at and settled at the same time. */
 const AT_ONCE = 32;
+/** So many sessions are looked for in one request of the store. */
+const LISTED_AT_ONCE = 500;
 
 export class ResumedSessions {
   readonly #options: SessionsOptions;
@@ -124,11 +126,12 @@ export class ResumedSessions {
 
   /** Settles the sessions that a crash left open though the calls that had begun them have ended: nothing takes them up. */
   async #settleLeftOpen(sessionId: string, callIds: readonly string[], store: Store): Promise<void> {
-    const settle = async (callId: string): Promise<void> => {
-      if (!(await isLeftOpen(store, innerIdOf(sessionId, callId)))) return;
-      await this.#settleOf(sessionId, callId, false); // another process may have been quicker
-    };
-    for (let at = 0; at < callIds.length; at += AT_ONCE) await Promise.all(callIds.slice(at, at + AT_ONCE).map(settle));
+    const begun = new Map(callIds.map((callId) => [innerIdOf(sessionId, callId), callId]));
+    const left: string[] = [];
+    for (let ids = [...begun.keys()]; ids.length > 0; ids = ids.slice(LISTED_AT_ONCE))
+      for (const inner of await leftOpenOf(store, ids.slice(0, LISTED_AT_ONCE))) left.push(begun.get(inner) ?? inner);
+    const settle = (callId: string): Promise<void> => this.#settleOf(sessionId, callId, false); // another process may have been quicker
+    for (let at = 0; at < left.length; at += AT_ONCE) await Promise.all(left.slice(at, at + AT_ONCE).map(settle));
   }
 
   /** Settles the session that a call has begun, if any. One that cannot be settled, or is open here, does not keep its call from being settled. */
@@ -161,6 +164,12 @@ async function isLeftOpen(store: Store, sessionId: string): Promise<boolean> {
   if (!store.outlivesProcess) return false;
   const [stored] = await store.list({ sessionId });
   return stored?.isLeftOpen === true;
+}
+
+/** Those of some sessions that were left open. */
+async function leftOpenOf(store: Store, sessionIds: readonly string[]): Promise<readonly string[]> {
+  const stored = await store.list({ sessionIds, limit: sessionIds.length });
+  return stored.filter(({ isLeftOpen: isLeft }) => isLeft === true).map(({ sessionId }) => sessionId);
 }
 
 /** The id of the session that a call begins. */

@@ -179,6 +179,10 @@ const alone: readonly StoreCase[] = [
         listed.filter((session) => session.sessionId === sessionId),
       );
     for (const sessionId of ["", "A", "a\u0000", "constructor"]) deepEqual(await store.list({ sessionId }), []);
+    const idsOf = async (sessionIds: readonly string[], limit?: number): Promise<readonly string[]> =>
+      (await store.list({ sessionIds, ...(limit === undefined ? {} : { limit }) })).map(({ sessionId }) => sessionId);
+    deepEqual(await idsOf(["c", "nowhere", "a", "c"]), ["a", "c"]);
+    deepEqual([await idsOf(["a", "b", "c"], 2), await idsOf([])], [["a", "b"], []]);
   }),
   caseAlone("a session that was removed is gone, its open log with it, and its id is free", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });

@@ -18,12 +18,14 @@ export const HEARTBEATS_IN_LEASE = 3;
 export const LEASE_MS = HEARTBEATS_IN_LEASE * HEARTBEAT_MS;
 const DEFAULT_EVENTS = 1_000;
 const DEFAULT_SESSIONS = 100;
+/** So many sessions are named in one list at most. */
+const MOST_NAMED = 500;
 const DEFAULT_UNATTENDED = 1_000;
 
 /** Options of a list of jobs, with their defaults. */
 export type CheckedJobList = ListStoredJobsOptions & CheckedListOptions;
 /** Sessions that are asked for. */
-export type CheckedListOptions = Required<Pick<ListOptions, "limit" | "offset">> & Pick<ListOptions, "sessionId">;
+export type CheckedListOptions = Required<Pick<ListOptions, "limit" | "offset">> & Pick<ListOptions, "sessionId" | "sessionIds">;
 
 /** @throws ToolError `invalid_argument` */
 export function checkReadOptions({ from = 1, limit = DEFAULT_EVENTS }: ReadOptions): Required<ReadOptions> {
@@ -36,9 +38,12 @@ export function checkFeedOptions({ after, limit = DEFAULT_EVENTS }: ReadFeedOpti
 }
 
 /** @throws ToolError `invalid_argument` */
-export function checkListOptions({ limit = DEFAULT_SESSIONS, offset = 0, sessionId }: ListOptions): CheckedListOptions {
+export function checkListOptions({ limit = DEFAULT_SESSIONS, offset = 0, sessionId, sessionIds }: ListOptions): CheckedListOptions {
+  if (sessionIds !== undefined && sessionIds.length > MOST_NAMED)
+    throw new ToolError("invalid_argument", `A list of sessions names at most ${MOST_NAMED} of them, not ${sessionIds.length}.`);
   return {
     ...(sessionId === undefined ? {} : { sessionId }),
+    ...(sessionIds === undefined ? {} : { sessionIds: [...sessionIds] }),
     limit: requireWhole("limit", limit, 1),
     offset: requireWhole("offset", offset, 0),
   };
