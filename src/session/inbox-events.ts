@@ -45,8 +45,7 @@ export function receiving(message: SessionMessage, options: ReceiveOptions): Mak
     const trigger = triggerId === undefined ? undefined : scope.inbox.trigger(triggerId);
     if (triggerId !== undefined && trigger === undefined) throw noTrigger(triggerId, scope.inbox);
     if (trigger?.paused === true) return [];
-    if (tick !== undefined && trigger?.lastTick !== undefined && wasTaken(tick, trigger.lastTick, scope.ports.clock.wallTime()))
-      return [];
+    if (tick !== undefined && trigger?.lastTick !== undefined && wasTaken(tick, trigger.lastTick, scope.ports.clock.wallTime())) return [];
     const id = scope.ports.ids.next("inbox");
     return [{ type: "inbox-add", ...fact(scope), id, message: { ...read, inboxId: id }, ...omitUndefined(options) }];
   };

@@ -179,7 +179,9 @@ class MemoryStore implements Store {
     const { limit, offset, sessionId, sessionIds } = checkListOptions(options);
     const ids = sessionId === undefined ? sessionIds : [sessionId].filter((id) => sessionIds?.includes(id) !== false);
     const named =
-      ids === undefined ? [...this.#sessions.values()] : [...new Set(ids)].map((id) => this.#sessions.get(id)).filter((kept) => kept !== undefined);
+      ids === undefined
+        ? [...this.#sessions.values()]
+        : [...new Set(ids)].map((id) => this.#sessions.get(id)).filter((kept) => kept !== undefined);
     const sessions = named.sort((one, other) => other.updatedAt - one.updatedAt);
     return sessions.slice(offset, offset + limit).map(({ sessionId, options, updatedAt, length, log }) => ({
       sessionId,

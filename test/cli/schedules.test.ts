@@ -83,9 +83,11 @@ describe("haft schedules", { timeout: PATIENCE_MS }, () => {
   });
 
   test("a schedule that the configuration declares no more is listed as stopped, and due at no time", async () => {
-    const configured = (name: string): string => `\n[[triggers]]\nname = "${name}"\ntype = "schedule"\ndailyAt = "07:30"\nprompt = "Look."\n`;
+    const configured = (name: string): string =>
+      `\n[[triggers]]\nname = "${name}"\ntype = "schedule"\ndailyAt = "07:30"\nprompt = "Look."\n`;
     const project = new ScheduleProject();
-    for (const name of ["old", "kept"]) project.triggers.declare({ type: "schedule", name, zone: "UTC", prompt: "Look.", dailyAt: "07:30" });
+    for (const name of ["old", "kept"])
+      project.triggers.declare({ type: "schedule", name, zone: "UTC", prompt: "Look.", dailyAt: "07:30" });
     const own = project.triggers.of(project.runtime.session("travel"));
     own.start(() => {});
     await vi.waitFor(() => expect(own.list()).toHaveLength(2));
@@ -101,7 +103,9 @@ describe("haft schedules", { timeout: PATIENCE_MS }, () => {
       { id: "kept", declared: true, nextAt: due },
       { id: "mine", nextAt: due },
     ]);
-    expect((await project.haft(["schedules", "list"])).stdout).toMatch(/^old {3}stopped {2}when it is declared again, daily at 07:30 UTC/mu);
+    expect((await project.haft(["schedules", "list"])).stdout).toMatch(
+      /^old {3}stopped {2}when it is declared again, daily at 07:30 UTC/mu,
+    );
     // A store alone does not say what is declared.
     expect((await list(["--store", project.path("haft.db")])).map(({ nextAt }) => nextAt)).toEqual([due, due, due]);
   });

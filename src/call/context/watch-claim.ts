@@ -18,7 +18,7 @@ export function watchClaim(run: CallRun): () => void {
   const look = async (): Promise<void> => {
     const calls = callsAround(run);
     // A store that cannot be reached takes nothing away: it is asked again.
-    await Promise.allSettled(calls.map(({ turn }) => turn.session.eventLog?.confirm?.()));
+    await Promise.allSettled(Array.from(new Set(calls.map(({ turn }) => turn.session.eventLog)), async (log) => log?.confirm?.()));
     if (isOver) return;
     const outermost = calls.findLastIndex(({ turn }) => turn.session.eventLog?.failure?.code === "conflict");
     if (outermost < 0) return begin();

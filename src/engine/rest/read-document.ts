@@ -113,6 +113,9 @@ async function parseDocument(text: string, origin: string): Promise<unknown> {
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
     if (!error.message.includes("YAML tokens are too many")) throw error;
-    throw new ToolError(error.code, error.message, { hint: "Give the document as JSON, which takes far less to read.", cause: error });
+    throw new ToolError(error.code, error.message, {
+      hint: "Give the document as JSON, which takes far less to read: npx yaml --single --json < api.yaml > api.json",
+      cause: error,
+    });
   }
 }

@@ -18,7 +18,10 @@ test("are read in one request of the store for many calls, however many calls th
     },
   });
   const look = tool("look", () => 1, { effects: pure });
-  const both = tool("both", async (_input, { execute }) => (await execute({ name: "look" })).output, { composite: true, effects: undefined as never });
+  const both = tool("both", async (_input, { execute }) => (await execute({ name: "look" })).output, {
+    composite: true,
+    effects: undefined as never,
+  });
   const { runtime } = testRuntime({ store, tools: [look, both] });
   const session = runtime.session("s");
   await session.execute(Array.from({ length: 100 }, () => ({ name: "both" })));
