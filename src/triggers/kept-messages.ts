@@ -174,7 +174,7 @@ export class KeptMessages {
     return { next: (signal) => this.#wait(nextOf, signal), close() {} };
   }
 
-  /** A message that comes has been given back by whoever had it here, whether or not the store has said so. */
+  /** Takes the next one. It was given back where a reader here had it, whether or not the store has said so. */
   async #take(query: TakeEntry): Promise<ChannelEntry | undefined> {
     const taking = this.#options.store.channels.take(query);
     this.#taking.add(taking);
