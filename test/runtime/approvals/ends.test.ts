@@ -3,6 +3,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import type { AskRequest } from "../../../src/core/ask.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
+import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { useSqliteThreads } from "../../bundled-threads.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
@@ -37,6 +38,11 @@ function world(): World {
           composite: true,
           effects: undefined as never,
         }),
+        tool(
+          "within",
+          async (_input, context) => (await (await sessionWithin(context)).execute({ name: "elicit" }, { signal: context.signal })).output,
+          { composite: true, effects: undefined as never },
+        ),
         tool("elicit", async (_input, context) => (await context.ask({ message: "Who?" })).action),
         tool(
           "log_in",
@@ -51,7 +57,7 @@ function world(): World {
   return { first, session: first.session("s"), second: open(), asked };
 }
 
-const KINDS = ["approve", "elicit", "log_in"] as const;
+const KINDS = ["approve", "elicit", "log_in", "within"] as const;
 const MODES = ["in a turn", "in a job"] as const;
 
 /** Each end, and whether the question can still be answered afterwards, by the process that has the session then. */
