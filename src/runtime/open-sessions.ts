@@ -111,6 +111,11 @@ export class OpenSessions {
     if (refused !== undefined) throw refused;
   }
 
+  /** Resolves when the session is not being resumed. @internal */
+  async whenResumed(id: string): Promise<void> {
+    for (let resuming = this.#resuming.get(id); resuming !== undefined; resuming = this.#resuming.get(id)) await resuming.whenOver;
+  }
+
   /** Refuses every further call. @internal */
   refuseAll(): void {
     for (const session of this.#byId.values()) session.markClosed();
@@ -126,8 +131,9 @@ export class OpenSessions {
    * that have not begun. Returns the ids of all these sessions, its own first.
    */
   #leave(id: string, reason: (id: string) => ToolError): readonly string[] {
-    const left = [id];
     const resuming = this.#resuming.get(id);
+    if (resuming?.settles === true) return [];
+    const left = [id];
     const session = this.#byId.get(id);
     resuming?.leave(reason(id));
     session?.leave(reason(id));
@@ -196,12 +202,16 @@ export interface ResumingCall {
   readonly outerId: string | undefined;
   /** Says that the call does not wait for the session any more. */
   readonly late: (() => ToolError | undefined) | undefined;
+  /** It runs nothing for the call that had begun the session: its calls get what is known of them, so it is not given up. */
+  readonly settles: boolean;
 }
 
 /** A resume that is under way: it may be given up, which leaves its session to the next one that resumes it. */
 export class Resuming {
   /** The id of the session whose call resumes it. */
   readonly outerId: string | undefined;
+  /** It is not given up, as `ResumingCall.settles`. */
+  readonly settles: boolean;
   /** Resolves when it has ended, in whatever way. */
   readonly whenOver: Promise<void>;
   readonly #over = Promise.withResolvers<void>();
@@ -209,9 +219,10 @@ export class Resuming {
   readonly #late: ResumingCall["late"];
   #reason: ToolError | undefined;
 
-  constructor({ outerId, late }: ResumingCall, onEnd: () => void) {
+  constructor({ outerId, late, settles }: ResumingCall, onEnd: () => void) {
     this.outerId = outerId;
     this.#late = late;
+    this.settles = settles;
     this.whenOver = this.#over.promise;
     this.#onEnd = onEnd;
   }

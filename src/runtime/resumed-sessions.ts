@@ -42,6 +42,7 @@ export class ResumedSessions {
   readonly #options: SessionsOptions;
   readonly #parts: CallParts;
   readonly #newSessions: NewSessions;
+  readonly #settling = new Set<{ readonly sessionId: string; readonly whenSettled: Promise<void> }>();
 
   constructor(options: SessionsOptions, newSessions: NewSessions) {
     this.#options = options;
@@ -55,7 +56,11 @@ export class ResumedSessions {
     options: Omit<TakeUpOptions, "resuming" | "over" | "begun">,
     attempt?: BeginningAttempt,
   ): Promise<RuntimeSession> {
-    const resuming = this.#newSessions.open.reserve(id, { outerId: options.parentCall?.sessionId, late: attempt?.late });
+    const resuming = this.#newSessions.open.reserve(id, {
+      outerId: options.parentCall?.sessionId,
+      late: attempt?.late,
+      settles: options.interrupted === "settle" && options.parentCall !== undefined,
+    });
     const { over, begun } = attempt ?? {};
     try {
       const session = await this.#takeUp(id, storeFor(id, this.#options.store), { ...options, resuming, over, begun });
@@ -101,11 +106,13 @@ export class ResumedSessions {
     }
   }
 
-  /** Continues its calls. One whose handler is not run here has nothing that takes up the session it has begun: that is settled. */
+  /**
+   * Continues its calls. When one has ended, the session that it had begun is settled if no handler has taken it up: there was none, or it ended
+   * before it asked for its session.
+   */
   async #continueCalls(session: RuntimeSession, fold: SessionFold, { over, ...options }: ContinueOptions): Promise<void> {
-    const settling: Promise<void>[] = [];
-    const ended = ({ callId, attempts }: CallRun): void => {
-      if (attempts === 0 && session.broken === undefined) settling.push(this.#settleOf(session.id, callId));
+    const ended = ({ callId, attempts, plan }: CallRun): void => {
+      if (session.broken === undefined && (attempts === 0 || plan?.tool.composite === true)) this.#settleRest(session.id, callId);
     };
     const forget =
       over === undefined
@@ -113,7 +120,7 @@ export class ResumedSessions {
         : onAbort(over, () => endCalls(session, this.#parts.running, "the attempt that its session belongs to has ended"));
     try {
       await resumeSession(session, fold, { ...options, ended: options.interrupted === "settle" ? undefined : ended });
-      await Promise.all(settling);
+      await this.whenSettled(session.id);
     } finally {
       forget?.();
     }
@@ -132,6 +139,23 @@ export class ResumedSessions {
       for (const inner of await leftOpenOf(store, ids.slice(0, LISTED_AT_ONCE))) left.push(begun.get(inner) ?? inner);
     const settle = (callId: string): Promise<void> => this.#settleOf(sessionId, callId, false); // another process may have been quicker
     for (let at = 0; at < left.length; at += AT_ONCE) await Promise.all(left.slice(at, at + AT_ONCE).map(settle));
+  }
+
+  /** Resolves when what calls of a session have left open is settled. */
+  async whenSettled(sessionId: string): Promise<void> {
+    await Promise.all([...this.#settling].map((one) => (one.sessionId === sessionId ? one.whenSettled : undefined)));
+  }
+
+  /** Settles the session that a call had begun, unless its handler has taken it up, and closes it itself. */
+  #settleRest(sessionId: string, callId: string): void {
+    const { open } = this.#newSessions;
+    const inner = innerIdOf(sessionId, callId);
+    const settle = async (): Promise<void> => {
+      await open.whenResumed(inner); // the attempt is over, so what it still resumes is given up
+      if (open.holderOf(inner) === undefined) await this.#settleOf(sessionId, callId);
+    };
+    const one = { sessionId, whenSettled: settle().finally(() => this.#settling.delete(one)) };
+    this.#settling.add(one);
   }
 
   /** Settles the session that a call has begun, if any. One that cannot be settled, or is open here, does not keep its call from being settled. */

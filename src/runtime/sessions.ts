@@ -147,6 +147,7 @@ export class Sessions implements SessionHost {
       await this.#parts.jobs.cancelIn(session.id, "the session was closed"); // a turn may wait for them
       await session.turns.whenIdle();
       await this.#parts.jobs.cancelIn(session.id, "the session was closed");
+      await this.#resumedSessions.whenSettled(session.id);
       await session.engagedEngines?.close(clock, log);
       await session.eventLog?.close();
     } finally {

@@ -29,6 +29,10 @@ const delegate: Tool = {
   },
 };
 
+const fail = (): never => {
+  throw new Error("no");
+};
+
 const strict = { type: "object", properties: { whom: { type: "string" } }, required: ["whom"], additionalProperties: false };
 
 interface Fate {
@@ -42,6 +46,7 @@ interface Fate {
 test.each<[string, Fate]>([
   ["the job was cancelled", { tools: [erase, delegate], cancelled: true, code: "cancelled" }],
   ["its tool is gone", { tools: [erase], code: "not_found" }],
+  ["its handler fails before it asks for the session", { tools: [erase, { ...delegate, execute: fail }], code: "execution_failed" }],
   ["its tool takes other arguments", { tools: [erase, { ...delegate, inputSchema: strict }], code: "invalid_input" }],
 ])("a session of a call that is not run again, as %s, is settled with it", async (_why, { tools, cancelled, code }) => {
   const path = temporaryFile();
@@ -64,3 +69,41 @@ test.each<[string, Fate]>([
   if (second.store !== undefined) for await (const { type } of storedEvents(second.store, `s/${id}`)) types.push(type);
   expect(types).toEqual(["session-start", "call-start", "approval-ask", "call-end"]);
 });
+
+test.each([
+  ["cancelled", (runtime: Runtime, id: string) => runtime.jobs.cancel(id)],
+  ["ended with its session", (runtime: Runtime) => runtime.sessions.get("s")?.close()],
+  ["ended with its runtime", (runtime: Runtime) => runtime.close()],
+])(
+  "a session of a job that is run again and is %s before its handler asks for it is settled before the runtime is closed",
+  async (_how, end) => {
+    const path = temporaryFile();
+    const open = (own: readonly Tool[]): Runtime => {
+      const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, tools: own });
+      onTestFinished(async () => void (await runtime.close()));
+      return runtime;
+    };
+    const first = open([erase, delegate]);
+    const { id } = await first.session("s").submit({ name: "delegate" });
+    await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
+    await first.sessions.handOver("s");
+    const begun = Promise.withResolvers<void>();
+    const late: Tool = {
+      ...delegate,
+      async execute(_input, { signal }) {
+        begun.resolve();
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        return "never";
+      },
+    };
+    const second = open([erase, late]);
+    await second.resume("s");
+    await begun.promise;
+    await end(second, id);
+    await second.close();
+    const third = open([erase, delegate]);
+    const types: string[] = [];
+    if (third.store !== undefined) for await (const { type } of storedEvents(third.store, `s/${id}`)) types.push(type);
+    expect(types).toEqual(["session-start", "call-start", "approval-ask", "call-end"]);
+  },
+);
