@@ -13,10 +13,11 @@ import { ConnectionContext, useConnectionState } from "./server/use-server.ts";
 import { SessionsScreen } from "./sessions/sessions-screen.tsx";
 import { FailedScreen } from "./shell/failed-screen.tsx";
 import { KeyScreen } from "./shell/key-screen.tsx";
+import { NowhereScreen } from "./shell/nowhere-screen.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { usePathParts } from "./show/address.ts";
 import { late } from "./show/late.ts";
-import { Loading, Notice } from "./show/parts.tsx";
+import { Loading } from "./show/parts.tsx";
 import { TimelineScreen } from "./timeline/timeline-screen.tsx";
 import { ToolsScreen } from "./tools/tools-screen.tsx";
 
@@ -40,21 +41,23 @@ export function App(): ReactNode {
 /** Everything that was read with one key is dropped with it. */
 function Gate(): ReactNode {
   const { key } = useConnectionState();
-  const [name] = usePathParts();
+  const parts = usePathParts();
+  const [name] = parts;
   useDroppedFiles();
+  if (screenAt(parts) === undefined) return <NowhereScreen />;
   if (key === undefined && name !== "file") return <KeyScreen />;
   return <Screens key={key ?? "none"} Frame={key === undefined ? FileFrame : Shell} />;
 }
 
 function Screens({ Frame }: { readonly Frame: typeof Shell }): ReactNode {
   const [queries] = useState(makeQueries);
-  const [name = "", id] = usePathParts();
+  const [name = "", id, ...rest] = usePathParts();
   return (
     <QueryClientProvider client={queries}>
       <Frame>
         <FailedScreen place={`${name}/${id}`}>
           <Suspense fallback={<Loading />}>
-            <Screen />
+            {screenAt([name, id, ...rest])}
           </Suspense>
         </FailedScreen>
       </Frame>
@@ -62,9 +65,8 @@ function Screens({ Frame }: { readonly Frame: typeof Shell }): ReactNode {
   );
 }
 
-/** Each is made again for another id, so that nothing of the last one stays. */
-function Screen(): ReactNode {
-  const [name = "", id, part, callId] = usePathParts();
+/** Each is made again for another id, so that nothing of the last one stays. Undefined for an address that is none of a screen. */
+function screenAt([name = "", id, part, callId]: readonly (string | undefined)[]): ReactNode {
   if (name === "") return <Redirect to="/sessions" replace />;
   const isSession = name === "sessions" && id !== undefined && id !== "";
   if (isSession && part === "replay") return <ReplayScreen key={id} sessionId={id} />;
@@ -80,7 +82,7 @@ function Screen(): ReactNode {
   if (name === "processes") return <ProcessesScreen processId={id} />;
   if (name === "audit") return <AuditScreen />;
   if (name === "health") return <HealthScreen />;
-  return <Notice title="There is no such screen.">The menu leads to all that there are.</Notice>;
+  return undefined;
 }
 
 function makeQueries(): QueryClient {

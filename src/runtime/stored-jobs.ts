@@ -23,13 +23,18 @@ export function storedJobsOf(store: Store | undefined, clock: Clock): StoredJobs
 
 /** So many ids are looked at for one that was meant. */
 const MAX_COMPARED = 1_000;
+/** So many sessions are named where several have a job of one id. */
+const MAX_NAMED = 10;
 
 /** @param now wall-clock milliseconds. @throws ToolError `not_found`, naming ids that are near; `ambiguous` where several sessions have a job of this id */
 export async function findStoredJob(store: Store, { id, sessionId }: StoredJobName, now: number): Promise<StoredJob> {
-  const [job, other] = await listStoredJobs(store, { id, limit: 2, ...(sessionId === undefined ? {} : { sessionId }) }, now);
+  const jobs = await listStoredJobs(store, { id, limit: MAX_NAMED + 1, ...(sessionId === undefined ? {} : { sessionId }) }, now);
+  const [job, other] = jobs;
   if (job === undefined) throw await noSuchJob(store, { id, sessionId });
   if (other === undefined) return job;
-  throw new ToolError("ambiguous", `Several sessions have a job ${JSON.stringify(id)}, among them ${JSON.stringify(job.sessionId)}.`, {
+  const sessions = jobs.slice(0, MAX_NAMED).map((one) => JSON.stringify(one.sessionId));
+  const more = jobs.length > MAX_NAMED ? ", …" : "";
+  throw new ToolError("ambiguous", `Several sessions have a job ${JSON.stringify(id)}: ${sessions.join(", ")}${more}.`, {
     hint: "Name its session as well.",
   });
 }

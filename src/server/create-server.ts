@@ -232,8 +232,10 @@ class RuntimeServer implements HaftServer {
       if (this.#mcp !== undefined && new URL(request.url).pathname === MCP_PATH) return await answerMcp(this.#mcp, request, this.#services);
       const page = this.#dashboard?.response(request);
       if (page !== undefined) return page;
-      this.#router ??= this.#makeRouter();
-      return await answerFetch(await this.#router, request);
+      const router = await (this.#router ??= this.#makeRouter());
+      const answer = await answerFetch(router, request);
+      const isNowhere = answer.status === 404 && router.find(request) === undefined;
+      return (isNowhere ? this.#dashboard?.notFound(request) : undefined) ?? answer;
     } catch (thrown: unknown) {
       const answer = errorAnswer(thrown, this.#services);
       noteRefused(access, { request, status: answer.status, thrown });

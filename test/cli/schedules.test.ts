@@ -114,7 +114,8 @@ describe("haft schedules", { timeout: PATIENCE_MS }, () => {
     const project = await closedProject();
     const several = await project.schedules(["pause", "morning"]);
     expect(several.exitCode).not.toBe(0);
-    expect(several.stderr).toMatch(/Several sessions have a schedule "morning".*--session/su);
+    expect(several.stderr).toMatch(/: 2 sessions have a schedule "morning": "(?:desk", "travel|travel", "desk)"\.\n/u);
+    expect(several.stderr).toMatch(/\n  Name its session, such as --session (?:desk|travel)\.\n$/u);
     expect((await project.schedules(["pause", "morning", "--session", "desk"])).exitCode).toBe(0);
     const wrong = await project.schedules(["resume", "offen"]);
     expect(wrong.stderr).toMatch(/There is no schedule "offen".*Did you mean often\?/su);

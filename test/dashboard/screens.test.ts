@@ -73,6 +73,26 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
+  test("an address that nothing has says so, with a key and without, and leads to the dashboard", async () => {
+    const { page, problems } = await openPage(browser, scene, "/sesions");
+    await page.getByRole("heading", { name: "There is nothing at this address" }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole("link", { name: "Go to the dashboard" }).click();
+    await page.getByRole("link", { name: "orders", exact: true }).waitFor();
+    expect(problems).toEqual([]);
+    const keyless = await (await browser.newContext()).newPage();
+    await keyless.goto(`${scene.url}/sesions`);
+    await keyless.getByRole("heading", { name: "There is nothing at this address" }).waitFor();
+    await keyless.context().close();
+    await page.context().close();
+  });
+
+  test("a tool has the word of its strongest effect", async () => {
+    const { page } = await openPage(browser, scene, "/tools/haft%3A%3Aread_result");
+    await page.locator(".badges .badge", { hasText: /^pure$/u }).first().waitFor();
+    await page.context().close();
+  });
+
   test("issue 20.2 everything is reached by keyboard alone", async () => {
     const { page, problems } = await openPage(browser, scene, "/sessions");
     await page.getByRole("link", { name: "orders", exact: true }).waitFor();

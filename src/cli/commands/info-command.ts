@@ -16,7 +16,8 @@ import { thirdPartyToolsets, suspicions } from "../open/suspicious-tools.ts";
 import { columnFor, duration, safeJson, safeText, wrap, wrapBehind, type Screen } from "../terminal/terminal-text.ts";
 import { padColumns } from "../terminal/text-width.ts";
 import { mayBeRepeated, retryCaution } from "../open/tool-cautions.ts";
-import { definitionOf, effectWord } from "../print/tool-words.ts";
+import { effectWord } from "../../registry/effect-word.ts";
+import { definitionOf } from "../print/tool-words.ts";
 
 export const infoCommand: CommandBody = {
   details: [

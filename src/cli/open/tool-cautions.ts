@@ -3,7 +3,7 @@ import { whyNoHandler } from "../../core/missing-handler.ts";
 import { nameMatcher } from "../../policy/permission.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
-import { effectWord } from "../print/tool-words.ts";
+import { effectWord } from "../../registry/effect-word.ts";
 
 const MAX_NAMED = 5;
 

@@ -1,5 +1,6 @@
 /** Tools as text: the table of `haft list` and `haft search`, and the effects of a call. */
 import { plural } from "../../core/base/wording.ts";
+import { effectWord } from "../../registry/effect-word.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { toolDefinition, type ToolDefinition } from "../../registry/tool-definition.ts";
@@ -48,15 +49,4 @@ export function allTools(registry: Registry, toolset?: string): readonly Registe
 export function definitionOf(registered: RegisteredTool): ToolDefinition & { readonly denied?: string } {
   const { denied } = registered;
   return denied === undefined ? toolDefinition(registered) : { ...toolDefinition(registered), denied };
-}
-
-/** The strongest effect of a call, in one word. */
-export function effectWord({
-  tool: { effects, composite },
-}: RegisteredTool): "destructive" | "undeclared" | "composite" | "writes" | "reads" | "pure" {
-  if (composite === true) return "composite";
-  if (effects?.destructive === true) return "destructive";
-  if (effects === undefined || (effects.reads === undefined && effects.writes === undefined)) return "undeclared";
-  if (typeof effects.writes === "function" || (effects.writes?.length ?? 0) > 0) return "writes";
-  return effects.reads !== undefined && effects.reads.length === 0 ? "pure" : "reads";
 }

@@ -120,6 +120,10 @@ function readProgram(table: TableReader, otherWords: boolean): readonly string[]
     if (list.length === 0) table.report("command", `must not be empty: ${meaning}.`);
     return list;
   }
+  if (Array.isArray(table.value("command"))) {
+    table.report("command", `must be a string, not an array: ${meaning}.`);
+    return [];
+  }
   const command = table.requiredText("command", table.has("command") ? meaning : `${meaning}; or "url", where the server is`);
   return command === undefined ? [] : [command];
 }

@@ -5,15 +5,21 @@ import { Badge } from "../show/parts.tsx";
 
 export type Tool = AnswerOf<"getTool">;
 
+const TONES = {
+  pure: "good",
+  reads: "good",
+  writes: "warn",
+  destructive: "bad",
+  undeclared: "bad",
+  composite: "plain",
+} as const satisfies Record<Tool["effect"], string>;
+
 /** The effects of its calls, in a word or two. */
-export function Hints({ tool: { annotations, mode } }: { readonly tool: Tool }): ReactNode {
-  const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
+export function Hints({ tool: { annotations, effect, mode } }: { readonly tool: Tool }): ReactNode {
   return (
     <span className="badges">
-      {readOnlyHint && <Badge tone="good">reads</Badge>}
-      {!readOnlyHint && destructiveHint && <Badge tone="bad">destructive</Badge>}
-      {!readOnlyHint && !destructiveHint && <Badge tone="warn">writes</Badge>}
-      {openWorldHint && <Badge>external</Badge>}
+      <Badge tone={TONES[effect]}>{effect}</Badge>
+      {annotations.openWorldHint && <Badge>external</Badge>}
       {mode !== "direct" && <Badge>{mode}</Badge>}
     </span>
   );

@@ -72,10 +72,15 @@ export class DashboardFiles {
     this.#files ??= this.#read();
     const file = this.#files.get(isScreen ? "/index.html" : path);
     if (file === undefined && isScreen) throw notBuilt();
-    if (file === undefined) return undefined;
-    const takesGzip = /\bgzip\b/u.test(request.headers.get("accept-encoding") ?? "");
-    const headers = { ...file.headers, vary: "accept-encoding", ...(takesGzip ? { "content-encoding": "gzip" } : {}) };
-    return new Response(request.method === "HEAD" ? null : takesGzip ? file.gzip : file.body, { headers });
+    return file === undefined ? undefined : responseOf(file, request);
+  }
+
+  /** The page with the status 404, which says that there is nothing at its address; undefined where its files are missing, and for requests of programs. */
+  notFound(request: Request): Response | undefined {
+    if (!(request.headers.get("accept") ?? "").includes("text/html")) return undefined;
+    this.#files ??= this.#read();
+    const page = this.#files.get("/index.html");
+    return page === undefined ? undefined : responseOf(page, request, 404);
   }
 
   #read(): ReadonlyMap<string, PageFile> {
@@ -87,6 +92,12 @@ export class DashboardFiles {
     }
     return files;
   }
+}
+
+function responseOf(file: PageFile, request: Request, status = 200): Response {
+  const takesGzip = /\bgzip\b/u.test(request.headers.get("accept-encoding") ?? "");
+  const headers = { ...file.headers, vary: "accept-encoding", ...(takesGzip ? { "content-encoding": "gzip" } : {}) };
+  return new Response(request.method === "HEAD" ? null : takesGzip ? file.gzip : file.body, { status, headers });
 }
 
 /** Names of assets hold a hash of what is in them; the page itself names them. */

@@ -20,7 +20,7 @@ test("issue 19.5 a key with patterns sees and calls these tools only, over HTTP 
   const { api, keys } = await keyedApi();
   const { key } = await keys.add({ name: "reader", scopes: ["read", "execute"], allow: ["notes::list", "notes::erase"] });
   const { json } = await api.ask("GET", "/v1/tools", { token: key });
-  expect(json.tools.map(({ name }: { readonly name: string }) => name)).toEqual(["notes::list"]);
+  expect(json.tools).toEqual([expect.objectContaining({ name: "notes::list", effect: "reads" })]);
   const calls = [{ name: "notes::list" }, { name: "notes::add", input: { text: "Buy milk" } }];
   const { json: ran } = await api.ask("POST", "/v1/execute", { token: key, body: { calls, allow: ["notes::*"] } });
   expect(ran.results.map(({ status }: { readonly status: string }) => status)).toEqual(["ok", "error"]);

@@ -7,6 +7,7 @@ import { gunzipSync } from "node:zlib";
 import { createRuntime } from "haft";
 import { createServer, staticToken } from "haft/server";
 import { expect, onTestFinished, test } from "vitest";
+import { builtDashboard } from "../../dashboard/built.ts";
 import { DashboardFiles } from "../../../src/server/dashboard/dashboard-files.ts";
 
 function files(): DashboardFiles {
@@ -73,5 +74,34 @@ test("issue 20.1 a server has no page unless it is asked for, and no host beside
     (await server.fetch(new Request(`http://${host}/sessions`, { headers: { host } }))).status;
   expect(await status(createServer(runtime, { auth }), "127.0.0.1")).toBe(404);
   expect(await status(createServer(runtime, { auth, dashboard: true }), "evil.example")).toBe(403);
+  await runtime.close();
+});
+
+const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+
+test("a browser that asks for an address that nothing has gets the page with the status 404", async () => {
+  const response = files().notFound(get("/sesions", BROWSER));
+  expect([response?.status, response?.headers.get("content-type"), await response?.text()]).toEqual([
+    404,
+    "text/html; charset=utf-8",
+    "<!doctype html><title>Haft</title>",
+  ]);
+  expect(files().notFound(get("/sesions", { accept: "*/*" }))).toBeUndefined();
+  expect(new DashboardFiles(pathToFileURL("/nowhere/")).notFound(get("/sesions", BROWSER))).toBeUndefined();
+});
+
+test("programs that ask for such an address, and methods that are not served, are answered with JSON", async () => {
+  await builtDashboard();
+  const runtime = createRuntime();
+  const server = createServer(runtime, { auth: staticToken({ token: "a-token-for-the-tests" }), dashboard: true });
+  const asked = async (path: string, headers: Readonly<Record<string, string>>) => {
+    const response = await server.fetch(get(path, headers));
+    await response.body?.cancel();
+    return `${response.status} ${response.headers.get("content-type")}`;
+  };
+  expect(await asked("/sesions", BROWSER)).toBe("404 text/html; charset=utf-8");
+  expect(await asked("/sesions", {})).toBe("404 application/problem+json");
+  expect(await asked("/v1/execute", BROWSER)).toBe("405 application/problem+json");
+  expect(await asked("/v1/sessions", BROWSER)).toBe("401 application/problem+json");
   await runtime.close();
 });

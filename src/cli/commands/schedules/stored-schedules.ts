@@ -11,10 +11,13 @@ import { NOT_DECLARED } from "../../../triggers/session-triggers.ts";
 import { createTriggers } from "../../../triggers/triggers.ts";
 import type { CommandContext } from "../../command.ts";
 import { withSession } from "../../open/open-store.ts";
+import { shellWord } from "../../terminal/shell-word.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 
 /** So many sessions are looked through, those that were used last. */
 const MOST_SESSIONS = 200;
+/** So many sessions are named where several have a schedule of one id. */
+const MOST_NAMED = 10;
 const TYPE = "schedule";
 
 /** A schedule as its session's log has it. */
@@ -80,16 +83,15 @@ function isStopped({ id, declared }: StoredTrigger, config: LoadedConfig | undef
 export async function scheduleOfLine(context: CommandContext, source: ScheduleSource): Promise<StoredSchedule> {
   const [id = ""] = context.args;
   const all = await findSchedules(context, source);
-  const [schedule, other] = all.filter((one) => one.id === id);
+  const meant = all.filter((one) => one.id === id);
+  const [schedule, other] = meant;
   if (schedule === undefined) throw noSchedule(id, [...new Set(all.map((one) => one.id))]);
   if (other === undefined) return schedule;
-  throw new ToolError(
-    "ambiguous",
-    `Several sessions have a schedule ${JSON.stringify(id)}, among them ${JSON.stringify(schedule.sessionId)}.`,
-    {
-      operatorHint: "Name its session with --session.",
-    },
-  );
+  const sessions = meant.slice(0, MOST_NAMED).map(({ sessionId }) => JSON.stringify(sessionId));
+  const more = meant.length > MOST_NAMED ? ", …" : "";
+  throw new ToolError("ambiguous", `${meant.length} sessions have a schedule ${JSON.stringify(id)}: ${sessions.join(", ")}${more}.`, {
+    operatorHint: `Name its session, such as --session ${shellWord(schedule.sessionId)}.`,
+  });
 }
 
 function noSchedule(id: string, ids: readonly string[]): ToolError {

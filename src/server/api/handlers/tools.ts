@@ -1,4 +1,5 @@
 /** The handlers of the tools. */
+import { effectWord } from "../../../registry/effect-word.ts";
 import { toolDefinition } from "../../../registry/tool-definition.ts";
 import { ToolError } from "../../../core/error.ts";
 import { nearNames } from "../../../core/base/near-names.ts";
@@ -29,7 +30,8 @@ function isOf(toolset: string | undefined): (tool: RegisteredTool) => boolean {
 }
 
 function shownTool(registered: RegisteredTool): ApiTool {
-  return { ...toolDefinition(registered), toolset: registered.toolset.name, mode: registered.tool.mode ?? "direct" };
+  const { toolset, tool } = registered;
+  return { ...toolDefinition(registered), toolset: toolset.name, effect: effectWord(registered), mode: tool.mode ?? "direct" };
 }
 
 /** A tool of the listing: those that are denied, blocked or switched off are not there. @throws ToolError `not_found` */

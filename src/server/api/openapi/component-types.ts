@@ -11,6 +11,7 @@ import type { SessionDiff } from "../../../session/session-diff.ts";
 import type { SessionSnapshot } from "../../../runtime/snapshot.ts";
 import type { TriggerStatus } from "../../../triggers/session-triggers.ts";
 import type { ChannelMessage } from "../../../triggers/channel-message.ts";
+import type { EffectWord } from "../../../registry/effect-word.ts";
 import type { ToolDefinition } from "../../../registry/tool-definition.ts";
 import type { AuditEntry } from "../../auth/audit.ts";
 import type { Problem } from "../../http/problem.ts";
@@ -23,6 +24,8 @@ export interface ApiResult extends ToolResult {
 /** A tool as it is listed. */
 export interface ApiTool extends ToolDefinition {
   readonly toolset: string;
+  /** The strongest effect of its calls. */
+  readonly effect: EffectWord;
   /** The scope of its effects: `direct`, `background` or `stateful`. */
   readonly mode: "direct" | "background" | "stateful";
 }

@@ -3,6 +3,7 @@ import { APPROVAL_SCOPES, APPROVAL_STATUSES } from "../../../core/approval-store
 import { ERROR_CODES } from "../../../core/error-codes.ts";
 import { ANSWER_SOURCES } from "../../../core/answer-source.ts";
 import { JOB_STATES } from "../../../core/job-status.ts";
+import { EFFECT_WORDS } from "../../../registry/effect-word.ts";
 import { AUDIT_OUTCOMES, AUDIT_TYPES } from "../../auth/audit-words.ts";
 import type { ComponentTypes } from "./component-types.ts";
 import { answer, anyJson, array, flag, id, integer, object, oneOf, record, ref, text, time } from "./json-schema.ts";
@@ -97,9 +98,10 @@ export const COMPONENTS = {
       annotations: record("readOnlyHint, destructiveHint, idempotentHint and openWorldHint, as MCP has them."),
       tags: array(text("A tag.")),
       toolset: text("The toolset that it belongs to."),
+      effect: oneOf("The strongest effect of its calls.", EFFECT_WORDS),
       mode: oneOf("How its calls run.", ["direct", "background", "stateful"]),
     },
-    ["name", "description", "inputSchema", "annotations", "toolset", "mode"],
+    ["name", "description", "inputSchema", "annotations", "toolset", "effect", "mode"],
   ),
   Session: answer(
     {

@@ -1,0 +1,25 @@
+/** Says that there is nothing at an address of the server, with or without a key. */
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { Mark } from "./key-screen.tsx";
+
+export function NowhereScreen(): ReactNode {
+  return (
+    <main className="key-screen">
+      <div className="key-card">
+        <div className="brand">
+          <Mark />
+          <span>Haft</span>
+        </div>
+        <h1>There is nothing at this address</h1>
+        <p className="muted">
+          This server has no page <code>{window.location.pathname}</code>. Its API is below <code>/v1</code>, and{" "}
+          <a href="/openapi.json">openapi.json</a> describes it.
+        </p>
+        <Link href="/" className="button button-main">
+          Go to the dashboard
+        </Link>
+      </div>
+    </main>
+  );
+}
