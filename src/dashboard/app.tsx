@@ -56,9 +56,7 @@ function Screens({ Frame }: { readonly Frame: typeof Shell }): ReactNode {
     <QueryClientProvider client={queries}>
       <Frame>
         <FailedScreen place={`${name}/${id}`}>
-          <Suspense fallback={<Loading />}>
-            {screenAt([name, id, ...rest])}
-          </Suspense>
+          <Suspense fallback={<Loading />}>{screenAt([name, id, ...rest])}</Suspense>
         </FailedScreen>
       </Frame>
     </QueryClientProvider>

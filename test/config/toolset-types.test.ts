@@ -54,7 +54,7 @@ describe("mcp", () => {
     [
       "the program and its arguments in one array",
       'command = ["npx", "-y", "files@1"]',
-      '3:1: toolsets.x.command: must be a string, not an array: the program that runs the server; its arguments go in args.',
+      "3:1: toolsets.x.command: must be a string, not an array: the program that runs the server; its arguments go in args.",
     ],
     ["a program that is no text", "command = 3", "3:1: toolsets.x.command: must be a string, not a number."],
     ["both", 'command = "a"\nurl = "http://b"', "4:1: toolsets.x.url: a server has a command or a url, not both."],

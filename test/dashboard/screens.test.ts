@@ -89,7 +89,10 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
 
   test("a tool has the word of its strongest effect", async () => {
     const { page } = await openPage(browser, scene, "/tools/haft%3A%3Aread_result");
-    await page.locator(".badges .badge", { hasText: /^pure$/u }).first().waitFor();
+    await page
+      .locator(".badges .badge", { hasText: /^pure$/u })
+      .first()
+      .waitFor();
     await page.context().close();
   });
 

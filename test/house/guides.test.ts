@@ -37,6 +37,15 @@ const PACKAGES = [
   "valibot",
   "zod",
 ];
+/** What an entry of Haft needs beside it. */
+const NEEDED: ReadonlyMap<string, string> = new Map([
+  ["haft/mcp", "@modelcontextprotocol/client"],
+  ["haft/mcp-server", "@modelcontextprotocol/server"],
+  ["haft/server", "hono"],
+  ["haft/postgres", "pg"],
+  ["haft/program", "quickjs-emscripten"],
+  ["haft/telemetry", "@opentelemetry/api"],
+]);
 /** What their programs import that a migration starts from, and only the benchmark installs. */
 const PEERS = ["@mastra/core", "@langchain/langgraph"];
 /** The names that those programs import from packages that nothing here installs. */
@@ -103,6 +112,25 @@ describe.skipIf(runnable.length === 0)(`the programs of the documents, as pasted
   );
 });
 
+test("a guide says how to install each package that its programs import, and those that their parts of Haft need", () => {
+  const missing = [...documents]
+    .filter(([page]) => page.startsWith("docs/guides/"))
+    .flatMap(([page, text]) => {
+      const programsOfPage = blocks.filter((block) => block.page === page && block.kind !== "peer");
+      const said = new Set([...text.matchAll(/npm install ([^`\n]+)/gu)].flatMap(([, names = ""]) => names.split(" ")));
+      return [...new Set(programsOfPage.flatMap(({ code }) => neededPackages(code)))]
+        .filter((name) => !said.has(name))
+        .map((name) => `${page}: npm install ${name}`);
+    });
+  expect(missing).toEqual([]);
+});
+
+test("the packages that a program needs are found", () => {
+  const code =
+    'import { a } from "haft/mcp";\nimport b from "node:fs";\nimport type { c } from "@x/y/z";\nimport { d } from "haft";\nimport "q";';
+  expect(neededPackages(code)).toEqual(["@modelcontextprotocol/client", "@x/y"]);
+});
+
 test("a part of a program is found by its missing import; a program of another framework is left alone", () => {
   const page = '```ts\nimport { a } from "haft/b";\n```\n\n```ts key\na();\n```\n\n```ts peer\na();\n```\n';
   expect(partsOfPrograms(guideBlocks(new Map([["a.md", page]])))).toEqual(["a.md:5"]);
@@ -120,6 +148,15 @@ test("the output of a block is the first text below it, up to the next TypeScrip
     ["d", "e"],
   ]);
 });
+
+/** What `from` imports, but for Node and Haft: of an entry of Haft the package that it needs. */
+function neededPackages(code: string): readonly string[] {
+  return [...code.matchAll(/ from "([^".][^"]*)";$/gmu)].flatMap(([, name = ""]) => {
+    if (name.startsWith("node:")) return [];
+    if (/^haft(?:\/|$)/u.test(name)) return NEEDED.get(name) ?? [];
+    return name.split("/", name.startsWith("@") ? 2 : 1).join("/");
+  });
+}
 
 function isInstalled(peer: string): boolean {
   return existsSync(join(root, "bench/node_modules", peer));

@@ -15,6 +15,8 @@ test.each<[EffectWord, Effects | undefined]>([
   const registry = new Registry();
   const inputSchema = { type: "object", properties: { item: { type: "string" } } };
   const declared = effects === undefined ? {} : { effects };
-  const registered = registry.register(defineTool({ name: "t", description: "Does something.", inputSchema, ...declared, execute: () => null }));
+  const registered = registry.register(
+    defineTool({ name: "t", description: "Does something.", inputSchema, ...declared, execute: () => null }),
+  );
   expect(effectWord(registered)).toBe(word);
 });
