@@ -1,7 +1,10 @@
 import { IN_CI, inCI } from "../ci.ts";
-import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, readdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { readRecording } from "haft/recording";
 import { describe, expect, test } from "vitest";
+import { HAFT } from "../bundled-program.ts";
 import { lines } from "./session-project.ts";
 import { PATIENCE_MS, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
 
@@ -119,3 +122,33 @@ test(
     for (const code of [0, 1, 2, 3, 4, 5, 6, 7, 130]) expect(program).toMatch(new RegExp(`^ +${code}  \\w`, "mu"));
   },
 );
+
+describe.skipIf(process.platform === "win32")("a recording on a disk that is full", { timeout: PATIENCE_MS }, () => {
+  test("F0.41 every call has its result, the error names the file, and what was recorded is kept", async () => {
+    const many = Array.from({ length: 400 }, (_, a) => adding(a));
+    const folder = folderWith({ ...PROJECT, "talk.jsonl": lines(...many) });
+    const limited = 'ulimit -f 160; exec "$0" "$@"'; // blocks of 512 bytes: less than the recording, which is written in pieces of 256 kB
+    const { status, stdout, stderr } = spawnSync(
+      "sh",
+      ["-c", limited, process.execPath, HAFT, "run", "talk.jsonl", "--record", "calls.jsonl", "--yes"],
+      {
+        cwd: folder,
+        encoding: "utf8",
+        env: { ...process.env, HAFT_TRUST: "all" },
+      },
+    );
+    expect([status, stdout.slice(stdout.indexOf("\nsummary"))]).toEqual([7, expect.stringContaining("calls      400  400 ok")]);
+    expect(stderr).toContain("store_failed: Cannot write calls.jsonl: a file may not be larger there.\n");
+    expect(stderr).toContain(`What was written before that is in ${realpathSync(folder)}/calls.jsonl.part.`);
+    const kept = readFileSync(join(folder, "calls.jsonl.part"), "utf8");
+    expect(statSync(join(folder, "calls.jsonl.part")).size).toBe(160 * 512);
+    expect(existsSync(join(folder, "calls.jsonl"))).toBe(false);
+    const { events } = await readRecording(kept);
+    const read: string[] = [];
+    const reading = (async () => {
+      for await (const { type } of events) read.push(type);
+    })();
+    await expect(reading).rejects.toMatchObject({ code: "corrupt_record" });
+    expect(read.filter((type) => type === "call-end").length).toBeGreaterThan(50);
+  });
+});

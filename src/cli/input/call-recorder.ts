@@ -13,6 +13,13 @@ import { writeFileWhole } from "./write-file.ts";
 /** Longest time that writing may take after the program was asked to stop. */
 const MAX_WRITE_MS = 10_000;
 
+interface RecorderOptions {
+  /** Replace a file that is there. */
+  readonly force: boolean;
+  /** Called once, while the calls go on, with the reason why later ones are not recorded. */
+  readonly onFailure: (error: ToolError) => void;
+}
+
 /** Writes during the run, so that a long one fills no memory; the file has its name when all of it is there. */
 export class CallRecorder {
   readonly #path: string;
@@ -21,22 +28,30 @@ export class CallRecorder {
   /** Rejects as `writeFileWhole` does. */
   readonly #written: Promise<void>;
   #calls = 0;
+  #isEnding = false;
 
-  private constructor(path: string, { force, onOpen }: { readonly force: boolean; readonly onOpen: () => void }) {
+  private constructor(path: string, { force, onOpen, onFailure }: RecorderOptions & { readonly onOpen: () => void }) {
     this.#path = path;
-    this.#written = writeFileWhole(path, textOf(this.#events, onOpen), { force, signal: this.#stop.signal });
-    this.#written.catch(() => {}); // reported by `save`
+    this.#written = writeFileWhole(path, textOf(this.#events, onOpen), { force, keepPart: true, signal: this.#stop.signal });
+    this.#written.catch((thrown: unknown) => {
+      if (!this.#isEnding) onFailure(ToolError.fromUnknown(thrown)); // reported by `save` as well
+    });
   }
 
   /** @throws ToolError `invalid_argument` for a file that is there already, or cannot be written, before anything runs */
-  static async begin(path: string, { force }: { readonly force: boolean }): Promise<CallRecorder> {
+  static async begin(path: string, options: RecorderOptions): Promise<CallRecorder> {
     if (path === "-")
       throw new ToolError("invalid_argument", "--record writes a file; standard output is for the answers.", {
         hint: "For example: --record travel.jsonl",
       });
     const opened = Promise.withResolvers<void>();
-    const recorder = new CallRecorder(path, { force, onOpen: opened.resolve });
+    let isBegun = false;
+    const onFailure = (error: ToolError): void => {
+      if (isBegun) options.onFailure(error);
+    };
+    const recorder = new CallRecorder(path, { force: options.force, onFailure, onOpen: opened.resolve });
     await Promise.race([opened.promise, recorder.#written]);
+    isBegun = true;
     return recorder;
   }
 
@@ -47,6 +62,7 @@ export class CallRecorder {
 
   /** Ends the file, also when the program is being stopped; resolves to the text about it. */
   async save(): Promise<string> {
+    this.#isEnding = true;
     this.#events.end();
     const stop = systemPorts.clock.timer(() => this.#stop.abort(tooSlow(this.#path)), MAX_WRITE_MS);
     try {
@@ -68,6 +84,7 @@ export class CallRecorder {
   }
 
   async #discard(): Promise<void> {
+    this.#isEnding = true;
     this.#stop.abort();
     this.#events.end();
     await this.#written.catch(() => {});
@@ -139,7 +156,8 @@ export async function recordedTo<T>(
   const { record, force } = context.options;
   if (record === undefined) return await work(undefined);
   if (record !== "-") await refuseInputs(context, { paths: [record], named: "--record names", inputs });
-  const recorder = await CallRecorder.begin(record, { force });
+  const onFailure = ({ message }: ToolError): void => say(context, `haft: later calls are not recorded: ${safeText(message)}`);
+  const recorder = await CallRecorder.begin(record, { force, onFailure });
   let value: T;
   try {
     value = await work(recorder);

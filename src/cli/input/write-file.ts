@@ -1,6 +1,6 @@
 /** Writes a file so that it is there whole or not at all. */
 import { rmSync } from "node:fs";
-import { link, lstat, open, realpath, rename, rm, type FileHandle } from "node:fs/promises";
+import { link, lstat, open, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { syncFile } from "../../core/base/sync-file.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
@@ -16,6 +16,8 @@ export interface WriteFileOptions {
   readonly isPublic?: boolean;
   /** The command writes to standard output where the path is `-`. */
   readonly takesOutput?: boolean;
+  /** What is on the disk when it is full, or fails, is kept as `<path>.part`, which the error names: it cannot be made a second time. @default false */
+  readonly keepPart?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -43,6 +45,8 @@ export async function writeFileWhole(path: string, text: AsyncIterable<string | 
     try {
       await writeText(path, file, text, signal);
       await attempt(path, () => syncFile(file));
+    } catch (thrown: unknown) {
+      throw options.keepPart === true && isOfDisk(thrown) ? await keptPart(thrown, temporary, `${target}.part`) : thrown;
     } finally {
       await file.close();
     }
@@ -52,6 +56,27 @@ export async function writeFileWhole(path: string, text: AsyncIterable<string | 
     await rm(temporary, { force: true });
     process.off("exit", removeAtExit);
   }
+}
+
+/** Names the file that holds what was written. One that is there already is not replaced: then nothing is kept. */
+async function keptPart(failure: ToolError, temporary: string, part: string): Promise<ToolError> {
+  const { size } = await stat(temporary);
+  const isKept =
+    size > 0 &&
+    (await publish(temporary, part, false).then(
+      () => true,
+      () => false,
+    ));
+  if (!isKept) return failure;
+  return new ToolError(failure.code, failure.message, {
+    operatorHint: `What was written before that is in ${part}. ${failure.operatorHint ?? ""}`.trimEnd(),
+    cause: failure,
+  });
+}
+
+/** A failure of the disk, and not of the text or of the path. */
+function isOfDisk(thrown: unknown): thrown is ToolError {
+  return thrown instanceof ToolError && thrown.code === "store_failed" && systemCode(thrown.cause) !== undefined;
 }
 
 /** Where a link leads is what is replaced, not the link. */
@@ -119,17 +144,23 @@ const WRONG_PATH: ReadonlyMap<string, string> = new Map([
   ["ENAMETOOLONG", "the name is too long"],
 ]);
 
+const FULL: ReadonlyMap<string, string> = new Map([
+  ["ENOSPC", "the disk is full"],
+  ["EDQUOT", "the disk quota is used up"],
+  ["EFBIG", "a file may not be larger there"],
+]);
+
 async function attempt<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (thrown: unknown) {
-    const problem = WRONG_PATH.get(systemCode(thrown) ?? "");
-    throw new ToolError(
-      problem === undefined ? "store_failed" : "invalid_argument",
-      `Cannot write ${path}: ${problem ?? describeThrown(thrown)}.`,
-      {
-        cause: thrown,
-      },
-    );
+    const system = systemCode(thrown) ?? "";
+    const problem = WRONG_PATH.get(system);
+    if (problem !== undefined) throw new ToolError("invalid_argument", `Cannot write ${path}: ${problem}.`, { cause: thrown });
+    const full = FULL.get(system);
+    throw new ToolError("store_failed", `Cannot write ${path}: ${full ?? describeThrown(thrown)}.`, {
+      cause: thrown,
+      ...(full === undefined ? {} : { operatorHint: "Free space there, or take another disk." }),
+    });
   }
 }
