@@ -1,6 +1,6 @@
 /** The whole page, and which screen an address means. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { Suspense, useState, type ReactNode } from "react";
+import { Activity, Suspense, useState, type ReactNode } from "react";
 import { Redirect } from "wouter";
 import { ApiError } from "../client/client.ts";
 import { ApprovalsScreen } from "./approvals/approvals-screen.tsx";
@@ -38,15 +38,24 @@ export function App(): ReactNode {
   );
 }
 
-/** Everything that was read with one key is dropped with it. */
+/** Everything that was read for one principal is dropped with it. What was typed when a key ends is kept for the next key of the same principal. */
 function Gate(): ReactNode {
-  const { key } = useConnectionState();
+  const { key, isKept, generation } = useConnectionState();
   const parts = usePathParts();
   const [name] = parts;
   useDroppedFiles();
   if (screenAt(parts) === undefined) return <NowhereScreen />;
-  if (key === undefined && name !== "file") return <KeyScreen />;
-  return <Screens key={key ?? "none"} Frame={key === undefined ? FileFrame : Shell} />;
+  const isAsked = key === undefined && name !== "file";
+  return (
+    <>
+      {(!isAsked || isKept) && (
+        <Activity mode={isAsked ? "hidden" : "visible"}>
+          <Screens key={generation} Frame={key === undefined && !isAsked ? FileFrame : Shell} />
+        </Activity>
+      )}
+      {isAsked && <KeyScreen />}
+    </>
+  );
 }
 
 function Screens({ Frame }: { readonly Frame: typeof Shell }): ReactNode {

@@ -1,7 +1,7 @@
 /** The dashboard in a real browser where something goes wrong: answers that come too late, slow networks, servers that are away, small screens. */
 import { setTimeout as pause } from "node:timers/promises";
 import { createAgent, createRuntime, defineTool, pure } from "haft";
-import { createServer, staticToken } from "haft/server";
+import { createServer, staticToken, type Principal } from "haft/server";
 import { scriptedModel } from "haft/testing";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -309,6 +309,55 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await pause(1_000);
     expect(await page.getByLabel("Key or token").count()).toBe(0);
     await page.context().close();
+  });
+
+  test("when a key ends, the page says so, and what was typed is there for the next key of the same principal alone", async () => {
+    const names = new Map([
+      ["first-key-of-the-test", "ada"],
+      ["second-key-of-the-test", "ada"],
+      ["third-key-of-the-test", "grace"],
+    ]);
+    const scopes = new Set(["read", "execute", "simulate"] as const);
+    const authenticate = (request: Request): Promise<Principal | undefined> => {
+      const id = names.get(request.headers.get("authorization")?.slice("Bearer ".length) ?? "");
+      return Promise.resolve(id === undefined ? undefined : { id, name: id, scopes });
+    };
+    const keyed = createServer(runtime, { auth: { authenticate, isValid: () => Promise.resolve(true) }, dashboard: true });
+    const { url } = await keyed.listen({ port: 0 });
+    const { page, problems } = await openPage(browser, { url, key: "first-key-of-the-test" }, "/tools/t%3A%3Adrop");
+    const json = page.getByLabel("JSON");
+    const signIn = async (key: string) => {
+      await page.getByLabel("Key or token").fill(key);
+      await page.keyboard.press("Enter");
+    };
+    await json.fill('{"limits": {"rows": 17}}');
+    names.delete("first-key-of-the-test");
+    await page.getByText("The server did not accept this key. It may have expired").waitFor();
+    await page.getByText("What you typed is kept").waitFor();
+    expect(await json.isVisible()).toBe(false);
+    await signIn("no-key-of-the-test");
+    await page.getByText("The server did not accept this key.").waitFor();
+    await signIn("second-key-of-the-test");
+    await json.waitFor();
+    expect(JSON.parse(await json.inputValue())).toEqual({ limits: { rows: 17 } });
+    await page.getByRole("button", { name: "Simulate" }).click();
+    await panel(page).getByText("simulated").first().waitFor();
+    await json.fill('{"limits": {"rows": 17}'); // not at its end yet
+    names.delete("second-key-of-the-test");
+    names.set("fourth-key-of-the-test", "ada");
+    await page.getByText("What you typed is kept").waitFor();
+    await signIn("fourth-key-of-the-test");
+    await json.waitFor();
+    expect(await json.inputValue()).toBe('{"limits": {"rows": 17}');
+    expect(await page.getByRole("button", { name: "Simulate" }).isDisabled()).toBe(true);
+    names.delete("fourth-key-of-the-test");
+    await page.getByText("What you typed is kept").waitFor();
+    await signIn("third-key-of-the-test");
+    await json.waitFor();
+    expect(await json.inputValue()).not.toContain("17");
+    expect(problems).toEqual([]);
+    await page.context().close();
+    await keyed.close();
   });
 
   test("the form shows the value that is sent, or none of its choices", async () => {

@@ -55,7 +55,8 @@ interface DetailsProps {
 function CallDetails({ sessionId, entry, log }: DetailsProps): ReactNode {
   const { result, call } = entry;
   const { isFile } = useLogPlace(sessionId);
-  const isUnserved = useConnectionState().key === undefined; // then there is no server to make it again on
+  const { key, isKept } = useConnectionState();
+  const isUnserved = key === undefined && !isKept; // then there is no server to make it again on
   const ran = entry.input;
   const isChanged = ran !== undefined && JSON.stringify(ran) !== JSON.stringify(call.input);
   return (

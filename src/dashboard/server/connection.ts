@@ -1,5 +1,5 @@
 /** The client of the page, the key that it uses, and whether the server answers. */
-import { createClient, type HaftClient } from "../../client/client.ts";
+import { createClient, type AnswerOf, type HaftClient } from "../../client/client.ts";
 import { noticeEvents } from "./notice-events.ts";
 
 const KEY_NAME = "haft-key";
@@ -10,6 +10,10 @@ export interface ConnectionState {
   readonly key: string | undefined;
   /** Why a key is asked for again. */
   readonly refusal: string | undefined;
+  /** The server took the key until now: the screens are kept out of sight, with what was typed, for another key of the same principal. */
+  readonly isKept: boolean;
+  /** Counts the principals: what was read for one is dropped with it. */
+  readonly generation: number;
   /** False from a request that failed on the way until the next that was answered. */
   readonly reachable: boolean;
   /** When it was reached again after it was not. */
@@ -23,6 +27,8 @@ export interface ConnectionState {
 /** The pause before a lost stream is asked for again. */
 const WATCH_AGAIN_MS = 3_000;
 
+const REFUSED = "The server did not accept this key. It may have expired, been revoked, or belong to an earlier start of the server.";
+
 type Listener = () => void;
 
 /** One for the page. */
@@ -32,12 +38,16 @@ export class Connection {
   #state: ConnectionState = {
     key: sessionStorage.getItem(KEY_NAME) ?? undefined,
     refusal: undefined,
+    isKept: false,
+    generation: 0,
     reachable: true,
     returnedAt: undefined,
     readOnly: sessionStorage.getItem(READ_ONLY_NAME) === "yes",
     isLive: false,
   };
   readonly #listeners = new Set<Listener>();
+  /** The id of the principal of the key, once the server has said it. */
+  #principal: string | undefined;
 
   constructor() {
     this.client = createClient({
@@ -55,17 +65,37 @@ export class Connection {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Kept until the tab is closed, and in no address. One that cannot be sent is refused. */
-  useKey(key: string): void {
+  /** Kept until the tab is closed, and in no address. One that cannot be sent is refused, and so is one that the server does not take while screens are kept. */
+  async useKey(key: string): Promise<void> {
     if (!/^[!-~]+$/u.test(key))
-      return this.forgetKey("This is not a key: it has spaces, letters or invisible characters that no key has. Copy it again.");
+      return this.#set({ refusal: "This is not a key: it has spaces, letters or invisible characters that no key has. Copy it again." });
+    let { generation } = this.#state;
+    if (this.#state.isKept) {
+      const asked = await this.#principalOf(key).catch(() => undefined); // the page says that the server does not answer
+      if (asked === undefined || !this.#state.isKept) return;
+      if (asked.status === 401) return this.#set({ refusal: REFUSED });
+      if (asked.id === undefined || asked.id !== this.#principal) generation++;
+    } else generation++;
     sessionStorage.setItem(KEY_NAME, key);
-    this.#set({ key, refusal: undefined });
+    this.#set({ key, refusal: undefined, isKept: false, generation });
   }
 
-  forgetKey(refusal?: string): void {
+  forgetKey(): void {
     sessionStorage.removeItem(KEY_NAME);
-    this.#set({ key: undefined, refusal });
+    this.#principal = undefined;
+    this.#set({ key: undefined, refusal: undefined, isKept: false, generation: this.#state.generation + 1 });
+  }
+
+  /** Called with what the server says of the principal of the key. */
+  notePrincipal(id: string): void {
+    this.#principal = id;
+  }
+
+  async #principalOf(key: string): Promise<{ readonly status: number; readonly id: string | undefined }> {
+    const response = await this.#fetch(`${this.url}/v1/info`, { headers: { authorization: `Bearer ${key}` } });
+    if (!response.ok) return { status: response.status, id: undefined };
+    const { principal } = (await response.json()) as AnswerOf<"getInfo">; // as the server writes it
+    return { status: response.status, id: principal.id };
   }
 
   setReadOnly(readOnly: boolean): void {
@@ -107,8 +137,12 @@ export class Connection {
     if (!this.#state.reachable) this.#set({ reachable: true, returnedAt: Date.now() });
     // One that an earlier key was sent with says nothing about this one.
     const isOfKey = new Headers(init?.headers).get("authorization") === `Bearer ${this.#state.key}`;
-    if (response.status === 401 && this.#state.key !== undefined && isOfKey)
-      this.forgetKey("The server did not accept this key. It may have expired, been revoked, or belong to an earlier start of the server.");
+    if (response.status !== 401 || this.#state.key === undefined || !isOfKey) return response;
+    const isKept = this.#principal !== undefined;
+    if (!isKept) this.forgetKey();
+    sessionStorage.removeItem(KEY_NAME);
+    this.#set({ key: undefined, refusal: REFUSED, isKept });
+    if (isKept && (init?.method ?? "GET") === "GET") await untilAborted(init?.signal); // the screens that are kept end it
     return response;
   }
 
@@ -116,4 +150,13 @@ export class Connection {
     this.#state = { ...this.#state, ...change };
     for (const listener of this.#listeners) listener();
   }
+}
+
+/** So that what was read before stays in view, and no screen shows the refusal in its place. Rejects at once without a signal that could abort. */
+function untilAborted(signal: AbortSignal | null | undefined): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const abort = (): void => reject(signal?.reason ?? new DOMException("The key was refused.", "AbortError"));
+    if (signal === null || signal === undefined || signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
+  });
 }

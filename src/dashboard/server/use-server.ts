@@ -18,11 +18,15 @@ export function useConnectionState(): ConnectionState {
 }
 
 export function useInfo(): AnswerOf<"getInfo"> | undefined {
-  const { client } = useConnection();
+  const connection = useConnection();
   const { key } = useConnectionState();
   return useQuery({
     queryKey: ["info"],
-    queryFn: ({ signal }) => client.call("getInfo", { signal }),
+    queryFn: async ({ signal }) => {
+      const info = await connection.client.call("getInfo", { signal });
+      connection.notePrincipal(info.principal.id);
+      return info;
+    },
     staleTime: 30_000,
     enabled: key !== undefined, // a file can be looked at without
   }).data;

@@ -6,7 +6,7 @@ import { Icon } from "../show/parts.tsx";
 
 export function KeyScreen(): ReactNode {
   const connection = useConnection();
-  const { refusal, reachable } = useConnectionState();
+  const { refusal, reachable, isKept } = useConnectionState();
   const [key, setKey] = useState("");
   return (
     <main className="key-screen">
@@ -14,7 +14,7 @@ export function KeyScreen(): ReactNode {
         className="key-card"
         onSubmit={(event) => {
           event.preventDefault();
-          if (key.trim() !== "") connection.useKey(key.trim());
+          if (key.trim() !== "") void connection.useKey(key.trim());
         }}
       >
         <div className="brand">
@@ -26,6 +26,7 @@ export function KeyScreen(): ReactNode {
           The server prints its token when it starts, and <code>haft keys add</code> makes keys that may do less. The key stays in this tab
           and is forgotten when you close it.
         </p>
+        {isKept && <p className="muted">What you typed is kept for another key of the same principal, as long as this tab is open.</p>}
         {refusal !== undefined && (
           <p className="key-refusal" role="alert">
             {refusal}
@@ -50,11 +51,13 @@ export function KeyScreen(): ReactNode {
         </label>
         <button type="submit" className="button button-main" disabled={key.trim() === ""}>
           <Icon name="key" />
-          Open the dashboard
+          {isKept ? "Continue" : "Open the dashboard"}
         </button>
-        <p className="muted">
-          No key is needed to <Link href="/file">open a file</Link>.
-        </p>
+        {!isKept && (
+          <p className="muted">
+            No key is needed to <Link href="/file">open a file</Link>.
+          </p>
+        )}
       </form>
     </main>
   );

@@ -18,7 +18,11 @@ export function JsonField({ id, value, path, rows = 3, onChange, onUnreadable, .
   const problem = typed === undefined ? undefined : typedJson(typed).problem;
   // Changes of other fields show here, unless this one is being edited.
   const shown = typed ?? (value === undefined ? "" : JSON.stringify(value, undefined, 2));
-  useEffect(() => () => onUnreadable(path, false), [path, onUnreadable]);
+  const isUnreadable = problem !== undefined;
+  useEffect(() => {
+    if (isUnreadable) onUnreadable(path, true);
+    return () => onUnreadable(path, false);
+  }, [path, isUnreadable, onUnreadable]);
   return (
     <>
       <textarea
@@ -33,7 +37,6 @@ export function JsonField({ id, value, path, rows = 3, onChange, onUnreadable, .
           const text = target.value;
           const read = typedJson(text);
           setTyped(text);
-          onUnreadable(path, read.problem !== undefined);
           if (read.problem === undefined) onChange(read.value);
         }}
         onBlur={() => problem === undefined && setTyped(undefined)}

@@ -119,7 +119,11 @@ function NumberInput({ value, onChange, path, onUnreadable, ...rest }: FieldProp
   const [text, setText] = useState<string>();
   const shown = text ?? (typeof value === "number" ? String(value) : "");
   const problem = text === undefined ? undefined : typedNumber(text).problem;
-  useEffect(() => () => onUnreadable(path, false), [path, onUnreadable]);
+  const isUnreadable = problem !== undefined;
+  useEffect(() => {
+    if (isUnreadable) onUnreadable(path, true);
+    return () => onUnreadable(path, false);
+  }, [path, isUnreadable, onUnreadable]);
   return (
     <>
       <input
@@ -133,7 +137,6 @@ function NumberInput({ value, onChange, path, onUnreadable, ...rest }: FieldProp
         onChange={({ target }) => {
           const read = typedNumber(target.value);
           setText(target.value);
-          onUnreadable(path, read.problem !== undefined);
           if (read.problem === undefined) onChange(read.value);
         }}
         onBlur={() => problem === undefined && setText(undefined)}
