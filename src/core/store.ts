@@ -92,6 +92,13 @@ export interface Store {
    * so a listener reads what it follows, and looks for it from time to time as well.
    */
   follow(listener: (change: StoreChange) => void): StoreFollower;
+  /**
+   * Resolves when the store takes writes and all that was appended so far is durable. A store may leave it out: it is then asked for a write that changes
+   * nothing.
+   *
+   * @throws ToolError `store_failed` where it does not, as with a disk that is full; by rejecting
+   */
+  writable?(): Promise<void>;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */
   close(): Promise<void>;
 }

@@ -47,6 +47,23 @@ describe("I02 when the disk is full", () => {
     await store.close();
   });
 
+  test("the store is not writable while something waits, and is when it was written", async () => {
+    const { store, file } = await openLocal(temporaryFile());
+    const log = store.create("a", { at: 1, durability: "sync" });
+    await log.whenDurable();
+    await store.writable?.();
+    file.exec("PRAGMA max_page_count = 1");
+    log.append([callEnd("a", "x".repeat(100_000))]);
+    const full = { code: "store_failed", message: expect.stringContaining("SQLITE_FULL") };
+    await expect(log.whenDurable()).rejects.toMatchObject(full);
+    await expect(store.writable?.()).rejects.toMatchObject(full);
+    file.exec("PRAGMA max_page_count = 100000");
+    await store.writable?.();
+    expect(await store.read("a")).toMatchObject({ events: [expect.objectContaining({ type: "call-end" })] });
+    await store.close();
+    await expect(store.writable?.()).rejects.toMatchObject({ code: "store_failed" });
+  });
+
   test("issue 21.2 a session that could not be closed is given up when there is space again, unless it is used until then", async () => {
     const path = temporaryFile();
     const clock = new FakeClock();

@@ -225,6 +225,16 @@ export class DatabaseStore implements Store {
     return wasThere;
   }
 
+  async writable(): Promise<void> {
+    try {
+      await this.#buffer.written();
+    } catch (thrown: unknown) {
+      const error = ToolError.fromUnknown(thrown, "store_failed");
+      if (error.code === "store_failed") throw error; // else a log was refused, and the store was written
+    }
+    await this.access.forgetRequests(0); // a write of its kind that changes no row
+  }
+
   /** Closes in any case. Rejects with the first thing that could not be written, which is then lost. */
   close(): Promise<void> {
     this.#closing ??= this.#close();

@@ -155,6 +155,14 @@ export class WriteBuffer {
     }
   }
 
+  /** Resolves when nothing waits of what was appended so far. Rejects as `whenDurable` of the newest does. */
+  async written(): Promise<void> {
+    const last = this.#entries.at(-1);
+    if (last === undefined) return;
+    this.#schedule();
+    await (last.durable ??= Promise.withResolvers()).promise;
+  }
+
   /** Gives up what waits of a log; what is under way may still be written. Its waits reject with the error. */
   drop(log: BufferedLog, error: ToolError): void {
     if (!this.#newest.delete(log)) return;

@@ -3,7 +3,9 @@ import { createRuntime, defineTool } from "haft";
 import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { FakeClock } from "haft/testing";
+import type { Store } from "haft/store";
 import { expect, onTestFinished, test } from "vitest";
+import { localStore } from "../../store/local-store.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { TOKEN, startApi } from "./api-server.ts";
 import { testInCI } from "../../test-in-ci.ts";
@@ -17,7 +19,7 @@ interface Asked {
   readonly isStreamed?: boolean;
 }
 
-function openServer({ limits = {}, store }: { readonly limits?: object; readonly store?: ReturnType<typeof sqliteStore> } = {}) {
+function openServer({ limits = {}, store }: { readonly limits?: object; readonly store?: Store } = {}) {
   const clock = new FakeClock();
   const gate = Promise.withResolvers<void>();
   const echo = defineTool({
@@ -120,6 +122,21 @@ test("issue 19.6 a server whose store cannot be written is not ready", async () 
   await clock.advance(1_000);
   const { status, text } = await ask("GET", "/readyz");
   expect([status, text.includes(path)]).toEqual([503, false]);
+});
+
+test("issue 19.6 a server is not ready while results wait for room on the disk, although a write that changes nothing succeeds", async () => {
+  const { store, file } = localStore(temporaryFile());
+  await store.open();
+  const { ask, clock } = openServer({ store });
+  await ask("POST", "/v1/sessions", { body: { id: "desk" } });
+  expect((await ask("GET", "/readyz")).status).toBe(200);
+  file.exec("PRAGMA max_page_count = 1");
+  expect((await ask("POST", "/v1/sessions/desk/execute", { body: callWith("x".repeat(60_000)) })).status).toBe(503);
+  await clock.advance(1_000);
+  expect((await ask("GET", "/readyz")).status).toBe(503);
+  file.exec("PRAGMA max_page_count = 100000");
+  await clock.advance(1_000);
+  expect((await ask("GET", "/readyz")).status).toBe(200);
 });
 
 test("a request whose body was read before is refused with the reason", async () => {
