@@ -16,7 +16,7 @@ export interface WriteFileOptions {
   readonly isPublic?: boolean;
   /** The command writes to standard output where the path is `-`. */
   readonly takesOutput?: boolean;
-  /** What is on the disk when it is full, or fails, is kept as `<path>.part`, which the error names: it cannot be made a second time. @default false */
+  /** A disk that is full, or fails, leaves the text that it took as `<path>.part`, which the error names. @default false */
   readonly keepPart?: boolean;
   readonly signal: AbortSignal;
 }
