@@ -143,7 +143,7 @@ export class ResumedSessions {
 
   /** Resolves when what calls of a session have left open is settled. */
   async whenSettled(sessionId: string): Promise<void> {
-    await Promise.all([...this.#settling].map((one) => (one.sessionId === sessionId ? one.whenSettled : undefined)));
+    await Promise.all([...this.#settling].flatMap((one) => (one.sessionId === sessionId ? [one.whenSettled] : [])));
   }
 
   /** Settles the session that a call had begun, unless its handler has taken it up, and closes it itself. */
