@@ -16,8 +16,8 @@ export interface JobStore {
    * job that has not ended. The first reason stays.
    */
   requestCancel(job: JobKey & { readonly reason: string }): Promise<boolean>;
-  /** The jobs of sessions claimed by this store object that are to be cancelled, and have not ended. */
-  cancelRequests(): Promise<readonly CancelRequest[]>;
+  /** The jobs of sessions claimed by this store object that are to be cancelled, and have not ended. With `sessionId`, those of other sessions may be left out. */
+  cancelRequests(options?: { readonly sessionId?: string }): Promise<readonly CancelRequest[]>;
   /**
    * The ids of sessions that have jobs which have not ended, and that no living process has open: nothing runs these jobs until a process
    * resumes the session. At most `limit`, those whose jobs were begun first.

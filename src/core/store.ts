@@ -122,6 +122,8 @@ export interface EventLog {
   readonly options: LogOptions;
   /** How many events there are, durable or not, those of its parent included. */
   readonly length: number;
+  /** Whether the process that had the session open before it was claimed was gone and had not closed it: calls of it may have no result. */
+  readonly wasLeftOpen: boolean;
   /** Why the log is lost, from when that is known on: nothing more of it is written, and `append` and `whenDurable` fail with it. */
   readonly failure: ToolError | undefined;
   /**

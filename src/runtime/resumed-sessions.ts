@@ -76,7 +76,6 @@ export class ResumedSessions {
   async #takeUp(id: string, store: Store, options: TakeUpOptions): Promise<RuntimeSession> {
     const { parentCall, resuming } = options;
     await store.open();
-    const wasLeftOpen = await isLeftOpen(store, id);
     const eventLog = await claimLog(store, id, options);
     const around = surroundingsOf(options, "resume()");
     if (eventLog === undefined) {
@@ -88,7 +87,7 @@ export class ResumedSessions {
       const fold = new SessionFold(this.#newSessions.keep, id, this.#parts.faults.mayHit(this.#parts.registry));
       const left: string[] = []; // calls that may have left a session open
       const notice = (event: SessionEvent): void => void (mayHaveLeft(id, this.#parts.registry, event) && left.push(event.callId));
-      await foldLog(eventLog, fold, { parentCall, notice: wasLeftOpen ? notice : undefined });
+      await foldLog(eventLog, fold, { parentCall, notice: eventLog.wasLeftOpen ? notice : undefined });
       session = this.#newSessions.begin({ id, parentCall, ...around, eventLog, ...fold.start });
       options.begun?.(session);
       resuming.check();

@@ -74,7 +74,7 @@ export async function cancelRequestsIn(
   { open }: Pick<SessionFold, "open">,
 ): Promise<ReadonlyMap<string, string>> {
   if (!open.some(({ job }) => job !== undefined)) return new Map();
-  const requests = await store.jobs.cancelRequests();
+  const requests = await store.jobs.cancelRequests({ sessionId });
   return new Map(requests.filter((request) => request.sessionId === sessionId).map(({ id, reason }) => [id, reason]));
 }
 

@@ -257,6 +257,7 @@ interface LogParts {
 class MemoryLog implements EventLog {
   readonly sessionId: string;
   readonly options: LogOptions;
+  readonly wasLeftOpen = false; // it ends with its process
   readonly #kept: MemorySession;
   readonly #parts: LogParts;
   #failure: ToolError | undefined;

@@ -204,6 +204,28 @@ const shared: readonly StoreCase[] = [
     equal(await other.jobs.requestCancel({ sessionId: "a", id: "j", reason: "enough" }), true);
     deepEqual([await other.jobs.cancelRequests(), (await one.jobs.cancelRequests()).length], [[], 1]);
   }),
+  caseOfTwo("what was asked of a job before its session was claimed, and since, is named to the one that claims it", async (one, other) => {
+    const logs = ["a", "b"].map((id) => one.create(id, { at: 1, durability: "sync" }));
+    for (const log of logs) append(log, [started("j", 5), started("k", 5)]);
+    const own = other.create("c", { at: 1, durability: "sync" });
+    own.append([message("c", 1)]);
+    await own.whenDurable(); // a store that has a session may claim others in another way
+    const requests = async (sessionId: string): Promise<readonly string[]> =>
+      (await other.jobs.cancelRequests({ sessionId }))
+        .filter((request) => request.sessionId === sessionId)
+        .map(({ id }) => id)
+        .toSorted();
+    const ask = (sessionId: string, id: string): Promise<boolean> => one.jobs.requestCancel({ sessionId, id, reason: "enough" });
+    await logs[1]?.whenDurable();
+    await ask("a", "j");
+    for (const log of logs) await log.close();
+    await Promise.all([other.claim("a"), other.claim("b")]);
+    deepEqual([await requests("a"), await requests("b")], [["j"], []]);
+    await ask("a", "k");
+    await ask("b", "j");
+    deepEqual([await requests("a"), await requests("b"), await requests("c")], [["j", "k"], ["j"], []]);
+    equal((await other.jobs.cancelRequests()).length, 3);
+  }),
   caseOfTwo("I04 a late owner's end of a job is refused with its events, and the one of the new owner counts", async (one, other) => {
     const late = one.create("a", { at: 1, durability: "sync" });
     append(late, [started("j", 5)]);

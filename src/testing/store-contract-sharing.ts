@@ -86,6 +86,23 @@ export const sharingCases: readonly StoreCase[] = [
     const again = await other.claim("a");
     equal(again.length, 1);
   }),
+  caseOfTwo("a log says whether the process that had it before was gone and had not closed it", async (one, other) => {
+    const logs = ["closed", "open", "left"].map((id) => one.create(id, { at: 1, durability: "sync" }));
+    for (const log of logs) log.append([message(log.sessionId, 1)]);
+    deepEqual(
+      logs.map(({ wasLeftOpen }) => wasLeftOpen),
+      [false, false, false],
+    );
+    await logs[0]?.close();
+    await logs[1]?.whenDurable();
+    equal((await other.claim("closed")).wasLeftOpen, false);
+    equal((await other.claim("open", { takeOver: true })).wasLeftOpen, false);
+    await one.close();
+    const left = await other.claim("left");
+    equal(left.wasLeftOpen, true);
+    await left.close();
+    equal((await other.claim("left")).wasLeftOpen, false);
+  }),
   caseOfTwo("I04 a session that was taken over writes no more from where it was, and the sessions beside it go on", async (one, other) => {
     const lost = one.create("lost", { at: 1, durability: "sync" });
     const kept = one.create("kept", { at: 1, durability: "sync" });

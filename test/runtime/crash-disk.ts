@@ -157,6 +157,7 @@ export class CrashStore implements Store {
 const NO_OPTIONS: LogOptions = { at: 0, durability: "sync" };
 
 class CrashLog implements EventLog {
+  readonly wasLeftOpen = false;
   readonly sessionId: string;
   readonly options: LogOptions;
   readonly events: SessionEvent[];

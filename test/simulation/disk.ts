@@ -283,6 +283,7 @@ export class SimulatedStore implements Store {
 }
 
 class SimulatedLog implements EventLog {
+  readonly wasLeftOpen = false;
   readonly sessionId: string;
   readonly options: LogOptions;
   token: number;

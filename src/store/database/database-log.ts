@@ -5,7 +5,7 @@ import type { EventLog, EventPage, LogOptions, ReadOptions } from "../../core/st
 import { readStoredPage, writeEvent } from "../records/event-text.ts";
 import { jobChanges } from "../records/job-changes.ts";
 import { joinPieces } from "../records/json-pieces.ts";
-import type { LogDatabase, ReadRequest, StoredPage } from "../records/log-database.ts";
+import type { ClaimSight, LogDatabase, ReadRequest, StoredPage } from "../records/log-database.ts";
 import { checkReadOptions } from "../records/store-options.ts";
 import type { BufferedLog, WriteBuffer } from "./write-buffer.ts";
 
@@ -16,8 +16,8 @@ export interface DatabaseLogParts {
   readonly length: number;
   /** That of its claim. */
   readonly epoch: number;
-  /** All of that, where it was read with the claim. It is kept until it is read, or something is appended. */
-  readonly page?: StoredPage | undefined;
+  /** What was seen of it with the claim. Its page is kept until it is read, or something is appended. */
+  readonly seen: ClaimSight;
   readonly buffer: WriteBuffer;
   readonly database: LogDatabase;
   /** Called once, when the claim was given up. */
@@ -26,11 +26,19 @@ export interface DatabaseLogParts {
   readonly onLeftOpen: () => void;
 }
 
+/** What other processes may have left for whatever claims a session. */
+export type Asked = "questions" | "cancel requests";
+
+const ASKED: readonly Asked[] = ["questions", "cancel requests"];
+
 export class DatabaseLog implements EventLog, BufferedLog {
   readonly sessionId: string;
   readonly options: LogOptions;
   readonly epoch: number;
+  readonly wasLeftOpen: boolean;
   readonly #parts: DatabaseLogParts;
+  /** Of these there were none as it was claimed. */
+  readonly #absent: Set<Asked>;
   #page: StoredPage | undefined;
   #length: number;
   #failure: ToolError | undefined;
@@ -43,11 +51,18 @@ export class DatabaseLog implements EventLog, BufferedLog {
     this.epoch = parts.epoch;
     this.#parts = parts;
     this.#length = parts.length;
-    this.#page = parts.page;
+    this.#page = parts.seen.page;
+    this.wasLeftOpen = parts.seen.wasLeftOpen;
+    this.#absent = new Set(parts.seen.isUnasked === true ? ASKED : []);
   }
 
   get length(): number {
     return this.#length;
+  }
+
+  /** True where it is known of the claim that there are none of these. Once: later there may be. */
+  isWithout(asked: Asked): boolean {
+    return this.#absent.delete(asked);
   }
 
   /** Sends the creation of the log, before anything is appended to it. */

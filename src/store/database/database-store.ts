@@ -108,7 +108,11 @@ export class DatabaseStore implements Store {
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
     });
-    this.approvals = approvals;
+    this.approvals = {
+      ...approvals,
+      withdrawAbandoned: async (request) =>
+        this.#logs.get(request.sessionId)?.isWithout("questions") === true ? 0 : approvals.withdrawAbandoned(request),
+    };
     this.webhooks = webhooks;
     this.artifacts = artifacts;
     this.leases = leases;
@@ -164,6 +168,7 @@ export class DatabaseStore implements Store {
       options: checkLogOptions(options),
       length: options.parent?.length ?? 0,
       epoch: FIRST_EPOCH,
+      seen: { wasLeftOpen: false },
     });
     log.begin();
     this.#logs.set(sessionId, log);
@@ -181,7 +186,7 @@ export class DatabaseStore implements Store {
       let answer = await this.#database.claim({ sessionId, takeOver, verified: 0 });
       while (!answer.claimed) answer = await this.#database.claim({ sessionId, takeOver, verified: answer.verified });
       if (this.#isClosed) throw this.#closedError();
-      const log = this.#log(sessionId, answer);
+      const log = this.#log(sessionId, { ...answer, seen: answer });
       this.#lost.delete(sessionId);
       this.#logs.set(sessionId, log);
       return log;
@@ -275,9 +280,10 @@ export class DatabaseStore implements Store {
         options.notifier?.note({ parts: ["jobs"], sessionIds: [] });
         return isNoted;
       },
-      cancelRequests: async () => {
+      cancelRequests: async ({ sessionId } = {}) => {
         await this.open();
-        return cancelRequests.add();
+        const log = sessionId === undefined ? undefined : this.#logs.get(sessionId);
+        return log?.isWithout("cancel requests") === true ? [] : cancelRequests.add();
       },
       unattended: async (options = {}) => {
         const checked = checkUnattended(options);
@@ -308,13 +314,13 @@ export class DatabaseStore implements Store {
     };
   }
 
-  #log(sessionId: string, { options, length, epoch, page }: Pick<DatabaseLogParts, "options" | "length" | "epoch" | "page">): DatabaseLog {
+  #log(sessionId: string, { options, length, epoch, seen }: Pick<DatabaseLogParts, "options" | "length" | "epoch" | "seen">): DatabaseLog {
     const log: DatabaseLog = new DatabaseLog({
       sessionId,
       options,
       length,
       epoch,
-      page,
+      seen,
       buffer: this.#buffer,
       database: this.#database,
       onClose: () => {

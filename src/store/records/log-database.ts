@@ -63,17 +63,20 @@ export interface ClaimRequest {
   readonly verified: number;
 }
 
+/** What was seen of a session with its claim. */
+export interface ClaimSight {
+  /** As in `EventLog`. */
+  readonly wasLeftOpen: boolean;
+  /** No question of the session was open, and no job of it was to be cancelled. Left out where that was not looked up. */
+  readonly isUnasked?: boolean;
+  /** The whole log, where it was read with the claim. */
+  readonly page?: StoredPage;
+}
+
 /** Long logs are verified in several requests, so that other sessions are written in between. */
 export type ClaimAnswer =
   | { readonly claimed: false; readonly verified: number }
-  | {
-      readonly claimed: true;
-      readonly length: number;
-      readonly options: LogOptions;
-      readonly epoch: number;
-      /** The whole log, where it was read with the claim. */
-      readonly page?: StoredPage;
-    };
+  | ({ readonly claimed: true; readonly length: number; readonly options: LogOptions; readonly epoch: number } & ClaimSight);
 
 /** Of the creation of a session, which is its first claim. */
 export const FIRST_EPOCH = 1;

@@ -16,16 +16,18 @@ export interface GroupClaimsParts {
   readonly reader: LogReader;
 }
 
-/** A session that was claimed, and its whole log. */
+/** A session that was claimed, its whole log, and whether nothing was asked of it: see `ClaimSight`. */
 export interface ClaimedLog {
   readonly row: SessionTable;
   readonly page: StoredPage;
+  readonly isUnasked: boolean;
 }
 
 /** So many events are read with a claim, however large each is. */
 const MAX_EVENTS = 64;
 
 type ClaimedRow = SessionTable & {
+  readonly is_unasked: boolean;
   /** Null where the log is empty. */
   readonly position: number | null;
   readonly event_at: number;
@@ -55,7 +57,7 @@ export class GroupClaims {
       if (first === undefined) continue;
       const row = recordOf(first);
       const page = this.#parts.reader.pageOf(row, [first, ...others].flatMap(eventOf));
-      if (page !== undefined) claimed.set(id, { row, page });
+      if (page !== undefined) claimed.set(id, { row, page, isUnasked: first.is_unasked });
       else unsound.push(id);
     }
     if (unsound.length > 0)
@@ -66,14 +68,17 @@ export class GroupClaims {
 
 /** A session that another statement writes just now is left out. */
 function claimStatement(schema: string) {
-  const session = sql.id(schema, "haft_session");
+  const [session, approval, job] = [sql.id(schema, "haft_session"), sql.id(schema, "haft_approval"), sql.id(schema, "haft_job")];
   return sql<ClaimedRow>`
     with free as (
-      select id from ${session}
+      select id, not exists (select from ${approval} as approval where approval.session = session.id and approval.status = 'open')
+        and not exists (select from ${job} as job where job.session = session.id and job.ended_at is null and job.cancel_reason is not null)
+        as is_unasked
+      from ${session} as session
       where id = any(${""}::text[]) and owner is null and parent_id is null and length <= ${sql.lit(MAX_EVENTS)}
       order by id for update skip locked
     ), claimed as (
-      update ${session} as session set owner = ${""}, epoch = session.epoch + 1 from free where session.id = free.id returning session.*
+      update ${session} as session set owner = ${""}, epoch = session.epoch + 1 from free where session.id = free.id returning session.*, free.is_unasked
     )
     select claimed.*, event.position, event.at as event_at, event.type, event.call_id, event.body, event.checksum as event_checksum
     from claimed left join ${sql.id(schema, "haft_event")} as event on event.session = claimed.id

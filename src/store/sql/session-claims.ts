@@ -2,7 +2,7 @@
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
 import type { LogOptions } from "../../core/store.ts";
-import type { ClaimAnswer, ClaimRequest, StoredPage } from "../records/log-database.ts";
+import type { ClaimAnswer, ClaimRequest, ClaimSight } from "../records/log-database.ts";
 import type { FoundSession, LogReader } from "./log-reader.ts";
 import type { Owner } from "./owner.ts";
 import { readableText, storedText } from "../records/stored-text.ts";
@@ -20,6 +20,11 @@ export interface SessionClaimsParts {
   readonly onClaim: (sessionId: string, row: SessionTable) => void;
 }
 
+/** Kept over the tries of a claim: after one whose answer was lost, the session has this owner. */
+export interface FoundBefore {
+  wasLeftOpen: boolean;
+}
+
 export class SessionClaims {
   readonly #owner: Owner;
   readonly #reader: LogReader;
@@ -31,14 +36,14 @@ export class SessionClaims {
     this.#onClaim = onClaim;
   }
 
-  async claim(tables: Kysely<Tables>, request: ClaimRequest): Promise<ClaimAnswer> {
+  async claim(tables: Kysely<Tables>, request: ClaimRequest, before: FoundBefore): Promise<ClaimAnswer> {
     const { verified, length } = await lookAt(tables, (transaction) => this.#verify(transaction, request));
     if (length - verified > VERIFIED_WITH_CLAIM) return { claimed: false, verified };
-    const row = await tables.transaction().execute((transaction) => this.#take(transaction, { ...request, verified }));
+    const row = await tables.transaction().execute((transaction) => this.#take(transaction, { ...request, verified }, before));
     if (row === undefined) return { claimed: false, verified };
     this.#owner.confirm();
     this.#onClaim(request.sessionId, row);
-    return claimedAs(row);
+    return claimedAs(row, before);
   }
 
   /** Makes a session this owner's own, so that no other can claim it until the transaction ends. False where there is none. */
@@ -63,10 +68,11 @@ export class SessionClaims {
   }
 
   /** Undefined when another claim was quicker: whether it may be claimed must be asked again. */
-  async #take(transaction: Transaction<Tables>, request: ClaimRequest): Promise<SessionTable | undefined> {
-    const before = await this.#claimable(transaction, request);
+  async #take(transaction: Transaction<Tables>, request: ClaimRequest, before: FoundBefore): Promise<SessionTable | undefined> {
+    const found = await this.#claimable(transaction, request);
+    before.wasLeftOpen ||= await this.#isLeftOpen(transaction, found.row);
     await this.#owner.register(transaction);
-    if (!(await this.#fence(transaction, before.row))) return undefined;
+    if (!(await this.#fence(transaction, found.row))) return undefined;
     const { row } = await this.#claimable(transaction, { ...request, takeOver: true }); // as its last owner left it
     let verified = request.verified;
     while (verified < row.length) verified = await this.#verifyPage(transaction, { ...request, verified });
@@ -111,6 +117,10 @@ export class SessionClaims {
     }
   }
 
+  async #isLeftOpen(transaction: Transaction<Tables>, { owner }: SessionTable): Promise<boolean> {
+    return owner !== null && (await this.#owner.describe(transaction, owner)) === undefined;
+  }
+
   async #requireFree(transaction: Transaction<Tables>, sessionId: string, { owner }: SessionTable): Promise<void> {
     if (owner === null || owner === this.#owner.id) return;
     const living = await this.#owner.describe(transaction, owner);
@@ -121,10 +131,9 @@ export class SessionClaims {
   }
 }
 
-/** The answer to a claim. @param page the whole log, where it was read with the claim */
-export function claimedAs(row: SessionTable, page?: StoredPage): ClaimAnswer {
-  const answer = { claimed: true, length: row.length, options: optionsOf(row), epoch: row.epoch } as const;
-  return page === undefined ? answer : { ...answer, page };
+/** The answer to a claim. */
+export function claimedAs(row: SessionTable, seen: ClaimSight): ClaimAnswer {
+  return { claimed: true, length: row.length, options: optionsOf(row), epoch: row.epoch, ...seen };
 }
 
 /** Several statements that see the same state of the tables. */

@@ -99,9 +99,13 @@ export class SqlDatabase implements LogDatabase {
 
   async #claim(id: string, request: ClaimRequest): Promise<ClaimAnswer> {
     const claimed = request.takeOver || request.verified > 0 ? undefined : (await this.#groupClaims?.add(id))?.get(id);
-    if (claimed === undefined) return this.#do("could not claim a session", (tables) => this.#claims.claim(tables, request));
-    this.#writer.remember(request.sessionId, claimed.row);
-    return claimedAs(claimed.row, claimed.page);
+    if (claimed === undefined) {
+      const before = { wasLeftOpen: false };
+      return this.#do("could not claim a session", (tables) => this.#claims.claim(tables, request, before));
+    }
+    const { row, ...seen } = claimed;
+    this.#writer.remember(request.sessionId, row);
+    return claimedAs(row, { ...seen, wasLeftOpen: false }); // it had no owner
   }
 
   read({ sessionId, from, limit }: ReadRequest): Promise<StoredPage> {

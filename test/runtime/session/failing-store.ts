@@ -157,6 +157,7 @@ export class FailingStore implements Store {
 }
 
 class FailingLog implements EventLog {
+  readonly wasLeftOpen = false;
   readonly sessionId: string;
   readonly options: LogOptions;
   failure: ToolError | undefined;

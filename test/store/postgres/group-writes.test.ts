@@ -5,11 +5,15 @@ import type { Store } from "../../../src/core/store.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres/postgres-database.ts";
 import { postgresPool } from "../../../src/store/postgres/postgres-pool.ts";
 import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { storeInPostgres } from "../../../src/store/postgres/store-in-postgres.ts";
 import { message, messages } from "../../../src/testing/store-case.ts";
+import { tool } from "../../runtime/bench-runtime.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
 
 const START = 120_000;
+const CALL = { turnId: "turn_1", callId: "call_1", toolName: "pay", description: "Pays.", input: {} };
+const QUESTION = { ...CALL, id: "q", digest: "d", definition: "e", reason: "It costs money.", simulated: false, askedAt: 1 };
 
 interface Watch {
   /** Texts of the statements that were run. */
@@ -145,6 +149,54 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     expect(await claim("shop")).toMatchObject({ claimed: true, length: 1 });
     await database.beat();
     await expect(other.claim("shop")).rejects.toMatchObject({ code: "resource_busy" });
+  });
+
+  test("a session that nothing was asked of is resumed with one statement, and its job run and its log closed with two", async () => {
+    const [sender, worker] = [storeOf("resumed"), storeOf("resumed")];
+    await worker.store.open();
+    await begun(worker.store, "first"); // its owner is known from then on
+    const leaving = createRuntime({ tools: [tool("note", () => "noted")], store: sender.store, jobs: { maxRunning: 0 } });
+    await leaving.session("shop").submit({ name: "note" });
+    await leaving.sessions.handOver("shop");
+    const runtime = createRuntime({ tools: [tool("note", () => "noted")], store: worker.store });
+    worker.watch.texts.length = 0;
+    const session = await runtime.resume("shop");
+    await Promise.all(session.jobs.map(({ id }) => runtime.jobs.wait(id)));
+    await session.close();
+    const ofSession = worker.watch.texts.filter((text) => !text.startsWith("delete")); // old jobs are forgotten
+    expect(ofSession.map((text) => text.trim().slice(0, 10))).toEqual(["with free ", "with moved", "with moved"]);
+    expect((await worker.store.jobs.list({ sessionId: "shop" })).map(({ state }) => state)).toEqual(["done"]);
+  });
+
+  test("a question that its process left is withdrawn where its session is claimed with others", async () => {
+    const [one, other] = [storeOf("left_question").store, storeOf("left_question").store];
+    await one.open();
+    await begun(other, "first");
+    const logs = ["asked", "quiet"].map((id) => one.create(id, { at: 1, durability: "sync" }));
+    for (const log of logs) log.append([message(log.sessionId, 1)]);
+    await logs[0]?.whenDurable();
+    const { id, digest, position } = await one.approvals.put({ ...QUESTION, sessionId: "asked" });
+    await one.approvals.leave({ id, digest, position });
+    for (const log of logs) await log.close();
+    await Promise.all(logs.map(({ sessionId }) => other.claim(sessionId)));
+    expect(await other.approvals.withdrawAbandoned({ sessionId: "quiet", at: 2 })).toBe(0);
+    expect(await other.approvals.withdrawAbandoned({ sessionId: "asked", at: 2 })).toBe(1);
+  });
+
+  test("a log that its process left open is known as such also where the answer to the claim was lost", async () => {
+    const { store: one } = storeOf("left_open");
+    await one.open();
+    const log = one.create("shop", { at: 1, durability: "sync" });
+    log.append([message("shop", 1)]);
+    await one.close();
+    const { store, watch } = storeOf("left_open");
+    let losses = 0;
+    watch.after = (text) => {
+      if (text !== "commit" || !watch.texts.some((before) => before.startsWith("update")) || losses++ > 0) return;
+      throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+    };
+    expect((await store.claim("shop")).wasLeftOpen).toBe(true);
+    expect(losses).toBeGreaterThan(1); // it was claimed again
   });
 
   async function untilOneWaits(): Promise<void> {
