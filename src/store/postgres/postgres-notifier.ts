@@ -2,17 +2,21 @@
  * Tells the processes of a store in PostgreSQL at once what was written, by `LISTEN` and `NOTIFY` on a connection of its own.
  *
  * A notification inside a transaction makes the commits of a whole server wait for each other, so none is sent with what it is about: what was
- * written within 10 milliseconds is named in one statement, which waits for no disk. It may be lost; readers look by themselves as well.
+ * written within 10 milliseconds, or 50 where it is events alone, is named in one statement, which waits for no disk. It may be lost; readers look by themselves as well.
  */
 import { hash } from "node:crypto";
 import type { Client } from "pg";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { CHANGED_PARTS, type ChangedPart, type StoreChange, type StoreFollower, type StoreNotifier } from "../../core/store-changes.ts";
+import type { Clock } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { loadPostgresDriver } from "./postgres-pool.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";
 
+/** How often what another process waits for is told. */
 const SEND_EVERY_MS = 10;
+/** How often events are told where nothing else is: a notification wakes every process of the store. */
+const EVENTS_EVERY_MS = 50;
 /** PostgreSQL takes fewer than 8,000 bytes. */
 const MAX_BYTES = 7_900;
 /** With more sessions or channels, readers look at everything. */
@@ -36,6 +40,7 @@ type NotifierClient = Client & { ref(): void; unref(): void };
 
 export class PostgresNotifier implements StoreNotifier {
   readonly #settings: Pick<PostgresSettings, "url" | "connectTimeoutMs">;
+  readonly #clock: Clock;
   readonly #channel: string;
   /** Own notifications come back, and are known by it. */
   readonly #from = systemPorts.ids.next("notifier");
@@ -54,11 +59,14 @@ export class PostgresNotifier implements StoreNotifier {
   #channels: Set<string> | undefined = new Set();
   #sending: Promise<void> | undefined;
   #cancelSend: (() => void) | undefined;
+  /** When the next is planned; Infinity where none is. */
+  #sendAt = Infinity;
   #sentAt = -Infinity;
   #isClosed = false;
 
-  constructor(settings: Pick<PostgresSettings, "url" | "schema" | "connectTimeoutMs">) {
+  constructor(settings: Pick<PostgresSettings, "url" | "schema" | "connectTimeoutMs">, clock: Clock = systemPorts.clock) {
     this.#settings = settings;
+    this.#clock = clock;
     this.#channel = `haft_${hash("sha256", settings.schema).slice(0, 32)}`;
   }
 
@@ -105,13 +113,19 @@ export class PostgresNotifier implements StoreNotifier {
   }
 
   #plan(): void {
-    if (this.#parts.size === 0 || this.#sending !== undefined || this.#cancelSend !== undefined || this.#isClosed) return;
+    if (this.#parts.size === 0 || this.#sending !== undefined || this.#isClosed) return;
     const client = this.#client;
     if (client === undefined) return this.#connect(); // it plans again
-    const { clock } = systemPorts;
-    const waitMs = this.#sentAt + SEND_EVERY_MS - clock.now();
+    const clock = this.#clock;
+    const isOfEvents = this.#parts.size === 1 && this.#parts.has("events");
+    const sendAt = this.#sentAt + (isOfEvents ? EVENTS_EVERY_MS : SEND_EVERY_MS);
+    if (sendAt >= this.#sendAt) return;
+    this.#cancelSend?.();
+    this.#sendAt = sendAt;
+    const waitMs = sendAt - clock.now();
     const send = (): void => {
       this.#cancelSend = undefined;
+      this.#sendAt = Infinity;
       this.#sentAt = clock.now();
       this.#sending = this.#send(client).finally(() => {
         this.#sending = undefined;
@@ -183,7 +197,7 @@ export class PostgresNotifier implements StoreNotifier {
 
   #retry(): void {
     if (this.#isClosed) return;
-    this.#cancelRetry = systemPorts.clock.timer(
+    this.#cancelRetry = this.#clock.timer(
       () => {
         this.#cancelRetry = undefined;
         if (this.#listeners.size > 0 || this.#parts.size > 0) this.#connect();
@@ -204,7 +218,7 @@ export class PostgresNotifier implements StoreNotifier {
 
   /** A connection whose other end is gone may stay open for hours. */
   #tryLater(client: Client): void {
-    this.#cancelTry = systemPorts.clock.timer(() => void this.#try(client), TRY_EVERY_MS, { background: true });
+    this.#cancelTry = this.#clock.timer(() => void this.#try(client), TRY_EVERY_MS, { background: true });
   }
 
   async #try(client: Client): Promise<void> {

@@ -3,8 +3,10 @@ import { hash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../../src/core/store.ts";
 import { CHANGED_PARTS, type StoreChange } from "../../../src/core/store-changes.ts";
+import { PostgresNotifier } from "../../../src/store/postgres/postgres-notifier.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
 import { IN_CI, inCI } from "../../ci.ts";
+import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { message } from "../../../src/testing/store-case.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
 
@@ -29,7 +31,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
   }
 
   /** Changes as they are told, from when the store is told of them. */
-  async function followed(store: Store) {
+  async function followed(store: Pick<Store, "follow">) {
     const told: StoreChange[] = [];
     let wake = (): void => {};
     const follower = store.follow((change) => {
@@ -65,6 +67,30 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     expect(await other.read("shop")).toMatchObject({ events: [message("shop", 1)] }); // it is durable by then
     expect(own.told).toEqual([]);
     seen.follower.stop();
+  });
+
+  test("events that follow each other are told together, and with what a process waits for at once", async () => {
+    const clock = new FakeClock();
+    const settings = { url: server().url, schema: "paced", connectTimeoutMs: 5_000 };
+    const [writer, reader] = [new PostgresNotifier(settings, clock), new PostgresNotifier(settings)];
+    const seen = await followed({ follow: (listener) => reader.follow(listener) });
+    const sessionsUntil = async (id: string): Promise<readonly unknown[]> => {
+      await seen.next(({ sessionIds }) => sessionIds?.includes(id) === true);
+      return seen.told.splice(0).map(({ parts, sessionIds }) => [parts, sessionIds]);
+    };
+    const events = async (id: string, afterMs: number): Promise<void> => {
+      writer.note({ parts: ["events"], sessionIds: [id] });
+      await clock.advance(afterMs);
+    };
+    await events("a", 0);
+    expect(await sessionsUntil("a")).toEqual([[["events"], ["a"]]]);
+    await events("b", 49); // not told: it would come before the others
+    writer.note({ parts: ["approvals"], sessionIds: ["c"] });
+    expect(await sessionsUntil("c")).toEqual([[["events", "approvals"], ["b", "c"]]]);
+    await events("d", 20);
+    await events("e", 30);
+    expect(await sessionsUntil("e")).toEqual([[["events"], ["d", "e"]]]);
+    await Promise.all([writer.close(), reader.close()]);
   });
 
   test("stores of other schemas, and those that do not notify, are told nothing", async () => {
