@@ -86,7 +86,12 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     expect(await sessionsUntil("a")).toEqual([[["events"], ["a"]]]);
     await events("b", 49); // not told: it would come before the others
     writer.note({ parts: ["approvals"], sessionIds: ["c"] });
-    expect(await sessionsUntil("c")).toEqual([[["events", "approvals"], ["b", "c"]]]);
+    expect(await sessionsUntil("c")).toEqual([
+      [
+        ["events", "approvals"],
+        ["b", "c"],
+      ],
+    ]);
     await events("d", 20);
     await events("e", 30);
     expect(await sessionsUntil("e")).toEqual([[["events"], ["d", "e"]]]);
