@@ -16,7 +16,7 @@ export interface DatabaseLogParts {
   readonly length: number;
   /** That of its claim. */
   readonly epoch: number;
-  /** What was seen of it with the claim. Its page is kept until it is read, or something is appended. */
+  /** Facts known from the claim. The page is kept until it is read, or something is appended. */
   readonly seen: ClaimSight;
   readonly buffer: WriteBuffer;
   readonly database: LogDatabase;
@@ -26,7 +26,7 @@ export interface DatabaseLogParts {
   readonly onLeftOpen: () => void;
 }
 
-/** What other processes may have left for whatever claims a session. */
+/** Requests of other processes that a claimed session may have. */
 export type Asked = "questions" | "cancel requests";
 
 const ASKED: readonly Asked[] = ["questions", "cancel requests"];
@@ -37,7 +37,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
   readonly epoch: number;
   readonly wasLeftOpen: boolean;
   readonly #parts: DatabaseLogParts;
-  /** Of these there were none as it was claimed. */
+  /** Requests of which there were none when it was claimed, and which were not looked for since. */
   readonly #absent: Set<Asked>;
   #page: StoredPage | undefined;
   #length: number;
@@ -60,7 +60,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     return this.#length;
   }
 
-  /** True where it is known of the claim that there are none of these. Once: later there may be. */
+  /** True where the claim found no such request, the first time that it is asked for: later there may be one. */
   isWithout(asked: Asked): boolean {
     return this.#absent.delete(asked);
   }

@@ -13,9 +13,9 @@ import { systemPorts } from "../../core/system-ports.ts";
 import { loadPostgresDriver } from "./postgres-pool.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";
 
-/** How often what another process waits for is told. */
+/** The shortest time between two notifications. */
 const SEND_EVERY_MS = 10;
-/** How often events are told where nothing else is: a notification wakes every process of the store. */
+/** The same where only events have moved: each notification wakes every process of the store. */
 const EVENTS_EVERY_MS = 50;
 /** PostgreSQL takes fewer than 8,000 bytes. */
 const MAX_BYTES = 7_900;

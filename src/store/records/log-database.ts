@@ -63,7 +63,7 @@ export interface ClaimRequest {
   readonly verified: number;
 }
 
-/** What was seen of a session with its claim. */
+/** Facts about a session that its claim found. */
 export interface ClaimSight {
   /** As in `EventLog`. */
   readonly wasLeftOpen: boolean;
