@@ -182,13 +182,6 @@ export class ResumedSessions {
   }
 }
 
-/** Whether the process that had a session open last is gone and did not close it. Such a process leaves all sessions of its calls so. */
-async function isLeftOpen(store: Store, sessionId: string): Promise<boolean> {
-  if (!store.outlivesProcess) return false;
-  const [stored] = await store.list({ sessionId });
-  return stored?.isLeftOpen === true;
-}
-
 /** Those of some sessions that were left open. */
 async function leftOpenOf(store: Store, sessionIds: readonly string[]): Promise<readonly string[]> {
   const stored = await store.list({ sessionIds, limit: sessionIds.length });
