@@ -132,7 +132,7 @@ export async function resumeSession(
 
 const SAY_AFTER_MS = 1_000;
 
-/** A program that begins to listen only afterwards would wait for an answer that nobody can give. */
+/** A program that begins to listen only afterwards would wait for an answer that cannot come. */
 function sayThatItAwaits({ awaitingApproval, id, ports: { log } }: RuntimeSession): void {
   if (awaitingApproval === 0) return;
   log.warn(

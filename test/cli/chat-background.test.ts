@@ -1,7 +1,7 @@
 /** Background jobs in a chat: at a terminal, where a person types meanwhile, and where standard input is a pipe. */
 import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { inCI, IN_CI } from "../ci.ts";
+import { inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";
 import { calling, chatProject, type ChatProject } from "./chat-project.ts";
 import { chatAt, hasTerminals } from "./chat-terminal.ts";
@@ -53,7 +53,7 @@ describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { t
     },
   );
 
-  test.runIf(inCI)(`/jobs, /send and /cancel reach them by their numbers; those left at the end are named ${IN_CI}`, async () => {
+  testInCI("/jobs, /send and /cancel reach them by their numbers; those left at the end are named", async () => {
     const project = await works([
       calling("works__order", "works__build", "works__build"),
       { text: "Two things." },
@@ -74,8 +74,8 @@ describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { t
     expect(end).toMatch(/1 background job cancelled: #3 works::build[^]*exit 0$/u);
   });
 
-  test.runIf(inCI)(
-    `a call that takes long gives the prompt back: /promote sends it to the background, and Ctrl-C ends the run before the program ${IN_CI}`,
+  testInCI(
+    "a call that takes long gives the prompt back: /promote sends it to the background, and Ctrl-C ends the run before the program",
     async () => {
       const project = await works([
         calling("works__slow"),

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";
 import { PATIENCE_MS, PROGRAM, haft } from "./run-haft.ts";
 import { chatAt, hasTerminals } from "./chat-terminal.ts";
@@ -99,7 +99,7 @@ describe.concurrent("as a process", { timeout: PATIENCE_MS }, () => {
     expect(done.stdout).not.toContain("has not answered");
   });
 
-  test.skipIf(!inCI)(`a reader that has seen enough ends it without a word ${IN_CI}`, async () => {
+  testInCI("a reader that has seen enough ends it without a word", async () => {
     const project = await chatProject({ script: [{ text: "word ".repeat(20_000) }] });
     const { exitCode, stderr } = await haft(["chat", "--json"], {
       folder: project.folder,

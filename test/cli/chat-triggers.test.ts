@@ -1,7 +1,6 @@
 /** Triggers in a chat: at a terminal, where a person types meanwhile, and where standard input is a pipe. */
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { IN_CI, inCI } from "../ci.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { chatProject, type ChatProject } from "./chat-project.ts";
@@ -64,7 +63,7 @@ describe("in one process", () => {
     expect(stdout).toContain("Heard.");
   });
 
-  test.skipIf(!inCI)(`where standard input is a pipe, triggers wake the model as long as it is open ${IN_CI}`, async () => {
+  testInCI("where standard input is a pipe, triggers wake the model as long as it is open", async () => {
     const project = await chatProject({ script: [{ text: "No mail." }], toml: TIMER(3_600, "immediate = true\n") });
     const input = new PassThrough();
     const onOutput = (shown: string): void => (shown.includes("No mail.") ? void input.end() : undefined);
@@ -72,7 +71,7 @@ describe("in one process", () => {
     expect([exitCode, (JSON.parse(stdout) as { readonly text: string }).text]).toEqual([0, "No mail."]);
   });
 
-  test.runIf(inCI)(`timers that never let the model rest give the prompt back, and end with the chat ${IN_CI}`, async () => {
+  testInCI("timers that never let the model rest give the prompt back, and end with the chat", async () => {
     const script = Array.from({ length: 20_000 }, (_, index) => ({ text: `Answer ${index}.` }));
     const project = await chatProject({ script, toml: `${TIMER(0.001)}\n[loop]\nmaxRounds = 20_000\n` });
     const { exitCode, stdout } = await project.haft(["chat"], { types: ["Hello.", "Are you there?", "/remove mail"] });
@@ -90,7 +89,7 @@ describe("in one process", () => {
     expect(project.asked.length).toBeLessThan(30);
   });
 
-  test.skipIf(!inCI)(`haft run with a model runs no triggers, and a chat without any says so ${IN_CI}`, async () => {
+  testInCI("haft run with a model runs no triggers, and a chat without any says so", async () => {
     const project = await chatProject({ script: [{ text: "Hello." }], toml: TIMER(0.001, "immediate = true\n") });
     const { stdout } = await project.haft(["run", "--prompt", "Hello."]);
     expect(stdout).not.toContain("trigger mail");

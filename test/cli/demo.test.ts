@@ -1,8 +1,8 @@
 import { copyFileSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
-import { IN_CI, inCI } from "../ci.ts";
+import { describe, expect } from "vitest";
+import { testInCI } from "../test-in-ci.ts";
 import { demoPicture, pictureLines } from "../../scripts/demo-picture.ts";
 import { PATIENCE_MS, SOURCE, folderWith, haft, masked } from "./run-haft.ts";
 
@@ -10,7 +10,7 @@ const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
 const server = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/server-everything/package.json")));
 
 describe.concurrent("the demo behind npm start", { timeout: 3 * PATIENCE_MS }, () => {
-  test.skipIf(!inCI)(`tells its story, simulates, survives a kill, and leaves nothing behind ${IN_CI}`, async () => {
+  testInCI("tells its story, simulates, survives a kill, and leaves nothing behind", async () => {
     const folder = folderWith({});
     const { exitCode, stdout, stderr } = await haft(["--once"], {
       folder,
@@ -64,7 +64,7 @@ describe.concurrent("the demo behind npm start", { timeout: 3 * PATIENCE_MS }, (
     expect(rest).toContain("2 calls were interrupted: 1 was run again, 1 was found to have had its effect");
   });
 
-  test.skipIf(!inCI)(`five parallel edits of one file all survive ${IN_CI}`, async () => {
+  testInCI("five parallel edits of one file all survive", async () => {
     const workspace = folderWith({});
     for (const file of ["shopping.md", "guests.md"]) copyFileSync(join(examples, "demo/workspace", file), join(workspace, file));
     const { exitCode, stdout } = await haft(

@@ -4,7 +4,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, test } from "vitest";
 import { calling, chatProject } from "./chat-project.ts";
 import { PATIENCE_MS, PROGRAM, folderWith } from "./run-haft.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const TOML = `
 [findTools]
@@ -43,8 +43,8 @@ describe("haft chat with [findTools]", () => {
   });
 });
 
-test.skipIf(!inCI)(
-  `haft mcp with [findTools] lists the pinned tools, find_tools and call_tool, and calls the others by it ${IN_CI}`,
+testInCI(
+  "haft mcp with [findTools] lists the pinned tools, find_tools and call_tool, and calls the others by it",
   async () => {
     const folder = folderWith({
       "haft.toml": '[findTools]\npinned = ["files::list"]\n[toolsets.files]\ntype = "files"\nroot = "."\n',

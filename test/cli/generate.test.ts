@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import { jsonLines, lines } from "./session-project.ts";
 import { PATIENCE_MS, PROJECT, folderWith, haft, masked, type Finished } from "./run-haft.ts";
 import { calling, chatProject } from "./chat-project.ts";
-import { IN_CI, inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";
 
 /** Every handler of the project fails: what is answered was made up. */
@@ -87,8 +86,8 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     ]);
   });
 
-  test.skipIf(!inCI)(
-    `faults of the configuration are in the trajectories and in the summary, the same for the same seed, and nobody waits to try again ${IN_CI}`,
+  testInCI(
+    "faults of the configuration are in the trajectories and in the summary, the same for the same seed, and nobody waits to try again",
     async () => {
       const toml = `${REAL["haft.toml"]}\n[simulation]\nfaults = [{ type = "network_error", probability = 0.3, message = "no luck" }]\n`;
       const folder = folderWith({ ...REAL, "haft.toml": toml });
@@ -114,27 +113,23 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     },
   );
 
-  test.skipIf(!inCI)(
-    `killed at several points, it becomes the file that it would have been ${IN_CI}`,
-    { timeout: 3 * PATIENCE_MS },
-    async () => {
-      const folder = folderWith(REAL);
-      const options = ["generate", "--count", "900", "--calls", "10", "--seed", "7", "--out"]; // beside other tests, a kill comes late
-      const whole = await haft([...options, "whole.jsonl"], { folder });
-      expect(whole.exitCode).toBe(0);
-      const text = readFileSync(join(folder, "whole.jsonl"), "utf8");
-      for (const share of [0, 0.4]) {
-        const { exitCode } = await killed([...options, "train.jsonl"], { folder, file: "train.jsonl", bytes: text.length * share });
-        expect(exitCode).toBe(137);
-        expect(text.startsWith(readFileSync(join(folder, "train.jsonl"), "utf8"))).toBe(true);
-      }
-      const last = await haft([...options, "train.jsonl", "--concurrency", "3"], { folder });
-      expect(last.stdout).toMatch(/^conversations +\d+ {2}in train\.jsonl, after \d+ that were there\n/u);
-      expect(readFileSync(join(folder, "train.jsonl"), "utf8")).toBe(text);
-    },
-  );
+  testInCI("killed at several points, it becomes the file that it would have been", { timeout: 3 * PATIENCE_MS }, async () => {
+    const folder = folderWith(REAL);
+    const options = ["generate", "--count", "900", "--calls", "10", "--seed", "7", "--out"]; // beside other tests, a kill comes late
+    const whole = await haft([...options, "whole.jsonl"], { folder });
+    expect(whole.exitCode).toBe(0);
+    const text = readFileSync(join(folder, "whole.jsonl"), "utf8");
+    for (const share of [0, 0.4]) {
+      const { exitCode } = await killed([...options, "train.jsonl"], { folder, file: "train.jsonl", bytes: text.length * share });
+      expect(exitCode).toBe(137);
+      expect(text.startsWith(readFileSync(join(folder, "train.jsonl"), "utf8"))).toBe(true);
+    }
+    const last = await haft([...options, "train.jsonl", "--concurrency", "3"], { folder });
+    expect(last.stdout).toMatch(/^conversations +\d+ {2}in train\.jsonl, after \d+ that were there\n/u);
+    expect(readFileSync(join(folder, "train.jsonl"), "utf8")).toBe(text);
+  });
 
-  test.skipIf(!inCI)(`killed with two files, both become what they would have been ${IN_CI}`, { timeout: 3 * PATIENCE_MS }, async () => {
+  testInCI("killed with two files, both become what they would have been", { timeout: 3 * PATIENCE_MS }, async () => {
     const folder = folderWith(REAL);
     const options = ["generate", "--count", "900", "--calls", "10", "--seed", "7", "--split", "0.4", "--out"];
     expect((await haft([...options, "whole.jsonl"], { folder })).exitCode).toBe(0);
@@ -146,7 +141,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(readFileSync(join(folder, "train.test.jsonl"), "utf8")).toBe(forTests);
   });
 
-  test.skipIf(!inCI)(`Ctrl-C ends it with whole lines, and says how to go on ${IN_CI}`, async () => {
+  testInCI("Ctrl-C ends it with whole lines, and says how to go on", async () => {
     const folder = folderWith(REAL);
     const options = ["generate", "--count", "5000", "--calls", "10", "--out", "train.jsonl"];
     const { promise: begun, resolve } = Promise.withResolvers<void>();
@@ -201,7 +196,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(stdout).toContain("0 duplicates");
   });
 
-  test.skipIf(!inCI)(`a reader that has seen enough ends it without an error ${IN_CI}`, async () => {
+  testInCI("a reader that has seen enough ends it without an error", async () => {
     const { exitCode, stderr } = await haft(["generate", "--out", "-", "--count", "5000"], {
       folder: folderWith(REAL),
       onOutput: (_output, control) => control.stopReading(),

@@ -2,9 +2,9 @@
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, watch } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { PATIENCE_MS, PROGRAM, folderWith } from "./run-haft.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 /** Answers no call, and notes what it is told and how it is asked to end, which it heeds only the hard way. */
 const SERVER = `
@@ -31,8 +31,8 @@ note(String(process.pid));
 const hasTerminals = String(spawnSync("script", ["--version"]).stdout).includes("util-linux");
 
 describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-linux)", { timeout: PATIENCE_MS }, () => {
-  test.skipIf(!inCI)(
-    `the first Ctrl-C cancels the call, ends the line of ^C and ends a server that heeds neither the end of its input nor SIGTERM ${IN_CI}`,
+  testInCI(
+    "the first Ctrl-C cancels the call, ends the line of ^C and ends a server that heeds neither the end of its input nor SIGTERM",
     async () => {
       const config = `[toolsets.busy]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["server.mjs"]\n`;
       const folder = folderWith({ "haft.toml": config, "server.mjs": SERVER });

@@ -7,7 +7,8 @@ import { ToolError } from "../../src/core/error.ts";
 import type { StoredJob } from "../../src/core/job-store.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 import { gate, tool } from "../runtime/bench-runtime.ts";
 import { PATIENCE_MS } from "./run-haft.ts";
 import { SessionProject, jsonLines } from "./session-project.ts";
@@ -55,41 +56,38 @@ class JobProject extends SessionProject {
 const here = `process ${process.pid}`;
 
 describe("haft jobs", { timeout: PATIENCE_MS }, () => {
-  test.skipIf(!inCI)(
-    `list prints the newest first with state, tool, session and who runs it; --json, --state, --session and --limit ${IN_CI}`,
-    async () => {
-      const project = new JobProject();
-      const failed = await project.begin("fail", "other");
-      await project.runtime.jobs.wait(failed);
-      await project.runtime.sessions.holderOf("other")?.close();
-      for (const ended = Date.now(); Date.now() === ended;); // another millisecond
-      const build = await project.begin("build");
-      const { stdout, stderr, exitCode } = await project.jobs(["list"]);
-      expect([exitCode, stderr]).toEqual([0, ""]);
-      const [first = "", second = "", ...rest] = stdout.split("\n");
-      expect(first).toMatch(new RegExp(`^${build}  running  \\d{4}-.* default::build, session travel, open in ${here} on host .+$`, "u"));
-      expect(second).toMatch(
-        new RegExp(`^${failed}  error    \\d{4}-.* default::fail, session other, took [\\d.]+ m?s, execution_failed$`, "u"),
-      );
-      expect(rest).toEqual([""]);
-      const ids = async (...args: readonly string[]): Promise<readonly string[]> =>
-        jsonLines((await project.jobs(["list", "--json", ...args])).stdout).map((job) => (job as StoredJob).id);
-      expect(await ids()).toEqual([build, failed]);
-      expect(await ids("--state", "error", "--state", "parked")).toEqual([failed]);
-      expect(await ids("--session", "travel")).toEqual([build]);
-      expect(await ids("--limit", "1")).toEqual([build]);
-      const narrow = await project.jobs(["list", "--limit", "1"], { columns: 50 });
-      for (const line of narrow.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(50);
-      expect(narrow.stdout).toContain("the newest 1; --limit shows more");
-      const wrong = await project.jobs(["list", "--state", "broken"]);
-      expect([wrong.exitCode, wrong.stderr]).toEqual([
-        2,
-        expect.stringContaining("States: queued, running, waiting, done, error, cancelled, parked."),
-      ]);
-    },
-  );
+  testInCI("list prints the newest first with state, tool, session and who runs it; --json, --state, --session and --limit", async () => {
+    const project = new JobProject();
+    const failed = await project.begin("fail", "other");
+    await project.runtime.jobs.wait(failed);
+    await project.runtime.sessions.holderOf("other")?.close();
+    for (const ended = Date.now(); Date.now() === ended;); // another millisecond
+    const build = await project.begin("build");
+    const { stdout, stderr, exitCode } = await project.jobs(["list"]);
+    expect([exitCode, stderr]).toEqual([0, ""]);
+    const [first = "", second = "", ...rest] = stdout.split("\n");
+    expect(first).toMatch(new RegExp(`^${build}  running  \\d{4}-.* default::build, session travel, open in ${here} on host .+$`, "u"));
+    expect(second).toMatch(
+      new RegExp(`^${failed}  error    \\d{4}-.* default::fail, session other, took [\\d.]+ m?s, execution_failed$`, "u"),
+    );
+    expect(rest).toEqual([""]);
+    const ids = async (...args: readonly string[]): Promise<readonly string[]> =>
+      jsonLines((await project.jobs(["list", "--json", ...args])).stdout).map((job) => (job as StoredJob).id);
+    expect(await ids()).toEqual([build, failed]);
+    expect(await ids("--state", "error", "--state", "parked")).toEqual([failed]);
+    expect(await ids("--session", "travel")).toEqual([build]);
+    expect(await ids("--limit", "1")).toEqual([build]);
+    const narrow = await project.jobs(["list", "--limit", "1"], { columns: 50 });
+    for (const line of narrow.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(50);
+    expect(narrow.stdout).toContain("the newest 1; --limit shows more");
+    const wrong = await project.jobs(["list", "--state", "broken"]);
+    expect([wrong.exitCode, wrong.stderr]).toEqual([
+      2,
+      expect.stringContaining("States: queued, running, waiting, done, error, cancelled, parked."),
+    ]);
+  });
 
-  test.runIf(inCI)(`show prints the facts of a job, its input, its question and its result, safe for a terminal ${IN_CI}`, async () => {
+  testInCI("show prints the facts of a job, its input, its question and its result, safe for a terminal", async () => {
     const project = new JobProject();
     const ask = await project.begin("ask");
     await project.runtime.sessions.holderOf("travel")?.eventLog?.whenDurable();
@@ -134,41 +132,35 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
     });
   });
 
-  test.runIf(inCI)(
-    `F1.26 cancel ends the job of another process, which is waited for; one that has ended stays as it is ${IN_CI}`,
-    async () => {
-      const project = new JobProject();
-      const build = await project.begin("build");
-      expect(await project.jobs(["cancel", build])).toEqual({ exitCode: 0, stdout: `cancelled the job ${build}\n`, stderr: "" });
-      expect(project.runtime.jobs.get(build)).toMatchObject({
-        state: "cancelled",
-        error: { message: "default::build was cancelled: a person cancelled the job by haft jobs cancel" },
-      });
-      expect((await project.jobs(["cancel", build])).stdout).toBe(`the job ${build} had ended before: cancelled\n`);
-      const { stdout } = await project.jobs(["cancel", build, "--json"]);
-      expect(jsonLines(stdout)).toEqual([{ id: build, sessionId: "travel", state: "cancelled" }]);
-    },
-  );
+  testInCI("F1.26 cancel ends the job of another process, which is waited for; one that has ended stays as it is", async () => {
+    const project = new JobProject();
+    const build = await project.begin("build");
+    expect(await project.jobs(["cancel", build])).toEqual({ exitCode: 0, stdout: `cancelled the job ${build}\n`, stderr: "" });
+    expect(project.runtime.jobs.get(build)).toMatchObject({
+      state: "cancelled",
+      error: { message: "default::build was cancelled: a person cancelled the job by haft jobs cancel" },
+    });
+    expect((await project.jobs(["cancel", build])).stdout).toBe(`the job ${build} had ended before: cancelled\n`);
+    const { stdout } = await project.jobs(["cancel", build, "--json"]);
+    expect(jsonLines(stdout)).toEqual([{ id: build, sessionId: "travel", state: "cancelled" }]);
+  });
 
-  test.runIf(inCI)(
-    `logs prints what was written; --json the pieces; the log of a job that is gone from its session is no job ${IN_CI}`,
-    async () => {
-      const project = new JobProject();
-      const build = await project.begin("build");
-      project.release.open("built");
-      await project.runtime.jobs.wait(build);
-      await project.runtime.sessions.holderOf("travel")?.eventLog?.whenDurable();
-      expect(await project.jobs(["logs", build])).toEqual({ exitCode: 0, stdout: "compiling\n", stderr: "" });
-      expect(jsonLines((await project.jobs(["logs", build, "--json"])).stdout)).toEqual([{ position: 0, text: "compiling\n" }]);
-      expect(await project.jobs(["logs", build, "-f"])).toEqual({
-        exitCode: 0,
-        stdout: "compiling\n",
-        stderr: "the job has ended: done\n",
-      });
-    },
-  );
+  testInCI("logs prints what was written; --json the pieces; the log of a job that is gone from its session is no job", async () => {
+    const project = new JobProject();
+    const build = await project.begin("build");
+    project.release.open("built");
+    await project.runtime.jobs.wait(build);
+    await project.runtime.sessions.holderOf("travel")?.eventLog?.whenDurable();
+    expect(await project.jobs(["logs", build])).toEqual({ exitCode: 0, stdout: "compiling\n", stderr: "" });
+    expect(jsonLines((await project.jobs(["logs", build, "--json"])).stdout)).toEqual([{ position: 0, text: "compiling\n" }]);
+    expect(await project.jobs(["logs", build, "-f"])).toEqual({
+      exitCode: 0,
+      stdout: "compiling\n",
+      stderr: "the job has ended: done\n",
+    });
+  });
 
-  test.runIf(inCI)(`logs -f goes on until the job has ended, and Ctrl-C ends it without a word ${IN_CI}`, async () => {
+  testInCI("logs -f goes on until the job has ended, and Ctrl-C ends it without a word", async () => {
     const project = new JobProject();
     const build = await project.begin("build");
     await project.runtime.sessions.holderOf("travel")?.eventLog?.whenDurable();
@@ -201,35 +193,32 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
     },
   );
 
-  test.runIf(inCI)(
-    `a job of a process that was killed is run by nobody: wait and logs -f say so, cancel ends it at once ${IN_CI}`,
-    async () => {
-      const project = new SessionProject();
-      const path = project.path("haft.db");
-      const program = fileURLToPath(new URL("job-process.ts", import.meta.url));
-      const child = spawn(process.execPath, ["--conditions=haft-source", program, path], { stdio: ["ignore", "pipe", "inherit"] });
-      onTestFinished(() => void child.kill("SIGKILL"));
-      const id = String((await once(child.stdout, "data"))[0]).trim();
-      const on = ["--store", path];
-      // While it lives, its output is followed from here.
-      const seen = gate();
-      const onOutput = (stdout: string): void => {
-        if (stdout.includes("tick 2\n")) seen.open();
-      };
-      const followed = project.haft(["jobs", "logs", id, "-f", ...on], { onOutput });
-      await seen.promise;
-      child.kill("SIGKILL");
-      await once(child, "exit");
-      const { exitCode, stdout, stderr } = await followed;
-      expect([exitCode, stdout.startsWith("tick 1\ntick 2\n")]).toEqual([6, true]);
-      expect(stderr).toContain(
-        `The job ${id} is running, but no process runs it: none has its session open.\n  haft sessions resume work continues or ends it; haft jobs cancel ${id} ends it.`,
-      );
-      expect(await project.haft(["jobs", "wait", id, ...on])).toMatchObject({ exitCode: 6, stdout: "" });
-      expect((await project.haft(["jobs", "list", ...on])).stdout).toContain("not running");
-      expect(await project.haft(["jobs", "cancel", id, ...on])).toEqual({ exitCode: 0, stdout: `cancelled the job ${id}\n`, stderr: "" });
-      expect((await project.haft(["jobs", "wait", id, ...on])).exitCode).toBe(130);
-      expect((await project.haft(["sessions", "show", "work", ...on])).stdout).not.toContain("was interrupted");
-    },
-  );
+  testInCI("a job of a process that was killed is run by nobody: wait and logs -f say so, cancel ends it at once", async () => {
+    const project = new SessionProject();
+    const path = project.path("haft.db");
+    const program = fileURLToPath(new URL("job-process.ts", import.meta.url));
+    const child = spawn(process.execPath, ["--conditions=haft-source", program, path], { stdio: ["ignore", "pipe", "inherit"] });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const id = String((await once(child.stdout, "data"))[0]).trim();
+    const on = ["--store", path];
+    // While it lives, its output is followed from here.
+    const seen = gate();
+    const onOutput = (stdout: string): void => {
+      if (stdout.includes("tick 2\n")) seen.open();
+    };
+    const followed = project.haft(["jobs", "logs", id, "-f", ...on], { onOutput });
+    await seen.promise;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    const { exitCode, stdout, stderr } = await followed;
+    expect([exitCode, stdout.startsWith("tick 1\ntick 2\n")]).toEqual([6, true]);
+    expect(stderr).toContain(
+      `The job ${id} is running, but no process runs it: none has its session open.\n  haft sessions resume work continues or ends it; haft jobs cancel ${id} ends it.`,
+    );
+    expect(await project.haft(["jobs", "wait", id, ...on])).toMatchObject({ exitCode: 6, stdout: "" });
+    expect((await project.haft(["jobs", "list", ...on])).stdout).toContain("not running");
+    expect(await project.haft(["jobs", "cancel", id, ...on])).toEqual({ exitCode: 0, stdout: `cancelled the job ${id}\n`, stderr: "" });
+    expect((await project.haft(["jobs", "wait", id, ...on])).exitCode).toBe(130);
+    expect((await project.haft(["sessions", "show", "work", ...on])).stdout).not.toContain("was interrupted");
+  });
 });

@@ -1,10 +1,10 @@
 /** An agent whose process is killed again and again: its schedule, and the channels that it watches. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "haft/client";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 import { seededRandom } from "../../src/core/base/seeded-random.ts";
 import { CANARY, chatProject } from "./chat-project.ts";
 import { PATIENCE_MS, haft, type Control, type Finished } from "./run-haft.ts";
@@ -57,8 +57,8 @@ function serve(folder: string, more: readonly string[]): Promise<Serving> {
   });
 }
 
-test.skipIf(!inCI)(
-  `no message on a channel is lost and no time of a schedule comes twice while an agent's process is killed at random ${IN_CI}`,
+testInCI(
+  "no message on a channel is lost and no time of a schedule comes twice while an agent's process is killed at random",
   { timeout: 3 * PATIENCE_MS },
   async () => {
     const project = await chatProject({ script: Array.from({ length: 1_000 }, () => ({ text: "Heard." })), toml: TOML });

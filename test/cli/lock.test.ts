@@ -1,4 +1,3 @@
-import { IN_CI, inCI } from "../ci.ts";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -36,7 +35,7 @@ haft.lock: written
     });
   });
 
-  test.skipIf(!inCI)(`D02 writes nothing after a no or just Enter, and exits with 6 ${IN_CI}`, async () => {
+  testInCI("D02 writes nothing after a no or just Enter, and exits with 6", async () => {
     const folder = strangerProject(ADD);
     const codes = [];
     for (const answer of ["n", "", "maybe"]) codes.push((await haftIn(folder, ["lock"], async () => answer)).exitCode);
@@ -91,7 +90,7 @@ haft.lock: not written
     ]);
   });
 
-  test.skipIf(!inCI)(`J09 another command line of the server is a drift, another home folder is none ${IN_CI}`, async () => {
+  testInCI("J09 another command line of the server is a drift, another home folder is none", async () => {
     const folder = strangerProject(ADD);
     await haftIn(folder, ["lock", "--yes"]);
     const elsewhere = await haftIn(folder, ["lock", "--check"], undefined, "/home/somebody/else");
@@ -124,14 +123,14 @@ haft.lock: not written
     ]);
   });
 
-  test.skipIf(!inCI)(`D02 the same tools give the same file, byte for byte ${IN_CI}`, async () => {
+  testInCI("D02 the same tools give the same file, byte for byte", async () => {
     const [one, other] = [strangerProject(ADD, MAIL), strangerProject(MAIL, ADD)];
     await haftIn(one, ["lock", "--yes"]);
     await haftIn(other, ["lock", "--yes"], undefined, "/home/other");
     expect(lockOf(one)).toBe(lockOf(other));
   });
 
-  test.skipIf(!inCI)(`D02 a toolset that is no longer configured is dropped; one that is not named is left alone ${IN_CI}`, async () => {
+  testInCI("D02 a toolset that is no longer configured is dropped; one that is not named is left alone", async () => {
     const folder = strangerProject(ADD);
     await haftIn(folder, ["lock", "--yes"]);
     const { stdout: renamed } = await renameAndLock(folder, "other");
@@ -171,26 +170,23 @@ haft.lock: not written
     ]);
   });
 
-  test.skipIf(!inCI)(
-    `D02 says what cannot be pinned, what is not there, and that --check and --yes do not go together ${IN_CI}`,
-    async () => {
-      const folder = strangerProject(ADD);
-      const runs = await Promise.all(
-        [
-          ["lock", "notes"],
-          ["lock", "srb"],
-          ["lock", "srv", "srb"],
-          ["lock", "--check", "--yes"],
-        ].map((args) => haftIn(folder, args)),
-      );
-      expect(runs.map(({ exitCode, stderr }) => [exitCode, stderr.split("\n")[0]])).toEqual([
-        [2, 'haft: invalid_argument: The toolset "notes" cannot be pinned.'],
-        [4, 'haft: not_found: There is no toolset "srb".'],
-        [4, 'haft: not_found: There is no toolset "srb".'],
-        [2, "haft: invalid_argument: --check writes nothing, so there is nothing to say --yes to."],
-      ]);
-    },
-  );
+  testInCI("D02 says what cannot be pinned, what is not there, and that --check and --yes do not go together", async () => {
+    const folder = strangerProject(ADD);
+    const runs = await Promise.all(
+      [
+        ["lock", "notes"],
+        ["lock", "srb"],
+        ["lock", "srv", "srb"],
+        ["lock", "--check", "--yes"],
+      ].map((args) => haftIn(folder, args)),
+    );
+    expect(runs.map(({ exitCode, stderr }) => [exitCode, stderr.split("\n")[0]])).toEqual([
+      [2, 'haft: invalid_argument: The toolset "notes" cannot be pinned.'],
+      [4, 'haft: not_found: There is no toolset "srb".'],
+      [4, 'haft: not_found: There is no toolset "srb".'],
+      [2, "haft: invalid_argument: --check writes nothing, so there is nothing to say --yes to."],
+    ]);
+  });
 
   test("D02 without any server there is nothing to pin", async () => {
     const folder = folderWith({ "haft.toml": '[toolsets.notes]\ntype = "files"\nroot = "."\n' });
@@ -227,32 +223,29 @@ describe.concurrent("a pinned toolset", { timeout: PATIENCE_MS }, () => {
     expect((await haftIn(folder, ["call", "srv::add", "{}"])).exitCode).toBe(0);
   });
 
-  test.skipIf(!inCI)(
-    `D02 a tool that changed or is new is a problem of haft check, and list and search say that it is left out ${IN_CI}`,
-    async () => {
-      const folder = strangerProject(ADD, MAIL);
-      await haftIn(folder, ["lock", "--yes"]);
-      expect((await haftIn(folder, ["check"])).exitCode).toBe(0);
-      listTools(folder, [{ ...ADD, description: "Adds two numbers. Honestly." }, MAIL, { name: "wipe", description: "Wipes." }]);
+  testInCI("D02 a tool that changed or is new is a problem of haft check, and list and search say that it is left out", async () => {
+    const folder = strangerProject(ADD, MAIL);
+    await haftIn(folder, ["lock", "--yes"]);
+    expect((await haftIn(folder, ["check"])).exitCode).toBe(0);
+    listTools(folder, [{ ...ADD, description: "Adds two numbers. Honestly." }, MAIL, { name: "wipe", description: "Wipes." }]);
 
-      const { exitCode, stdout } = await haftIn(folder, ["check"]);
-      expect([exitCode, stdout.replaceAll(/\s+/gu, " ")]).toEqual([
-        3,
-        '✗ srv 1 tool The definition of the tool "srv::add" is not the one that was pinned. If that is as it should be: haft lock srv ' +
-          'The tool "srv::wipe" was not there when its toolset was pinned. If that is as it should be: haft lock srv ' +
-          "✓ notes 9 tools haft.toml: 2 problems ",
-      ]);
-      const report: unknown = JSON.parse((await haftIn(folder, ["check", "--json"])).stdout);
-      expect(report).toMatchObject({ problems: 2, toolsets: [{ name: "srv", blocked: ["srv::add", "srv::wipe"] }, { name: "notes" }] });
-      const why = 'The definition of the tool "srv::add" is not the one that was pinned. If that is as it should be: haft lock srv';
-      expect((await haftIn(folder, ["info", "srv::add"])).stdout).toContain(`\nBlocked   ${why}\n`);
-      expect(JSON.parse((await haftIn(folder, ["info", "srv::add", "--json"])).stdout)).toMatchObject({ blocked: why });
-      const leftOut = "haft: Left out, because they are not as they were pinned: srv::add, srv::wipe. See haft lock --check.\n";
-      for (const args of [["list"], ["list", "srv"], ["list", "--json"], ["search", "mail"]])
-        expect([args, (await haftIn(folder, args)).stderr]).toEqual([args, leftOut]);
-      expect((await haftIn(folder, ["list", "notes"])).stderr).toBe("");
-    },
-  );
+    const { exitCode, stdout } = await haftIn(folder, ["check"]);
+    expect([exitCode, stdout.replaceAll(/\s+/gu, " ")]).toEqual([
+      3,
+      '✗ srv 1 tool The definition of the tool "srv::add" is not the one that was pinned. If that is as it should be: haft lock srv ' +
+        'The tool "srv::wipe" was not there when its toolset was pinned. If that is as it should be: haft lock srv ' +
+        "✓ notes 9 tools haft.toml: 2 problems ",
+    ]);
+    const report: unknown = JSON.parse((await haftIn(folder, ["check", "--json"])).stdout);
+    expect(report).toMatchObject({ problems: 2, toolsets: [{ name: "srv", blocked: ["srv::add", "srv::wipe"] }, { name: "notes" }] });
+    const why = 'The definition of the tool "srv::add" is not the one that was pinned. If that is as it should be: haft lock srv';
+    expect((await haftIn(folder, ["info", "srv::add"])).stdout).toContain(`\nBlocked   ${why}\n`);
+    expect(JSON.parse((await haftIn(folder, ["info", "srv::add", "--json"])).stdout)).toMatchObject({ blocked: why });
+    const leftOut = "haft: Left out, because they are not as they were pinned: srv::add, srv::wipe. See haft lock --check.\n";
+    for (const args of [["list"], ["list", "srv"], ["list", "--json"], ["search", "mail"]])
+      expect([args, (await haftIn(folder, args)).stderr]).toEqual([args, leftOut]);
+    expect((await haftIn(folder, ["list", "notes"])).stderr).toBe("");
+  });
 });
 
 describe.concurrent("suspicious text", { timeout: PATIENCE_MS }, () => {

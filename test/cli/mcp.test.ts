@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { IN_CI, inCI } from "../ci.ts";
+import { inCI } from "../ci.ts";
 import { mcpEngine } from "../../src/engine/mcp.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { gone } from "../engine/mcp-engine.ts";
@@ -116,26 +116,22 @@ testInCI("a call that needs approval is put to the client's user", { timeout: PA
   expect(asked).toEqual([expect.stringContaining("May loud::wipe run?"), expect.stringContaining("May loud::wipe run?")]);
 });
 
-test.skipIf(!inCI)(
-  `standard output carries the protocol only; what tools print there goes to standard error ${IN_CI}`,
-  { timeout: PATIENCE_MS },
-  async () => {
-    const { child, output } = start(project(), []);
-    child.stdin.write(lines([...HANDSHAKE, callOf(2, "loud__shout", { text: "x" })]));
-    await vi.waitFor(() => expect(output.stdout.split("\n")).toHaveLength(3), { timeout: PATIENCE_MS });
-    child.stdin.end();
-    await output.closed;
-    const ids = output.stdout
-      .trimEnd()
-      .split("\n")
-      .map((line): unknown => JSON.parse(line).id);
-    expect({ ids, stderr: output.stderr, exitCode: child.exitCode }).toEqual({
-      ids: [1, 2],
-      stderr: expect.stringMatching(/printed by a tool\nwritten by a tool\n$/u),
-      exitCode: 0,
-    });
-  },
-);
+testInCI("standard output carries the protocol only; what tools print there goes to standard error", { timeout: PATIENCE_MS }, async () => {
+  const { child, output } = start(project(), []);
+  child.stdin.write(lines([...HANDSHAKE, callOf(2, "loud__shout", { text: "x" })]));
+  await vi.waitFor(() => expect(output.stdout.split("\n")).toHaveLength(3), { timeout: PATIENCE_MS });
+  child.stdin.end();
+  await output.closed;
+  const ids = output.stdout
+    .trimEnd()
+    .split("\n")
+    .map((line): unknown => JSON.parse(line).id);
+  expect({ ids, stderr: output.stderr, exitCode: child.exitCode }).toEqual({
+    ids: [1, 2],
+    stderr: expect.stringMatching(/printed by a tool\nwritten by a tool\n$/u),
+    exitCode: 0,
+  });
+});
 
 test("E15 a client that does not speak the protocol ends it with 5", { timeout: PATIENCE_MS }, async () => {
   const { exitCode, stdout, stderr } = await haft(["mcp"], { folder: project(), input: "x".repeat(9 * 1024 * 1024) });
@@ -165,8 +161,8 @@ test.each(inCI ? (["its input", "SIGTERM"] as const) : (["its input"] as const))
   },
 );
 
-test.skipIf(!inCI)(
-  `a tool that throws where nobody waits for it ends the server, which says so and does not pass it for a good end ${IN_CI}`,
+testInCI(
+  "a tool that throws where nobody waits for it ends the server, which says so and does not pass it for a good end",
   { timeout: PATIENCE_MS },
   async () => {
     const { child, output } = start(project(), []);
@@ -180,36 +176,32 @@ test.skipIf(!inCI)(
   },
 );
 
-test.skipIf(!inCI)(
-  `it ends with its input, its signals and its servers: nothing of it is left ${IN_CI}`,
-  { timeout: 2 * PATIENCE_MS },
-  async () => {
-    const folder = project(
-      `[toolsets.everything]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = [${JSON.stringify(EVERYTHING)}]\n`,
-    );
-    expect(await haft(["mcp"], { folder })).toMatchObject({ exitCode: 0, stdout: "" });
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      const { child, output } = start(folder, ["--http", "0"]);
-      await vi.waitFor(() => expect(output.stderr).toMatch(/MCP at http:\/\/127\.0\.0\.1:\d+\/mcp/u), { timeout: PATIENCE_MS });
-      const url = /http:\S+/u.exec(output.stderr)?.[0] ?? "";
-      const client = new Client({ name: "test", version: "1" });
-      await client.connect(new StreamableHTTPClientTransport(new URL(url)));
-      expect(await client.callTool({ name: "everything__echo", arguments: { message: "hi" } })).toMatchObject({
-        content: [{ text: "Echo: hi" }],
-      });
-      expect((await client.listPrompts()).prompts.map(({ name }) => name)).toContain("everything__simple-prompt");
-      await client.close();
-      const server = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim().split(" ")[0]);
-      expect(server).toBeGreaterThan(0);
-      child.kill(signal);
-      await output.closed;
-      await gone(server);
-      expect([signal, child.exitCode, output.stdout]).toEqual([signal, 0, ""]);
-    }
-  },
-);
+testInCI("it ends with its input, its signals and its servers: nothing of it is left", { timeout: 2 * PATIENCE_MS }, async () => {
+  const folder = project(
+    `[toolsets.everything]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = [${JSON.stringify(EVERYTHING)}]\n`,
+  );
+  expect(await haft(["mcp"], { folder })).toMatchObject({ exitCode: 0, stdout: "" });
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    const { child, output } = start(folder, ["--http", "0"]);
+    await vi.waitFor(() => expect(output.stderr).toMatch(/MCP at http:\/\/127\.0\.0\.1:\d+\/mcp/u), { timeout: PATIENCE_MS });
+    const url = /http:\S+/u.exec(output.stderr)?.[0] ?? "";
+    const client = new Client({ name: "test", version: "1" });
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+    expect(await client.callTool({ name: "everything__echo", arguments: { message: "hi" } })).toMatchObject({
+      content: [{ text: "Echo: hi" }],
+    });
+    expect((await client.listPrompts()).prompts.map(({ name }) => name)).toContain("everything__simple-prompt");
+    await client.close();
+    const server = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim().split(" ")[0]);
+    expect(server).toBeGreaterThan(0);
+    child.kill(signal);
+    await output.closed;
+    await gone(server);
+    expect([signal, child.exitCode, output.stdout]).toEqual([signal, 0, ""]);
+  }
+});
 
-test.skipIf(!inCI)(`over HTTP the token of the environment is needed ${IN_CI}`, { timeout: PATIENCE_MS }, async () => {
+testInCI("over HTTP the token of the environment is needed", { timeout: PATIENCE_MS }, async () => {
   const { child, output } = start(project(), ["--http", "0"], { HAFT_MCP_TOKEN: "correct-horse-battery" });
   await vi.waitFor(() => expect(output.stderr).toContain("MCP at "), { timeout: PATIENCE_MS });
   const url = /http:\S+/u.exec(output.stderr)?.[0] ?? "";
@@ -219,7 +211,7 @@ test.skipIf(!inCI)(`over HTTP the token of the environment is needed ${IN_CI}`, 
   expect(output.stderr).not.toContain("correct-horse-battery");
 });
 
-test.skipIf(!inCI)(`our own MCP engine is a client of it, like the inspector ${IN_CI}`, { timeout: PATIENCE_MS }, async () => {
+testInCI("our own MCP engine is a client of it, like the inspector", { timeout: PATIENCE_MS }, async () => {
   const folder = project();
   const runtime = createRuntime({ toolsets: [{ name: "far", engine: mcpEngine({ command: process.execPath, args: ARGS, cwd: folder }) }] });
   onTestFinished(async () => void (await runtime.close()));

@@ -8,6 +8,7 @@ import { beforeAll, expect, test } from "vitest";
 import { tooOld } from "../../src/core/node-version.ts";
 import { PUBLISHED, builtPackage } from "../published-package.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 import { PATIENCE_MS, folderWith } from "./run-haft.ts";
 
 const run = promisify(execFile);
@@ -18,8 +19,8 @@ beforeAll(async () => {
   if (inCI) await builtPackage();
 });
 
-test.skipIf(!inCI)(
-  `the command says so, before anything that fails there is imported ${IN_CI}`,
+testInCI(
+  "the command says so, before anything that fails there is imported",
   async () => {
     // A stand-in for an old Node: its version, and functions that it does not have.
     const folder = folderWith({

@@ -1,4 +1,4 @@
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, readdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -71,7 +71,7 @@ Nothing was changed. Nothing was run.
     expect(stderr).not.toContain("this was real");
   });
 
-  test.skipIf(!inCI)(`a command that could not begin leaves no recording behind ${IN_CI}`, async () => {
+  testInCI("a command that could not begin leaves no recording behind", async () => {
     const folder = folderWith({ ...PROJECT, "talk.jsonl": TALK, "bad.toml": "[toolset]\n" });
     await haft(["run", "talk.jsonl", "--record", "calls.jsonl", "--yes"], { folder });
     const [twice, wrong, missing] = await Promise.all([
@@ -84,7 +84,7 @@ Nothing was changed. Nothing was run.
     expect(readdirSync(folder).filter((name) => name === "new.jsonl" || name.endsWith(".part"))).toEqual([]);
   });
 
-  test.skipIf(!inCI)(`Ctrl-C ends the run, and what was live until then is recorded ${IN_CI}`, async () => {
+  testInCI("Ctrl-C ends the run, and what was live until then is recorded", async () => {
     const folder = folderWith({ ...PROJECT, "talk.jsonl": lines(adding(1), { role: "assistant", calls: [{ name: "math::hang" }] }) });
     let isStopped = false;
     const { exitCode, stderr } = await haft(["run", "talk.jsonl", "--record", "calls.jsonl"], {

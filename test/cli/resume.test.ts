@@ -1,4 +1,4 @@
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 import { describe, expect, test } from "vitest";
 import { PATIENCE_MS, haft, masked, type Control, type Finished } from "./run-haft.ts";
 import { SessionProject, jsonLines, lines } from "./session-project.ts";
@@ -42,7 +42,7 @@ async function crashed(): Promise<SessionProject> {
 const results = (stdout: string): string[] => stdout.split("\n").filter((line) => /^ {2}[✓✗!]/u.test(line));
 
 describe.concurrent("I03 a session whose process was killed", { timeout: PATIENCE_MS }, () => {
-  test.skipIf(!inCI)(`is shown with its calls marked, and haft sessions resume gives each one result ${IN_CI}`, async () => {
+  testInCI("is shown with its calls marked, and haft sessions resume gives each one result", async () => {
     const project = await crashed();
     const before = await project.haft(["sessions", "show", "crash"]);
     const resumed = await project.haft(["sessions", "resume", "crash"]);
@@ -72,7 +72,7 @@ describe.concurrent("I03 a session whose process was killed", { timeout: PATIENC
     expect(again.stdout).toMatch(/^ {2}· session crash: continues after \d+ events\n {2}· nothing was interrupted\n$/u);
   });
 
-  test.skipIf(!inCI)(`with --settle nothing is run again; with --json each interrupted call is one line ${IN_CI}`, async () => {
+  testInCI("with --settle nothing is run again; with --json each interrupted call is one line", async () => {
     const project = await crashed();
     const { exitCode, stdout, stderr } = await project.haft(["sessions", "resume", "crash", "--settle", "--json"]);
     const ends = jsonLines(stdout).map((line) => line as { readonly id: string; readonly error?: { readonly code: string } });
@@ -83,7 +83,7 @@ describe.concurrent("I03 a session whose process was killed", { timeout: PATIENC
     });
   });
 
-  test.skipIf(!inCI)(`is gone on with by haft run, which ends the interrupted calls first ${IN_CI}`, async () => {
+  testInCI("is gone on with by haft run, which ends the interrupted calls first", async () => {
     const project = await crashed();
     const { exitCode, stdout } = await project.haft(["run", "-", "--session", "crash"], {
       input: lines({ role: "assistant", calls: [{ name: "count" }] }),

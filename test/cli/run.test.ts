@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { PATIENCE_MS, PROGRAM, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";
 
 const lines = (...values: readonly unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join("");
@@ -135,7 +135,7 @@ summary
     ]);
   });
 
-  test.skipIf(!inCI)(`stops without a word when the reader of its output has seen enough ${IN_CI}`, async () => {
+  testInCI("stops without a word when the reader of its output has seen enough", async () => {
     const input = lines(...Array.from({ length: 20_000 }, () => ({ role: "user", content: "And then I said the following to them:" })), {
       role: "assistant",
       calls: [{ name: "files::write", input: { path: "made.md", content: "x" } }],

@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { PATIENCE_MS, folderWith, haft } from "./run-haft.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const SECRET = `whsec_${randomBytes(32).toString("base64")}`;
 const TOKEN = "a-token-for-the-tests";
@@ -18,8 +18,8 @@ function config(url: string, store = '[store]\npath = "haft.db"\nsynchronous = "
 [[webhooks]]\nurl = "${url}"\nsecret = "env:HOOK_SECRET"\nevents = ["approval.asked"]\n`;
 }
 
-test.skipIf(!inCI)(
-  `issue 19.4 haft serve tells the receivers of the configuration of a call that waits, signed ${IN_CI}`,
+testInCI(
+  "issue 19.4 haft serve tells the receivers of the configuration of a call that waits, signed",
   { timeout: PATIENCE_MS },
   async () => {
     const received = Promise.withResolvers<{ readonly headers: NodeJS.Dict<string | string[]>; readonly body: string }>();

@@ -3,7 +3,7 @@ import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 import { PATIENCE_MS, masked } from "./run-haft.ts";
 import { SessionProject, jsonLines, lines, timeless } from "./session-project.ts";
 
@@ -68,34 +68,32 @@ describe.concurrent("haft run with a store", { timeout: PATIENCE_MS }, () => {
 });
 
 describe.concurrent("haft sessions show", { timeout: PATIENCE_MS }, () => {
-  test.skipIf(!inCI)(
-    `tells of branches, of what was committed from one, of batches that were rolled back, and of documents ${IN_CI}`,
-    async () => {
-      const project = new SessionProject();
-      const fail = () => {
-        throw new ToolError("execution_failed", "no luck");
-      };
-      const tool = {
-        name: "fail",
-        description: "Fails.",
-        inputSchema: { type: "object" },
-        effects: { reads: [], writes: [] },
-        execute: fail,
-      };
-      await project.withStore(async (store) => {
-        const runtime = createRuntime({ store, tools: [tool], ports: { log: { debug() {}, warn() {} } } });
-        const session = runtime.session("main");
-        await session.addMessage({ role: "document", title: "Rules", content: [{ type: "text", text: "Be kind." }] });
-        await session.execute([{ name: "fail" }], { onError: "throw" }).catch(() => {});
-        const branch = session.fork({ id: "twig" });
-        await branch.addMessage({ role: "user", content: "From the branch." });
-        const other = session.fork({ id: "leaf" });
-        await branch.commit();
-        await other.close();
-        await runtime.close();
-      });
-      const [main, leaf] = [await project.haft(["sessions", "show", "main"]), await project.haft(["sessions", "show", "leaf"])];
-      const beginning = `  · session main, begun <time>
+  testInCI("tells of branches, of what was committed from one, of batches that were rolled back, and of documents", async () => {
+    const project = new SessionProject();
+    const fail = () => {
+      throw new ToolError("execution_failed", "no luck");
+    };
+    const tool = {
+      name: "fail",
+      description: "Fails.",
+      inputSchema: { type: "object" },
+      effects: { reads: [], writes: [] },
+      execute: fail,
+    };
+    await project.withStore(async (store) => {
+      const runtime = createRuntime({ store, tools: [tool], ports: { log: { debug() {}, warn() {} } } });
+      const session = runtime.session("main");
+      await session.addMessage({ role: "document", title: "Rules", content: [{ type: "text", text: "Be kind." }] });
+      await session.execute([{ name: "fail" }], { onError: "throw" }).catch(() => {});
+      const branch = session.fork({ id: "twig" });
+      await branch.addMessage({ role: "user", content: "From the branch." });
+      const other = session.fork({ id: "leaf" });
+      await branch.commit();
+      await other.close();
+      await runtime.close();
+    });
+    const [main, leaf] = [await project.haft(["sessions", "show", "main"]), await project.haft(["sessions", "show", "leaf"])];
+    const beginning = `  · session main, begun <time>
 
 text    Rules
         Be kind.
@@ -106,13 +104,12 @@ model
         no luck
   ! the batch was rolled back: a model sees none of it
 `;
-      expect(timeless(masked(main.stdout))).toBe(`${beginning}  · what follows, 1 event, was done in the branch twig
+    expect(timeless(masked(main.stdout))).toBe(`${beginning}  · what follows, 1 event, was done in the branch twig
 
 user    From the branch.
 `);
-      expect(timeless(masked(leaf.stdout))).toBe(`${beginning}  · here session leaf branches off, <time>\n`);
-    },
-  );
+    expect(timeless(masked(leaf.stdout))).toBe(`${beginning}  · here session leaf branches off, <time>\n`);
+  });
 });
 
 describe.concurrent("haft sessions list", { timeout: PATIENCE_MS }, () => {
@@ -148,7 +145,7 @@ describe.concurrent("haft sessions list", { timeout: PATIENCE_MS }, () => {
     });
   });
 
-  test.skipIf(!inCI)(`at a terminal it says that there is more, or nothing ${IN_CI}`, async () => {
+  testInCI("at a terminal it says that there is more, or nothing", async () => {
     const project = new SessionProject();
     await project.withStore(async () => {});
     expect((await project.haft(["sessions", "list"], { columns: 80 })).stdout).toBe("no sessions\n");
@@ -179,7 +176,7 @@ describe.concurrent("haft sessions export and import", { timeout: PATIENCE_MS },
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test.skipIf(!inCI)(`I15 a session that is being written is exported as it is at one moment ${IN_CI}`, async () => {
+  testInCI("I15 a session that is being written is exported as it is at one moment", async () => {
     const project = new SessionProject();
     await project.withStore(async (store) => {
       const runtime = createRuntime({ store });
@@ -199,7 +196,7 @@ describe.concurrent("haft sessions export and import", { timeout: PATIENCE_MS },
     });
   });
 
-  test.skipIf(!inCI)(`import under the id of another session is refused, and --id gives a new one ${IN_CI}`, async () => {
+  testInCI("import under the id of another session is refused, and --id gives a new one", async () => {
     const project = new SessionProject();
     const events = await project.playAndCount("travel");
     await project.play("other");
@@ -237,7 +234,7 @@ describe.concurrent("haft sessions export and import", { timeout: PATIENCE_MS },
     expect(readdirSync(project.folder).filter((name) => name.startsWith(".") || name.endsWith(".part"))).toEqual([]);
   });
 
-  test.skipIf(!inCI)(`as the messages of a provider it is one JSON object ${IN_CI}`, async () => {
+  testInCI("as the messages of a provider it is one JSON object", async () => {
     const project = new SessionProject();
     await project.play("travel");
     const as = async (format: string): Promise<unknown> =>

@@ -75,7 +75,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     },
   );
 
-  test.skipIf(!inCI)(`Ctrl-C stops a server that never finishes opening ${IN_CI}`, async () => {
+  testInCI("Ctrl-C stops a server that never finishes opening", async () => {
     const config = `[toolsets.stuck]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["stuck.mjs"]\nopenTimeoutMs = 60000\n`;
     const stuck = `import { writeFileSync } from "node:fs"; process.stdin.resume(); writeFileSync("server.pid", String(process.pid));`;
     const folder = folderWith({ "haft.toml": config, "stuck.mjs": stuck });
@@ -87,7 +87,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     await vi.waitFor(() => expect(serverIsRunning(folder)).toBe(false));
   });
 
-  test.skipIf(!inCI)(`a second Ctrl-C does not wait for a server that is slow to end ${IN_CI}`, async () => {
+  testInCI("a second Ctrl-C does not wait for a server that is slow to end", async () => {
     const slow = `${WITH_SERVER["server.mjs"]}\nprocess.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
     let signals = 0;
     const folder = folderWith({ ...WITH_SERVER, "server.mjs": slow });

@@ -6,6 +6,7 @@ import { CURRENT_VERSION } from "../../src/store/sql/migrate.ts";
 import { messages } from "../../src/testing/store-case.ts";
 import { PASSWORD, postgresPrograms, startPostgres, type PostgresServer } from "../store/postgres/server.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 import { haft, PATIENCE_MS, type Control } from "./run-haft.ts";
 import { SessionProject, jsonLines } from "./session-project.ts";
 
@@ -38,7 +39,7 @@ test("issue 21.1 migrate says what it will do, does it once, and a dry run chang
   expect(await project.haft(["store", "check"])).toEqual({ exitCode: 0, stdout: `${place}: all is well\n`, stderr: "" });
 });
 
-test.skipIf(!inCI)(`issue 21.1 two migrations at once, in two processes, both end well ${IN_CI}`, { timeout: PATIENCE_MS }, async () => {
+testInCI("issue 21.1 two migrations at once, in two processes, both end well", { timeout: PATIENCE_MS }, async () => {
   const project = earlierProject();
   const migration = () => haft(["store", "migrate"], { folder: project.folder, ownProcess: true });
   const ended = await Promise.all([migration(), migration()]);
@@ -191,35 +192,27 @@ function countSessions(path: string): unknown {
   return found;
 }
 
-test.skipIf(!inCI)(
-  `issue 21.5 kill -9 at any moment of a migration loses nothing, and the next ends it ${IN_CI}`,
-  { timeout: PATIENCE_MS },
-  async () => {
-    const project = earlierProject();
-    const path = project.path("haft.db");
-    const file = new DatabaseSync(path);
-    file.exec(`with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 100000)
+testInCI("issue 21.5 kill -9 at any moment of a migration loses nothing, and the next ends it", { timeout: PATIENCE_MS }, async () => {
+  const project = earlierProject();
+  const path = project.path("haft.db");
+  const file = new DatabaseSync(path);
+  file.exec(`with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 100000)
     insert into haft_session select '"s' || n || '"', null, 0, 1, 'sync', 1, 0, '', '', null from numbers`);
-    file.close();
-    const look = (): void => expect(countSessions(path)).toEqual([{ integrity_check: "ok" }, { n: 100_003 }]);
-    expect(await killOften(project, () => ["migrate"], look)).toBeGreaterThan(0);
-    expect((await project.haft(["store", "migrate"])).exitCode).toBe(0);
-    look();
-  },
-);
+  file.close();
+  const look = (): void => expect(countSessions(path)).toEqual([{ integrity_check: "ok" }, { n: 100_003 }]);
+  expect(await killOften(project, () => ["migrate"], look)).toBeGreaterThan(0);
+  expect((await project.haft(["store", "migrate"])).exitCode).toBe(0);
+  look();
+});
 
-test.skipIf(!inCI)(
-  `issue 21.1 kill -9 at any moment of a copy leaves a whole copy or none ${IN_CI}`,
-  { timeout: PATIENCE_MS },
-  async () => {
-    const project = new SessionProject();
-    await project.withStore(async (store) => {
-      for (let n = 0; n < 2_000; n++) store.create(`s${n}`, { at: 1, durability: "sync" }).append(messages(`s${n}`, 1, 4));
-    });
-    const pathOf = (attempt: number): string => project.path(`copy-${attempt}.db`);
-    const look = (attempt: number): void => {
-      if (existsSync(pathOf(attempt))) expect(countSessions(pathOf(attempt))).toEqual([{ integrity_check: "ok" }, { n: 2_000 }]);
-    };
-    expect(await killOften(project, (attempt) => ["copy", pathOf(attempt)], look)).toBeGreaterThan(0);
-  },
-);
+testInCI("issue 21.1 kill -9 at any moment of a copy leaves a whole copy or none", { timeout: PATIENCE_MS }, async () => {
+  const project = new SessionProject();
+  await project.withStore(async (store) => {
+    for (let n = 0; n < 2_000; n++) store.create(`s${n}`, { at: 1, durability: "sync" }).append(messages(`s${n}`, 1, 4));
+  });
+  const pathOf = (attempt: number): string => project.path(`copy-${attempt}.db`);
+  const look = (attempt: number): void => {
+    if (existsSync(pathOf(attempt))) expect(countSessions(pathOf(attempt))).toEqual([{ integrity_check: "ok" }, { n: 2_000 }]);
+  };
+  expect(await killOften(project, (attempt) => ["copy", pathOf(attempt)], look)).toBeGreaterThan(0);
+});

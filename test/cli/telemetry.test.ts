@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { otlpReceiver } from "../telemetry/otlp-receiver.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 import { folderWith, haft } from "./run-haft.ts";
 
 const SHOP = `export const price = { name: "price", description: "", inputSchema: { type: "object" }, effects: { reads: [] }, execute: ({ item }) => ({ item, euros: 3 }) };
@@ -44,7 +44,7 @@ describe("issue 19.8 telemetry of the command line", () => {
     expect(receiver.text).not.toContain("4711");
   });
 
-  test.runIf(inCI)(`OTEL_SDK_DISABLED, enabled = false and no table at all send nothing ${IN_CI}`, async () => {
+  testInCI("OTEL_SDK_DISABLED, enabled = false and no table at all send nothing", async () => {
     const receiver = await otlpReceiver();
     const on = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" };
     const none = folderWith({ "shop.mjs": SHOP, "haft.toml": TOOLSET });
@@ -59,7 +59,7 @@ describe("issue 19.8 telemetry of the command line", () => {
     expect(receiver.text).toBe("");
   });
 
-  test.runIf(inCI)(`a collector that is away fails no command ${IN_CI}`, async () => {
+  testInCI("a collector that is away fails no command", async () => {
     const folder = folderWith({ "shop.mjs": SHOP, "haft.toml": `[telemetry]\nendpoint = "http://127.0.0.1:9"\n\n${TOOLSET}` });
     expect(await haft(CALL, { folder })).toMatchObject({ exitCode: 0 });
   });

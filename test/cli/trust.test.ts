@@ -2,7 +2,7 @@ import { readFileSync, statSync, writeFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const STARTS = `[toolsets.math]
 type = "module"
@@ -55,76 +55,64 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect(await haft(["list"], { folder, environment: { HAFT_TRUST: "" } })).toMatchObject({ exitCode: 0 });
   });
 
-  test.skipIf(!inCI)(
-    `J08 one that a tool has changed so that it leaves its folder is refused, and runs once it is trusted ${IN_CI}`,
-    async () => {
-      const folder = folderWith({ "haft.toml": '[toolsets.files]\ntype = "files"\nroot = "."\n', "state/x": "" });
-      const run = (args: readonly string[]) =>
-        haft(args, { folder, environment: { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state") } });
-      const read = ["call", "files::read", '{"path": "/etc/hostname"}'];
-      expect(await run(read)).toMatchObject({ exitCode: 6, stderr: expect.not.stringContaining("trust") });
-      const wide =
-        '[toolsets.files]\ntype = "files"\nroot = "/"\nguard = "off"\nallowSensitive = ["**"]\n[approval]\nnever = ["files::*"]\n';
-      writeFileSync(join(folder, "haft.toml"), wide);
-      expect(await run(read)).toEqual({
-        exitCode: 6,
-        stdout: "",
-        stderr: `haft: permission_denied: haft.toml widens what tools may do, and is not trusted.
+  testInCI("J08 one that a tool has changed so that it leaves its folder is refused, and runs once it is trusted", async () => {
+    const folder = folderWith({ "haft.toml": '[toolsets.files]\ntype = "files"\nroot = "."\n', "state/x": "" });
+    const run = (args: readonly string[]) => haft(args, { folder, environment: { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state") } });
+    const read = ["call", "files::read", '{"path": "/etc/hostname"}'];
+    expect(await run(read)).toMatchObject({ exitCode: 6, stderr: expect.not.stringContaining("trust") });
+    const wide = '[toolsets.files]\ntype = "files"\nroot = "/"\nguard = "off"\nallowSensitive = ["**"]\n[approval]\nnever = ["files::*"]\n';
+    writeFileSync(join(folder, "haft.toml"), wide);
+    expect(await run(read)).toEqual({
+      exitCode: 6,
+      stdout: "",
+      stderr: `haft: permission_denied: haft.toml widens what tools may do, and is not trusted.
   toolsets.files.root reaches /, outside the folder of the configuration
   toolsets.files.guard lets tools leave the root: "off"
   toolsets.files.allowSensitive lets tools change files that other programs obey, and read files of credentials: **
   approval.never runs tools without asking: files::*
   Read it; then run haft trust, or name it: --config haft.toml.
 `,
-      });
-      await run(["trust"]);
-      expect(await run(read)).toMatchObject({ exitCode: 0 });
-    },
-  );
+    });
+    await run(["trust"]);
+    expect(await run(read)).toMatchObject({ exitCode: 0 });
+  });
 
-  test.skipIf(!inCI)(
-    `J08 a store outside its folder is not opened by haft sessions either, and one inside is not asked about ${IN_CI}`,
-    async () => {
-      const folder = folderWith({ "near/haft.toml": 'store = { path = "s.db" }\n', "far/haft.toml": 'store = { path = "../s.db" }\n' });
-      const run = (inner: string, args: readonly string[]) =>
-        haft(["sessions", ...args], {
-          folder: join(folder, inner),
-          environment: { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state") },
-        });
-
-      expect(await run("near", ["list"])).toMatchObject({ exitCode: 4, stderr: expect.stringContaining("There is no store") });
-      expect(await run("far", ["list"])).toMatchObject({
-        exitCode: 6,
-        stderr: expect.stringContaining(`store.path reaches ${realpathSync(folder)}/s.db, outside the folder of the configuration`),
+  testInCI("J08 a store outside its folder is not opened by haft sessions either, and one inside is not asked about", async () => {
+    const folder = folderWith({ "near/haft.toml": 'store = { path = "s.db" }\n', "far/haft.toml": 'store = { path = "../s.db" }\n' });
+    const run = (inner: string, args: readonly string[]) =>
+      haft(["sessions", ...args], {
+        folder: join(folder, inner),
+        environment: { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state") },
       });
-      expect(await run("far", ["list", "--config", "haft.toml"])).toMatchObject({ exitCode: 4 });
-    },
-  );
 
-  test.skipIf(!inCI)(
-    `J08 one that was trusted is asked about again when it changes, also when it only lost its limits ${IN_CI}`,
-    async () => {
-      const folder = folderWith({
-        "haft.toml": '[toolsets.files]\ntype = "files"\nroot = "."\n[permission]\ndeny = ["files::write"]\n',
-        "state/x": "",
-      });
-      const run = (args: readonly string[]) =>
-        haft(args, { folder, environment: { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state") } });
-      expect(await run(["list"])).toMatchObject({ exitCode: 0 });
-      await run(["trust"]);
-      writeFileSync(join(folder, "haft.toml"), '[toolsets.files]\ntype = "files"\nroot = "."\n');
-      expect(await run(["list"])).toEqual({
-        exitCode: 6,
-        stdout: "",
-        stderr: `haft: permission_denied: haft.toml has changed since it was trusted.
+    expect(await run("near", ["list"])).toMatchObject({ exitCode: 4, stderr: expect.stringContaining("There is no store") });
+    expect(await run("far", ["list"])).toMatchObject({
+      exitCode: 6,
+      stderr: expect.stringContaining(`store.path reaches ${realpathSync(folder)}/s.db, outside the folder of the configuration`),
+    });
+    expect(await run("far", ["list", "--config", "haft.toml"])).toMatchObject({ exitCode: 4 });
+  });
+
+  testInCI("J08 one that was trusted is asked about again when it changes, also when it only lost its limits", async () => {
+    const folder = folderWith({
+      "haft.toml": '[toolsets.files]\ntype = "files"\nroot = "."\n[permission]\ndeny = ["files::write"]\n',
+      "state/x": "",
+    });
+    const run = (args: readonly string[]) => haft(args, { folder, environment: { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state") } });
+    expect(await run(["list"])).toMatchObject({ exitCode: 0 });
+    await run(["trust"]);
+    writeFileSync(join(folder, "haft.toml"), '[toolsets.files]\ntype = "files"\nroot = "."\n');
+    expect(await run(["list"])).toEqual({
+      exitCode: 6,
+      stdout: "",
+      stderr: `haft: permission_denied: haft.toml has changed since it was trusted.
   Read it; then run haft trust, or name it: --config haft.toml.
 `,
-      });
-      expect(await run(["list", "--config", "haft.toml"])).toMatchObject({ exitCode: 0 });
-    },
-  );
+    });
+    expect(await run(["list", "--config", "haft.toml"])).toMatchObject({ exitCode: 0 });
+  });
 
-  test.skipIf(!inCI)(`J08 descriptors beside it may start nothing either, and a change of one takes the word back ${IN_CI}`, async () => {
+  testInCI("J08 descriptors beside it may start nothing either, and a change of one takes the word back", async () => {
     const files = {
       "haft.toml": '[toolsets.d]\ntype = "descriptors"\npath = "d"\n',
       "d/code.toml": '[ensemble]\nname = "e"\nmodule = "code.mjs"\n[[invokers]]\nname = "t"\ndescription = "T"\n',
@@ -170,7 +158,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect([exitCode, stderr]).toEqual([6, expect.stringContaining("  toolsets.env.url sends the variable UNSET_SECRET\n")]);
   });
 
-  test.skipIf(!inCI)(`J08 a damaged list of trusted files trusts nobody, and is mended by the next word ${IN_CI}`, async () => {
+  testInCI("J08 a damaged list of trusted files trusts nobody, and is mended by the next word", async () => {
     const { folder, run } = strangers();
     await run(["trust"]);
     writeFileSync(join(folder, "state/haft/trusted.json"), '{"files": [1');

@@ -7,7 +7,7 @@ import { fileSource } from "../../src/config/tools/file-source.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { configError } from "./config-folder.ts";
 import { loadSource, namesOf } from "./source-context.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const CASES = process.env["HAFT_CASES"] ?? join(import.meta.dirname, "../../../shared/cases");
 const FOLDER = join(CASES, "fms-dgt");
@@ -44,7 +44,7 @@ describe.skipIf(!existsSync(FOLDER))("the files of seed 000's own project (skipp
     },
   );
 
-  test.skipIf(!inCI)(`F0.14 L22 all big tool files load whole, and the same again ${IN_CI}`, { timeout: 240_000 }, async () => {
+  testInCI("F0.14 L22 all big tool files load whole, and the same again", { timeout: 240_000 }, async () => {
     const files = readdirSync(FOLDER).filter((file) => file.endsWith("-query_tools.yaml"));
     const startedAt = performance.now();
     const loaded = [];

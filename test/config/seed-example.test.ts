@@ -9,7 +9,7 @@ import { fakePorts } from "../../src/testing/fake-ports.ts";
 import { legacy, loopbackMcp, toolList } from "../engine/mcp/loopback-mcp.ts";
 import { startProviderServer, type ServedAnswer } from "../model/provider-server.ts";
 import { configFolder } from "./config-folder.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const ROUTING = readFileSync(join(import.meta.dirname, "seeds/routing.yaml.txt"), "utf8");
 const FAULTS = readFileSync(join(import.meta.dirname, "seeds/error-simulation.yaml.txt"), "utf8");
@@ -86,8 +86,8 @@ test("F0.40 a provider that refuses is a typed result of its own namespace, and 
   ]);
 });
 
-test.skipIf(!inCI)(
-  `F0.46 F0.47 of 1,000 calls as many fail as the example says, each at once and without asking the model, the same ones each time ${IN_CI}`,
+testInCI(
+  "F0.46 F0.47 of 1,000 calls as many fail as the example says, each at once and without asking the model, the same ones each time",
   async () => {
     const ollama = await startProviderServer({ format: "ollama", script: [{ text: '{"sky": "clear", "degrees": 21}' }] });
     onTestFinished(() => ollama.close());

@@ -8,7 +8,6 @@ import { resultText, type ToolResult } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { HAS_SANDBOX, SANDBOX, folderWith } from "../toolsets/programs/program-room.ts";
 import { configFolder, problemsOf } from "./config-folder.ts";
-import { IN_CI, inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";
 
 function calls(toml: string, files: Readonly<Record<string, string>> = {}, environment: Readonly<Record<string, string>> = {}) {
@@ -117,8 +116,8 @@ describe("tools that run a program", () => {
       expect([(await call("t::open")).output, existsSync(join(outside, "x"))]).toEqual(["done\n", true]);
     });
 
-    test.skipIf(!inCI)(
-      `one tool alone may be in the sandbox, and a program whose time is up ends with what it had written ${IN_CI}`,
+    testInCI(
+      "one tool alone may be in the sandbox, and a program whose time is up ends with what it had written",
       async () => {
         const outside = folderWith({}, "/var/tmp");
         const call = await calls(

@@ -14,7 +14,8 @@ import { importOpenApi } from "../../src/engine/openapi/import-openapi.ts";
 import { toolFromJson } from "../../src/registry/tool-definition.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { exampleValue } from "../../src/schema/example/example-value.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 import { schemaOfParameters, schemaOfTemplate, toolOf } from "../generate/conversations/published-tools.ts";
 
 const CASES = process.env["HAFT_CASES"] ?? join(import.meta.dirname, "../../../shared/cases");
@@ -115,8 +116,8 @@ function publishedToolsets(): readonly Toolset[] {
 }
 
 describe.skipIf(!existsSync(join(CASES, "toolbench")))(`F0.40 published tools (skipped when ${CASES} is absent)`, () => {
-  test.skipIf(!inCI)(
-    `of four collections load into one runtime, and every one is answered: ok, valid, stamped simulated and not empty ${IN_CI}`,
+  testInCI(
+    "of four collections load into one runtime, and every one is answered: ok, valid, stamped simulated and not empty",
     { timeout: 300_000 },
     async () => {
       const toolsets = publishedToolsets();

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, vi } from "vitest";
 import { type ToolResult, resultText } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { mcpEngine } from "../../src/engine/mcp.ts";
@@ -11,7 +11,7 @@ import { createRuntime } from "../../src/runtime/runtime.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { liveTools } from "../fixtures/live-tools.ts";
 import { bundledProgram } from "../bundled-program.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";
 
 const HOST = bundledProgram("fixtures/fleet-host");
@@ -114,7 +114,7 @@ describe.skipIf(process.platform !== "linux")(`a fleet of ${SIZE} servers (Linux
     },
   );
 
-  test.skipIf(!inCI)(`L19 D10 leaves no process when its host is killed, ${KILLS} times ${IN_CI}`, { timeout: 300_000 }, async () => {
+  testInCI(`L19 D10 leaves no process when its host is killed, ${KILLS} times`, { timeout: 300_000 }, async () => {
     const { folder, servers } = prepareFleet();
     const file = join(folder, "fleet.json");
     writeFileSync(file, JSON.stringify(servers.map(({ name, args }) => ({ name, args }))));

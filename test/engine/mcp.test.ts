@@ -7,7 +7,8 @@ import { ToolError } from "../../src/core/error.ts";
 import { mcpEngine } from "../../src/engine/mcp.ts";
 import { engineContext, request, toolContext } from "./engine-contexts.ts";
 import { openReference, openStrange, rejection, strangeEngine } from "./mcp-engine.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 describe("options", () => {
   test.each([
@@ -52,7 +53,7 @@ describe("real servers", () => {
     expect(error).toMatchObject({ code: "execution_failed", outcome: "failed", message: expect.stringContaining("Access denied") });
   });
 
-  test.skipIf(!inCI)(`the everything server lists its tools, and answers calls side by side ${IN_CI}`, async () => {
+  testInCI("the everything server lists its tools, and answers calls side by side", async () => {
     const { engine, tools } = await openReference("everything");
 
     const sums = await Promise.all([1, 2, 3].map((a) => engine.call(request("get-sum", { a, b: 1 }), toolContext())));
@@ -63,7 +64,7 @@ describe("real servers", () => {
     );
   });
 
-  test.skipIf(!inCI)(`the everything server's progress is passed on ${IN_CI}`, async () => {
+  testInCI("the everything server's progress is passed on", async () => {
     const { engine } = await openReference("everything");
     const updates: unknown[] = [];
 

@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
-import { IN_CI, inCI } from "../ci.ts";
+import { expect } from "vitest";
+import { testInCI } from "../test-in-ci.ts";
 
 const SCRIPT = fileURLToPath(new URL("../../scripts/call-trip.ts", import.meta.url));
 
-test.skipIf(!inCI)(`a plain call enters at most 25 files ${IN_CI}`, { timeout: 240_000 }, () => {
+testInCI("a plain call enters at most 25 files", { timeout: 240_000 }, () => {
   const shown = execFileSync(process.execPath, ["--conditions=haft-source", SCRIPT], {
     encoding: "utf8",
     stdio: ["ignore", "pipe", "ignore"],

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BUNDLE } from "../bundled-program.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 import { builtDeclarations } from "./declarations.ts";
 import { promisedOutput, runNode } from "./example-output.ts";
 import { guideBlocks, guidePrograms, partsOfPrograms } from "./guide-programs.ts";
@@ -90,15 +90,11 @@ test("every TypeScript block of the documents is a whole program", () => {
   expect(partsOfPrograms(blocks)).toEqual([]);
 });
 
-test.skipIf(!inCI)(
-  `the programs of the documents type-check in a project that has the package ${IN_CI}`,
-  { timeout: 300_000 },
-  async () => {
-    await builtDeclarations();
-    writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: COMPILER, include: ["*.ts"] }));
-    compile("-p", join(project, "tsconfig.json"));
-  },
-);
+testInCI("the programs of the documents type-check in a project that has the package", { timeout: 300_000 }, async () => {
+  await builtDeclarations();
+  writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: COMPILER, include: ["*.ts"] }));
+  compile("-p", join(project, "tsconfig.json"));
+});
 
 describe.skipIf(runnable.length === 0)(`the programs of the documents, as pasted`, () => {
   test.concurrent.each(runnable)(

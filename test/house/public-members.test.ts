@@ -7,8 +7,8 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, onTestFinished, test } from "vitest";
-import { IN_CI, inCI } from "../ci.ts";
+import { expect, onTestFinished } from "vitest";
+import { testInCI } from "../test-in-ci.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** `runtime/`, and the rooms that it may import: a room that is not named here is held to the rule. */
@@ -22,8 +22,8 @@ import type { RuntimeSession } from "${root}src/runtime/runtime-session.ts";
 export const found = (session: RuntimeSession): readonly unknown[] => [session.submissions, session.tally, partsOf(session), session.registry];
 `;
 
-test.skipIf(!inCI)(
-  `the rooms above runtime/ and the examples use public members only ${IN_CI}`,
+testInCI(
+  "the rooms above runtime/ and the examples use public members only",
   () => {
     const folder = mkdtempSync(join(tmpdir(), "haft-public-members-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -7,7 +7,7 @@ import {
   type CachePartition,
 } from "../../src/policy/cache/result-cache.ts";
 import { fakePorts, seededRandom } from "../../src/testing/fake-ports.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 function makeCache(options: CacheOptions = {}): { readonly cache: ResultCache; readonly ports: ReturnType<typeof fakePorts> } {
   const ports = fakePorts();
@@ -129,7 +129,7 @@ function weightOf(partitionKey: string, value: CachedAnswer): number {
   return cache.bytes;
 }
 
-test.skipIf(!inCI)(`L23 a million operations on Zipf keys hit exactly where an exact LRU does, within the room ${IN_CI}`, () => {
+testInCI("L23 a million operations on Zipf keys hit exactly where an exact LRU does, within the room", () => {
   const maxBytes = 4 * 1024 * 1024;
   const { cache } = makeCache({ maxBytes });
   const model = new ModelLru(maxBytes);

@@ -121,17 +121,14 @@ describe("framing", () => {
     expect(abyss?.error?.message).toContain("nests-deeper-than-250-levels");
   });
 
-  test.skipIf(!inCI)(
-    `a tool with more words than any model could be given is left out, and the others of its server answer ${IN_CI}`,
-    async () => {
-      const { tools, log } = await openStrange("long-list");
+  testInCI("a tool with more words than any model could be given is left out, and the others of its server answer", async () => {
+    const { tools, log } = await openStrange("long-list");
 
-      expect(tools.map(({ name }) => name)).toEqual(["echo"]);
-      expect(log.lines.map(({ message }) => message)).toEqual([
-        'MCP server "strange" lists "novel" with a description of more than 1048576 characters. It is left out.',
-      ]);
-    },
-  );
+    expect(tools.map(({ name }) => name)).toEqual(["echo"]);
+    expect(log.lines.map(({ message }) => message)).toEqual([
+      'MCP server "strange" lists "novel" with a description of more than 1048576 characters. It is left out.',
+    ]);
+  });
 
   const tooLarge: readonly (readonly [name: string, problem: string])[] = [
     ["deep-answer", "it sent a message that nests deeper than 256 levels"],
@@ -205,7 +202,7 @@ describe("crashes", () => {
     ]);
   });
 
-  test.skipIf(!inCI)(`D09 after three restarts in a row the server is left alone ${IN_CI}`, async () => {
+  testInCI("D09 after three restarts in a row the server is left alone", async () => {
     const { engine } = await openStrange("crash 1");
 
     const errors: unknown[] = [];

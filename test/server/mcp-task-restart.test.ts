@@ -2,12 +2,12 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, vi } from "vitest";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
 import { raw, TASKS } from "./mcp-raw.ts";
 import { bundledProgram } from "../bundled-program.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const ABLE = { capabilities: { ...TASKS, elicitation: { form: {} } } };
 const PROGRAM = bundledProgram("server/mcp-task-process");
@@ -34,8 +34,8 @@ async function until(url: string, taskId: string, status: string): Promise<JsonO
   }, WAIT);
 }
 
-test.skipIf(!inCI)(
-  `issue 19.7 the server is killed: the next one continues its tasks, asks again under another key, and tells of what had ended ${IN_CI}`,
+testInCI(
+  "issue 19.7 the server is killed: the next one continues its tasks, asks again under another key, and tells of what had ended",
   { timeout: 240_000 },
   async () => {
     const path = temporaryFile();

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect } from "vitest";
 import { bundledProgram } from "../bundled-program.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { inCI } from "../ci.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./postgres/server.ts";
 import { allHeard, heard, letGo, startProgram, type StoreProcess } from "./run-process.ts";
 import { temporaryFile } from "./temporary-file.ts";
@@ -77,7 +77,7 @@ describe.each(WHERE)("issue 21.4 processes that share a counter by leases in %s:
   });
 
   // The lease of SQLite is 15 s.
-  test.skipIf(!inCI)(`one that was stopped beyond its lease is refused by its fence ${IN_CI}`, async () => {
+  testInCI("one that was stopped beyond its lease is refused by its fence", async () => {
     const at = await place();
     let refused = 0;
     for (let stop = 1; stop <= (isServer ? 3 : 1); stop++) {

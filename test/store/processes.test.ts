@@ -6,7 +6,7 @@ import { runCrashDrill, type KillReport } from "./crash-drill.ts";
 import { localStore } from "./local-store.ts";
 import { allHeard, heard, letGo, startProcess } from "./run-process.ts";
 import { temporaryFile } from "./temporary-file.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";
 
 const SLOW = { timeout: 240_000 };
@@ -41,7 +41,7 @@ describe("two processes at once:", SLOW, () => {
     await store.close();
   });
 
-  test.skipIf(!inCI)(`I13 both open a new file, one makes the tables, and both write ${IN_CI}`, async () => {
+  testInCI("I13 both open a new file, one makes the tables, and both write", async () => {
     const path = temporaryFile();
     const names = [
       ["a1", "a2"],
@@ -94,7 +94,7 @@ describe("two processes at once:", SLOW, () => {
   }
 });
 
-test.skipIf(!inCI)(`a process that does not wait ends by itself when what it appended is written ${IN_CI}`, SLOW, async () => {
+testInCI("a process that does not wait ends by itself when what it appended is written", SLOW, async () => {
   const path = temporaryFile();
   const writer = startProcess("leave", path, ["a", "b"]);
   expect(await writer.ended).toBe(0);

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { resultText } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { webToolset } from "../../src/toolsets/web.ts";
-import { inCI, IN_CI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 import { pdfOf, pdfOfObjects } from "./pdf-document.ts";
 import type { WebOptions } from "../../src/toolsets/web/web-options.ts";
 
@@ -255,14 +255,14 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     expect(resultText(await fetchPage("/"))).toMatch(/\nHello$/u);
   });
 
-  test.skipIf(!inCI)(`F1.69 a few kilobytes of PDF that unpack to more than half a gigabyte do not take it ${IN_CI}`, async () => {
+  testInCI("F1.69 a few kilobytes of PDF that unpack to more than half a gigabyte do not take it", async () => {
     const bomb = deflateSync(deflateSync(Buffer.alloc(600_000_000, " ")));
     expect(bomb.length).toBeLessThan(10_000);
     const { fetchPage } = await bench(send("application/pdf", pdfOfObjects(streamOf(bomb, TWICE))));
     expect((await fetchPage("/")).error?.message).toBe("The PDF document cannot be converted: it unpacks to more than 512 MB.");
   });
 
-  test.skipIf(!inCI)(`F1.69 200,000 nested elements end in an error or a text, and the program goes on ${IN_CI}`, async () => {
+  testInCI("F1.69 200,000 nested elements end in an error or a text, and the program goes on", async () => {
     const deep = await bench(send("text/html", `${"<div>".repeat(200_000)}deep`), undefined, 3_000); // it takes longer than any timeout
     let turns = 0;
     const timer = setInterval(() => turns++, 5);

@@ -5,7 +5,8 @@ import { parse } from "yaml";
 import type { Tool } from "../../src/core/tool.ts";
 import { CHARACTER_RULES, NAME_RULES, WORD_RULES } from "../../src/trust/suspicious-patterns.ts";
 import { suspiciousText } from "../../src/trust/suspicious-text.ts";
-import { IN_CI, inCI } from "../ci.ts";
+import { inCI } from "../ci.ts";
+import { testInCI } from "../test-in-ci.ts";
 
 const CASES = process.env["HAFT_CASES"] ?? join(import.meta.dirname, "../../../shared/cases");
 
@@ -224,7 +225,7 @@ describe.runIf(existsSync(CASES))("real definitions", () => {
     expect(tools.filter((tool) => suspiciousText(tool).length > 0).length).toBeLessThanOrEqual(5);
   });
 
-  test.skipIf(!inCI)(`D01 at most 1 % of 8,086 tools of data sets are suspicious ${IN_CI}`, { timeout: 240_000 }, () => {
+  testInCI("D01 at most 1 % of 8,086 tools of data sets are suspicious", { timeout: 240_000 }, () => {
     const folder = join(CASES, "fms-dgt");
     const tools = readdirSync(folder)
       .filter((name) => name.endsWith("query_tools.yaml"))

@@ -11,7 +11,7 @@ import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { gate, testRuntime, tool, type TestRuntime } from "../../runtime/bench-runtime.ts";
 import { FailingStore } from "../../runtime/session/failing-store.ts";
-import { IN_CI, inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 interface Asked {
   readonly toolName: string;
@@ -99,8 +99,8 @@ describe("issue 18 F4.40 a program that is approved as a whole", () => {
     expect([other.booked, other.asked.length, asked.length]).toEqual([[], 1, 2]);
   });
 
-  test.skipIf(!inCI)(
-    `one that needs no yes is not asked about; where programs are allowed for good, each call is asked about on its own ${IN_CI}`,
+  testInCI(
+    "one that needs no yes is not asked about; where programs are allowed for good, each call is asked about on its own",
     async () => {
       const { runtime, asked } = bench({}, ({ toolName }) => (toolName === "trip::book" ? "allow-once" : "allow-always"));
       const session = runtime.session("s");

@@ -7,7 +7,7 @@ import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { parseRecording, readRecording } from "../../../src/core/recording/recording.ts";
 import { arbitraryEvent } from "./arbitrary-event.ts";
 import { FACT, FIRST, HEADER, answer, collect, read, say, write } from "./recording-lines.ts";
-import { IN_CI, inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 /** The lines without their sums, parsed. */
 async function writeFields(events: readonly SessionEvent[]): Promise<readonly JsonValue[]> {
@@ -48,22 +48,19 @@ describe("F1.30 I15 a recording gives back what it was given", () => {
     expect(await read(["", "\ufeff", text])).toEqual({ events });
   });
 
-  test.skipIf(!inCI)(
-    `an event of many megabytes is split into lines that fit, whether it is one text or many values ${IN_CI}`,
-    async () => {
-      const events = [
-        say([{ type: "image", mediaType: "image/png", data: "A".repeat(40_000_000) }]),
-        answer(
-          "c",
-          Array.from({ length: 300_000 }, (_, index) => `value ${index} \u0000`),
-        ),
-        say("😀".repeat(3_000_000)),
-      ];
-      const lines = await write(events);
-      expect(lines.every((line) => line.length < 32 * 1024 * 1024)).toBe(true);
-      expect(await read(lines)).toEqual({ events });
-    },
-  );
+  testInCI("an event of many megabytes is split into lines that fit, whether it is one text or many values", async () => {
+    const events = [
+      say([{ type: "image", mediaType: "image/png", data: "A".repeat(40_000_000) }]),
+      answer(
+        "c",
+        Array.from({ length: 300_000 }, (_, index) => `value ${index} \u0000`),
+      ),
+      say("😀".repeat(3_000_000)),
+    ];
+    const lines = await write(events);
+    expect(lines.every((line) => line.length < 32 * 1024 * 1024)).toBe(true);
+    expect(await read(lines)).toEqual({ events });
+  });
 });
 
 describe("what stands where", () => {
@@ -145,16 +142,13 @@ describe("what stands where", () => {
     expect(await read(await write(events))).toEqual({ events });
   });
 
-  test.skipIf(!inCI)(
-    `a text that is needed again after many others is written again, so that a reader need not keep everything ${IN_CI}`,
-    async () => {
-      const texts = Array.from({ length: 20 }, (_, index) => `${index} ${"x".repeat(2_000_000)}`);
-      const events = [...texts, texts[19], texts[0]].map((text) => say(text ?? ""));
-      const bodies = (await writeFields(events)).filter((line) => Object.hasOwn(Object(line), "body"));
-      expect(bodies.map((line) => Number(String(Reflect.get(Object(line), "text")).slice(0, 2)))).toEqual([...texts.keys(), 0]);
-      expect(await read(await write(events))).toEqual({ events });
-    },
-  );
+  testInCI("a text that is needed again after many others is written again, so that a reader need not keep everything", async () => {
+    const texts = Array.from({ length: 20 }, (_, index) => `${index} ${"x".repeat(2_000_000)}`);
+    const events = [...texts, texts[19], texts[0]].map((text) => say(text ?? ""));
+    const bodies = (await writeFields(events)).filter((line) => Object.hasOwn(Object(line), "body"));
+    expect(bodies.map((line) => Number(String(Reflect.get(Object(line), "text")).slice(0, 2)))).toEqual([...texts.keys(), 0]);
+    expect(await read(await write(events))).toEqual({ events });
+  });
 });
 
 describe("the source", () => {

@@ -7,7 +7,7 @@ import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { engineContext, request, toolContext } from "../engine-contexts.ts";
 import { openReference, openStrange, rejection } from "../mcp-engine.ts";
 import { legacy, loopbackMcp, modern, openHttp, reply, text, toolList, type Answers } from "./loopback-mcp.ts";
-import { IN_CI, inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const NAME_FORM = { type: "object", properties: { name: { type: "string" }, times: { type: "integer", default: 2 } }, required: ["name"] };
 const form = (requestedSchema: JsonObject): JsonObject => ({ method: "elicitation/create", params: { message: "Who?", requestedSchema } });
@@ -185,7 +185,7 @@ describe("revision 2025-11-25: requests of the server", () => {
     expect(JSON.stringify(answer)).toContain("Ann");
   });
 
-  test.skipIf(!inCI)(`the everything server is told the roots, and may ask for a model when that is offered ${IN_CI}`, async () => {
+  testInCI("the everything server is told the roots, and may ask for a model when that is offered", async () => {
     const { engine } = await openReference("everything", {
       roots: [{ uri: "file:///tmp/here", name: "here" }],
       sampling: () => ({ role: "assistant", model: "none", content: { type: "text", text: "a model speaks" } }),
@@ -198,7 +198,7 @@ describe("revision 2025-11-25: requests of the server", () => {
     expect(JSON.stringify(roots)).toContain("file:///tmp/here");
   });
 
-  test.skipIf(!inCI)(`D13 the everything server has no tool for a model when none is offered ${IN_CI}`, async () => {
+  testInCI("D13 the everything server has no tool for a model when none is offered", async () => {
     const { tools } = await openReference("everything");
 
     expect(tools.map((tool) => tool.name)).not.toContain("trigger-sampling-request");

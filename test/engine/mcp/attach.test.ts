@@ -12,7 +12,7 @@ import { rejection } from "../mcp-engine.ts";
 import { bundledProgram } from "../../bundled-program.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { loopbackMcp, modern, openHttp, text } from "./loopback-mcp.ts";
-import { IN_CI, inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const CLIENT = bundledProgram("engine/mcp/task-client-process");
 
@@ -40,8 +40,8 @@ function start(file: string, ...args: readonly string[]): Program {
   };
 }
 
-test.skipIf(!inCI)(
-  `the client of a task is killed: the next process attaches to the task and gets its result, and it was begun once ${IN_CI}`,
+testInCI(
+  "the client of a task is killed: the next process attaches to the task and gets its result, and it was begun once",
   async () => {
     const path = temporaryFile();
     const server = start(fileURLToPath(new URL("task-server-process.ts", import.meta.url)));

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
-import { IN_CI, inCI } from "../../ci.ts";
+import { inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 import { ToolOutput } from "../../../src/core/content.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
@@ -222,7 +223,7 @@ describe("strange answers", () => {
     expect(error).toMatchObject({ code: "invalid_output", message: expect.stringContaining("text/html") });
   });
 
-  test.skipIf(!inCI)(`D18 an event without end is cut off ${IN_CI}`, async () => {
+  testInCI("D18 an event without end is cut off", async () => {
     const error = await calling(({ response }) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).write("data: ");
       const more = (): void => {

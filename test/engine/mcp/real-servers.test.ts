@@ -11,6 +11,7 @@ import { gone, openReference, rejection } from "../mcp-engine.ts";
 import { request, toolContext } from "../engine-contexts.ts";
 import { openHttp } from "./loopback-mcp.ts";
 import { IN_CI, inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const script = (server: string): string =>
   fileURLToPath(new URL(`../../../node_modules/@modelcontextprotocol/server-${server}/dist/index.js`, import.meta.url));
@@ -72,7 +73,7 @@ test.skipIf(!inCI).each(USUAL_PATHS.filter(([, transport]) => inCI || transport 
   },
 );
 
-test.skipIf(!inCI)(`a server of the older transport is not looked for at other paths when its address has one ${IN_CI}`, async () => {
+testInCI("a server of the older transport is not looked for at other paths when its address has one", async () => {
   const { origin } = await everythingOver("sse");
 
   expect(await rejection(openHttp({ url: `${origin}/wrong` }))).toMatchObject({
@@ -81,7 +82,7 @@ test.skipIf(!inCI)(`a server of the older transport is not looked for at other p
   });
 });
 
-test.skipIf(!inCI)(`an address without a path that has no server says which paths were tried ${IN_CI}`, async () => {
+testInCI("an address without a path that has no server says which paths were tried", async () => {
   const { origin } = await everythingOver("sse");
 
   expect(await rejection(openHttp({ url: origin, transport: "http" }))).toMatchObject({
@@ -151,7 +152,7 @@ test("F0.48 F4.27 F4.33 in one batch over two servers one is killed: its call fa
   await gone(pid);
 });
 
-test.skipIf(!inCI)(`F4.35 one server that cannot be closed in time keeps no other from being closed ${IN_CI}`, async () => {
+testInCI("F4.35 one server that cannot be closed in time keeps no other from being closed", async () => {
   const engine = mcpEngine({ command: process.execPath, args: [STRANGE, "tree"] });
   const broken = mcpEngine({ command: process.execPath, args: [STRANGE] });
   broken.close = () => Promise.reject(new Error("it does not let go"));

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../src/core/base/json.ts";
 import { request, requestOf, toolContext } from "../engine-contexts.ts";
 import { openReference, rejection } from "../mcp-engine.ts";
 import { legacy, loopbackMcp, modern, openHttp, text, toolList, type Answers } from "./loopback-mcp.ts";
-import { IN_CI, inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const okay = new ToolOutput({ content: [{ type: "text", text: "okay" }] });
 const working = { taskId: "t1", status: "working", createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z", ttlMs: null };
@@ -125,7 +125,7 @@ test("revision 2025-11-25: a tool that must be a task is called as one, and its 
   expect(asked.find(({ method }) => method === "tools/call")?.params["task"]).toEqual({});
 });
 
-test.skipIf(!inCI)(`the everything server's research asks through its task and answers in the end ${IN_CI}`, async () => {
+testInCI("the everything server's research asks through its task and answers in the end", async () => {
   const { engine, tools } = await openReference("everything");
   const research = tools.find((tool) => tool.name === "simulate-research-query");
   if (research === undefined) throw new Error("the server has changed");

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { rolldown } from "rolldown";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { bundle } from "../../../scripts/bundle.ts";
-import { IN_CI, inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const ENTRY = fileURLToPath(new URL("bundled-entry.ts", import.meta.url));
 const DEPENDENCIES = ["croner", "get-east-asian-width", "kysely", "re2js", "smol-toml", "yaml"];
@@ -22,8 +22,8 @@ function folder(): string {
 const printed = async (file: string): Promise<unknown> =>
   JSON.parse((await promisify(execFile)(process.execPath, ["--no-warnings", file])).stdout);
 
-test.skipIf(!inCI)(
-  `issue 18 a program in a bundle, or without its package, says what is needed ${IN_CI}`,
+testInCI(
+  "issue 18 a program in a bundle, or without its package, says what is needed",
   async () => {
     const bundled = join(folder(), "program.mjs");
     const one = await rolldown({

@@ -3,14 +3,13 @@ import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { createRuntime, defineTool, pure } from "haft";
 import { programToolset } from "haft/program";
-import { IN_CI, inCI } from "../../ci.ts";
 import { testInCI } from "../../test-in-ci.ts";
 
 /** Threads of the bundled package start in a third of the time. */
 const IMPORT_BUNDLED = new URL("../../fixtures/import-bundled.mjs", import.meta.url).href;
 
-test.skipIf(!inCI)(
-  `issue 18 some sixty programs that attack time, memory, calls and the sandbox end as they must, and the process grows by less than 150 MB ${IN_CI}`,
+testInCI(
+  "issue 18 some sixty programs that attack time, memory, calls and the sandbox end as they must, and the process grows by less than 150 MB",
   () => {
     const { stdout, status } = spawnSync(process.execPath, [`--import=${IMPORT_BUNDLED}`, "scripts/hostile-programs.ts"], {
       encoding: "utf8",

@@ -1,7 +1,7 @@
 /** Tools as declarations of TypeScript: readable, the same in every order, and safe whatever names and schemas say. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { IN_CI, inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 import { declareTools, type DeclaredTool } from "../../../src/registry/declared/declare-tools.ts";
 import { typeText } from "../../../src/registry/declared/type-text.ts";
 
@@ -102,7 +102,7 @@ describe("a schema that is hostile", () => {
     expect(text.split("\n")).toHaveLength(6);
   });
 
-  test.skipIf(!inCI)(`issue 18 whatever tools there are, what is declared of them is TypeScript ${IN_CI}`, async () => {
+  testInCI("issue 18 whatever tools there are, what is declared of them is TypeScript", async () => {
     const { default: ts } = await import("typescript-6");
     const syntaxErrorsIn = (text: string): readonly string[] =>
       (ts.transpileModule(text, { reportDiagnostics: true }).diagnostics ?? []).map(

@@ -10,7 +10,8 @@ import { storedEvents } from "../../../src/session/read-events.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { bundledProgram } from "../../bundled-program.ts";
-import { IN_CI, inCI } from "../../ci.ts";
+import { inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const PROGRAM = bundledProgram("runtime/approvals/approval-process");
 
@@ -114,75 +115,66 @@ test.each(inCI ? SETTLED_AFTER : SETTLED_AFTER.slice(0, 1))(
   },
 );
 
-test.skipIf(!inCI)(
-  `issue 19.4 kill -9 between question and answer: the answer given meanwhile is taken when the session is resumed ${IN_CI}`,
-  async () => {
-    const path = temporaryFile();
-    const asking = start("ask", path);
-    await asking.next();
-    const inbox = inboxOf(path);
-    const [open] = await eventually(() => inbox.list({ status: "open" }));
-    await asking.kill();
-    const { id = "", digest = "" } = open ?? {};
-    expect((await inbox.get(id))?.status).toBe("open");
-    expect(await inbox.answer({ id, digest, answer: "allow-once", by: "anna" })).toBe(true);
-    expect(done(path)).toBe("");
-    const resumed = start("resume", path);
-    expect([await resumed.next(), await resumed.next(), await resumed.next()]).toEqual([
-      { asked: id, digest },
-      { answered: "allowed", by: "anna" },
-      { ended: "ok" },
-    ]);
-    await resumed.ended;
-    expect(done(path)).toBe("2019\n");
-  },
-);
+testInCI("issue 19.4 kill -9 between question and answer: the answer given meanwhile is taken when the session is resumed", async () => {
+  const path = temporaryFile();
+  const asking = start("ask", path);
+  await asking.next();
+  const inbox = inboxOf(path);
+  const [open] = await eventually(() => inbox.list({ status: "open" }));
+  await asking.kill();
+  const { id = "", digest = "" } = open ?? {};
+  expect((await inbox.get(id))?.status).toBe("open");
+  expect(await inbox.answer({ id, digest, answer: "allow-once", by: "anna" })).toBe(true);
+  expect(done(path)).toBe("");
+  const resumed = start("resume", path);
+  expect([await resumed.next(), await resumed.next(), await resumed.next()]).toEqual([
+    { asked: id, digest },
+    { answered: "allowed", by: "anna" },
+    { ended: "ok" },
+  ]);
+  await resumed.ended;
+  expect(done(path)).toBe("2019\n");
+});
 
-test.skipIf(!inCI)(
-  `issue 19.4 kill -9 before the answer: the question is asked anew under its id, and answered once ${IN_CI}`,
-  async () => {
-    const path = temporaryFile();
-    const asking = start("ask", path);
-    await asking.next();
-    const inbox = inboxOf(path);
-    const [before] = await eventually(() => inbox.list({ status: "open" }));
-    await asking.kill();
-    const resumed = start("resume", path);
-    await resumed.next();
-    const [again] = await eventually(async () =>
-      (await inbox.list({ status: "open" })).filter(({ position }) => position !== before?.position),
-    );
-    expect(again).toMatchObject({ id: before?.id, digest: before?.digest, askedIn: expect.any(String) });
-    const { id = "", digest = "" } = again ?? {};
-    expect(await inbox.answer({ id, digest, answer: "deny" })).toBe(true);
-    expect([await resumed.next(), await resumed.next()]).toEqual([{ answered: "denied" }, { ended: "error", code: "approval_denied" }]);
-    await resumed.ended;
-    expect(done(path)).toBe("");
-  },
-);
+testInCI("issue 19.4 kill -9 before the answer: the question is asked anew under its id, and answered once", async () => {
+  const path = temporaryFile();
+  const asking = start("ask", path);
+  await asking.next();
+  const inbox = inboxOf(path);
+  const [before] = await eventually(() => inbox.list({ status: "open" }));
+  await asking.kill();
+  const resumed = start("resume", path);
+  await resumed.next();
+  const [again] = await eventually(async () =>
+    (await inbox.list({ status: "open" })).filter(({ position }) => position !== before?.position),
+  );
+  expect(again).toMatchObject({ id: before?.id, digest: before?.digest, askedIn: expect.any(String) });
+  const { id = "", digest = "" } = again ?? {};
+  expect(await inbox.answer({ id, digest, answer: "deny" })).toBe(true);
+  expect([await resumed.next(), await resumed.next()]).toEqual([{ answered: "denied" }, { ended: "error", code: "approval_denied" }]);
+  await resumed.ended;
+  expect(done(path)).toBe("");
+});
 
-test.skipIf(!inCI)(
-  `issue 19.4 D02 a tool that is defined otherwise after the crash voids the answer, and is asked about again ${IN_CI}`,
-  async () => {
-    const path = temporaryFile();
-    const asking = start("ask", path);
-    await asking.next();
-    const inbox = inboxOf(path);
-    const [open] = await eventually(() => inbox.list({ status: "open" }));
-    await asking.kill();
-    const { id = "", digest = "" } = open ?? {};
-    expect(await inbox.answer({ id, digest, answer: "allow-always" })).toBe(true);
-    const resumed = start("resume", path, "Deletes every report there is.");
-    expect(await resumed.next()).toMatchObject({ asked: id, digest: expect.not.stringMatching(digest) });
-    const [again] = await eventually(() => inbox.list({ status: "open" }));
-    expect(again).toMatchObject({ id, description: "Deletes every report there is." });
-    expect(await inbox.answer({ id, digest, answer: "allow-once" })).toBe(false);
-    expect(await inbox.answer({ id, digest: again?.digest ?? "", answer: "deny" })).toBe(true);
-    expect(await resumed.next()).toEqual({ answered: "denied" });
-    await resumed.ended;
-    expect(done(path)).toBe("");
-  },
-);
+testInCI("issue 19.4 D02 a tool that is defined otherwise after the crash voids the answer, and is asked about again", async () => {
+  const path = temporaryFile();
+  const asking = start("ask", path);
+  await asking.next();
+  const inbox = inboxOf(path);
+  const [open] = await eventually(() => inbox.list({ status: "open" }));
+  await asking.kill();
+  const { id = "", digest = "" } = open ?? {};
+  expect(await inbox.answer({ id, digest, answer: "allow-always" })).toBe(true);
+  const resumed = start("resume", path, "Deletes every report there is.");
+  expect(await resumed.next()).toMatchObject({ asked: id, digest: expect.not.stringMatching(digest) });
+  const [again] = await eventually(() => inbox.list({ status: "open" }));
+  expect(again).toMatchObject({ id, description: "Deletes every report there is." });
+  expect(await inbox.answer({ id, digest, answer: "allow-once" })).toBe(false);
+  expect(await inbox.answer({ id, digest: again?.digest ?? "", answer: "deny" })).toBe(true);
+  expect(await resumed.next()).toEqual({ answered: "denied" });
+  await resumed.ended;
+  expect(done(path)).toBe("");
+});
 
 /** The first answer that has something in it; the process writes it when it is ready. */
 async function eventually<Item>(look: () => Promise<readonly Item[]>): Promise<readonly Item[]> {

@@ -8,7 +8,7 @@ import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { testRuntime, tool } from "../bench-runtime.ts";
-import { inCI, IN_CI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { runJobDrill } from "./job-drill.ts";
 import { FailingStore } from "../session/failing-store.ts";
@@ -171,8 +171,8 @@ test("a log from before says nothing of the background: such a call is waited fo
 });
 
 /** `node --conditions=haft-source scripts/job-drill.mjs 50 1000` kills more often. */
-test.runIf(inCI)(
-  `I09 L03 a process is killed again and again in the middle of its jobs: each ends once, and none is done twice ${IN_CI}`,
+testInCI(
+  "I09 L03 a process is killed again and again in the middle of its jobs: each ends once, and none is done twice",
   async () => {
     const report = await runJobDrill({ path: temporaryFile(), jobs: 160, kills: 8, seed: 9 });
     expect(report.jobs).toBeGreaterThanOrEqual(160);
@@ -183,8 +183,8 @@ test.runIf(inCI)(
 );
 
 /** `node --conditions=haft-source scripts/job-drill.mjs 200 2000 1 SIGTERM` does it more often. */
-test.runIf(inCI)(
-  `L36 a process that is asked to end in the middle of its jobs ends in order: every job has its end, none is lost or done twice ${IN_CI}`,
+testInCI(
+  "L36 a process that is asked to end in the middle of its jobs ends in order: every job has its end, none is lost or done twice",
   async () => {
     const report = await runJobDrill({ path: temporaryFile(), jobs: 100, kills: 5, seed: 36, signal: "SIGTERM" });
     expect(report).toMatchObject({ interrupted: 0 });

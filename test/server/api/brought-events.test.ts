@@ -6,7 +6,7 @@ import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { readAudit } from "../../../src/server/auth/audit.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
-import { IN_CI, inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 import { tool } from "../../runtime/bench-runtime.ts";
 import { TOKEN, startApi } from "./api-server.ts";
 
@@ -202,8 +202,8 @@ test("issue 19.5 E05 a sub-agent does not go on from a session that something el
   await runtime.close();
 });
 
-test.skipIf(!inCI)(
-  `a snapshot whose changes would take hours is refused ${IN_CI}`,
+testInCI(
+  "a snapshot whose changes would take hours is refused",
   async () => {
     const { api, key } = await keyedApi();
     const change = (patch: object): object => call("x", "c1", { type: "state-change", toolset: "n", key: "k", patch: [patch] });

@@ -15,7 +15,7 @@ import { sqliteStore } from "haft/sqlite";
 import { FakeClock } from "haft/testing";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { HAFT } from "../../bundled-program.ts";
-import { IN_CI, inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 
 const TOKEN = "a-token-for-the-tests";
 const WAIT = { timeout: 30_000 };
@@ -301,8 +301,8 @@ async function drill(requests: number, kills: number): Promise<void> {
   }
 }
 
-test.runIf(inCI)(
-  `issue 21.2 100 keyed requests through two servers over 2 kills: each effect once, each client its first answer ${IN_CI}`,
+testInCI(
+  "issue 21.2 100 keyed requests through two servers over 2 kills: each effect once, each client its first answer",
   { timeout: 900_000 },
   () => drill(100, 2),
 );

@@ -6,9 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { createClient, type HaftClient } from "haft/client";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { HAFT } from "../../bundled-program.ts";
-import { IN_CI, inCI } from "../../ci.ts";
 import { testInCI } from "../../test-in-ci.ts";
 
 const TOKEN = "a-token-that-outlives-the-server";
@@ -140,14 +139,12 @@ async function drill(requests: number, kills: number): Promise<void> {
   }
 }
 
-test.runIf(inCI)(
-  `issue 19 400 keyed requests over 5 kills: each effect once, each client its first answer ${IN_CI}`,
-  { timeout: 1_800_000 },
-  () => drill(400, 5),
+testInCI("issue 19 400 keyed requests over 5 kills: each effect once, each client its first answer", { timeout: 1_800_000 }, () =>
+  drill(400, 5),
 );
 
-test.runIf(inCI)(
-  `issue 19.2 kill -9 in the middle of a commit: it is there as a whole or not at all, and the effect is there once ${IN_CI}`,
+testInCI(
+  "issue 19.2 kill -9 in the middle of a commit: it is there as a whole or not at all, and the effect is there once",
   { timeout: 600_000 },
   async () => {
     const project = await newProject();
@@ -181,8 +178,8 @@ test.runIf(inCI)(
   },
 );
 
-test.runIf(inCI)(
-  `issue 19.5 kill -9 right behind the answer to a revocation: the key of a session is refused from then on ${IN_CI}`,
+testInCI(
+  "issue 19.5 kill -9 right behind the answer to a revocation: the key of a session is refused from then on",
   { timeout: 240_000 },
   async () => {
     const project = await newProject();

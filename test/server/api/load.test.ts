@@ -1,6 +1,5 @@
 /** Load on a server in a process of its own that is too much, hostile, or long: `scripts/server-load.ts`, in short. */
-import { expect, onTestFinished, test } from "vitest";
-import { IN_CI, inCI } from "../../ci.ts";
+import { expect, onTestFinished } from "vitest";
 import { LoadedServer, guard, hostile, overload, soak } from "../../../scripts/server-load.ts";
 import { testInCI } from "../../test-in-ci.ts";
 
@@ -10,7 +9,7 @@ async function startServer(connections?: number): Promise<LoadedServer> {
   return server;
 }
 
-test.runIf(inCI)(`issue 19 L12 what is too much is refused with a time to wait, and what is not refused runs once ${IN_CI}`, async () => {
+testInCI("issue 19 L12 what is too much is refused with a time to wait, and what is not refused runs once", async () => {
   const { phases, ran } = await overload(await startServer(), 5);
   expect(phases.filter(({ other, refusedWithoutWait }) => other + refusedWithoutWait > 0)).toEqual([]);
   expect(phases.reduce((sum, { accepted }) => sum + accepted, 0)).toBe(ran);
@@ -18,7 +17,7 @@ test.runIf(inCI)(`issue 19 L12 what is too much is refused with a time to wait, 
   expect(phases.at(-1)?.accepted).toBeGreaterThan(0);
 });
 
-test.runIf(inCI)(`issue 19 L15 hostile requests are refused, and calls of others run beside them ${IN_CI}`, async () => {
+testInCI("issue 19 L15 hostile requests are refused, and calls of others run beside them", async () => {
   const { wrong, othersFailed } = await guard(await startServer(), 3);
   expect([wrong, othersFailed]).toEqual([[], 0]);
 });
@@ -28,7 +27,7 @@ testInCI(`issue 19 L21 each request has its own answer, though one in a hundred 
   expect(wrong).toEqual([]);
 });
 
-test.runIf(inCI)(`issue 19 L18 sessions that come and go leave neither timers nor files behind ${IN_CI}`, async () => {
+testInCI("issue 19 L18 sessions that come and go leave neither timers nor files behind", async () => {
   const {
     wrong,
     uses: [early, late],

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import createFetchClient from "openapi-fetch";
 import { expect, onTestFinished, test } from "vitest";
-import { IN_CI, inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 import { API, OPERATION_IDS } from "../../../src/server/api.ts";
 import type { Route } from "../../../src/server/api/requests/route.ts";
 import { TOKEN, startApi } from "./api-server.ts";
@@ -76,7 +76,7 @@ function recordingBody(recording: string): object {
   return { body: recording, bodySerializer: (text: string) => text, headers: { "content-type": "application/jsonl" } };
 }
 
-test.runIf(inCI)(`issue 19.1 openapi-typescript makes types of the served document, by which a program compiles ${IN_CI}`, async () => {
+testInCI("issue 19.1 openapi-typescript makes types of the served document, by which a program compiles", async () => {
   const api = await startApi();
   const { text } = await api.ask("GET", "/openapi.json");
   const folder = await mkdtemp(join(import.meta.dirname, "generated-"));

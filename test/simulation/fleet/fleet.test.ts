@@ -1,6 +1,7 @@
 /** Two and three whole nodes over one simulated database, in worlds that a seed decides. */
 import { describe, expect, test } from "vitest";
-import { IN_CI, inCI } from "../../ci.ts";
+import { inCI } from "../../ci.ts";
+import { testInCI } from "../../test-in-ci.ts";
 import { Broken, type Invariant } from "../broken.ts";
 import { SimulationFailure } from "../simulate.ts";
 import { FLEET_SABOTAGES, type FleetSabotage } from "./fleet-sabotage.ts";
@@ -22,7 +23,7 @@ describe("issue 21 a fleet keeps its promises in every world", () => {
     }, 300_000);
   }
 
-  test.skipIf(!inCI)(`issue 21 L24 every rare point is reached in some world ${IN_CI}`, () => {
+  testInCI("issue 21 L24 every rare point is reached in some world", () => {
     expect(FLEET_SOMETIMES.filter((point) => !counts.has(point))).toEqual([]);
   });
 
