@@ -190,7 +190,8 @@ export class KeyedAnswers {
   async #keepMoved({ key, fingerprint, keyed }: Attempt, kept: Kept): Promise<Ended> {
     const { access, clock, ids, log } = this.#options;
     try {
-      await access.beginRequest({ key, fingerprint, at: clock.wallTime(), holder: ids.next("holder") });
+      const known = await access.beginRequest({ key, fingerprint, at: clock.wallTime(), holder: ids.next("holder") });
+      if (known !== undefined && known.fingerprint !== fingerprint) return { kept, isOwn: true }; // that record keeps its own answer
     } catch (thrown: unknown) {
       if (knowsItsCalls(keyed)) throw notKept(thrown);
       log.warn(`An answer could not be kept: ${describeThrown(thrown)}`);

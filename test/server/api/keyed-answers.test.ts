@@ -1,0 +1,36 @@
+/** Keyed requests whose session begins between the look at it and the work. */
+import { FakeClock } from "haft/testing";
+import { expect, test } from "vitest";
+import { WholeAnswer } from "../../../src/server/http/whole-answer.ts";
+import { KeyedAnswers } from "../../../src/server/api/requests/keyed-answers.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
+
+test("a request whose session is created meanwhile is not given the answer to one with other content under its key", async () => {
+  let identity: string | undefined;
+  let count = 0;
+  const keyed = new KeyedAnswers({
+    clock: new FakeClock(),
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    ids: { next: () => `id-${++count}` },
+    access: memoryStore().access,
+    identityOf: () => Promise.resolve(identity),
+    sessionOfAgent: () => undefined,
+  });
+  const send = (text: string, before: () => Promise<unknown> = () => Promise.resolve()): Promise<string> => {
+    const request = { headers: new Headers({ "idempotency-key": "k1" }) };
+    const read = { params: { sessionId: "trip" }, query: {}, body: { text } };
+    const asked = { id: "forkSession", principal: { id: "ada" }, request, read };
+    return keyed
+      .answer(asked as unknown as Parameters<KeyedAnswers["answer"]>[0], async () => {
+        await before();
+        return new WholeAnswer(200, {}, text);
+      })
+      .then((answer) => (answer instanceof WholeAnswer ? answer.text : ""));
+  };
+  const rain = await send("It rains.", async () => {
+    identity = "created";
+    expect(await send("It snows.")).toBe("It snows.");
+  });
+  expect(rain).toBe("It rains.");
+  expect(await send("It snows.")).toBe("It snows.");
+});
