@@ -74,7 +74,11 @@ export class Connection {
       const asked = await this.#principalOf(key).catch(() => undefined); // the page says that the server does not answer
       if (asked === undefined || !this.#state.isKept) return;
       if (asked.status === 401) return this.#set({ refusal: REFUSED });
-      if (asked.id === undefined || asked.id !== this.#principal) generation++;
+      // The key may still be of the same principal: what was typed is not dropped for a server that is busy or starts.
+      if (asked.id === undefined)
+        return this.#set({ refusal: `The server did not say who this key belongs to (HTTP ${asked.status}). Try again.` });
+      if (asked.id !== this.#principal) generation++;
+      this.#principal = asked.id;
     } else generation++;
     sessionStorage.setItem(KEY_NAME, key);
     this.#set({ key, refusal: undefined, isKept: false, generation });
@@ -86,9 +90,9 @@ export class Connection {
     this.#set({ key: undefined, refusal: undefined, isKept: false, generation: this.#state.generation + 1 });
   }
 
-  /** Called with what the server says of the principal of the key. */
-  notePrincipal(id: string): void {
-    this.#principal = id;
+  /** Called with who the server says a key belongs to. An answer that was asked for with an earlier key is ignored. */
+  notePrincipal(key: string | undefined, id: string): void {
+    if (key === this.#state.key) this.#principal = id;
   }
 
   async #principalOf(key: string): Promise<{ readonly status: number; readonly id: string | undefined }> {

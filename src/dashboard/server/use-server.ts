@@ -23,8 +23,9 @@ export function useInfo(): AnswerOf<"getInfo"> | undefined {
   return useQuery({
     queryKey: ["info"],
     queryFn: async ({ signal }) => {
+      const sentWith = connection.state().key;
       const info = await connection.client.call("getInfo", { signal });
-      connection.notePrincipal(info.principal.id);
+      connection.notePrincipal(sentWith, info.principal.id);
       return info;
     },
     staleTime: 30_000,

@@ -1,5 +1,5 @@
 /** Asks for the key with which the page reads the server. */
-import { useState, type ReactNode } from "react";
+import { useEffect, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { useConnection, useConnectionState } from "../server/use-server.ts";
 import { Icon } from "../show/parts.tsx";
@@ -8,6 +8,9 @@ export function KeyScreen(): ReactNode {
   const connection = useConnection();
   const { refusal, reachable, isKept } = useConnectionState();
   const [key, setKey] = useState("");
+  useEffect(() => {
+    document.title = "Haft"; // the title of a session is not for the next person at the page
+  }, []);
   return (
     <main className="key-screen">
       <form
