@@ -10,7 +10,7 @@ test("a request whose session is created meanwhile is not given the answer to on
   let count = 0;
   const keyed = new KeyedAnswers({
     clock: new FakeClock(),
-    log: { debug() {}, info() {}, warn() {}, error() {} },
+    log: { debug() {}, warn() {} },
     ids: { next: () => `id-${++count}` },
     access: memoryStore().access,
     identityOf: () => Promise.resolve(identity),
