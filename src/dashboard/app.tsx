@@ -43,9 +43,9 @@ function Gate(): ReactNode {
   const { key, isKept, generation } = useConnectionState();
   const parts = usePathParts();
   const [name] = parts;
-  useDroppedFiles();
-  if (screenAt(parts) === undefined) return <NowhereScreen />;
   const isAsked = key === undefined && name !== "file";
+  useDroppedFiles(!(isAsked && isKept)); // a file would take the place of the screens that are kept
+  if (screenAt(parts) === undefined) return <NowhereScreen />;
   return (
     <>
       {(!isAsked || isKept) && (

@@ -77,6 +77,11 @@ export class OpenSessions {
     const resuming = this.#resuming.get(id);
     const session = resuming === undefined ? this.get(id) : this.#byId.get(id);
     if (session === undefined && resuming === undefined) return false;
+    if (resuming?.settles === true) {
+      await resuming.whenOver;
+      await this.#byId.get(id)?.close();
+      return true;
+    }
     const left = this.#leave(id, handedOver);
     const ends = await Promise.allSettled(left.map((one) => this.#endLeft(one)));
     for (const one of left) this.#options.parts.jobs.forget(one); // what is known here of its jobs is no longer true

@@ -128,21 +128,21 @@ describe.skipIf(process.platform === "win32")("a recording on a disk that is ful
     const many = Array.from({ length: 400 }, (_, a) => adding(a));
     const folder = folderWith({ ...PROJECT, "talk.jsonl": lines(...many) });
     const limited = 'ulimit -f 160; exec "$0" "$@"'; // blocks of 512 bytes: less than the recording, which is written in pieces of 256 kB
-    const { status, stdout, stderr } = spawnSync(
-      "sh",
-      ["-c", limited, process.execPath, HAFT, "run", "talk.jsonl", "--record", "calls.jsonl", "--yes"],
-      {
+    const run = () =>
+      spawnSync("sh", ["-c", limited, process.execPath, HAFT, "run", "talk.jsonl", "--record", "calls.jsonl", "--yes"], {
         cwd: folder,
         encoding: "utf8",
         env: { ...process.env, HAFT_TRUST: "all" },
-      },
-    );
+      });
+    const { status, stdout, stderr } = run();
     expect([status, stdout.slice(stdout.indexOf("\nsummary"))]).toEqual([7, expect.stringContaining("calls      400  400 ok")]);
     expect(stderr).toContain("store_failed: Cannot write calls.jsonl: a file may not be larger there.\n");
     expect(stderr).toContain(`What was written before that is in ${realpathSync(folder)}/calls.jsonl.part.`);
     const kept = readFileSync(join(folder, "calls.jsonl.part"), "utf8");
     expect(statSync(join(folder, "calls.jsonl.part")).size).toBe(160 * 512);
     expect(existsSync(join(folder, "calls.jsonl"))).toBe(false);
+    expect(run().stderr).toContain(`What was written before that is in ${realpathSync(folder)}/calls.jsonl.2.part.`);
+    expect(readFileSync(join(folder, "calls.jsonl.part"), "utf8")).toBe(kept);
     const { events } = await readRecording(kept);
     const read: string[] = [];
     const reading = (async () => {

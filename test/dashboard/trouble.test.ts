@@ -355,6 +355,16 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await signIn("third-key-of-the-test");
     await json.waitFor();
     expect(await json.inputValue()).not.toContain("17");
+    await json.fill('{"limits": {"rows": 18}}');
+    names.delete("third-key-of-the-test");
+    names.set("fifth-key-of-the-test", "grace");
+    await page.getByText("What you typed is kept").waitFor();
+    if (process.env["SHOT"] !== undefined) await page.screenshot({ path: process.env["SHOT"] });
+    await page.getByRole("button", { name: "Forget what was typed" }).click();
+    expect(await json.count()).toBe(0);
+    await signIn("fifth-key-of-the-test");
+    await json.waitFor();
+    expect(await json.inputValue()).not.toContain("18");
     expect(problems).toEqual([]);
     await page.context().close();
     await keyed.close();

@@ -16,7 +16,7 @@ export interface WriteFileOptions {
   readonly isPublic?: boolean;
   /** The command writes to standard output where the path is `-`. */
   readonly takesOutput?: boolean;
-  /** A disk that is full, or fails, leaves the text that it took as `<path>.part`, which the error names. @default false */
+  /** A disk that is full, or fails, leaves the text that it took as `<path>.part`, or `<path>.2.part` and so on where that is there, which the error names. @default false */
   readonly keepPart?: boolean;
   readonly signal: AbortSignal;
 }
@@ -46,7 +46,7 @@ export async function writeFileWhole(path: string, text: AsyncIterable<string | 
       await writeText(path, file, text, signal);
       await attempt(path, () => syncFile(file));
     } catch (thrown: unknown) {
-      throw options.keepPart === true && isOfDisk(thrown) ? await keptPart(thrown, temporary, `${target}.part`) : thrown;
+      throw options.keepPart === true && isOfDisk(thrown) ? await keptPart(thrown, temporary, target) : thrown;
     } finally {
       await file.close();
     }
@@ -58,21 +58,28 @@ export async function writeFileWhole(path: string, text: AsyncIterable<string | 
   }
 }
 
-/** Names the file that holds what was written. One that is there already is not replaced: then nothing is kept. */
-async function keptPart(failure: ToolError, temporary: string, part: string): Promise<ToolError> {
-  const { size } = await stat(temporary);
-  const isKept =
-    size > 0 &&
-    (await publish(temporary, part, false).then(
+/** Names the file that holds what was written. No file that is there already is replaced. */
+async function keptPart(failure: ToolError, temporary: string, target: string): Promise<ToolError> {
+  const written = await stat(temporary).catch(() => undefined);
+  if (written === undefined || written.size === 0) return failure;
+  for (const end of PART_ENDS) {
+    const part = target + end;
+    if ((await lstat(part).catch(() => undefined)) !== undefined) continue;
+    const isKept = await publish(temporary, part, false).then(
       () => true,
       () => false,
-    ));
-  if (!isKept) return failure;
-  return new ToolError(failure.code, failure.message, {
-    operatorHint: `What was written before that is in ${part}. ${failure.operatorHint ?? ""}`.trimEnd(),
-    cause: failure,
-  });
+    );
+    if (isKept)
+      return new ToolError(failure.code, failure.message, {
+        operatorHint: `What was written before that is in ${part}. ${failure.operatorHint ?? ""}`.trimEnd(),
+        cause: failure,
+      });
+  }
+  return failure;
 }
+
+/** Of the file that holds what was written; the next where files of earlier failures are there. */
+const PART_ENDS = [".part", ".2.part", ".3.part", ".4.part", ".5.part"];
 
 /** A failure of the disk, and not of the text or of the path. */
 function isOfDisk(thrown: unknown): thrown is ToolError {

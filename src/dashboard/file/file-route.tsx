@@ -14,11 +14,13 @@ export function FileRoute({ callId }: { readonly callId: string | undefined }): 
   );
 }
 
-/** Opens a file that is dropped anywhere on the page. */
-export function useDroppedFiles(): void {
+/** Opens a file that is dropped anywhere on the page, where that may take the place of the screen. */
+export function useDroppedFiles(mayOpen: boolean): void {
   const go = useGo();
   const goRef = useRef(go);
   goRef.current = go;
+  const mayOpenRef = useRef(mayOpen);
+  mayOpenRef.current = mayOpen;
   useEffect(() => {
     const over = (event: DragEvent): void => {
       if (event.dataTransfer?.types.includes("Files") === true) event.preventDefault(); // else the browser leaves the page
@@ -27,6 +29,7 @@ export function useDroppedFiles(): void {
       const file = event.dataTransfer?.files[0];
       if (file === undefined) return;
       event.preventDefault();
+      if (!mayOpenRef.current) return;
       goRef.current("/file"); // which says it when its files cannot be loaded
       void import("./file-store.ts").then(
         ({ openLocalFile }) => openLocalFile(file),

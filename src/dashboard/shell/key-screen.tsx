@@ -56,6 +56,11 @@ export function KeyScreen(): ReactNode {
           <Icon name="key" />
           {isKept ? "Continue" : "Open the dashboard"}
         </button>
+        {isKept && (
+          <button type="button" className="button" onClick={() => connection.forgetKey()}>
+            Forget what was typed
+          </button>
+        )}
         {!isKept && (
           <p className="muted">
             No key is needed to <Link href="/file">open a file</Link>.
