@@ -59,7 +59,7 @@ function unfrozen(value: unknown): unknown {
 
 /** How schemas of a library have a JSON Schema, by its vendor. */
 const WAYS: ReadonlyMap<string, string> = new Map([
-  ["zod", 'Use zod ≥ 4.2: npm install zod@4, and import from "zod", not from "zod/v3".'],
+  ["zod", 'Use zod ≥ 4.2: npm install zod@4, and import from "zod", not from "zod/v3" or "zod/mini".'],
   ["valibot", "Wrap it: toStandardJsonSchema(schema) from @valibot/to-json-schema."],
   ["arktype", "Use arktype ≥ 2.1.28: npm install arktype@2."],
 ]);

@@ -64,7 +64,7 @@ guard = "blok"
     [
       "a command with its arguments",
       toolset('type = "mcp"\ncommand = ["npx", "x"]'),
-      "3:1: toolsets.x.command: must be a string, not an array.",
+      "3:1: toolsets.x.command: must be a string, not an array: the program that runs the server; its arguments go in args.",
     ],
     [
       "an argument that is a number",

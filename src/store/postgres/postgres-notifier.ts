@@ -114,8 +114,7 @@ export class PostgresNotifier implements StoreNotifier {
 
   #plan(): void {
     if (this.#parts.size === 0 || this.#sending !== undefined || this.#isClosed) return;
-    const client = this.#client;
-    if (client === undefined) return this.#connect(); // it plans again
+    if (this.#client === undefined) return this.#connect(); // it plans again
     const clock = this.#clock;
     const isOfEvents = this.#parts.size === 1 && this.#parts.has("events");
     const sendAt = this.#sentAt + (isOfEvents ? EVENTS_EVERY_MS : SEND_EVERY_MS);
@@ -126,6 +125,8 @@ export class PostgresNotifier implements StoreNotifier {
     const send = (): void => {
       this.#cancelSend = undefined;
       this.#sendAt = Infinity;
+      const client = this.#client; // another one where the connection was lost meanwhile
+      if (client === undefined) return this.#connect();
       this.#sentAt = clock.now();
       this.#sending = this.#send(client).finally(() => {
         this.#sending = undefined;

@@ -184,7 +184,7 @@ test("one damaged question is named in the list, takes no answer, and keeps no o
   const asked = await ask(3);
   const [one, damaged, last] = asked;
   if (one === undefined || damaged === undefined || last === undefined) throw new Error("Nothing was asked.");
-  const database = new DatabaseSync(api.path);
+  const database = new DatabaseSync(api.path, { timeout: 10_000 });
   database.prepare("update haft_approval set question = '{' where id = ?").run(JSON.stringify(damaged.id));
   database.close();
   const { approvals } = await client.call("listApprovals");

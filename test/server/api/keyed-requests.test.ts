@@ -340,7 +340,7 @@ async function tick(clock: FakeClock, ms: number): Promise<void> {
 
 /** As a process leaves it that ends between the effect and the answer. */
 function leaveUnanswered(path: string): void {
-  const file = new DatabaseSync(path);
+  const file = new DatabaseSync(path, { timeout: 10_000 });
   file.exec("update haft_request set answer = null, holder = 'dead'");
   file.close();
 }

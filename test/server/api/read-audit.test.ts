@@ -137,7 +137,7 @@ test("pages have each entry once, in one order, also those of one time and while
 test("a log that was changed is named beside the entries", async () => {
   const { boss, path } = await auditedServer();
   expect((await boss.call("listAudit")).damaged).toEqual([]);
-  const file = new DatabaseSync(path);
+  const file = new DatabaseSync(path, { timeout: 10_000 });
   file.exec(`update haft_event set body = replace(body, 'notes::fail', 'notes::fine') where type = 'call-end'`);
   file.close();
   const { entries, damaged } = await boss.call("listAudit");
@@ -156,7 +156,7 @@ test("a principal without the scope admin learns nothing of the others by what i
   const missed = async (client: typeof boss): Promise<ReadonlySet<unknown>> =>
     new Set((await entries(client, { since: at, principal })).map((entry) => ("missed" in entry ? entry.missed : undefined)));
   expect([await missed(ci), await missed(boss)]).toEqual([new Set([undefined]), new Set([7, 8])]);
-  const file = new DatabaseSync(path);
+  const file = new DatabaseSync(path, { timeout: 10_000 });
   file.exec(`update haft_event set body = replace(body, 'notes::', 'other::') where type = 'call-end'`);
   file.close();
   const damaged = async (client: typeof boss) => (await client.call("listAudit")).damaged.map(({ sessionId }) => sessionId).toSorted();

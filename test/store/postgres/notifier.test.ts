@@ -1,5 +1,6 @@
 /** What processes of a store in PostgreSQL tell each other. */
 import { hash } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../../src/core/store.ts";
 import { CHANGED_PARTS, type StoreChange } from "../../../src/core/store-changes.ts";
@@ -95,6 +96,27 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     await events("d", 20);
     await events("e", 30);
     expect(await sessionsUntil("e")).toEqual([[["events"], ["d", "e"]]]);
+    await Promise.all([writer.close(), reader.close()]);
+  });
+
+  test("what waits to be told when the connection is lost is told on the next one", async () => {
+    const clock = new FakeClock();
+    const settings = { url: server().url, schema: "lost", connectTimeoutMs: 5_000 };
+    const [writer, reader] = [new PostgresNotifier(settings, clock), new PostgresNotifier(settings)];
+    const seen = await followed({ follow: (listener) => reader.follow(listener) });
+    const isTold = (id: string) => seen.told.some(({ sessionIds }) => sessionIds?.includes(id) === true);
+    writer.note({ parts: ["events"], sessionIds: ["a"] });
+    await seen.next(({ sessionIds }) => sessionIds?.includes("a") === true);
+    writer.note({ parts: ["events"], sessionIds: ["b"] });
+    await server().execute(
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'haft notifier' and query like '%pg_notify(%'",
+    );
+    await setTimeout(200); // until the client knows
+    for (let step = 0; step < 200 && !isTold("b"); step++) {
+      await clock.advance(25);
+      await setTimeout(5);
+    }
+    expect(isTold("b")).toBe(true);
     await Promise.all([writer.close(), reader.close()]);
   });
 
