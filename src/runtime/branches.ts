@@ -58,7 +58,12 @@ export class Branches {
         if ((this.#newSessions.open.holderOf(branch.id) ?? branch) === branch) this.#parts.largeResults.adopt(branch.id, parent.id); // else another session has taken its id since
       },
     });
-    await whenStored(parent);
+    try {
+      await whenStored(parent);
+    } catch (thrown: unknown) {
+      await branch.close().catch(() => {}); // the store still has it, and it may be resumed; the first error is reported
+      throw thrown;
+    }
     await forgetBranch(branch, this.#options.store, ["conflict", "resource_busy"]); // it is committed, whether or not another process has it open
   }
 

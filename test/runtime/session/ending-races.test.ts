@@ -339,9 +339,24 @@ const cancelledAgain: Race = {
   ],
 };
 
+/** A branch that is committed while its session is handed over: the session does not take its events any more. */
+const committedWhenLeft: Race = {
+  kind: "memory",
+  seed: 999_996,
+  steps: [
+    doing("submit", { keyed: true, pause: 3 }),
+    doing("submit", { slot: 2, tools: ["wait"], keyed: true, pause: 8 }),
+    doing("answer", { pause: 20 }),
+    doing("answer", { pause: 2 }),
+    doing("fork", { slot: 3, pause: 8 }),
+    doing("commit", { slot: 1, pause: 3 }),
+    doing("leave", { slot: 3, pause: 1 }),
+  ],
+};
+
 test("every call gives its caller one result, and has one end in the log, however its session is ended meanwhile", async () => {
   await fc.assert(fc.asyncProperty(race, play), {
-    examples: [[cancelledAgain]],
+    examples: [[cancelledAgain], [committedWhenLeft]],
     numRuns: inCI ? 200 : 20,
     endOnFailure: true,
     interruptAfterTimeLimit: 90_000,
