@@ -1,4 +1,5 @@
 /** Answers calls from a recording: the same results, the same errors, and nothing run. */
+import { someOf } from "../core/base/wording.ts";
 import { OWN_NAMESPACE, checkName, splitName } from "../core/call.ts";
 import { ToolOutput } from "../core/content.ts";
 import { CutOutput } from "../core/cut-output.ts";
@@ -109,10 +110,9 @@ class ReplayEngine implements Engine {
   }
 
   #unknownTool(toolName: string): ToolError {
-    const known = [...this.#tools.keys()].slice(0, 10);
+    const known = [...this.#tools.keys()];
     return notRecorded(`The recording has no call of ${toolName}.`, {
-      operatorHint:
-        known.length === 0 ? "It has no calls at all." : `It has calls of ${known.join(", ")}${this.#tools.size > 10 ? ", …" : ""}.`,
+      operatorHint: known.length === 0 ? "It has no calls at all." : `It has calls of ${someOf(known)}.`,
     });
   }
 }

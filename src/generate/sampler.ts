@@ -1,4 +1,5 @@
 /** The seam for choosing tools that belong together, to generate data with. */
+import { someOf } from "../core/base/wording.ts";
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import type { OptionNames } from "../core/known-keys.ts";
@@ -76,8 +77,7 @@ export function checkNamespaces(tools: readonly CatalogTool[], names: readonly s
   const unknown = names.find((name) => !known.has(name));
   if (unknown === undefined) return;
   const [near] = nearNames(unknown, known);
-  const some = [...known].slice(0, 10).join(", ");
   throw new ToolError("invalid_argument", `${owner} was given the namespace ${JSON.stringify(unknown)}, which no tool has.`, {
-    hint: near === undefined ? `There is ${some}${known.size > 10 ? ", …" : ""}.` : `Did you mean ${JSON.stringify(near)}?`,
+    hint: near === undefined ? `There is ${someOf([...known])}.` : `Did you mean ${JSON.stringify(near)}?`,
   });
 }

@@ -1,4 +1,5 @@
 /** The background jobs of a store: those of sessions that are open here, elsewhere, or nowhere. */
+import { someOf } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { CancelOutcome, StoredJobName, StoredJobs } from "../call/jobs/jobs.ts";
@@ -32,9 +33,8 @@ export async function findStoredJob(store: Store, { id, sessionId }: StoredJobNa
   const [job, other] = jobs;
   if (job === undefined) throw await noSuchJob(store, { id, sessionId });
   if (other === undefined) return job;
-  const sessions = jobs.slice(0, MAX_NAMED).map((one) => JSON.stringify(one.sessionId));
-  const more = jobs.length > MAX_NAMED ? ", …" : "";
-  throw new ToolError("ambiguous", `Several sessions have a job ${JSON.stringify(id)}: ${sessions.join(", ")}${more}.`, {
+  const sessions = jobs.map((one) => JSON.stringify(one.sessionId));
+  throw new ToolError("ambiguous", `Several sessions have a job ${JSON.stringify(id)}: ${someOf(sessions, MAX_NAMED)}.`, {
     hint: "Name its session as well.",
   });
 }

@@ -26,8 +26,10 @@ export async function pauseStoredTrigger(
   try {
     const inbox = await inboxOf(log, parent?.length);
     const events = pausing(id, paused)({ sessionId, inbox, ports });
-    log.append(events);
-    await log.whenDurable();
+    if (events.length > 0) {
+      log.append(events);
+      await log.whenDurable();
+    }
     for (const event of events) if (isInboxEvent(event)) inbox.notice(event);
     const trigger = inbox.trigger(id);
     if (trigger === undefined) throw new ToolError("not_found", `The trigger ${JSON.stringify(id)} was removed meanwhile.`);

@@ -1,4 +1,5 @@
 /** Reads `tools` and `engines`: entries that say where tools come from, and which engine answers for them. */
+import { someOf } from "../../core/base/wording.ts";
 import { DEFAULT_NAMESPACE } from "../../core/call.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import { readEngines, type EngineConfig, type MultiEngineConfig } from "./engine-config.ts";
@@ -193,8 +194,7 @@ const MAX_NAMED = 20;
 
 function undefinedEngine(engine: string, known: readonly string[]): string {
   const near = nearKey(engine, known);
-  const more = known.length > MAX_NAMED ? ", …" : "";
-  const there = known.length === 0 ? "there are none under engines" : `there are: ${known.slice(0, MAX_NAMED).join(", ")}${more}`;
+  const there = known.length === 0 ? "there are none under engines" : `there are: ${someOf(known, MAX_NAMED)}`;
   return `no engine ${JSON.stringify(engine)} is defined; ${there}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`;
 }
 

@@ -5,6 +5,11 @@ export function plural(count: number, noun: string, nouns = `${noun}s`): string 
   return `${count} ${count === 1 ? noun : nouns}`;
 }
 
+/** The first of some words: `a, b, …`. */
+export function someOf(names: readonly (string | number)[], most = 10): string {
+  return `${names.slice(0, most).join(", ")}${names.length > most ? ", …" : ""}`;
+}
+
 /** Letters whose names begin with a vowel, for what is spelled letter by letter: an MCP server, a URL. */
 const SPOKEN_WITH_VOWEL = /^[AEFHILMNORSX]/u;
 const SPELLED = /^[A-Z]{1,4}(?![A-Za-z])/u;

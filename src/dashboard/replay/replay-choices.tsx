@@ -1,5 +1,6 @@
 /** Where the branch begins, which calls are made, and who answers them before anything is real. */
 import type { ReactNode } from "react";
+import { Choice } from "../show/choice.tsx";
 import { count } from "../show/words.ts";
 
 export interface Choices {
@@ -19,7 +20,8 @@ export function ReplayChoices({ choices, onChange, after }: ReplayChoicesProps):
   return (
     <div className="replay-choices">
       <Choice
-        name="Branch"
+        isField
+        label="Branch"
         value={choices.from}
         options={[
           ["point", "from before this call"],
@@ -28,7 +30,8 @@ export function ReplayChoices({ choices, onChange, after }: ReplayChoicesProps):
         onChange={(from) => onChange({ ...choices, from })}
       />
       <Choice
-        name="Calls"
+        isField
+        label="Calls"
         value={choices.through}
         options={[
           ["one", "this call"],
@@ -37,7 +40,8 @@ export function ReplayChoices({ choices, onChange, after }: ReplayChoicesProps):
         onChange={(through) => onChange({ ...choices, through })}
       />
       <Choice
-        name="First try"
+        isField
+        label="First try"
         value={choices.answerer}
         options={[
           ["simulated", "simulated: reads run, writes are pretended"],
@@ -46,36 +50,5 @@ export function ReplayChoices({ choices, onChange, after }: ReplayChoicesProps):
         onChange={(answerer) => onChange({ ...choices, answerer })}
       />
     </div>
-  );
-}
-
-function Choice<Value extends string>({
-  name,
-  value,
-  options,
-  onChange,
-}: {
-  readonly name: string;
-  readonly value: Value;
-  readonly options: readonly (readonly [Value, string])[];
-  readonly onChange: (value: Value) => void;
-}): ReactNode {
-  return (
-    <label className="field">
-      <span className="field-name">{name}</span>
-      <select
-        value={value}
-        onChange={({ target }) => {
-          const chosen = options.find(([one]) => one === target.value);
-          if (chosen !== undefined) onChange(chosen[0]);
-        }}
-      >
-        {options.map(([one, says]) => (
-          <option key={one} value={one}>
-            {says}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }

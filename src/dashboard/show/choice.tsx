@@ -1,13 +1,15 @@
-/** A select in the head of a screen or beside buttons, whose label only screen readers have. */
+/** A select: a field of a form, or in the head of a screen and beside buttons, where only screen readers have its label. */
 import type { ReactNode } from "react";
 
 export function Choice<Value extends string>({
   label,
+  isField = false,
   value,
   onChange,
   options,
 }: {
   readonly label: string;
+  readonly isField?: boolean;
   readonly value: Value;
   readonly onChange: (value: Value) => void;
   readonly options: readonly (readonly [value: Value, says: string])[];
@@ -17,8 +19,8 @@ export function Choice<Value extends string>({
     if (chosen !== undefined) onChange(chosen[0]);
   };
   return (
-    <label className="choice">
-      <span className="visually-hidden">{label}</span>
+    <label className={isField ? "field" : "choice"}>
+      <span className={isField ? "field-name" : "visually-hidden"}>{label}</span>
       <select value={value} onChange={({ target }) => choose(target.value)}>
         {options.map(([one, says]) => (
           <option key={one} value={one}>

@@ -1,6 +1,6 @@
 /** Keywords that hold further subschemas against the same value. */
 import { isJsonObject, jsonPath } from "../../core/base/json.ts";
-import { plural } from "../../core/base/wording.ts";
+import { plural, someOf } from "../../core/base/wording.ts";
 import type { Aside, RawSchema, Rule, SchemaNode, ValidationRun } from "../compiled-schema.ts";
 import { evaluate, test } from "../evaluate.ts";
 import { type KeywordTable, type SubschemaCompiler, branchesOf, checkNames, inPlaceOf, mapOf } from "./keyword.ts";
@@ -108,7 +108,7 @@ function explainOneOf(branches: readonly SchemaNode[], value: unknown, run: Vali
   const fitting = attempts.flatMap(({ valid }, index) => (valid ? [index + 1] : []));
   if (fitting.length === 1) return true;
   if (fitting.length === 0) return reportNoFit("oneOf", attempts, run);
-  const shown = `${fitting.slice(0, MAX_SHOWN_BRANCHES).join(", ")}${fitting.length > MAX_SHOWN_BRANCHES ? ", …" : ""}`;
+  const shown = someOf(fitting, MAX_SHOWN_BRANCHES);
   return run.report(
     "oneOf",
     `expected to fit exactly one of ${plural(branches.length, "alternative")}, but fits ${fitting.length} (number ${shown})`,

@@ -1,4 +1,5 @@
 /** The schedules of a store, and the one that a command line means. */
+import { someOf } from "../../../core/base/wording.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
 import { nearNames } from "../../../core/base/near-names.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
@@ -16,8 +17,6 @@ import { safeText } from "../../terminal/terminal-text.ts";
 
 /** So many sessions are looked through, those that were used last. */
 const MOST_SESSIONS = 200;
-/** So many sessions are named where several have a schedule of one id. */
-const MOST_NAMED = 10;
 const TYPE = "schedule";
 
 /** A schedule as its session's log has it. */
@@ -87,9 +86,8 @@ export async function scheduleOfLine(context: CommandContext, source: ScheduleSo
   const [schedule, other] = meant;
   if (schedule === undefined) throw noSchedule(id, [...new Set(all.map((one) => one.id))]);
   if (other === undefined) return schedule;
-  const sessions = meant.slice(0, MOST_NAMED).map(({ sessionId }) => JSON.stringify(sessionId));
-  const more = meant.length > MOST_NAMED ? ", …" : "";
-  throw new ToolError("ambiguous", `${meant.length} sessions have a schedule ${JSON.stringify(id)}: ${sessions.join(", ")}${more}.`, {
+  const sessions = meant.map(({ sessionId }) => JSON.stringify(sessionId));
+  throw new ToolError("ambiguous", `${meant.length} sessions have a schedule ${JSON.stringify(id)}: ${someOf(sessions)}.`, {
     operatorHint: `Name its session, such as --session ${shellWord(schedule.sessionId)}.`,
   });
 }

@@ -1,4 +1,5 @@
 /** The handlers that run calls, and look at them. */
+import { someOf } from "../../../core/base/wording.ts";
 import type { JsonObject } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Engine } from "../../../core/engine.ts";
@@ -278,7 +279,7 @@ function ownOf(found: readonly FoundCall[], callId: string): FoundCall {
   if (only !== undefined && more.length === 0) return only;
   const ids = found.flatMap(({ session }) => (session === undefined ? [] : [JSON.stringify(session.id)]));
   throw new ToolError("ambiguous", `${found.length} open sessions have a call ${JSON.stringify(callId.slice(0, 200))}.`, {
-    hint: `Name the session with ?sessionId=: ${ids.slice(0, 10).join(", ")}${ids.length > 10 ? ", …" : ""}.`,
+    hint: `Name the session with ?sessionId=: ${someOf(ids)}.`,
   });
 }
 
