@@ -105,6 +105,10 @@ export class SessionFold {
       case "call-remote":
         this.#noteWork(event);
         break;
+      case "job-output":
+      case "job-input":
+        this.#noteTalk(event);
+        break;
       case "state-change":
         this.#change(event);
         break;
@@ -224,7 +228,7 @@ export class SessionFold {
   #startJob({ callId, sessionId, toolName, mode, notify, queued }: SessionEvent & { readonly type: "job-start" }): void {
     const open = this.#open.get(callId);
     if (open === undefined) return;
-    open.job = { toolName, mode, notify, starts: queued === true ? 0 : 1 };
+    open.job = { toolName, mode, notify, starts: queued === true ? 0 : 1, waits: 0, isAsking: false };
     if (this.#sessionId === undefined || sessionId === this.#sessionId) return;
     this.#leave(callId);
   }
@@ -246,7 +250,18 @@ export class SessionFold {
     if (event.type === "call-intent")
       open.intent = { idempotencyKey: event.idempotencyKey, call: { name: event.toolName, input: event.input } };
     else if (event.type === "call-remote") open.remoteId = event.remoteId;
-    else if (open.job !== undefined) open.job = { ...open.job, starts: event.starts };
+    else if (open.job !== undefined) open.job = { ...open.job, starts: event.starts, isAsking: false };
+  }
+
+  /** A job that asks while a call made in it runs does not wait alone: that call may be what ends the process. */
+  #noteTalk(event: SessionEvent & { readonly type: "job-output" | "job-input" }): void {
+    const open = this.#open.get(event.callId);
+    const job = open?.job;
+    if (open === undefined || job === undefined) return;
+    if (event.type === "job-input") {
+      if (job.isAsking) open.job = { ...job, isAsking: false, waits: job.waits - 1 };
+    } else if (event.asks === true && !job.isAsking && (this.#nested.get(event.callId)?.size ?? 0) === 0)
+      open.job = { ...job, isAsking: true, waits: job.waits + 1 };
   }
 
   #change({ callId, turnId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {

@@ -4,7 +4,7 @@ import { outcomeUnknown } from "../call/admit/reconcile-call.ts";
 import type { OpenCall } from "./open-call.ts";
 import { addTo } from "../core/base/add-to.ts";
 
-/** A job that was running so many times when its process ended is not run again: it may well be what ends them. */
+/** A job that was running so many times when its process ended, and not waiting for an answer, is not run again: it may well be what ends them. */
 const MAX_STARTS = 3;
 
 interface JobFates {
@@ -25,7 +25,7 @@ export function endsOfJobs(open: readonly OpenCall[], { cancelled, runsAgain }: 
       reasons.set(callId, reason);
       ends.set(callId, cancelledJob(call, reason));
     } else if (ends.has(parentCallId ?? "")) ends.set(callId, madeInParked(call));
-    else if (runsAgain && job !== undefined && job.starts >= MAX_STARTS) ends.set(callId, parkedJob(call, job.starts));
+    else if (runsAgain && job !== undefined && job.starts - job.waits >= MAX_STARTS) ends.set(callId, parkedJob(call, job.starts - job.waits));
   }
   return ends;
 }

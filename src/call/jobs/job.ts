@@ -50,6 +50,10 @@ export interface EarlierJob extends JobSettings {
   readonly toolName: string;
   /** How many times it was begun to be run. */
   readonly starts: number;
+  /** After how many of these it waits, or waited when its process ended, for an answer to what it had asked: none of its code ran. */
+  readonly waits: number;
+  /** It waits for such an answer. */
+  readonly isAsking: boolean;
   /** The start that comes is recorded already. */
   readonly isCounted?: boolean;
 }

@@ -92,7 +92,8 @@ const SUSPECT_STARTS = 2;
 const SUSPECT_MS = 10_000;
 
 function isSuspect({ resumed, isAnswered }: AdmittedCall): boolean {
-  return resumed?.job !== undefined && resumed.job.starts >= SUSPECT_STARTS && !isAnswered;
+  const job = resumed?.job;
+  return job !== undefined && job.starts - job.waits >= SUSPECT_STARTS && !isAnswered;
 }
 
 /** The places of a job that is started alone; the next one may start when it has ended, or has run for long. */

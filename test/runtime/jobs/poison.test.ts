@@ -178,3 +178,71 @@ describe("I09 jobs that ran at two crashes", () => {
     expect(begun).toEqual([0]);
   });
 });
+
+describe("F1.12 I09 a job that waits for an answer when its process ends", () => {
+  const begun: string[] = [];
+  const tools: readonly Tool[] = [
+    tool("clerk", () => never(), {
+      mode: "stateful",
+      effects: READS,
+      execute: async function* () {
+        begun.push("clerk");
+        const name: unknown = yield "Who?";
+        if (name === "nobody") await never();
+        return [name, yield "How many?"];
+      },
+    }),
+    tool("look", () => (begun.push("look"), never()), { effects: READS, timeoutMs: 0 }),
+  ];
+
+  /** Process after process; in each, the session is taken up, and `during` is what happens there before it is killed. */
+  async function lives(count: number, during: (bench: ReturnType<typeof testRuntime>, life: number) => Promise<void> | void) {
+    begun.length = 0;
+    let store = new FailingStore();
+    for (let life = 1; ; life++) {
+      const bench = testRuntime({ store, tools, ports: { ids: idsOf(life) } });
+      const session = await bench.runtime.resume("s", { create: true });
+      if (life === 1) await session.submit({ name: "clerk" });
+      await settle();
+      await during(bench, life);
+      await settle();
+      if (life === count) return { ...bench, session };
+      await store.logs.get("s")?.whenDurable();
+      store = store.crash();
+    }
+  }
+
+  test("is asked again after each of ten such ends, and answers", async () => {
+    const { runtime, session } = await lives(10, () => {});
+    const [job] = session.jobs;
+    expect(job).toMatchObject({ state: "waiting", question: "Who?" });
+    runtime.jobs.send(job?.id ?? "", "Ada");
+    await settle();
+    runtime.jobs.send(job?.id ?? "", 3);
+    expect(await runtime.jobs.wait(job?.id ?? "")).toMatchObject({ state: "done", result: { output: ["Ada", 3] } });
+    expect(begun).toHaveLength(10);
+    await runtime.close();
+  });
+
+  test("is no suspect: it starts at once, and what is one does not wait for it", async () => {
+    const { runtime, session } = await lives(3, async ({ runtime: { sessions } }, life) => {
+      if (life === 1) await sessions.holderOf("s")?.submit({ name: "look" });
+    });
+    expect(session.jobs.map(({ toolName, state }) => [toolName, state])).toEqual([
+      ["default::clerk", "waiting"],
+      ["default::look", "running"],
+    ]);
+    await runtime.close();
+  });
+
+  test("is parked when it was answered each time and ran on", async () => {
+    let id = "";
+    const { runtime } = await lives(4, ({ runtime: { jobs } }, life) => {
+      if (life === 1) id = jobs.list()[0]?.id ?? "";
+      if (life < 4) jobs.send(id, "nobody");
+    });
+    expect(await runtime.jobs.wait(id)).toMatchObject({ state: "parked", error: { message: expect.stringContaining("3 times") } });
+    expect(begun).toHaveLength(3);
+    await runtime.close();
+  });
+});
