@@ -13,7 +13,7 @@ export interface PreviewedEffects {
   readonly calls: readonly PreviewedCall[];
   /** The resources that it would write, in the words of the tools. */
   readonly writes: readonly string[];
-  /** The answer that the call would have, as text: a toolset that can tell says there what it would do to files. */
+  /** The answer that the call would have, as text: a toolset that can tell says there what it would do to files. Left out where a generated example answered. */
   readonly answer?: string;
   /** Parts were left out, as it would be too large. */
   readonly isCut?: true;

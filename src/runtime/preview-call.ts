@@ -4,6 +4,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { AdmittedCall, CallParts, SimulatedCall } from "../call/call-run.ts";
+import type { EngineSource } from "../call/fallback-chains.ts";
 import { unavailable } from "../policy/approval/await-preview.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
 import type { SessionDiff } from "../session/session-diff.ts";
@@ -15,6 +16,8 @@ const PREVIEW_MS = 5_000;
 /** Most bytes of a preview as JSON. */
 const PREVIEW_BYTES = 64 * 1024;
 const MAX_CALLS = 200;
+/** An example is made up of the output schema: it says nothing of what the call would do. */
+const EXAMPLE: EngineSource = "example";
 
 /** Where previews are made. */
 export interface PreviewHost extends SessionHost {
@@ -117,7 +120,7 @@ function effectsOf({ state, calls, pretended }: SessionDiff, result: ToolResult)
       outcome: ended?.error?.code ?? ended?.status ?? "cancelled",
     })),
     writes: pretended,
-    answer: resultText(result),
+    ...(result.answeredBy === EXAMPLE ? {} : { answer: resultText(result) }),
     ...(made.length > MAX_CALLS ? { isCut: true as const } : {}),
   };
 }

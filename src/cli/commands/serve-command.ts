@@ -67,6 +67,7 @@ export const serveCommand: CommandBody = {
     let chosen: ChosenModel | undefined;
     const options = {
       approve,
+      serves: true,
       manual: true,
       callTool: true,
       onConfig(config: OpenRuntime["config"]) {

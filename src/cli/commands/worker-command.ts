@@ -66,6 +66,7 @@ export const workerCommand: CommandBody = {
     let chosen: ChosenModel | undefined;
     const options = {
       approve,
+      serves: true,
       manual: true,
       callTool: true,
       onConfig(config: OpenRuntime["config"]) {

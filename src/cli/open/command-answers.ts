@@ -16,13 +16,15 @@ export interface AnswerChoice extends ModelListeners {
   readonly otherwise?: ((config: LoadedConfig) => AnswerSources) | undefined;
   /** Takes the calls that are live. */
   readonly recorder?: CallRecorder | undefined;
+  /** Its clients simulate calls: where the configuration names no stand-in, examples answer, as with --simulate. @default false */
+  readonly serves?: boolean;
 }
 
 /** @throws ToolError `invalid_config` with every problem, `invalid_argument` for options that contradict each other, before anything runs */
 export async function commandAnswers(
   { options, environment }: CommandContext,
   config: LoadedConfig,
-  { otherwise, recorder, onModel, onMeter, onRetry }: AnswerChoice,
+  { otherwise, recorder, serves = false, onModel, onMeter, onRetry }: AnswerChoice,
 ): Promise<Pick<RuntimeOptions, "answers" | "faults">> {
   const { replay, record, simulate, nearest } = options;
   if (replay !== undefined && record !== undefined)
@@ -33,7 +35,7 @@ export async function commandAnswers(
     throw new ToolError("invalid_argument", "--nearest says how --replay answers, and there is no --replay.", {
       hint: "For example: --replay travel.jsonl --nearest",
     });
-  const isWanted = simulate || replay !== undefined || recorder !== undefined || otherwise !== undefined;
+  const isWanted = serves || simulate || replay !== undefined || recorder !== undefined || otherwise !== undefined;
   if (!isWanted && config.config.simulation === undefined) return {}; // there is no stand-in, and no engine is loaded for it
   const built = await buildAnswers(config, {
     environment,

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { ApprovalPreview } from "../../../src/core/approval-preview.ts";
 import type { ApprovalRequest } from "../../../src/core/ask.ts";
 import type { Tool } from "../../../src/core/tool.ts";
+import { exampleEngine } from "../../../src/engine/example.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime-options.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
@@ -63,6 +64,20 @@ test("issue 19.4 the state that a call would change is shown as it is now, in th
     },
   ]);
   expect(session.log.filter(({ type }) => type === "state-change")).toHaveLength(3);
+  await runtime.close();
+});
+
+test("issue 19.4 a generated example shows what would be written, and its made-up answer is not shown", async () => {
+  const wipe: Tool = {
+    name: "outer",
+    description: "Wipes the disk.",
+    inputSchema: INPUT,
+    effects: { writes: ["disk"], destructive: true },
+    execute: () => "wiped",
+  };
+  const { runtime, previews } = previewing([wipe], { standIn: exampleEngine() });
+  await runtime.session().execute({ name: "outer" });
+  expect(previews).toEqual([{ available: true, state: [], calls: [], writes: ["disk"] }]);
   await runtime.close();
 });
 

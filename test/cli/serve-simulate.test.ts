@@ -1,0 +1,63 @@
+/** `haft serve` simulates calls without a table `[simulation]`, as `haft call --simulate` does. */
+import { expect } from "vitest";
+import { PATIENCE_MS, folderWith, haft } from "./run-haft.ts";
+import { testInCI } from "../test-in-ci.ts";
+
+const TOKEN = "a-token-for-the-tests";
+
+const TOOLS = `export const erase = {
+  name: "erase", description: "Erases.", inputSchema: { type: "object" }, outputSchema: { type: "string", const: "erased" },
+  effects: { writes: ["disk"], destructive: true }, execute() { throw new Error("It was run."); },
+};`;
+
+const CONFIG = '[toolsets.disk]\ntype = "module"\npath = "./tools.mjs"\n';
+
+const json = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+
+interface Seen {
+  readonly simulated: { readonly results: readonly unknown[]; readonly diff: { readonly pretended: readonly string[] } };
+  readonly preview: unknown;
+}
+
+async function seenAt(url: string): Promise<Seen> {
+  const post = async (path: string, value: object) =>
+    (await fetch(`${url}/v1/${path}`, { method: "POST", headers: json, body: JSON.stringify(value) })).json();
+  const calls = [{ name: "disk::erase" }];
+  const simulated = await post("simulate", { calls });
+  void post("execute", { calls, waitMs: 0 });
+  for (;;) {
+    const { approvals } = await (await fetch(`${url}/v1/approvals`, { headers: json })).json();
+    if (approvals.length === 0) continue;
+    const [{ callId, digest }] = approvals;
+    const preview = await post(`approvals/${callId}/preview`, {});
+    await post(`approvals/${callId}`, { answer: "deny", digest });
+    return { simulated, preview };
+  }
+}
+
+testInCI(
+  "issue 19.4 haft serve answers a simulated write with an example, and previews it by what it would write, without a made-up answer",
+  { timeout: PATIENCE_MS },
+  async () => {
+    const folder = folderWith({ "haft.toml": CONFIG, "tools.mjs": TOOLS });
+    let seen: Promise<Seen> | undefined;
+    await haft(["serve", "--port", "0"], {
+      folder,
+      environment: { HAFT_TOKEN: TOKEN, HAFT_TRUST: "all" },
+      onOutput: ({ stderr }, control) => {
+        const [, url] = /serving at (\S+)/u.exec(stderr) ?? [];
+        if (url === undefined || seen !== undefined) return;
+        seen = seenAt(url);
+        void seen.finally(() => control.signal("SIGTERM")).catch(() => {});
+      },
+    });
+    expect(await seen).toMatchObject({
+      simulated: {
+        results: [{ status: "ok", output: "erased", origin: "simulated", answeredBy: "example" }],
+        diff: { pretended: ["disk"] },
+      },
+      preview: { available: true, writes: ["disk"] },
+    });
+    expect((await seen)?.preview).not.toHaveProperty("answer");
+  },
+);
