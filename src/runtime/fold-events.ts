@@ -1,4 +1,5 @@
 /** From the events of a session to the session: its state, its latest events, and what was under way when they ended. */
+import type { EarlierJob } from "../call/jobs/job.ts";
 import { isOfSettings } from "../policy/approval/approval-rules.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -93,21 +94,13 @@ export class SessionFold {
       case "round-end":
         this.#endRound(event);
         break;
-      case "job-start":
-        this.#startJob(event);
-        break;
       case "approval-ask":
       case "approval-answer":
         this.#clear(event);
         break;
       case "call-intent":
-      case "job-run":
       case "call-remote":
         this.#noteWork(event);
-        break;
-      case "job-output":
-      case "job-input":
-        this.#noteTalk(event);
         break;
       case "state-change":
         this.#change(event);
@@ -116,6 +109,7 @@ export class SessionFold {
         this.#end(event.callId);
         break;
       default:
+        this.#noteJob(event);
     }
     this.#log.push(event);
   }
@@ -244,24 +238,28 @@ export class SessionFold {
     } else if (!isOfSettings(event.reason, event.toolName)) open.askedFor = event.reason;
   }
 
-  #noteWork(event: SessionEvent & { readonly type: "call-intent" | "job-run" | "call-remote" }): void {
+  #noteWork(event: SessionEvent & { readonly type: "call-intent" | "call-remote" }): void {
     const open = this.#open.get(event.callId);
     if (open === undefined) return;
     if (event.type === "call-intent")
       open.intent = { idempotencyKey: event.idempotencyKey, call: { name: event.toolName, input: event.input } };
-    else if (event.type === "call-remote") open.remoteId = event.remoteId;
-    else if (open.job !== undefined) open.job = { ...open.job, starts: event.starts, isAsking: false };
+    else open.remoteId = event.remoteId;
   }
 
-  /** A job that asks while a call made in it runs does not wait alone: that call may be what ends the process. */
-  #noteTalk(event: SessionEvent & { readonly type: "job-output" | "job-input" }): void {
+  #noteJob(event: SessionEvent): void {
+    if (event.type === "job-start") return this.#startJob(event);
+    if (event.type !== "job-run" && event.type !== "job-output" && event.type !== "job-input") return;
     const open = this.#open.get(event.callId);
-    const job = open?.job;
-    if (open === undefined || job === undefined) return;
-    if (event.type === "job-input") {
-      if (job.isAsking) open.job = { ...job, isAsking: false, waits: job.waits - 1 };
-    } else if (event.asks === true && !job.isAsking && (this.#nested.get(event.callId)?.size ?? 0) === 0)
-      open.job = { ...job, isAsking: true, waits: job.waits + 1 };
+    if (open?.job === undefined) return;
+    if (event.type === "job-run") open.job = { ...open.job, starts: event.starts, isAsking: false };
+    else open.job = this.#talked(open.job, event);
+  }
+
+  /** A job that asks while a call made in it runs is not one that only waits: that call may be what ends the process. */
+  #talked(job: EarlierJob, event: SessionEvent & { readonly type: "job-output" | "job-input" }): EarlierJob {
+    if (event.type === "job-input") return job.isAsking ? { ...job, isAsking: false, waits: job.waits - 1 } : job;
+    const onlyWaits = event.asks === true && !job.isAsking && (this.#nested.get(event.callId)?.size ?? 0) === 0;
+    return onlyWaits ? { ...job, isAsking: true, waits: job.waits + 1 } : job;
   }
 
   #change({ callId, turnId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {

@@ -1,4 +1,5 @@
 /** `haft serve` simulates calls without a table `[simulation]`, as `haft call --simulate` does. */
+import { createClient } from "haft/client";
 import { expect } from "vitest";
 import { PATIENCE_MS, folderWith, haft } from "./run-haft.ts";
 import { testInCI } from "../test-in-ci.ts";
@@ -12,27 +13,23 @@ const TOOLS = `export const erase = {
 
 const CONFIG = '[toolsets.disk]\ntype = "module"\npath = "./tools.mjs"\n';
 
-const json = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
-
 interface Seen {
-  readonly simulated: { readonly results: readonly unknown[]; readonly diff: { readonly pretended: readonly string[] } };
+  readonly simulated: unknown;
   readonly preview: unknown;
 }
 
 async function seenAt(url: string): Promise<Seen> {
-  const post = async (path: string, value: object) =>
-    (await fetch(`${url}/v1/${path}`, { method: "POST", headers: json, body: JSON.stringify(value) })).json();
+  const client = createClient({ url, token: TOKEN });
   const calls = [{ name: "disk::erase" }];
-  const simulated = await post("simulate", { calls });
-  void post("execute", { calls, waitMs: 0 });
-  for (;;) {
-    const { approvals } = await (await fetch(`${url}/v1/approvals`, { headers: json })).json();
-    if (approvals.length === 0) continue;
-    const [{ callId, digest }] = approvals;
-    const preview = await post(`approvals/${callId}/preview`, {});
-    await post(`approvals/${callId}`, { answer: "deny", digest });
-    return { simulated, preview };
-  }
+  const simulated = await client.call("simulate", { body: { calls } });
+  const executing = client.call("execute", { body: { calls } });
+  let asked: { readonly callId: string; readonly digest: string } | undefined;
+  while (asked === undefined) [asked] = (await client.call("listApprovals", {})).approvals;
+  const params = { callId: asked.callId };
+  const preview = await client.call("previewApproval", { params, body: {} });
+  await client.call("decideApproval", { params, body: { answer: "deny", digest: asked.digest } });
+  await executing;
+  return { simulated, preview };
 }
 
 testInCI(

@@ -189,7 +189,8 @@ describe("F1.12 I09 a job that waits for an answer when its process ends", () =>
         begun.push("clerk");
         const name: unknown = yield "Who?";
         if (name === "nobody") await never();
-        return [name, yield "How many?"];
+        const count: unknown = yield "How many?";
+        return [name, count];
       },
     }),
     tool("look", () => (begun.push("look"), never()), { effects: READS, timeoutMs: 0 }),
