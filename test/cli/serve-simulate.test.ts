@@ -26,7 +26,7 @@ async function seenAt(url: string): Promise<Seen> {
   let asked: { readonly callId: string; readonly digest: string } | undefined;
   while (asked === undefined) [asked] = (await client.call("listApprovals", {})).approvals;
   const params = { callId: asked.callId };
-  const preview = await client.call("previewApproval", { params, body: {} });
+  const preview = await client.call("previewApproval", { params });
   await client.call("decideApproval", { params, body: { answer: "deny", digest: asked.digest } });
   await executing;
   return { simulated, preview };
