@@ -119,7 +119,7 @@ export class EventFeeds {
   #sessionTail(sessionId: string): SessionTail {
     let tail = this.#sessions.get(sessionId);
     if (tail === undefined || tail.isOver || tail.failure !== undefined) {
-      tail = new SessionTail({ sessionId, source: this.#source, kept: this.#kept, log: this.#parts.ports.log });
+      tail = new SessionTail({ sessionId, source: this.#source, kept: this.#kept, ports: this.#parts.ports });
       this.#sessions.set(sessionId, tail);
     }
     return tail;
@@ -127,7 +127,7 @@ export class EventFeeds {
 
   #allTail(): StoreTail | MemoryTail {
     const { store, open, ports } = this.#parts;
-    const parts = { source: this.#source, kept: this.#kept, log: ports.log };
+    const parts = { source: this.#source, kept: this.#kept, ports };
     return (this.#all ??=
       store === undefined ? new MemoryTail({ ...parts, open, id: ports.ids.next("feed") }) : new StoreTail({ ...parts, store }));
   }

@@ -1,7 +1,7 @@
 /** The end of a log, or of all logs, that readers follow: what is new is read once for all of them. */
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../../core/event.ts";
-import type { Log } from "../../core/ports.ts";
+import type { Ports } from "../../core/ports.ts";
 import { EventWindow, isEvent } from "./event-window.ts";
 import type { FeedItem } from "./feed-item.ts";
 import { LiveEvents } from "./live-events.ts";
@@ -19,13 +19,23 @@ export interface TailReader {
   wake(): void;
 }
 
+export interface EventTailParts {
+  /** How many events stay in its window, at least. */
+  readonly keep: number;
+  /** Events that came from a log: the same objects may come from listeners. */
+  readonly kept: WeakSet<RuntimeEvent>;
+  readonly ports: Pick<Ports, "clock" | "log">;
+}
+
+/** How soon a log is read again that could not be read: what moved it does not move it a second time. */
+const AGAIN_MS = 500;
+
 export abstract class EventTail {
   readonly window: EventWindow;
-  readonly #log: Log;
+  readonly #ports: EventTailParts["ports"];
   readonly #waiters = new Set<TailReader>();
   /** Pages that are being read, by cursor. */
   readonly #reading = new Map<string, Promise<TailPage>>();
-  /** Events that came from a log: the same objects may come from listeners. */
   readonly #kept: WeakSet<RuntimeEvent>;
   readonly #live = new LiveEvents();
   #isDue = false;
@@ -34,12 +44,16 @@ export abstract class EventTail {
   #isOver = false;
   /** Why its readers cannot read on. */
   #failure: ToolError | undefined;
+  /** Set while a log that could not be read waits to be read again. */
+  #cancelAgain: (() => void) | undefined;
+  /** That its log cannot be read was logged, and it was not read since. */
+  #isWarned = false;
   readers = 0;
 
-  constructor({ keep, kept, log }: { readonly keep: number; readonly kept: WeakSet<RuntimeEvent>; readonly log: Log }) {
+  constructor({ keep, kept, ports }: EventTailParts) {
     this.window = new EventWindow(keep);
     this.#kept = kept;
-    this.#log = log;
+    this.#ports = ports;
   }
 
   /** Where a reader without a place begins. */
@@ -121,6 +135,7 @@ export abstract class EventTail {
   /** Readers get what is here, and nothing more. */
   end(): void {
     this.#isOver = true;
+    this.#cancelAgain?.();
     this.#stir();
   }
 
@@ -153,6 +168,7 @@ export abstract class EventTail {
         if (page.items.length === 0) break;
         ({ isEnd } = page);
       }
+      this.#isWarned = false;
     } catch (thrown: unknown) {
       // Which of them a log will have is not known: those come later, with their place.
       live.dropped += live.rest().length;
@@ -176,6 +192,13 @@ export abstract class EventTail {
   #trouble(error: ToolError): void {
     if (error.code !== "store_failed") return this.fail(error);
     if (this.#isOver || this.readers === 0) return; // the store may have been closed since
-    this.#log.warn(`Events could not be read on: ${error.message}`);
+    const { clock, log } = this.#ports;
+    if (!this.#isWarned) log.warn(`Events could not be read on, and are read later: ${error.message}`);
+    this.#isWarned = true;
+    const again = (): void => {
+      this.#cancelAgain = undefined;
+      if (this.readers > 0) this.wake();
+    };
+    this.#cancelAgain ??= clock.timer(again, AGAIN_MS, { background: true });
   }
 }

@@ -1,7 +1,7 @@
 /** The end of all logs of a runtime without a store, as far as memory goes: the events of a session in their order. */
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
-import type { Log } from "../../core/ports.ts";
+import type { Ports } from "../../core/ports.ts";
 import type { OpenSessions } from "../open-sessions.ts";
 import type { RuntimeSession } from "../runtime-session.ts";
 import { EventTail, type TailPage } from "./event-tail.ts";
@@ -15,7 +15,7 @@ export interface MemoryTailParts {
   /** Unlike that of any other runtime. */
   readonly id: string;
   readonly kept: WeakSet<RuntimeEvent>;
-  readonly log: Log;
+  readonly ports: Ports;
 }
 
 export class MemoryTail extends EventTail {
@@ -26,8 +26,8 @@ export class MemoryTail extends EventTail {
   readonly #moved = new Set<RuntimeSession>();
   #count = 0;
 
-  constructor({ open, id, kept, log }: MemoryTailParts) {
-    super({ keep: KEPT, kept, log });
+  constructor({ open, id, kept, ports }: MemoryTailParts) {
+    super({ keep: KEPT, kept, ports });
     this.#id = id
       .toLowerCase()
       .replaceAll(/[^0-9a-z]/gu, "")

@@ -1,7 +1,7 @@
 /** The end of one session's log. Its cursors are positions. */
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
-import type { Log } from "../../core/ports.ts";
+import type { Ports } from "../../core/ports.ts";
 import type { RuntimeSession } from "../runtime-session.ts";
 import { EventTail, type TailPage } from "./event-tail.ts";
 import { durableLength, itemOf, sessionGone, type LogSource } from "./log-source.ts";
@@ -13,7 +13,7 @@ export interface SessionTailParts {
   readonly sessionId: string;
   readonly source: LogSource;
   readonly kept: WeakSet<RuntimeEvent>;
-  readonly log: Log;
+  readonly ports: Ports;
 }
 
 export class SessionTail extends EventTail {
@@ -24,8 +24,8 @@ export class SessionTail extends EventTail {
   /** Of the session that was read first: a session of the same id that is begun later is another one. */
   #createdAt: number | undefined;
 
-  constructor({ sessionId, source, kept, log }: SessionTailParts) {
-    super({ keep: KEPT, kept, log });
+  constructor({ sessionId, source, kept, ports }: SessionTailParts) {
+    super({ keep: KEPT, kept, ports });
     this.sessionId = sessionId;
     this.#source = source;
   }

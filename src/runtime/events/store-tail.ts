@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { CopiedPart, lastCopied } from "../../core/copied-events.ts";
 import type { SessionEvent, RuntimeEvent } from "../../core/event.ts";
-import type { Log } from "../../core/ports.ts";
+import type { Ports } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
 import type { FeedEntry } from "../../core/store-feed.ts";
 import { EventTail, type TailPage } from "./event-tail.ts";
@@ -18,7 +18,7 @@ export interface StoreTailParts {
   readonly store: Store;
   readonly source: LogSource;
   readonly kept: WeakSet<RuntimeEvent>;
-  readonly log: Log;
+  readonly ports: Ports;
 }
 
 /** Events of one session that a page names, the positions following one another. */
@@ -33,8 +33,8 @@ export class StoreTail extends EventTail {
   /** Position of the last event that a snapshot brought, by session. */
   readonly #brought = new Map<string, number>();
 
-  constructor({ store, source, kept, log }: StoreTailParts) {
-    super({ keep: KEPT, kept, log });
+  constructor({ store, source, kept, ports }: StoreTailParts) {
+    super({ keep: KEPT, kept, ports });
     this.#store = store;
     this.#source = source;
   }

@@ -116,15 +116,16 @@ export class StoreWatch {
     else this.#schedule(this.#pollMs);
   }
 
+  /** The readers of each page are told before the next is read: what was read once is not read again, though the next cannot be. */
   async #look(): Promise<void> {
     const { store, moved } = this.#parts;
-    const found = new Map<string, number>();
     for (let isFull = true; isFull && this.#mark !== undefined;) {
       const page = await store.feed.read({ after: this.#mark });
-      for (const { sessionId, position } of page.entries) found.set(sessionId, position);
       this.#mark = page.entries.at(-1)?.mark ?? this.#mark;
       ({ isFull } = page);
+      const found = new Map<string, number>();
+      for (const { sessionId, position } of page.entries) found.set(sessionId, position);
+      for (const [sessionId, position] of found) moved(sessionId, position);
     }
-    for (const [sessionId, position] of found) moved(sessionId, position);
   }
 }

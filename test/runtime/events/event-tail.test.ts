@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
 import { EventTail, type TailPage } from "../../../src/runtime/events/event-tail.ts";
-import { MemoryLog, settle } from "../../../src/testing/fake-ports.ts";
+import { MemoryLog, fakePorts, settle } from "../../../src/testing/fake-ports.ts";
 
 /** A log that is empty, and cannot be read any more once it has been read. */
 class ClosingTail extends EventTail {
@@ -28,7 +28,7 @@ test.each([
   ["and not when no more events will come", 1, (tail: EventTail) => tail.end(), 0],
 ])("issue 19.3 a log that cannot be read on is reported, %s", async (_, readers, leave, lines) => {
   const log = new MemoryLog();
-  const tail = new ClosingTail({ keep: 10, kept: new WeakSet(), log });
+  const tail = new ClosingTail({ keep: 10, kept: new WeakSet(), ports: { ...fakePorts(), log } });
   tail.readers = 1;
   await tail.page("0");
   await tail.asked.promise;

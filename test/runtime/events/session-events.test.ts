@@ -2,9 +2,11 @@
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
+import type { Store } from "../../../src/core/store.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
+import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { tool } from "../bench-runtime.ts";
 import { line, readPositions, readUntil } from "./followed.ts";
@@ -237,3 +239,48 @@ test("a reader of a session that was removed gets nothing of the next session of
   await begun();
   for (const feed of feeds) await expect(feed.read()).rejects.toMatchObject({ code: "not_found" });
 });
+
+/** Its next read of a log fails once its feed has named an event behind a position. */
+function unreadableOnce(store: Store): Store & { failAfter(position: number): void } {
+  let after = Infinity;
+  let isNamed = false;
+  const [readFeed, readLog] = [store.feed.read, store.read];
+  Object.assign(store.feed, {
+    async read(...args: Parameters<Store["feed"]["read"]>) {
+      const page = await readFeed.apply(store.feed, args);
+      if (page.entries.some(({ position }) => position > after)) [isNamed, after] = [true, Infinity];
+      return page;
+    },
+  });
+  return Object.assign(store, {
+    failAfter: (position: number) => void (after = position),
+    async read(...args: Parameters<Store["read"]>) {
+      if (!isNamed) return await readLog.apply(store, args);
+      isNamed = false;
+      throw new ToolError("store_failed", "The connection was lost.");
+    },
+  });
+}
+
+test.each([["one session", "s"] as const, ["all sessions", undefined] as const])(
+  "issue 19.3 a reader of %s misses nothing of what another process wrote while the store could not be read",
+  async (_, session) => {
+    const path = temporaryFile();
+    const store = unreadableOnce(sqliteStore({ path }));
+    const ports = { log: new MemoryLog() };
+    await using here = createRuntime({ tools: TOOLS, store, ports });
+    await using elsewhere = createRuntime({ tools: TOOLS, store: sqliteStore({ path }) });
+    const written = elsewhere.session("s");
+    await written.execute({ name: "echo" });
+    const feed = here.events(session === undefined ? { after: "0" } : { session });
+    const { length } = await logOf(written);
+    await readPositions(feed, length);
+    const message = { role: "user", content: "more" } as const; // one event, which one look finds
+    await written.addMessage(message);
+    await readPositions(feed, 1); // from now on the reader waits for the store's feed
+    store.failAfter(length + 1);
+    await written.addMessage(message);
+    expect(await readPositions(feed, 1)).toEqual([length + 2]);
+    expect(ports.log.lines).toHaveLength(1);
+  },
+);

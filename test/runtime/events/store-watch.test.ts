@@ -1,6 +1,7 @@
 /** When the store is read for events of other processes. */
 import { expect, test } from "vitest";
-import type { StoreChange } from "../../../src/core/store-changes.ts";
+import { ToolError } from "../../../src/core/error.ts";
+import { NOT_FOLLOWED, type StoreChange } from "../../../src/core/store-changes.ts";
 import { StoreWatch } from "../../../src/runtime/events/store-watch.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { fakePorts, FakeClock } from "../../../src/testing/fake-ports.ts";
@@ -71,4 +72,28 @@ test("issue 21.2 after a hint the store is read more often for a second, as the 
   watch.stop();
   await clock.advance(10_000);
   expect([reads.at(-1), stopped()]).toEqual([3_000, 1]);
+});
+
+test("issue 21.2 what a page has named moves its readers, though the next page cannot be read", async () => {
+  const clock = new FakeClock();
+  const store = memoryStore();
+  const moved: string[] = [];
+  const pages = [
+    async () => ({ entries: [{ sessionId: "shop", position: 7, mark: "7-a" }], isFull: true }),
+    async () => Promise.reject(new ToolError("store_failed", "The connection was lost.")),
+  ];
+  const feed = {
+    latest: () => store.feed.latest(),
+    read: () => pages.shift()?.() ?? Promise.resolve({ entries: [], isFull: false }),
+  };
+  const watch = new StoreWatch({
+    store: { ...store, feed, follow: () => NOT_FOLLOWED },
+    ports: { ...fakePorts(), clock },
+    moved: (sessionId, position) => void moved.push(`${sessionId} ${position}`),
+    isRead: () => true,
+  });
+  await watch.start();
+  await clock.advance(2_000);
+  watch.stop();
+  expect(moved).toEqual(["shop 7"]);
 });
