@@ -105,7 +105,7 @@ export async function readAudit(
   onDamage: (sessionId: string, reason: string) => void,
 ): Promise<readonly AuditEntry[]> {
   const { since = -Infinity, limit = DEFAULT_LIMIT, after, sessionId, signal } = options;
-  const found = new Newest(limit + (after?.count ?? 0));
+  const found = new Newest(limit, after);
   const wanted = entryFilter(options);
   for (const refusal of await store.access.refusals({ limit: MAX_REFUSALS })) found.take({ type: "refusal", ...refusal }, wanted);
   for (const key of await store.access.keys({ sessionKeys: true, limit: MAX_KEYS }))
@@ -121,7 +121,7 @@ export async function readAudit(
     for (const entry of await entriesOf(store, session, onDamage)) found.take(entry, wanted);
     return true;
   });
-  const entries = found.entries(after);
+  const entries = found.entries();
   return options.own === undefined ? entries : entries.map(withoutMissed);
 }
 
@@ -196,17 +196,21 @@ async function takeCalls(
   } while (after !== undefined);
 }
 
-/** Keeps so many of the newest, each once. */
+/** Keeps so many of the newest, each once, without those of a place's time and session up to it. */
 class Newest {
   readonly #limit: number;
+  readonly #after: AuditPosition | undefined;
+  /** How many of the place's time and session were passed over: they come in the same order for each page. */
+  #passed = 0;
   #entries: AuditEntry[] = [];
   /** Calls and approvals that were seen: those of a branch are in the log of the session it became part of as well. */
   readonly #seen = new Set<string>();
   /** The time of the oldest that is kept, once there are as many as may be. */
   oldest = -Infinity;
 
-  constructor(limit: number) {
+  constructor(limit: number, after: AuditPosition | undefined) {
     this.#limit = limit;
+    this.#after = after;
   }
 
   take(entry: AuditEntry, wanted: (entry: AuditEntry) => boolean): void {
@@ -216,16 +220,21 @@ class Newest {
       if (this.#seen.has(key)) return;
       this.#seen.add(key);
     }
+    if (this.#isBeforePlace(entry)) return;
     this.#entries.push(entry);
     if (this.#entries.length > 2 * this.#limit) this.#drop();
   }
 
-  /** Without those of the place's time and session up to it. */
-  entries(after?: AuditPosition): readonly AuditEntry[] {
+  entries(): readonly AuditEntry[] {
     this.#drop();
-    if (after === undefined) return this.#entries;
-    const known = this.#entries.findIndex((entry) => entry.at < after.at || sessionOf(entry) !== after.sessionId);
-    return this.#entries.slice(Math.min(after.count, known < 0 ? this.#entries.length : known));
+    return this.#entries;
+  }
+
+  #isBeforePlace(entry: AuditEntry): boolean {
+    const after = this.#after;
+    if (after === undefined || entry.at !== after.at || sessionOf(entry) !== after.sessionId || this.#passed >= after.count) return false;
+    this.#passed++;
+    return true;
   }
 
   #drop(): void {

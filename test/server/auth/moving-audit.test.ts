@@ -77,3 +77,18 @@ test("a session that is removed between two pages takes no entry of the same tim
   await store.remove("a");
   expect([await page(next), found]).toEqual([undefined, ["a", "a", "b", "b", "c", "c"]]);
 });
+
+test("a place that was made up gets no more entries than were asked for, and has no more of the store read", async () => {
+  const store = memoryStore();
+  const calls = Array.from({ length: 1_200 }, (_, index) => ({ at: AT + index, toolName: "look", via: "http", outcome: "ok" }) as const);
+  await store.access.addCalls({ calls, keep: 2_000 });
+  let pages = 0;
+  const read = store.access.calls.bind(store.access);
+  store.access.calls = (query) => {
+    pages++;
+    return read(query);
+  };
+  const after = { at: AT * 2, sessionId: "", count: 999_999_999 };
+  const entries = await readAudit(store, { limit: 2, after }, () => {});
+  expect([entries.map(({ at }) => at), pages]).toEqual([[AT + 1_199, AT + 1_198], 1]);
+});
