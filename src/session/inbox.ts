@@ -78,7 +78,7 @@ export class Inbox {
       case "trigger-add": {
         const { id, kind, settings, declared, tick, at } = event;
         const own = { id, kind, settings, ...(declared === true ? { declared } : {}), ...(tick === undefined ? {} : { lastTick: tick }) };
-        this.#triggers.set(id, Object.freeze({ ...own, addedAt: at, sent: 0, waiting: 0 }));
+        this.#triggers.set(id, Object.freeze({ ...own, addedAt: at, sent: 0, waiting: this.#waitingOf(id) }));
         break;
       }
       case "trigger-pause":
@@ -111,11 +111,15 @@ export class Inbox {
     });
   }
 
+  /** Messages of the one that had its id before count as well: a model that has not received them would receive the same twice. */
+  #waitingOf(triggerId: string): number {
+    return this.entries.filter((entry) => entry.triggerId === triggerId).length;
+  }
+
   #hear(id: string): void {
     const { triggerId } = this.#entries.get(id) ?? {};
     this.#entries.delete(id);
-    // It may be 0 already: of what one that was removed had sent.
-    this.#change(triggerId, (trigger) => ({ ...trigger, waiting: Math.max(0, trigger.waiting - 1) }));
+    this.#change(triggerId, (trigger) => ({ ...trigger, waiting: trigger.waiting - 1 }));
   }
 }
 

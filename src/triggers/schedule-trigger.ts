@@ -48,7 +48,7 @@ async function run(context: TriggerContext<ScheduleSettings>, schedule: Schedule
   const { settings, ports, addedAt, lastTick } = context;
   const { clock } = ports;
   /** Times up to here are over, or were not meant. */
-  let seen = settings.catchUp === true ? Math.max(lastTick ?? addedAt, addedAt) : clock.wallTime();
+  let seen = settings.catchUp === true ? (lastTick ?? addedAt) : clock.wallTime();
   for (;;) {
     if (seen > clock.wallTime() + MAX_AHEAD_MS) seen = clock.wallTime();
     const tick = dueTick(schedule, seen, clock.wallTime());

@@ -154,11 +154,12 @@ export class SessionTriggers {
     this.#onFire = onFire;
     if (this.#options.session.closed) return;
     this.#options.session.whenClosed.addEventListener("abort", this.#stopAll, { once: true });
+    const declared = new Map(Array.from(this.#options.declared(), (definition) => [definition.name, definition]));
     for (const stored of this.#options.session.triggers) {
       if (this.#rests(stored)) this.#options.session.ports.log.warn(notDeclared(stored, this.#options.session.id));
-      this.#goOn(stored.id);
+      else if (!declared.has(stored.id)) this.#goOn(stored.id);
     }
-    for (const definition of this.#options.declared()) void this.#addDeclared(definition);
+    for (const definition of declared.values()) void this.#addDeclared(definition);
   }
 
   /** Stops them all; they stay part of the session. Resolves when no message of theirs is on its way any more. */
@@ -172,31 +173,53 @@ export class SessionTriggers {
 
   /** Ends what runs of a trigger, and a resume of it that is under way. Resolves when no message of it is on its way any more. */
   async #halt(id: string): Promise<void> {
+    this.#resuming.delete(id);
+    await this.#end(id);
+  }
+
+  async #end(id: string): Promise<void> {
     const running = this.#running.get(id);
     this.#running.delete(id);
-    this.#resuming.delete(id);
     await running?.stop();
   }
 
-  #addNext(checked: NewTrigger, replaces: boolean = false): Promise<TriggerStatus> {
-    const adding = this.#adding.then(() => this.#add(checked, replaces));
+  #addNext(checked: NewTrigger): Promise<TriggerStatus> {
+    return this.#inTurn(() => this.#add(checked));
+  }
+
+  #inTurn<Result>(add: () => Promise<Result>): Promise<Result> {
+    const adding = this.#adding.then(add);
     this.#adding = adding.catch(() => {}); // its caller gets the error
     return adding;
   }
 
-  async #add({ id, ...added }: NewTrigger, replaces: boolean): Promise<TriggerStatus> {
+  async #add({ id, ...added }: NewTrigger): Promise<TriggerStatus> {
     const { session, maxTriggers } = this.#options;
     if (this.#find(id) === undefined && session.triggers.length >= maxTriggers)
       throw new ToolError("limit_exceeded", `The session has ${maxTriggers} triggers already.`, {
         hint: "Remove one that is not needed any more.",
       });
     const lastTick = await this.#latestTick(added);
-    const trigger = { id, ...added, ...omitUndefined({ lastTick }) };
-    await (replaces ? Promise.all([session.replaceTrigger(trigger), this.#halt(id)]) : session.addTrigger(trigger));
+    await session.addTrigger({ id, ...added, ...omitUndefined({ lastTick }) });
     const stored = this.#find(id);
     if (stored === undefined) throw new ToolError("conflict", `The trigger ${JSON.stringify(id)} was removed while it was being added.`);
-    if (this.#onFire !== undefined && stored.paused !== true && !this.#running.has(id)) this.#run(stored, true);
+    this.#runAdded(stored, true);
     return this.#statusOf(stored);
+  }
+
+  /** One of which nothing but the prompt is another goes on where it was, and misses nothing. It does not run meanwhile. */
+  async #replace({ id, ...added }: NewTrigger, before: StoredTrigger): Promise<void> {
+    await this.#end(id);
+    const goesOn = before.kind === added.kind && hasSameSource(before.settings, added.settings);
+    const { lastTick = before.addedAt } = this.#find(id) ?? before;
+    const tick = goesOn ? lastTick : await this.#latestTick(added);
+    await this.#options.session.replaceTrigger({ id, ...added, ...omitUndefined({ lastTick: tick }) });
+    const stored = this.#find(id);
+    if (stored !== undefined) this.#runAdded(stored, !goesOn);
+  }
+
+  #runAdded(stored: StoredTrigger, isNew: boolean): void {
+    if (this.#onFire !== undefined && stored.paused !== true && !this.#running.has(stored.id)) this.#run(stored, isNew);
   }
 
   async #resumeAt(id: string, beginning: Promise<number | undefined>): Promise<void> {
@@ -236,17 +259,19 @@ export class SessionTriggers {
     this.#running.set(stored.id, new RunningTrigger({ kind: known.kind, stored, isNew, session, channels, onFire }));
   }
 
-  /** Never rejects. */
+  /** Adds one that the session lacks, replaces one with other settings, and else continues it. Never rejects. */
   async #addDeclared(definition: NamedTrigger): Promise<void> {
     const { session } = this.#options;
     try {
-      const checked = this.check(definition);
+      const checked = { ...this.check(definition), declared: true } as const;
       const { id, kind, settings } = checked;
       const before = this.#find(id);
-      if (before?.kind === kind && diffJson(before.settings, settings).length === 0) return;
-      await this.#addNext({ ...checked, declared: true }, before !== undefined);
+      if (before === undefined) await this.#addNext(checked);
+      else if (before.kind === kind && diffJson(before.settings, settings).length === 0) this.#goOn(id);
+      else await this.#inTurn(() => this.#replace(checked, before));
     } catch (thrown: unknown) {
       session.ports.log.warn(`The trigger ${JSON.stringify(definition.name)} could not be added: ${describeThrown(thrown)}`);
+      this.#goOn(definition.name); // as it was before, where it was there
     }
   }
 
@@ -276,6 +301,11 @@ export class SessionTriggers {
     const error = this.#rests(stored) ? NOT_DECLARED : running?.error;
     return { id, type: kind, settings, addedAt, sent, running: running !== undefined, ...omitUndefined({ paused, error }) };
   }
+}
+
+/** Whether the ticks of two settings are the same: a prompt says what is sent, and not when. */
+function hasSameSource({ prompt: _before, ...before }: JsonObject, { prompt: _now, ...now }: JsonObject): boolean {
+  return diffJson(before, now).length === 0;
 }
 
 /** The error of a trigger that was declared, and is not here. */

@@ -105,3 +105,36 @@ test("one with other settings is paused still where the store could not be writt
   expect(third.own.get("tick")).toMatchObject({ paused: true, settings: { interval: 30 }, sent: 0 });
   expect(changes(third)).toEqual(["trigger-add tick", "trigger-remove tick", "trigger-add tick"]);
 });
+
+const texts = ({ session }: Program) => session.log.flatMap((event) => (event.type === "inbox-add" ? [event.message.content] : []));
+
+test("one whose prompt alone was changed keeps its rhythm, and sends nothing because its agent starts", async () => {
+  const first = await start([timer("tick", { immediate: true, prompt: "old" })]);
+  await first.ports.clock.advance(MINUTE_MS / 2);
+  const second = await start([timer("tick", { immediate: true, prompt: "new" })], first);
+  await second.ports.clock.advance(MINUTE_MS / 2 - 1);
+  expect(texts(second)).toEqual(["old"]);
+  await second.ports.clock.advance(1);
+  expect(texts(second)).toEqual(["old", "new"]);
+});
+
+test("one whose prompt alone was changed makes up for a time that was missed, with the new one", async () => {
+  const hourly = (prompt: string): NamedTrigger => ({ type: "schedule", name: "tick", hourlyAt: 0, zone: "UTC", catchUp: true, prompt });
+  const first = await start([hourly("old")]);
+  await first.own.stop();
+  await first.ports.clock.advance(150 * MINUTE_MS);
+  const second = await start([hourly("new")], first);
+  expect(texts(second)).toEqual(["new"]);
+});
+
+test("one with other settings sends nothing while a message of it waits in the inbox", async () => {
+  const { runtime } = testRuntime();
+  const session = runtime.session("s");
+  const tick = { id: "tick", kind: "timer", settings: {} };
+  await session.addTrigger(tick);
+  await session.receive({ role: "user", content: "tick" }, { triggerId: "tick" });
+  await session.replaceTrigger(tick);
+  expect(session.trigger("tick")).toMatchObject({ waiting: 1, sent: 0 });
+  for (const { message } of session.inbox) await session.addMessage(message);
+  expect(session.trigger("tick")).toMatchObject({ waiting: 0, sent: 0 });
+});

@@ -7,17 +7,19 @@ import { memoryStore } from "../../src/store/memory-store.ts";
 import { systemPorts } from "../../src/core/system-ports.ts";
 import { FakeClock, MemoryLog, countingIds } from "../../src/testing/fake-ports.ts";
 import { createChannels } from "../../src/triggers/channels.ts";
+import type { NamedTrigger } from "../../src/triggers/session-triggers.ts";
 import { createTriggers } from "../../src/triggers/triggers.ts";
 
 const HOUR_MS = 3_600_000;
 const TYPE = { type: "channel", name: "watch", channel: "news", prompt: "{content}" } as const;
 
 /** A process whose clock is off by so much from that of the store, and that ends without closing the store. */
-async function startProcess(store: Store, offMs: number) {
+async function startProcess(store: Store, offMs: number, declared: readonly NamedTrigger[] = []) {
   const clock = new FakeClock({ wallTime: systemPorts.clock.wallTime() + offMs });
   const ports = { clock, log: new MemoryLog(), ids: countingIds() };
   const triggers = createTriggers({ channels: createChannels({ store, ports }) });
   const channel = triggers.channels.open("news", { kind: "broadcast" });
+  for (const one of declared) triggers.declare(one);
   const lasting: Store = new Proxy(store, { get: (own, key) => (key === "close" ? async () => {} : valueOf(own, key)) });
   const runtime: Runtime = createRuntime({ store: lasting, ports });
   const session: RuntimeSession = await runtime.resume("clerk", { create: true });
@@ -88,4 +90,33 @@ test("a trigger is not added, and stays paused, where the store cannot say where
   fails = true;
   await expect(own.resume("watch")).rejects.toThrow("The disk is gone.");
   expect(own.list()).toMatchObject([{ id: "watch", paused: true }]);
+});
+
+test.each([HOUR_MS, 0, -HOUR_MS])(
+  "a declared trigger whose prompt alone was changed reads each message once that was sent meanwhile, on a clock that is off by %i ms",
+  async (offMs) => {
+    const store = memoryStore();
+    const first = await startProcess(store, offMs, [{ ...TYPE, prompt: "old {content}" }]);
+    await expect.poll(() => first.own.list().length).toBe(1);
+    await first.end();
+    const sender = createChannels({ store }).open("news", { kind: "broadcast" });
+    for (const content of ["1", "2"]) await sender.send(content, { sender: "station" });
+    const second = await startProcess(store, offMs, [{ ...TYPE, prompt: "new {content}" }]);
+    for (const content of ["3", "4"]) await second.send(content);
+    await expect.poll(() => second.contents().length).toBeGreaterThanOrEqual(4);
+    await second.clock.advance(0);
+    expect(second.contents()).toEqual(["new 1", "new 2", "new 3", "new 4"]);
+  },
+);
+
+test("a declared trigger that reads other messages now begins with those that come from then on", async () => {
+  const store = memoryStore();
+  const first = await startProcess(store, 0, [{ ...TYPE, filterSender: "nobody" }]);
+  await expect.poll(() => first.own.list().length).toBe(1);
+  await first.send("before");
+  await first.end();
+  const second = await startProcess(store, 0, [TYPE]);
+  await expect.poll(() => second.own.get("watch")?.settings).not.toHaveProperty("filterSender");
+  await second.send("after");
+  await expect.poll(() => second.contents()).toEqual(["after"]);
 });
