@@ -10,12 +10,12 @@ import { onAbort } from "../policy/attempts/deadline.ts";
 import type { Registry } from "../registry/registry.ts";
 import { readEventPages, type ReadableLog } from "../session/read-events.ts";
 import { SessionFold } from "./fold-events.ts";
+import { checkBegunBy, innerIdOf } from "./inner-session.ts";
 import type { Beginning, NewSessions, SessionsOptions } from "./new-sessions.ts";
 import type { Resuming } from "./open-sessions.ts";
 import { resumeSession, type ResumeOptions, type ResumeParts } from "./resume-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 import { storeFor } from "./session-errors.ts";
-import { shortId } from "../session/session-id.ts";
 import { surroundingsOf } from "./session-start.ts";
 import { cancelRequestsIn } from "./stored-jobs.ts";
 
@@ -188,11 +188,6 @@ async function leftOpenOf(store: Store, sessionIds: readonly string[]): Promise<
   return stored.filter(({ isLeftOpen: isLeft }) => isLeft === true).map(({ sessionId }) => sessionId);
 }
 
-/** The id of the session that a call begins. */
-export function innerIdOf(sessionId: string, callId: string): string {
-  return shortId(`${sessionId}/${callId}`);
-}
-
 /** Whether a call of the session has ended that may have begun one of its own: a tool that is gone may have. */
 function mayHaveLeft(sessionId: string, registry: Registry, event: SessionEvent): event is CallEnd {
   if (event.type !== "call-end" || event.sessionId !== sessionId) return false;
@@ -210,8 +205,7 @@ function claimLog(store: Store, id: string, { takeOver, create }: ResumeOptions)
 }
 
 /**
- * Reads the log of a session that is taken up. What a call takes up is what it began itself: a client may begin a session of any id, with a
- * past of its own making.
+ * Reads the log of a session that is taken up. What a call takes up is what it began itself.
  *
  * @throws ToolError `duplicate` where something else has begun it; `corrupt_record`, and as the store. By rejecting
  */
@@ -226,13 +220,4 @@ async function foldLog(
       fold.apply(event);
       notice?.(event);
     }
-}
-
-/** @throws ToolError `duplicate` */
-function checkBegunBy({ sessionId, callId }: CallPlace, first: SessionEvent, id: string): void {
-  const begunBy = first.type === "session-start" ? first.parentCall : undefined;
-  if (begunBy?.sessionId === sessionId && begunBy.callId === callId) return;
-  throw new ToolError("duplicate", `The session ${JSON.stringify(id)} is there already, and this call has not begun it.`, {
-    operatorHint: "Find out who has begun it, then delete it.",
-  });
 }

@@ -1,7 +1,7 @@
 /** The background jobs of a store: those of sessions that are open here, elsewhere, or nowhere. */
 import { someOf } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
-import type { SessionEvent } from "../core/event.ts";
+import type { CallPlace, SessionEvent } from "../core/event.ts";
 import type { CancelOutcome, StoredJobName, StoredJobs } from "../call/jobs/jobs.ts";
 import type { StoredJob } from "../core/job-store.ts";
 import type { Clock } from "../core/ports.ts";
@@ -9,6 +9,7 @@ import type { EventLog, Store } from "../core/store.ts";
 import { nearNames } from "../core/base/near-names.ts";
 import { readEventPages } from "../session/read-events.ts";
 import { SessionFold } from "./fold-events.ts";
+import { innerIdOf, isBegunBy } from "./inner-session.ts";
 import { listStoredJobs } from "./list-stored-jobs.ts";
 import { endOpenCall, type OpenCall } from "./open-call.ts";
 import { cancelledJob } from "./resume-jobs.ts";
@@ -61,7 +62,7 @@ export async function cancelStoredJob(
     throw thrown;
   }
   try {
-    return (await endInLog(log, { id, reason, at })) ? "ended" : "over";
+    return (await endJob(store, log, { id, reason, at })) ? "ended" : "over";
   } finally {
     await log.close();
   }
@@ -78,22 +79,74 @@ export async function cancelRequestsIn(
   return new Map(requests.filter((request) => request.sessionId === sessionId).map(({ id, reason }) => [id, reason]));
 }
 
+/** Why calls end, and when. */
+interface Ending {
+  readonly reason: string;
+  readonly at: number;
+}
+
 /** False where the log says that the job has ended, or never began. */
-async function endInLog(
-  log: EventLog,
-  { id, reason, at }: { readonly id: string; readonly reason: string; readonly at: number },
-): Promise<boolean> {
-  const fold = new SessionFold(1, log.sessionId);
-  for await (const events of readEventPages(log)) for (const event of events) fold.apply(event);
-  const job = fold.open.find((call) => call.callId === id && call.job !== undefined);
+async function endJob(store: Store, log: EventLog, { id, ...ending }: Ending & { readonly id: string }): Promise<boolean> {
+  const { open } = await foldedLog(log);
+  const job = open.find((call) => call.callId === id && call.job !== undefined);
   if (job === undefined) return false;
+  const calls = callsOf(job, open);
+  await endCalls(store, log, { calls, ...ending });
+  // What else had not ended may ask its question again, and an answer that comes until then counts.
+  if (calls.length === open.length) await withdrawQuestions(store, log, ending);
+  return true;
+}
+
+/** Ends calls of a session, and before them all that is open in the sessions that they have begun: nothing takes these up any more. */
+async function endCalls(
+  store: Store,
+  log: EventLog,
+  { calls, reason, at }: Ending & { readonly calls: readonly OpenCall[] },
+): Promise<void> {
   const { sessionId } = log;
-  const events: SessionEvent[] = callsOf(job, fold.open).flatMap((call) =>
-    endOpenCall(call, cancelledJob(call, reason), { sessionId, at }),
-  );
+  for (const { callId } of calls) await endBegunBy(store, { sessionId, callId }, { reason, at });
+  const events: SessionEvent[] = calls.flatMap((call) => endOpenCall(call, cancelledJob(call, reason), { sessionId, at }));
+  if (events.length === 0) return;
   log.append(events);
   await log.whenDurable();
-  return true;
+}
+
+async function endBegunBy(store: Store, place: CallPlace, ending: Ending): Promise<void> {
+  const log = await claimInner(store, innerIdOf(place.sessionId, place.callId));
+  if (log === undefined) return;
+  try {
+    const { first, open } = await foldedLog(log);
+    if (!isBegunBy(place, first)) return;
+    await endCalls(store, log, { calls: open.toReversed(), ...ending });
+    await withdrawQuestions(store, log, ending);
+  } finally {
+    await log.close();
+  }
+}
+
+/** Undefined where there is none, or none that can be written: that does not keep its call from being ended. @throws ToolError `store_failed`. By rejecting */
+async function claimInner(store: Store, id: string): Promise<EventLog | undefined> {
+  try {
+    return await store.claim(id);
+  } catch (thrown: unknown) {
+    if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") throw thrown;
+    return undefined;
+  }
+}
+
+async function withdrawQuestions(store: Store, { sessionId }: EventLog, { at }: Ending): Promise<void> {
+  await store.approvals.withdrawAbandoned({ sessionId, at });
+}
+
+async function foldedLog(log: EventLog): Promise<{ readonly first: SessionEvent | undefined; readonly open: readonly OpenCall[] }> {
+  const fold = new SessionFold(1, log.sessionId);
+  let first: SessionEvent | undefined;
+  for await (const events of readEventPages(log))
+    for (const event of events) {
+      first ??= event;
+      fold.apply(event);
+    }
+  return { first, open: fold.open };
 }
 
 /** The calls that a job's handler had made, the last first, and the job itself: a call ends before the one that it was made in. */

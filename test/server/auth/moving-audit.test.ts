@@ -80,7 +80,7 @@ test("a session that is removed between two pages takes no entry of the same tim
 
 test("a place that was made up gets no more entries than were asked for, and has no more of the store read", async () => {
   const store = memoryStore();
-  const calls = Array.from({ length: 1_200 }, (_, index) => ({ at: AT + index, toolName: "look", via: "http", outcome: "ok" }) as const);
+  const calls = Array.from({ length: 1_200 }, (_, index) => ({ at: AT + index, toolName: "look", via: "api", outcome: "ok" }) as const);
   await store.access.addCalls({ calls, keep: 2_000 });
   let pages = 0;
   const read = store.access.calls.bind(store.access);
