@@ -124,6 +124,30 @@ test("issue 19.6 a server whose store cannot be written is not ready", async () 
   expect([status, text.includes(path)]).toEqual([503, false]);
 });
 
+test("issue 19.6 a server whose store does not answer is not ready, and asks it nothing more until it has", async () => {
+  const store = sqliteStore({ path: temporaryFile() });
+  await store.open();
+  let asked = 0;
+  const answer = Promise.withResolvers<void>();
+  store.writable = () => {
+    asked++;
+    return answer.promise;
+  };
+  const { ask, clock } = openServer({ store });
+  const statuses = async (): Promise<readonly number[]> => {
+    const waiting = Promise.all([ask("GET", "/readyz"), ask("GET", "/readyz")]);
+    for (const isOver = { now: false }; !isOver.now; await new Promise(setImmediate)) {
+      void waiting.then(() => (isOver.now = true));
+      await clock.advance(1_000);
+    }
+    return (await waiting).map(({ status }) => status);
+  };
+  expect([await statuses(), await statuses(), asked]).toEqual([[503, 503], [503, 503], 1]);
+  answer.resolve();
+  await clock.advance(1_000);
+  expect([await statuses(), asked]).toEqual([[200, 200], 2]);
+});
+
 test("issue 19.6 a server is not ready while results wait for room on the disk, although a write that changes nothing succeeds", async () => {
   const { store, file } = localStore(temporaryFile());
   await store.open();

@@ -2,6 +2,8 @@
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { Store } from "../../../core/store.ts";
+import { untilAborted } from "../../../core/base/until-aborted.ts";
+import { within } from "../../../processes/pause.ts";
 import { visibleTools } from "../../../policy/visibility.ts";
 import { jsonAnswer } from "./answers.ts";
 import { openApiDocument } from "../openapi/openapi.ts";
@@ -53,15 +55,32 @@ export function serverHandlers(about: {
   };
 }
 
-/** Anybody may ask whether a server is ready: the store is asked once a second at most. */
+/** Anybody may ask whether a server is ready: the store is asked once a second at most, and not while it has not answered. */
 const PROBED_MS = 1_000;
+/** A store that takes longer to answer takes no writes. */
+const ANSWER_MS = 5_000;
 
-/** Rejects when the store cannot be written. */
+interface Probe {
+  readonly at: number;
+  readonly ended: Promise<void>;
+  isOver: boolean;
+}
+
+/** Rejects when the store cannot be written, or does not say so in time. */
 function storeProbe(): (store: Store | undefined, clock: Clock) => Promise<void> {
-  let probed: { readonly at: number; readonly ended: Promise<void> } | undefined;
+  let probe: Probe | undefined;
   return async (store, clock) => {
-    if (probed === undefined || clock.now() - probed.at >= PROBED_MS)
-      probed = { at: clock.now(), ended: Promise.resolve(store?.writable?.() ?? store?.access.forgetRequests(0)) };
-    await probed.ended;
+    const now = clock.now();
+    if (probe === undefined || (probe.isOver && now - probe.at >= PROBED_MS)) probe = probeOf(store, now);
+    const { at, ended } = probe;
+    await within({ clock, limitMs: Math.max(0, at + ANSWER_MS - now) }, (signal) => untilAborted(ended, signal));
   };
+}
+
+function probeOf(store: Store | undefined, at: number): Probe {
+  const ask = async (): Promise<void> => await (store?.writable?.() ?? store?.access.forgetRequests(0));
+  const probe: Probe = { at, ended: ask(), isOver: false };
+  const end = (): void => void (probe.isOver = true);
+  probe.ended.then(end, end);
+  return probe;
 }
