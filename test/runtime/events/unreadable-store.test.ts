@@ -11,20 +11,21 @@ import { inCI } from "../../ci.ts";
 import { turns } from "../session/slow-store.ts";
 
 const SESSIONS = ["a", "b", "c"];
-
-const step = fc.record({
-  what: fc.constantFrom("write", "write", "write", "burst", "fail", "wait", "leave"),
-  session: fc.nat(SESSIONS.length - 1),
-  /** How many reads of the store fail from now on. */
-  failures: fc.integer({ min: 1, max: 6 }),
-  waitMs: fc.constantFrom(1, 20, 50, 500, 2_000),
-  pause: fc.constantFrom(0, 1, 3, 8),
-});
-const plan = fc.record({ all: fc.boolean(), steps: fc.array(step, { minLength: 4, maxLength: 24, size: "max" }) });
-type Plan = typeof plan extends fc.Arbitrary<infer T> ? T : never;
-
 /** More than the store's feed names at a time. */
 const BURST = 1_100;
+
+const step = fc.record({
+  session: fc.nat(SESSIONS.length - 1),
+  writes: fc.constantFrom(0, 1, 1, 1, 1, 1, 1, BURST),
+  /** Which of the next reads of the store fail. */
+  failures: fc.array(fc.boolean(), { maxLength: 6 }),
+  leaves: fc.constantFrom(false, false, false, true),
+  waitMs: fc.constantFrom(0, 1, 50, 500, 2_000),
+  pause: fc.constantFrom(0, 1, 3, 8, 20),
+});
+const plan = fc.record({ all: fc.boolean(), steps: fc.array(step, { minLength: 1, maxLength: 12, size: "max" }) });
+type Plan = typeof plan extends fc.Arbitrary<infer T> ? T : never;
+
 const MESSAGE = { role: "user", content: "more" } as const;
 
 /** A reader that continues behind its place when it is refused, or its client leaves. */
@@ -74,12 +75,12 @@ class Reader {
 }
 
 /** The same store, as a process sees it whose connection is lost for some reads. */
-function flaky(store: Store): { readonly store: Store; fail(count: number): void } {
-  let failures = 0;
+function flaky(store: Store): { readonly store: Store; fail(reads: readonly boolean[]): void } {
+  let failures: boolean[] = [];
   const pass = <Args extends unknown[], T>(read: (...args: Args) => Promise<T>): ((...args: Args) => Promise<T>) => {
     return async (...args) => {
       await turns(1);
-      if (failures-- > 0) throw new ToolError("store_failed", "The connection was lost.");
+      if (failures.shift() === true) throw new ToolError("store_failed", "The connection was lost.");
       return await read(...args);
     };
   };
@@ -96,7 +97,7 @@ function flaky(store: Store): { readonly store: Store; fail(count: number): void
       return typeof value === "function" && !(key in own) ? value.bind(target) : value;
     },
   });
-  return { store: seen, fail: (count) => void (failures = count) };
+  return { store: seen, fail: (reads) => void (failures = [...reads]) };
 }
 
 async function play({ all, steps }: Plan): Promise<void> {
@@ -109,14 +110,14 @@ async function play({ all, steps }: Plan): Promise<void> {
   for (const session of sessions) await session.addMessage(MESSAGE);
   const reader = new Reader(here, all ? undefined : SESSIONS[0]);
   try {
-    for (const { what, session, failures, waitMs, pause } of steps) {
-      if (what === "fail") fail(failures);
-      else if (what === "wait") await clock.advance(waitMs);
-      else if (what === "leave") reader.leave();
-      else await Promise.all(Array.from({ length: what === "burst" ? BURST : 1 }, () => sessions[session]?.addMessage(MESSAGE)));
+    for (const { session, writes, failures, leaves, waitMs, pause } of steps) {
+      fail(failures);
+      if (leaves) reader.leave();
+      await Promise.all(Array.from({ length: writes }, () => sessions[session]?.addMessage(MESSAGE)));
+      await clock.advance(waitMs);
       await turns(pause);
     }
-    fail(0);
+    fail([]);
     const expected = sessions.filter(({ id }) => all || id === SESSIONS[0]).map(({ id, length }) => [id, positions(length)] as const);
     for (let tries = 0; tries < 100 && count(reader.got) < expected.reduce((sum, [, each]) => sum + each.length, 0); tries++) {
       await clock.advance(500);
