@@ -113,26 +113,29 @@ const clean: Tool = { ...delegate, name: "clean", execute: (_input, context) => 
 test.each<[string, Tool, string]>([
   ["in a session of its own", delegate, "session-start call-start approval-ask call-end"],
   ["in the session itself", clean, "session-start call-start job-start batch-start call-start approval-ask call-end call-end job-end"],
-])("a job that is cancelled while no process has it leaves no call of its handler %s without an end, and no question", async (_where, made, log) => {
-  const path = temporaryFile();
-  const open = (): Runtime => {
-    const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, tools: [erase, made] });
-    onTestFinished(async () => void (await runtime.close()));
-    return runtime;
-  };
-  const first = open();
-  const { id } = await first.session("s").submit({ name: made.name });
-  await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
-  await first.sessions.handOver("s");
-  const second = open();
-  const [question] = await second.approvals.pending();
-  expect(await second.jobs.cancelStored({ id })).toBe("ended");
-  expect(await second.approvals.pending()).toEqual([]);
-  const types: string[] = [];
-  const { sessionId = "" } = question ?? {};
-  if (second.store !== undefined) for await (const { type } of storedEvents(second.store, sessionId)) types.push(type);
-  expect(types.join(" ")).toBe(log);
-});
+])(
+  "a job that is cancelled while no process has it leaves no call of its handler %s without an end, and no question",
+  async (_where, made, log) => {
+    const path = temporaryFile();
+    const open = (): Runtime => {
+      const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, tools: [erase, made] });
+      onTestFinished(async () => void (await runtime.close()));
+      return runtime;
+    };
+    const first = open();
+    const { id } = await first.session("s").submit({ name: made.name });
+    await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
+    await first.sessions.handOver("s");
+    const second = open();
+    const [question] = await second.approvals.pending();
+    expect(await second.jobs.cancelStored({ id })).toBe("ended");
+    expect(await second.approvals.pending()).toEqual([]);
+    const types: string[] = [];
+    const { sessionId = "" } = question ?? {};
+    if (second.store !== undefined) for await (const { type } of storedEvents(second.store, sessionId)) types.push(type);
+    expect(types.join(" ")).toBe(log);
+  },
+);
 
 test("a job that is cancelled while no process has it keeps the question of another one of its session", async () => {
   const path = temporaryFile();
