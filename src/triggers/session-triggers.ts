@@ -42,6 +42,8 @@ export interface TriggerStatus {
   readonly error?: string;
 }
 
+type TriggerSettings = Pick<StoredTrigger, "kind" | "settings">;
+
 export interface SessionTriggersOptions {
   readonly session: TriggerSession;
   readonly kinds: ReadonlyMap<string, KnownTrigger>;
@@ -99,7 +101,8 @@ export class SessionTriggers {
    */
   async add(definition: TriggerDefinition): Promise<TriggerStatus> {
     if (this.#options.session.isEphemeral === true) throw noSession();
-    return this.#addNext(this.check(definition));
+    const checked = this.check(definition);
+    return this.#inTurn(() => this.#add(checked));
   }
 
   /** Checks a definition and adds nothing. @throws ToolError as `add` */
@@ -183,10 +186,6 @@ export class SessionTriggers {
     await running?.stop();
   }
 
-  #addNext(checked: NewTrigger): Promise<TriggerStatus> {
-    return this.#inTurn(() => this.#add(checked));
-  }
-
   #inTurn<Result>(add: () => Promise<Result>): Promise<Result> {
     const adding = this.#adding.then(add);
     this.#adding = adding.catch(() => {}); // its caller gets the error
@@ -205,6 +204,13 @@ export class SessionTriggers {
     if (stored === undefined) throw new ToolError("conflict", `The trigger ${JSON.stringify(id)} was removed while it was being added.`);
     this.#runAdded(stored, true);
     return this.#statusOf(stored);
+  }
+
+  async #declare(checked: NewTrigger): Promise<void> {
+    const before = this.#find(checked.id); // an earlier start may have added it
+    if (before === undefined) await this.#add(checked);
+    else if (isSame(before, checked)) this.#goOn(checked.id);
+    else await this.#replace(checked, before);
   }
 
   /** One of which nothing but the prompt is another goes on where it was, and misses nothing. It does not run meanwhile. */
@@ -233,7 +239,7 @@ export class SessionTriggers {
   }
 
   /** Where it begins that reads something. A kind that is not known here says nothing. */
-  async #latestTick({ kind, settings }: Pick<StoredTrigger, "kind" | "settings">): Promise<number | undefined> {
+  async #latestTick({ kind, settings }: TriggerSettings): Promise<number | undefined> {
     const { session, channels, kinds } = this.#options;
     return kinds.get(kind)?.kind.latestTick?.(settings, { sessionId: session.id, channels, ports: session.ports });
   }
@@ -264,11 +270,9 @@ export class SessionTriggers {
     const { session } = this.#options;
     try {
       const checked = { ...this.check(definition), declared: true } as const;
-      const { id, kind, settings } = checked;
-      const before = this.#find(id);
-      if (before === undefined) await this.#addNext(checked);
-      else if (before.kind === kind && diffJson(before.settings, settings).length === 0) this.#goOn(id);
-      else await this.#inTurn(() => this.#replace(checked, before));
+      const before = this.#find(checked.id);
+      if (before !== undefined && isSame(before, checked)) this.#goOn(checked.id);
+      else await this.#inTurn(() => this.#declare(checked));
     } catch (thrown: unknown) {
       session.ports.log.warn(`The trigger ${JSON.stringify(definition.name)} could not be added: ${describeThrown(thrown)}`);
       this.#goOn(definition.name); // as it was before, where it was there
@@ -301,6 +305,10 @@ export class SessionTriggers {
     const error = this.#rests(stored) ? NOT_DECLARED : running?.error;
     return { id, type: kind, settings, addedAt, sent, running: running !== undefined, ...omitUndefined({ paused, error }) };
   }
+}
+
+function isSame(one: TriggerSettings, other: TriggerSettings): boolean {
+  return one.kind === other.kind && diffJson(one.settings, other.settings).length === 0;
 }
 
 /** Whether the ticks of two settings are the same: a prompt says what is sent, and not when. */

@@ -138,3 +138,16 @@ test("one with other settings sends nothing while a message of it waits in the i
   for (const { message } of session.inbox) await session.addMessage(message);
   expect(session.trigger("tick")).toMatchObject({ waiting: 0, sent: 0 });
 });
+
+test("one is added once, and said to be wrong by nothing, where its agent is stopped and started again meanwhile", async () => {
+  const { runtime, ports } = testRuntime();
+  const triggers = createTriggers();
+  triggers.declare(timer("tick"));
+  const session = runtime.session("s");
+  const own = triggers.of(session);
+  own.start(() => {});
+  void own.stop();
+  own.start(() => {});
+  await ports.clock.advance(0);
+  expect([session.log.map(({ type }) => type), ports.log.lines, own.get("tick")?.running]).toEqual([["trigger-add"], [], true]);
+});
