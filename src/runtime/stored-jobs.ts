@@ -92,7 +92,7 @@ async function endJob(store: Store, log: EventLog, { id, ...ending }: Ending & {
   if (job === undefined) return false;
   const calls = callsOf(job, open);
   await endCalls(store, log, { calls, ...ending });
-  // What else had not ended may ask its question again, and an answer that comes until then counts.
+  // Questions of other calls are asked again when these continue, and an answer that comes until then counts.
   if (calls.length === open.length) await withdrawQuestions(store, log, ending);
   return true;
 }

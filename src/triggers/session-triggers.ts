@@ -213,15 +213,15 @@ export class SessionTriggers {
     else await this.#replace(checked, before);
   }
 
-  /** One of which nothing but the prompt is another goes on where it was, and misses nothing. It does not run meanwhile. */
+  /** One of which nothing but the prompt is another continues where it was, and misses nothing. It does not run meanwhile. */
   async #replace({ id, ...added }: NewTrigger, before: StoredTrigger): Promise<void> {
     await this.#end(id);
-    const goesOn = before.kind === added.kind && hasSameSource(before.settings, added.settings);
+    const continues = before.kind === added.kind && hasSameSource(before.settings, added.settings);
     const { lastTick = before.addedAt } = this.#find(id) ?? before;
-    const tick = goesOn ? lastTick : await this.#latestTick(added);
+    const tick = continues ? lastTick : await this.#latestTick(added);
     await this.#options.session.replaceTrigger({ id, ...added, ...omitUndefined({ lastTick: tick }) });
     const stored = this.#find(id);
-    if (stored !== undefined) this.#runAdded(stored, !goesOn);
+    if (stored !== undefined) this.#runAdded(stored, !continues);
   }
 
   #runAdded(stored: StoredTrigger, isNew: boolean): void {

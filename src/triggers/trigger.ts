@@ -11,7 +11,7 @@ export interface Trigger<Settings extends object = JsonObject> {
   readonly description: string;
   /**
    * A JSON Schema of its settings: an object, whose properties do not include `name` and `type`. A setting `prompt` is the text that is sent, on which no
-   * tick depends: a declared trigger goes on where it was when that is changed.
+   * tick depends: a declared trigger continues where it was when that is changed.
    */
   readonly settingsSchema: JsonObject;
   /** Offer it as a tool, with which a model adds triggers of this kind itself. @default false */

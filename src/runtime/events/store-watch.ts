@@ -116,7 +116,7 @@ export class StoreWatch {
     else this.#schedule(this.#pollMs);
   }
 
-  /** The readers of each page are told before the next is read: what was read once is not read again, though the next cannot be. */
+  /** The readers of each page are notified before the next is read: a page is not read again where the next cannot be read. */
   async #look(): Promise<void> {
     const { store, moved } = this.#parts;
     for (let isFull = true; isFull && this.#mark !== undefined;) {

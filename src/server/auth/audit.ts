@@ -200,8 +200,8 @@ async function takeCalls(
 class Newest {
   readonly #limit: number;
   readonly #after: AuditPosition | undefined;
-  /** How many of the place's time and session were passed over: they come in the same order for each page. */
-  #passed = 0;
+  /** How many of the place's time and session were skipped: they come in the same order for each page. */
+  #skipped = 0;
   #entries: AuditEntry[] = [];
   /** Calls and approvals that were seen: those of a branch are in the log of the session it became part of as well. */
   readonly #seen = new Set<string>();
@@ -232,8 +232,8 @@ class Newest {
 
   #isBeforePlace(entry: AuditEntry): boolean {
     const after = this.#after;
-    if (after === undefined || entry.at !== after.at || sessionOf(entry) !== after.sessionId || this.#passed >= after.count) return false;
-    this.#passed++;
+    if (after === undefined || entry.at !== after.at || sessionOf(entry) !== after.sessionId || this.#skipped >= after.count) return false;
+    this.#skipped++;
     return true;
   }
 
