@@ -31,6 +31,8 @@ export interface BatchOptions extends CallOptions {
 export interface Submission {
   readonly idempotencyKey: string;
   readonly digest: string;
+  /** The calls of the batch that ran before, in call order; undefined in the place of each that is run now. @default all are run now */
+  readonly callIds?: readonly (string | undefined)[];
 }
 
 /**
@@ -118,7 +120,9 @@ function recordSubmission(runs: readonly CallRun[], submission: Submission): voi
   const [first] = runs;
   if (first === undefined) return;
   const { sessionId, turnId, at } = first.eventBase;
-  const start = { type: "batch-start", sessionId, turnId, at, callIds: runs.map((run) => run.callId), ...submission } as const;
+  const ids = runs.map((run) => run.callId);
+  const callIds = submission.callIds?.flatMap((callId) => callId ?? ids.splice(0, 1)) ?? ids;
+  const start = { type: "batch-start", sessionId, turnId, at, ...submission, callIds } as const;
   const events: readonly SessionEvent[] = [start, ...runs.map((run) => startOf(run))];
   for (const event of events) Object.freeze(event);
   first.turn.session.recordAll(events);

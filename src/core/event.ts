@@ -78,7 +78,10 @@ export type SessionEvent =
     })
   | (SessionFact & { readonly type: "trigger-remove"; readonly id: string })
   | (SessionFact & {
-      /** A batch that may be submitted again; its calls, in call order, follow at once. */
+      /**
+       * A batch that may be submitted again; its calls, in call order, follow at once. A second one under its key has the calls that ran before among its own,
+       * and only those follow that the store had kept from starting.
+       */
       readonly type: "batch-start";
       readonly turnId: string;
       readonly callIds: readonly string[];

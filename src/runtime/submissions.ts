@@ -15,6 +15,8 @@ export interface Submitted {
   readonly callIds: readonly string[];
   /** How many events the session had before it. */
   readonly startsAt: number;
+  /** What it was before the calls that the store had kept from starting were run: so it is again when these are rolled back. */
+  readonly earlier?: Submitted;
 }
 
 type Results = readonly ToolResult[];
@@ -31,7 +33,8 @@ export class Submissions {
   }
 
   /**
-   * The results of the batch that has this key: those of the first submission, or of `run` when this is the first.
+   * The results of the batch that has this key: of `read` when it was submitted before, or of `run` when this is the first. Submissions that come meanwhile
+   * get the same.
    *
    * Rejects with `conflict` when the key was used for other calls. A first submission that rejects may be made again.
    */
@@ -42,8 +45,8 @@ export class Submissions {
   ): Promise<Results> {
     const known = this.#running.get(key) ?? this.#ended.get(key);
     if (known !== undefined && known.digest !== digest) return Promise.reject(otherCalls(key));
-    if (known !== undefined) return "results" in known ? known.results : work.read(known);
-    const results = work.run().finally(() => this.#running.delete(key));
+    if (known !== undefined && "results" in known) return known.results;
+    const results = (known === undefined ? work.run() : work.read(known)).finally(() => this.#running.delete(key));
     this.#running.set(key, { digest, results });
     return results;
   }
@@ -57,10 +60,20 @@ export class Submissions {
 /** As `Submissions.notice`, for the map of a session that is being read. */
 export function noticeSubmission(submissions: Map<string, Submitted>, event: SessionEvent, startsAt: number): void {
   if (event.type === "batch-start") {
-    submissions.set(event.idempotencyKey, { digest: event.digest, callIds: event.callIds, startsAt });
+    const { idempotencyKey, digest, callIds } = event;
+    const earlier = submissions.get(idempotencyKey);
+    submissions.set(
+      idempotencyKey,
+      earlier === undefined ? { digest, callIds, startsAt } : { digest, callIds, startsAt: earlier.startsAt, earlier },
+    );
   } else if (event.type === "batch-rollback") {
     const gone = new Set(event.callIds);
-    for (const [key, { callIds }] of submissions) if (callIds.some((callId) => gone.has(callId))) submissions.delete(key);
+    for (const [key, submitted] of submissions) {
+      let left: Submitted | undefined = submitted;
+      while (left?.callIds.some((callId) => gone.has(callId)) === true) left = left.earlier;
+      if (left === undefined) submissions.delete(key);
+      else if (left !== submitted) submissions.set(key, left);
+    }
   }
 }
 

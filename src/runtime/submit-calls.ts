@@ -4,11 +4,12 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { pendingResult } from "../core/job-message.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { Submission } from "../call/batch.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import { readAhead, type CallRunner } from "./run-calls.ts";
 import { closedSession } from "./session-errors.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
-import { whenStored } from "./when-stored.ts";
+import { errorAfter, whenStored } from "./when-stored.ts";
 import { digestOfCalls, type Submitted } from "./submissions.ts";
 
 export interface SubmitParts {
@@ -31,16 +32,36 @@ export function submitCalls(
   const sent = readAhead(calls, inputLimits);
   const digest = digestOfCalls(sent, inputLimits);
   return session.submissions.results(idempotencyKey, digest, {
-    run: async () => {
-      const results = await parts.runner.run(session, sent, options, { idempotencyKey, digest });
-      return Array.isArray(results) ? (results as readonly ToolResult[]) : []; // a list of calls gives a list of results
-    },
+    run: () => runList(session, sent, options, { runner: parts.runner, submission: { idempotencyKey, digest } }),
     read: async (submitted) => {
       const results = await readResults(session, submitted, parts.events(session, submitted.startsAt));
-      await whenStored(session);
-      return results;
+      await whenStored(session, results);
+      const callIds = results.map((result) => (wasKeptFromStarting(result) ? undefined : result.callId));
+      const left = sent.filter((_call, index) => callIds[index] === undefined);
+      if (left.length === 0) return results;
+      const work = { runner: parts.runner, submission: { idempotencyKey, digest, callIds } };
+      const again = await runList(session, left, options, work).catch((thrown: unknown) => {
+        throw thrown instanceof ToolError ? errorAfter(thrown, results) : thrown;
+      });
+      const ends = again.values();
+      return results.map((result) => (wasKeptFromStarting(result) ? (ends.next().value ?? result) : result));
     },
   });
+}
+
+async function runList(
+  session: RuntimeSession,
+  calls: readonly ToolCall[],
+  options: ExecuteOptions,
+  { runner, submission }: { readonly runner: CallRunner; readonly submission: Submission },
+): Promise<readonly ToolResult[]> {
+  const results = await runner.run(session, calls, options, submission);
+  return Array.isArray(results) ? (results as readonly ToolResult[]) : []; // a list of calls gives a list of results
+}
+
+/** Whether the store could not take the intent of the call: nothing of it has happened, and it may be run when the store can. */
+function wasKeptFromStarting({ error, attempts }: ToolResult): boolean {
+  return attempts === 0 && error?.code === "store_failed" && error.outcome === "not_started";
 }
 
 async function readResults(

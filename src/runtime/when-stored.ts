@@ -17,11 +17,16 @@ export async function whenStored(session: Session, results?: Results): Promise<v
     if (eventLog?.options.durability !== "async") await eventLog?.whenDurable();
     if (session.broken !== undefined) throw session.broken;
   } catch (thrown: unknown) {
-    const error = ToolError.fromUnknown(thrown, "store_failed");
-    if (error.outcome !== "not_started" || isNothingBegun(results)) throw error;
-    const { code, message, retryable, details } = error;
-    throw new ToolError(code, message, { retryable, outcome: "unknown", details, ...hintsOf(error), cause: error });
+    throw errorAfter(thrown, results);
   }
+}
+
+/** The error as it stands for all of these calls: where one of them was begun, its outcome is not `not_started`. */
+export function errorAfter(thrown: unknown, results: Results | undefined): ToolError {
+  const error = ToolError.fromUnknown(thrown, "store_failed");
+  if (error.outcome !== "not_started" || isNothingBegun(results)) return error;
+  const { code, message, retryable, details } = error;
+  return new ToolError(code, message, { retryable, outcome: "unknown", details, ...hintsOf(error), cause: error });
 }
 
 /** Holds an answer back until what was recorded is durable. @param refused called with one that the store did not take */

@@ -26,7 +26,8 @@ function shop(options: RuntimeOptions = {}) {
 }
 
 async function restarted(store: FailingStore, tools: readonly Tool[]) {
-  return testRuntime({ store: store.crash(), tools }).runtime.resume("s");
+  const ids = { next: (kind: string) => `${kind}_${crypto.randomUUID()}` }; // none of the process before
+  return testRuntime({ store: store.crash(), tools, ports: { ids } }).runtime.resume("s");
 }
 
 test("I10 a hundred submitters of one key at once get one execution and a hundred equal answers", async () => {
@@ -117,6 +118,68 @@ test("I11 what a store has lost for good is not run again either, and not acknow
   await expect(session.execute(PAY, KEY)).rejects.toMatchObject(LOST);
   await expect(session.execute(PAY, KEY)).rejects.toMatchObject(LOST);
   expect(paid).toBe(2);
+});
+
+test("I11 F0.12 calls that a full store kept from starting run once when the batch is submitted again, and never those that ran", async () => {
+  const store = new FailingStore();
+  const { runtime, paid, pay } = shop({ store });
+  const session = runtime.session("s");
+  await session.addMessage({ role: "user", content: "buy" });
+  store.durableError = FULL;
+  await expect(session.execute(PAY, KEY)).rejects.toMatchObject({ code: "store_failed", outcome: "not_started" });
+  const { length } = session;
+  await expect(session.execute(PAY, KEY)).rejects.toMatchObject({ code: "store_failed", outcome: "not_started" });
+  expect([paid(), session.length]).toEqual([0, length]); // asked again, a full store is given no more to write
+  store.durableError = undefined;
+  const answers = await Promise.all(Array.from({ length: 100 }, () => session.execute(PAY, KEY)));
+  expect(answers[0]?.map(({ id, output }) => [id, output])).toEqual([
+    ["p1", { sum: 5, paid: 1 }],
+    [undefined, { sum: 6, paid: 2 }],
+  ]);
+  expect([new Set(answers.map((answer) => JSON.stringify(answer))).size, paid()]).toEqual([1, 2]);
+  await expect(session.execute(PAY.slice(1), KEY)).rejects.toMatchObject({ code: "conflict" });
+  expect([await (await restarted(store, [pay])).execute(PAY, KEY), paid()]).toEqual([answers[0], 2]);
+});
+
+test("I11 of a batch whose store was full from its second call on, a repetition runs the second alone, also after a restart", async () => {
+  for (const restarts of [false, true]) {
+    const store = new FailingStore();
+    let set = 0;
+    const label = tool("label", () => ((store.durableError = FULL), ++set), { effects: { writes: ["label"], idempotent: true } });
+    const { runtime, paid, pay } = shop({ store, tools: [label] });
+    const session = runtime.session("s");
+    await session.addMessage({ role: "user", content: "buy" });
+    const calls = [{ name: "nothing" }, { name: "label" }, { name: "pay", input: { sum: 5 } }];
+    await expect(session.execute(calls, KEY)).rejects.toMatchObject(LOST);
+    expect([set, paid()]).toEqual([1, 0]);
+    store.durableError = undefined;
+    await session.addMessage({ role: "user", content: "still there?" });
+    const asked = restarts ? await restarted(store, [pay, label]) : session;
+    const answer = await asked.execute(calls, KEY);
+    expect(answer.map(({ name, output, error }) => [name, output ?? error?.code])).toEqual([
+      ["nothing", "not_found"],
+      ["default::label", 1],
+      ["default::pay", { sum: 5, paid: 1 }],
+    ]);
+    expect([await asked.execute(calls, KEY), set, paid()]).toEqual([answer, 1, 1]);
+  }
+});
+
+test("I11 a repetition that fails as a whole takes back the calls that it ran, and may be made again", async () => {
+  const store = new FailingStore();
+  let isBroken = true;
+  const send = tool("send", () => (isBroken ? Promise.reject(new Error("the line is dead")) : "sent"), { effects: { writes: ["line"] } });
+  let set = 0;
+  const label = tool("label", () => ((store.durableError = set++ === 0 ? FULL : undefined), set), { effects: { writes: ["label"], idempotent: true } });
+  const session = testRuntime({ store, tools: [send, label] }).runtime.session("s");
+  await session.addMessage({ role: "user", content: "send" });
+  const calls = [{ name: "label" }, { name: "send" }];
+  await expect(session.execute(calls, KEY)).rejects.toMatchObject(LOST);
+  store.durableError = undefined;
+  await expect(session.execute(calls, { ...KEY, onError: "throw" })).rejects.toMatchObject({ name: "ToolExecutionError" });
+  isBroken = false;
+  expect((await session.execute(calls, KEY)).map(({ output }) => output)).toEqual([1, "sent"]);
+  expect(set).toBe(1);
 });
 
 test("I11 a batch that was interrupted is answered, after a restart, with what became of its calls", async () => {

@@ -176,12 +176,13 @@ test("a branch of the id of one that was committed under the same key is committ
 });
 
 /** A server with a job that waits for its gate, and a keyed request that begins it. */
-function jobServer() {
+function jobServer(clock?: FakeClock) {
   const store = sqliteStore({ path: temporaryFile() });
   const gate = Promise.withResolvers<void>();
   const slow = defineTool({ name: "slow", description: "Waits.", effects: readOnly("time"), execute: () => gate.promise });
   const runtime = createRuntime({ store, tools: [slow] });
-  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), mcp: false });
+  const ports = clock === undefined ? {} : { ports: { clock } };
+  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), mcp: false, ...ports });
   onTestFinished(async () => void (await runtime.close()));
   const ask = async (method: string, path: string, body?: object, more: Readonly<Record<string, string>> = {}) => {
     const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json", ...more };
@@ -303,6 +304,50 @@ test("issue 19.6 E25 a keyed request whose process ended is done by another when
   expect(answers.map(({ status }) => status)).toEqual([200, 200]);
   expect(answers.filter(({ replayed }) => replayed === null)).toHaveLength(1);
   expect(one.sent() + other.sent()).toBe(2);
+});
+
+const refuses = (): Promise<never> => Promise.reject(new Error("the disk is full"));
+
+test("issue 19.6 E25 a keyed request whose record could not be written to its end is done again at once, in whatever step the store failed", async () => {
+  const { clock, one, other } = twoServers();
+  await Promise.all([one.store.open(), other.store.open()]);
+  const { access } = one.store;
+  const { beginRequest, answerRequest, releaseRequest } = access;
+  const faults: readonly [string, Partial<typeof access>, number][] = [
+    ["the answer", { answerRequest: refuses }, 200],
+    ["the answer and the end of the hold", { answerRequest: refuses, releaseRequest: refuses }, 200],
+    ["the beginning, which was written", { beginRequest: (request) => beginRequest(request).then(refuses) }, 503],
+  ];
+  for (const [key, fault, status] of faults) {
+    Object.assign(access, fault);
+    const first = await one.send("It rains.", key);
+    Object.assign(access, { beginRequest, answerRequest, releaseRequest });
+    expect([key, first.status === 200 ? 200 : 503]).toEqual([key, status]);
+    const began = clock.now();
+    const again = await until(one.send("It rains.", key), clock);
+    expect([key, again.status, again.replayed, clock.now() - began < 15_000]).toEqual([key, 200, null, true]);
+    expect((await until(other.send("It rains.", key), clock)).replayed).toBe("true");
+  }
+});
+
+test("issue 19.6 E25 a hold that was taken for the session that came meanwhile ends when the answer cannot be kept", async () => {
+  const clock = new FakeClock();
+  const { runtime, store, ask } = jobServer(clock);
+  await store.open();
+  const { beginRequest, answerRequest } = store.access;
+  const fork = () => ask("POST", "/sessions/trip/fork", { id: "other" }, { "idempotency-key": "k1" });
+  Object.assign(store.access, {
+    answerRequest: refuses,
+    async beginRequest(...given: Parameters<typeof beginRequest>) {
+      if (runtime.sessions.get("trip") === undefined) await ask("POST", "/sessions", { id: "trip" });
+      return beginRequest(...given);
+    },
+  });
+  expect((await fork()).status).toBe(201);
+  Object.assign(store.access, { beginRequest, answerRequest });
+  const began = clock.now();
+  expect((await until(fork(), clock)).status).toBe(409);
+  expect(clock.now() - began).toBeLessThan(15_000);
 });
 
 test("issue 19.6 E25 a process that works on a keyed request for long is not taken for dead", async () => {

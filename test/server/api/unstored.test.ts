@@ -3,6 +3,7 @@ import { ToolError, createRuntime, defineTool } from "haft";
 import { createClient } from "haft/client";
 import { createServer, staticToken } from "haft/server";
 import { expect, onTestFinished, test } from "vitest";
+import { MemoryAccess } from "../../../src/store/memory/memory-access.ts";
 import { FailingStore } from "../../runtime/session/failing-store.ts";
 
 const TOKEN = "a-token-for-the-tests";
@@ -45,4 +46,39 @@ test("I04 a call that was made is not made again by a client because its result 
   store.durableError = full;
   await expect(client.call("executeInSession", PAY)).resolves.toMatchObject({ results: [{ status: "ok" }] });
   expect([paid, asked.slice(2)]).toEqual([2, ["503 true", "200 false"]]);
+});
+
+test("I11 a request with a key that a full store refused is done when it is sent again with that key, once", async () => {
+  const store = new FailingStore();
+  const full = new ToolError("store_failed", "The disk is full.");
+  let paid = 0;
+  const pay = defineTool({ name: "pay", description: "Pays.", effects: { writes: ["money"] }, execute: () => ++paid });
+  const runtime = createRuntime({ store, tools: [pay] });
+  Object.assign(store, { access: new MemoryAccess() });
+  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }) });
+  onTestFinished(async () => {
+    await server.close();
+    await runtime.close();
+  });
+  const { url } = await server.listen({ port: 0 });
+  const send = async (path: string) => {
+    const answer = await fetch(`${url}/v1${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json", "idempotency-key": "one" },
+      body: JSON.stringify({ calls: [{ name: "pay" }] }),
+    });
+    return { status: answer.status, shouldRetry: answer.headers.get("x-should-retry"), body: await answer.json() };
+  };
+  await runtime.session("s").addMessage({ role: "user", content: "buy" });
+  for (const path of ["/sessions/s/execute", "/execute"]) {
+    paid = 0;
+    store.durableError = full;
+    for (let time = 0; time < 2; time++) expect(await send(path)).toMatchObject({ status: 503, shouldRetry: "true" });
+    expect(paid).toBe(0);
+    store.durableError = undefined;
+    const done = await send(path);
+    expect(done).toMatchObject({ status: 200, body: { results: [{ status: "ok", output: 1 }] } });
+    expect(await send(path)).toEqual(done);
+    expect(paid).toBe(1);
+  }
 });

@@ -65,6 +65,8 @@ export interface KeyedAnswersOptions {
 export class KeyedAnswers {
   readonly #options: KeyedAnswersOptions;
   readonly #running = new Map<string, { readonly fingerprint: string; readonly ended: Promise<Ended> }>();
+  /** Holders of attempts here that are over, and whose hold the store could not end: it is not waited for. */
+  readonly #left = new Set<string>();
   #forgotAt: number | undefined;
 
   constructor(options: KeyedAnswersOptions) {
@@ -107,30 +109,42 @@ export class KeyedAnswers {
   }
 
   async #run({ key, scoped, fingerprint, keyed }: Attempt & { readonly scoped: string }, work: () => Promise<Answer>): Promise<Ended> {
-    const { access, ids, log } = this.#options;
     this.#forget();
+    return this.#held(key, async (hold) => {
+      const known = await this.#begin({ ...hold, fingerprint, keyed });
+      if (known !== undefined && known.fingerprint !== fingerprint) throw otherContent();
+      if (known?.answer !== undefined) return { kept: keptOf(known.answer), isOwn: false, isFree: true };
+      const stopBeats = this.#beat(hold);
+      try {
+        const kept = await written(await work());
+        if (kept.status === 202) return { kept, isOwn: true }; // what it will come to is asked for again
+        // The session may have been created by another request after this one had looked for it.
+        const lasting = key === scoped ? await this.#recordKey(scoped, keyed.read).catch(() => key) : key; // it was done
+        return lasting === key ? await this.#keep({ key, keyed }, kept) : await this.#keepMoved({ key: lasting, fingerprint, keyed }, kept);
+      } finally {
+        stopBeats();
+      }
+    });
+  }
+
+  /**
+   * Does work under a hold of its own, which ends with it: a request that failed, is not over, or whose answer could not be kept may be begun again at once. The
+   * store ends the hold of one that it keeps an answer of.
+   */
+  async #held(key: string, work: (hold: Hold) => Promise<Ended>): Promise<Ended> {
+    const { access, ids, log } = this.#options;
     const hold = { key, holder: ids.next("holder") };
-    const known = await this.#begin({ ...hold, fingerprint, keyed });
-    if (known !== undefined && known.fingerprint !== fingerprint) throw otherContent();
-    if (known?.answer !== undefined) return { kept: keptOf(known.answer), isOwn: false };
-    const stopBeats = this.#beat(hold);
-    let isKept = false;
+    let isFree = false;
     try {
-      const kept = await written(await work());
-      if (kept.status === 202) return { kept, isOwn: true }; // what it will come to is asked for again
-      // The session may have been created by another request after this one had looked for it.
-      const lasting = key === scoped ? await this.#recordKey(scoped, keyed.read).catch(() => key) : key; // it was done
-      if (lasting !== key) return await this.#keepMoved({ key: lasting, fingerprint, keyed }, kept);
-      const ended = await this.#keep({ key, keyed }, kept);
-      isKept = true;
+      const ended = await work(hold);
+      isFree = ended.isFree === true;
       return ended;
     } finally {
-      stopBeats();
-      // A request that failed, is not over, or has its answer elsewhere may be sent again.
-      if (!isKept)
-        await access
-          .releaseRequest(hold)
-          .catch((thrown: unknown) => log.warn(`A request could not be released: ${describeThrown(thrown)}`));
+      if (!isFree)
+        await access.releaseRequest(hold).catch((thrown: unknown) => {
+          this.#left.add(hold.holder);
+          log.warn(`A request could not be released: ${describeThrown(thrown)}`);
+        });
     }
   }
 
@@ -140,18 +154,21 @@ export class KeyedAnswers {
     const patienceMs = knowsItsCalls(keyed) ? 0 : SILENT_MS;
     let seen: { readonly hold: RequestHold; readonly since: number } | undefined;
     for (;;) {
-      const isSilent = seen !== undefined && clock.now() - seen.since >= patienceMs;
+      const isSilent = seen !== undefined && (clock.now() - seen.since >= patienceMs || this.#left.has(seen.hold.holder));
       const at = clock.wallTime();
       const known = await access.beginRequest({ ...request, at, ...(isSilent && seen !== undefined ? { after: seen.hold } : {}) });
-      if (known?.hold === undefined || known.fingerprint !== request.fingerprint) return known;
+      if (known?.hold === undefined || known.fingerprint !== request.fingerprint) {
+        if (known === undefined && isSilent && seen !== undefined) this.#left.delete(seen.hold.holder);
+        return known;
+      }
       const { hold } = known;
       if (seen === undefined || seen.hold.holder !== hold.holder || seen.hold.beats !== hold.beats) seen = { hold, since: clock.now() };
-      if (patienceMs > 0) await pause(clock); // also for a client that has gone: others may wait for the same
+      if (patienceMs > 0 && !this.#left.has(hold.holder)) await pause(clock); // also for a client that has gone: others may wait for the same
     }
   }
 
   /** Tells other processes that this one is at work on a request. */
-  #beat(hold: { readonly key: string; readonly holder: string }): () => void {
+  #beat(hold: Hold): () => void {
     const { access, clock, log } = this.#options;
     let cancel = (): void => {};
     const plan = (): void => {
@@ -176,27 +193,30 @@ export class KeyedAnswers {
   async #keep({ key, keyed }: Pick<Attempt, "key" | "keyed">, kept: Kept): Promise<Ended> {
     const { access, log } = this.#options;
     const answer = JSON.stringify(kept);
-    let first: string | undefined;
     try {
-      first = await access.answerRequest({ key, answer });
+      const first = (await access.answerRequest({ key, answer })) ?? answer;
+      return { kept: first === answer ? kept : keptOf(first), isOwn: first === answer, isFree: true };
     } catch (thrown: unknown) {
       if (knowsItsCalls(keyed)) throw notKept(thrown);
       log.warn(`An answer could not be kept: ${describeThrown(thrown)}`);
+      return { kept, isOwn: true };
     }
-    return first === undefined || first === answer ? { kept, isOwn: true } : { kept: keptOf(first), isOwn: false };
   }
 
   /** Keeps an answer under another key than the one that its request was begun with: that of a session which has come since, or is gone. */
   async #keepMoved({ key, fingerprint, keyed }: Attempt, kept: Kept): Promise<Ended> {
-    const { access, clock, ids, log } = this.#options;
-    try {
-      const known = await access.beginRequest({ key, fingerprint, at: clock.wallTime(), holder: ids.next("holder") });
-      if (known !== undefined && known.fingerprint !== fingerprint) return { kept, isOwn: true }; // that record keeps its own answer
-    } catch (thrown: unknown) {
-      if (knowsItsCalls(keyed)) throw notKept(thrown);
-      log.warn(`An answer could not be kept: ${describeThrown(thrown)}`);
-    }
-    return this.#keep({ key, keyed }, kept);
+    const { access, clock, log } = this.#options;
+    const ended = await this.#held(key, async (hold) => {
+      try {
+        const known = await access.beginRequest({ ...hold, fingerprint, at: clock.wallTime() });
+        if (known !== undefined && known.fingerprint !== fingerprint) return { kept, isOwn: true }; // that record keeps its own answer
+      } catch (thrown: unknown) {
+        if (knowsItsCalls(keyed)) throw notKept(thrown);
+        log.warn(`An answer could not be kept: ${describeThrown(thrown)}`);
+      }
+      return this.#keep({ key, keyed }, kept);
+    });
+    return { kept: ended.kept, isOwn: ended.isOwn };
   }
 
   /** Once an hour: what is too old. */
@@ -204,6 +224,7 @@ export class KeyedAnswers {
     const { access, clock, log } = this.#options;
     if (this.#forgotAt !== undefined && clock.now() - this.#forgotAt < FORGET_EVERY_MS) return;
     this.#forgotAt = clock.now();
+    this.#left.clear();
     void access
       .forgetRequests(clock.wallTime() - KEYED_REQUEST_KEPT_MS)
       .catch((thrown: unknown) => log.warn(`Old answers were not forgotten: ${describeThrown(thrown)}`));
@@ -214,7 +235,11 @@ interface Ended {
   readonly kept: Kept;
   /** Whether it is the answer of this attempt, and not one that was kept before. */
   readonly isOwn: boolean;
+  /** The record of its hold has an answer, so the hold is over. @default false */
+  readonly isFree?: boolean;
 }
+
+type Hold = Pick<KeyedRequest, "key"> & Pick<RequestHold, "holder">;
 
 interface Attempt {
   readonly key: string;
