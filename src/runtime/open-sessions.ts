@@ -4,7 +4,7 @@ import { endCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
-import { handedOver, hasBranch, resumeEnded } from "./session-errors.ts";
+import { beingRemoved, handedOver, hasBranch, removedMeanwhile, resumeEnded } from "./session-errors.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 export interface OpenSessionsOptions {
@@ -17,6 +17,8 @@ export class OpenSessions {
   /** Oldest first; also those whose `close` is under way. */
   readonly #byId = new Map<string, RuntimeSession>();
   readonly #resuming = new Map<string, Resuming>();
+  /** The ends of the removals that are under way: the ids are taken until then. */
+  readonly #removing = new Map<string, Promise<unknown>>();
   readonly #options: OpenSessionsOptions;
 
   /** @internal */
@@ -37,13 +39,28 @@ export class OpenSessions {
 
   /**
    * Closes a session if it is open here, and removes what the store has of it for good. Calls that run in it are cancelled, and waited for, unless
-   * one of them asks for this. Resolves to whether there was one.
+   * one of them asks for this. A resume that is under way is given up, and rejects with `conflict`. Until this has ended, the id can be neither begun nor
+   * resumed: both are refused with `resource_busy`. Resolves to whether there was one.
    *
    * @throws ToolError `resource_busy` while another process has it open; `conflict` while others are branches of it, after its calls
    * were cancelled where none of these is open here. By rejecting
    */
   async forget(id: string): Promise<boolean> {
     checkSessionId(id);
+    const isInside = (): boolean => this.#byId.get(id)?.turns.isInside === true; // waiting would wait for itself
+    for (let removing = this.#removing.get(id); removing !== undefined && !isInside(); removing = this.#removing.get(id)) await removing;
+    const removing = this.#forget(id);
+    const over = removing
+      .catch(() => {}) // its caller gets the error
+      .finally(() => {
+        if (this.#removing.get(id) === over) this.#removing.delete(id);
+      });
+    this.#removing.set(id, over);
+    return removing;
+  }
+
+  async #forget(id: string): Promise<boolean> {
+    if (this.#resuming.has(id)) await this.#giveUp(id);
     const holder = this.#resuming.has(id) ? undefined : this.#byId.get(id); // one that is being closed is waited for as well
     const session = holder?.isEphemeral === true ? undefined : holder;
     if (session !== undefined) {
@@ -55,6 +72,16 @@ export class OpenSessions {
     }
     const wasStored = (await this.#options.store?.remove(id)) ?? false;
     return wasStored || session !== undefined;
+  }
+
+  /** Ends a resume whose session is being removed. A call of it that asks for that does not wait for its own end. */
+  async #giveUp(id: string): Promise<void> {
+    const isInside = this.#byId.get(id)?.turns.isInside === true;
+    const left = this.#leave(id, removedMeanwhile);
+    if (isInside) return;
+    await this.#resuming.get(id)?.whenOver;
+    for (const one of left) await this.#byId.get(one)?.close().catch(() => {}); // what it could not write goes as well
+    for (const one of left) this.#options.parts.jobs.forget(one);
   }
 
   /** The ids of the sessions that are being resumed, the oldest resume first, without those that belong to a call. */
@@ -97,7 +124,7 @@ export class OpenSessions {
   }
 
   /**
-   * Resolves when an earlier owner of the id, such as an earlier attempt of a call, has closed its session or has given up its resume.
+   * Resolves when an earlier owner of the id, such as an earlier attempt of a call, has closed its session or has given up its resume, and when a removal is over.
    *
    * @param refusal why the caller cannot have the id any more; asked when the wait is over
    * @throws ToolError that. By rejecting
@@ -108,7 +135,9 @@ export class OpenSessions {
     while (!isLeft) {
       const resuming = this.#resuming.get(id);
       const session = this.#byId.get(id);
-      if (resuming?.reason !== undefined) await resuming.whenOver;
+      const removing = session?.turns.isInside === true ? undefined : this.#removing.get(id);
+      if (removing !== undefined) await removing;
+      else if (resuming?.reason !== undefined) await resuming.whenOver;
       else if (resuming === undefined && session?.closed === true && !session.turns.isInside) await session.close().catch(() => {});
       else isLeft = true;
     }
@@ -173,7 +202,7 @@ export class OpenSessions {
     this.whenRemoved?.(session);
   }
 
-  /** Keeps an id for a session that is being resumed, until that is over. @param call that resumes it @throws ToolError `duplicate` @internal */
+  /** Keeps an id for a session that is being resumed, until that is over. @param call that resumes it @throws ToolError as `checkFree` @internal */
   reserve(id: string, call: ResumingCall): Resuming {
     this.checkFree(id);
     const resuming = new Resuming(call, () => this.#resuming.delete(id));
@@ -188,8 +217,9 @@ export class OpenSessions {
     return id;
   }
 
-  /** @throws ToolError `duplicate` @internal */
+  /** @throws ToolError `duplicate`; `resource_busy` while it is being removed @internal */
   checkFree(id: string): void {
+    if (this.#removing.has(id)) throw beingRemoved(id);
     if (!this.#byId.has(id) && !this.#resuming.has(id)) return;
     throw new ToolError("duplicate", `The session ${JSON.stringify(id)} is open already, or is being resumed.`, {
       hint: "Use the object you have, close it first, or take another id.",

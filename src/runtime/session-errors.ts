@@ -27,6 +27,20 @@ export function hasBranch({ id }: Session, branch: Session): ToolError {
   );
 }
 
+/** Why the id of a session is not free yet. */
+export function beingRemoved(id: string): ToolError {
+  return new ToolError("resource_busy", `The session ${JSON.stringify(id)} is being removed.`, {
+    retryable: true,
+    outcome: "not_started",
+    hint: "Try again when it has been removed, or take another id.",
+  });
+}
+
+/** Why a session is not open that was removed while it was being resumed. */
+export function removedMeanwhile(id: string): ToolError {
+  return new ToolError("conflict", `The session ${JSON.stringify(id)} was removed while it was resumed.`, { retryable: false });
+}
+
 /** The store that there must be. @throws ToolError `invalid_argument` */
 export function storeFor(id: string, store: Store | undefined): Store {
   if (store !== undefined) return store;

@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
+import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { temporaryFile } from "../store/temporary-file.ts";
 
 test("issue 19.2 a session that is forgotten is closed and gone from the store, and its id is free", async () => {
   const runtime = createRuntime({ store: memoryStore() });
@@ -99,4 +101,58 @@ test("F1 a session that is being closed is removed when its calls have ended, wh
   expect(await forgotten).toBe(true);
   await expect(runtime.resume("a")).rejects.toMatchObject({ code: "not_found" });
   await runtime.close();
+});
+
+/** A store whose next removal waits until it is let go on. */
+function slowRemoval() {
+  const store = memoryStore();
+  const begun = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const remove = store.remove.bind(store);
+  Object.assign(store, { remove: async (id: string) => (begun.resolve(), await goOn.promise, remove(id)) });
+  return { store, begun: begun.promise, goOn: goOn.resolve };
+}
+
+test("F0.12 while a session is removed, its id is neither resumed nor begun here: both are refused, and free afterwards", async () => {
+  const { store, begun, goOn } = slowRemoval();
+  const runtime = createRuntime({ store });
+  await runtime.session("a").addMessage({ role: "user", content: "Hello." });
+  await runtime.sessions.get("a")?.close();
+  const forgotten = runtime.sessions.forget("a");
+  await begun;
+  const refused = { code: "resource_busy", message: 'The session "a" is being removed.', outcome: "not_started" };
+  await expect(runtime.resume("a")).rejects.toMatchObject(refused);
+  await expect(runtime.resume("a", { create: true })).rejects.toMatchObject(refused);
+  expect(() => runtime.session("a")).toThrow(expect.objectContaining(refused));
+  const again = runtime.sessions.forget("a");
+  goOn();
+  expect([await forgotten, await again]).toEqual([true, false]);
+  const next = await runtime.resume("a", { create: true });
+  await next.addMessage({ role: "user", content: "Hello again." });
+  expect(next.log.filter(({ type }) => type === "message-add").length).toBe(1);
+  await runtime.close();
+});
+
+test("F0.12 a session that is removed while it is resumed is given up: its resume is refused, and nothing of it stays", async () => {
+  const path = temporaryFile();
+  const asked = Promise.withResolvers<void>();
+  const stop = defineTool({ name: "look", description: "Looks.", effects: { reads: ["sky"] }, execute: () => (asked.resolve(), new Promise(() => {})) });
+  const first = createRuntime({ store: sqliteStore({ path }), tools: [stop] });
+  const left = first.session("a");
+  void left.execute({ name: "look", input: {} }).catch(() => {});
+  await asked.promise;
+  await left.eventLog?.whenDurable();
+  const started = Promise.withResolvers<void>();
+  const looks = { ...stop, execute: () => (started.resolve(), new Promise(() => {})) };
+  const second = createRuntime({ store: sqliteStore({ path }), tools: [looks] });
+  const resumed = second.resume("a", { takeOver: true });
+  const refused = expect(resumed).rejects.toMatchObject({ code: "conflict", message: 'The session "a" was removed while it was resumed.' });
+  await started.promise;
+  expect(await second.sessions.forget("a")).toBe(true);
+  await refused;
+  const next = second.session("a");
+  await next.addMessage({ role: "user", content: "Hello." });
+  expect([next.broken, next.log.filter(({ type }) => type === "message-add").length, second.sessions.resuming]).toEqual([undefined, 1, []]);
+  await second.close();
+  await first.close().catch(() => {});
 });

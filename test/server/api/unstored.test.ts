@@ -4,6 +4,7 @@ import { createClient } from "haft/client";
 import { createServer, staticToken } from "haft/server";
 import { expect, onTestFinished, test } from "vitest";
 import { MemoryAccess } from "../../../src/store/memory/memory-access.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
 import { FailingStore } from "../../runtime/session/failing-store.ts";
 
 const TOKEN = "a-token-for-the-tests";
@@ -81,4 +82,30 @@ test("I11 a request with a key that a full store refused is done when it is sent
     expect(await send(path)).toEqual(done);
     expect(paid).toBe(1);
   }
+});
+
+test("F0.12 a session is begun, and used, under the id of one that is being removed once that is gone", async () => {
+  const store = memoryStore();
+  const look = defineTool({ name: "look", description: "Looks.", execute: () => "seen" });
+  const runtime = createRuntime({ store, tools: [look] });
+  const begun = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const remove = store.remove.bind(store);
+  Object.assign(store, { remove: async (id: string) => (begun.resolve(), await goOn.promise, remove(id)) });
+  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), mcp: false });
+  onTestFinished(async () => void (await runtime.close()));
+  const ask = async (method: string, path: string, body?: object) => {
+    const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    return (await server.fetch(new Request(`http://localhost/v1${path}`, { method, headers, ...sent }))).status;
+  };
+  expect(await ask("POST", "/sessions", { id: "s" })).toBe(201);
+  const removed = ask("DELETE", "/sessions/s");
+  await begun.promise;
+  const [used, created] = [ask("POST", "/sessions/s/execute", { calls: [{ name: "look" }] }), ask("POST", "/sessions", { id: "s" })];
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve)); // both are under way
+  goOn.resolve();
+  expect([await removed, await created]).toEqual([204, 201]);
+  expect([200, 404]).toContain(await used);
+  expect(await ask("GET", "/sessions/s")).toBe(200);
 });

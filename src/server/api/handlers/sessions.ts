@@ -79,6 +79,7 @@ export const sessionHandlers: Handlers<SessionId> = {
   async createSession({ runtime, principal, body: { id, from } }, { sessions, store }) {
     refuseSessionKey(principal);
     checkNewId(id);
+    if (id !== undefined) await sessions.whenLeft(id);
     sessions.checkRoom();
     const session = runtime.session(id, from === undefined ? {} : { from });
     if (store !== undefined) await takenIn(session);

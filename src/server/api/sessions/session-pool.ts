@@ -130,25 +130,25 @@ export class SessionPool {
    * is given up, as its calls may wait for a person for days. Resolves to whether there was one.
    */
   async remove(id: string): Promise<boolean> {
-    for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
+    await this.whenLeft(id);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#leaving.set(id, promise); // before anything is given up, so that no request joins it
     if (this.#uses.has(id)) this.#removals.set(id, (this.#removals.get(id) ?? 0) + 1);
+    const resuming = this.#resuming.get(id);
     try {
-      await this.#giveUp(id);
+      const wasThere = await this.#options.runtime.sessions.forget(id);
+      await resuming?.catch(() => {}); // its requests get the error
       this.#held.delete(id);
-      return await this.#options.runtime.sessions.forget(id);
+      return wasThere;
     } finally {
       this.#leaving.delete(id);
       resolve();
     }
   }
 
-  async #giveUp(id: string): Promise<void> {
-    const resuming = this.#resuming.get(id);
-    if (resuming === undefined) return;
-    await this.#options.runtime.sessions.handOver(id);
-    await resuming.catch(() => {}); // its requests get the error
+  /** Resolves when no session of the id is being let go or removed. */
+  async whenLeft(id: string): Promise<void> {
+    for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
   }
 
   /** Ends the session of a request whose answer is kept. With a store it is closed when it is idle, and known for as long as the answer. */
@@ -221,7 +221,7 @@ export class SessionPool {
 
   async #open(id: string, options: UseOptions): Promise<RuntimeSession> {
     const { runtime, store } = this.#options;
-    for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
+    await this.whenLeft(id);
     const open = runtime.sessions.get(id);
     if (open !== undefined && !(open.broken !== undefined && this.#held.has(id))) return open;
     this.#checkOpen();
