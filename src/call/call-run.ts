@@ -25,6 +25,7 @@ import type { LargeResultStore } from "../policy/results/large-result-store.ts";
 import type { RetrySettings } from "../policy/attempts/retry.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import type { CallOptions } from "./call-options.ts";
+import type { ClaimWatch } from "./claim-watch.ts";
 import type { CallCounters, OrphanCount } from "./call-counters.ts";
 import type { CallTiming } from "./finish/call-timing.ts";
 import type { EarlierRun, ResumedCall } from "./admit/earlier-calls.ts";
@@ -72,6 +73,7 @@ export interface CallParts {
   /** Absolute; undefined = the folder of the process, whichever it is. */
   readonly workingFolder: string | undefined;
   readonly running: RunningCalls<CallRun>;
+  readonly claims: ClaimWatch<CallRun>;
   /** Calls made inside others that wait for locks or slots. */
   readonly nestedWaits: Set<CallRun>;
   readonly jobs: JobTable;

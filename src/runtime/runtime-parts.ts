@@ -18,6 +18,8 @@ import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { OrphanCount } from "../call/call-counters.ts";
 import type { CallParts, CallRun } from "../call/call-run.ts";
 import { Faults } from "../call/attempt/faults.ts";
+import { ClaimWatch } from "../call/claim-watch.ts";
+import { callsAround } from "../call/context/calls-around.ts";
 import { JobTable } from "../call/jobs/job-table.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import { ToolPlan, type ToolPlanOptions } from "../call/tool-plan.ts";
@@ -59,6 +61,7 @@ export function makeCallParts(options: RuntimeOptions, own: OwnParts): CallParts
     agentName: options.agentName,
     workingFolder: options.workingFolder === undefined ? undefined : resolve(options.workingFolder),
     running: new RunningCalls<CallRun>(),
+    claims: new ClaimWatch<CallRun>(ports.clock, callsAround),
     nestedWaits: new Set<CallRun>(),
     jobs: new JobTable(options.jobs ?? {}, () => ports.clock.now(), watchJobs(options, ports, own.stops)),
     orphans: new Map<string, OrphanCount>(),

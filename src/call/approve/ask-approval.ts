@@ -11,7 +11,7 @@ import { undecided } from "../../policy/approval/approval-refusals.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { definitionOf } from "../../registry/definition-of.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
-import { callsAround } from "../context/watch-claim.ts";
+import { callsAround } from "../context/calls-around.ts";
 import { noteWait } from "../finish/call-timing.ts";
 
 /** The parts of a question about a call and the calls that it would make. */

@@ -4,7 +4,6 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 import type { CallRun } from "../call-run.ts";
-import { watchClaim } from "./watch-claim.ts";
 
 /** One call may not keep a person busy for ever. */
 const MAX_QUESTIONS = 16;
@@ -28,7 +27,7 @@ export async function askQuestion(question: Question, { run, signal, asker = run
     const { callId, toolName, turn } = run;
     const request = { ...checkQuestion(question), asker, callId, toolName, sessionId: turn.session.id, signal };
     const answer = new Promise<QuestionAnswer>((resolve) => resolve(ask(request))); // it may also throw at once
-    const endWatch = watchClaim(run);
+    const endWatch = run.parts.claims.asks(run);
     return checkAnswer(await untilAborted(answer, signal).finally(endWatch));
   } catch (error: unknown) {
     if (signal.aborted) return NOBODY;

@@ -174,6 +174,7 @@ export class AttemptContext implements ToolContext {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (typeof this.#ended === "object") this.#controller.abort(this.#ended);
+      else if (this.#ended === undefined) this.#run.parts.claims.add(this.#run);
     }
     return this.#controller.signal;
   }
@@ -270,6 +271,7 @@ export class AttemptContext implements ToolContext {
   end(reason: ToolError | "settled"): void {
     if (this.#ended !== undefined) return;
     this.#ended = reason;
+    if (this.#controller !== undefined) this.#run.parts.claims.remove(this.#run);
     this.#over?.abort(reason === "settled" ? undefined : reason);
     if (reason !== "settled") this.#controller?.abort(reason);
   }
