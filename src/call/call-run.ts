@@ -154,8 +154,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   declare read: CachedRead | undefined;
   /** The calls in it that its own approval covers, by digest. */
   declare covers: Map<string, number> | undefined;
-  /** Its answer was an equal call's. */
-  fromCache = false;
+  fromCache = false; // its answer was an equal call's
   /** Set where calls may meet faults on purpose. */
   declare faults: CallFaults | undefined;
   attempts = 0;
@@ -201,8 +200,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   isAnswered = false;
   /** Its caller said whether it goes to the background, in place of its options. */
   declare background: boolean | undefined;
-  /** It continues in the background. */
-  declare job: CallJob | undefined;
+  declare job: CallJob | undefined; // set once it continues in the background
   /** The promise of the latest attempt whose handler was waited for. */
   awaited: { readonly promise: Promise<unknown>; readonly resolve: (answer: never) => void } | undefined;
   /** The promise that its caller waits for; set while it may still continue in the background. */

@@ -59,7 +59,7 @@ export interface ToolResult {
   readonly fault?: string;
   /** How often the handler was started; 0 when the call ended before. */
   readonly attempts: number;
-  /** From the call's arrival to this result, waits included, in milliseconds. */
+  /** From the call's arrival to this result, waits included, in milliseconds, to microseconds. */
   readonly durationMs: number;
   readonly repairs: readonly Repair[];
   readonly warnings: readonly string[];

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import type { CallPhase } from "../../src/core/call-phase.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
-import type { FakePorts } from "../../src/testing/fake-ports.ts";
+import { FakeClock, type FakePorts } from "../../src/testing/fake-ports.ts";
 import { testRuntime, tool } from "../runtime/bench-runtime.ts";
 
 function timings(events: readonly RuntimeEvent[]): readonly (readonly CallPhase[] | undefined)[] {
@@ -106,4 +106,29 @@ test("issue 19.3 a wait for a person and an attempt that was given up are told a
   ]);
   expect(Object.isFrozen(timings(events)[0])).toBe(true);
   expect(timings(events)[0]?.every((phase) => Object.isFrozen(phase))).toBe(true);
+});
+
+test("F1 every length of time is told to microseconds at most, in results, events and what is kept of them", async () => {
+  let now = 0;
+  const third = 1_000 / 3;
+  const system = new FakeClock();
+  const clock = { now: () => (now += third), wallTime: () => 0, timer: (fire: () => void, ms: number) => system.timer(fire, ms) };
+  let left = 1;
+  const tools = [
+    tool("flaky", () => (left-- > 0 ? busy() : "done")),
+    tool("write", () => new Promise((resolve) => setTimeout(resolve, 5)), { effects: { writes: ["file:/a"] } }),
+  ];
+  const { runtime, events } = testRuntime({ tools, ports: { clock }, timeoutMs: 0 });
+  const session = runtime.session("s");
+  const pending = session.execute([{ name: "flaky" }, { name: "write" }, { name: "write" }]);
+  let isOver = false;
+  void pending.finally(() => (isOver = true));
+  while (!isOver) {
+    await system.advance(10_000);
+    await new Promise(setImmediate);
+  }
+  const lengths = [await pending, events, session.log].flatMap((told) => [...JSON.stringify(told).matchAll(/"\w*[mM]s":([0-9.]+)/gu)]);
+  const [whole, ...told] = [new Set(lengths.map(([text]) => text.split(":")[0])), ...lengths.map(([, value]) => value ?? "")];
+  expect([...whole].toSorted()).toEqual(['"atMs"', '"blockedMs"', '"delayMs"', '"durationMs"', '"ms"', '"waitMs"']);
+  expect(told.filter((value) => !/^\d+(\.\d{1,3})?$/u.test(value))).toEqual([]);
 });

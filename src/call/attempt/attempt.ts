@@ -6,6 +6,7 @@ import { FIDELITIES } from "../../core/fidelity.ts";
 import { RemoteJob } from "../../core/remote-job.ts";
 import { NoAnswer } from "../../core/no-answer.ts";
 import { StandInError } from "../../core/stand-in-error.ts";
+import { roundMs } from "../../core/base/round-ms.ts";
 import { circuitOutcome, type Circuit } from "../../policy/attempts/circuit.ts";
 import { classifyError, isServerFailure } from "../../policy/attempts/classify-error.ts";
 import { isPromiseLike, settleWithin, waitFor, type LateEnd, type WaitOutcome, type Waited } from "../../policy/attempts/deadline.ts";
@@ -83,7 +84,7 @@ async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedC
     const delayMs = retryDelay(error, tries, run.parts.retry, run.parts.ports.random);
     if (run.clock.now() + delayMs >= run.deadlineAt || !mayRetryNow(run)) return error;
     if (run.parts.listening)
-      run.emit({ ...run.eventBase, type: "call-retry", toolName: run.toolName, attempt: tries, delayMs, error: error.toJSON() });
+      run.emit({ ...run.eventBase, type: "call-retry", toolName: run.toolName, attempt: tries, delayMs: roundMs(delayMs), error: error.toJSON() });
     leaveFlight(run);
     noteAttempt(run, error.code);
     const since = run.clock.now();

@@ -2,6 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { LockTicket } from "../../core/locks.ts";
 import type { SlotLimit } from "../../core/slots.ts";
+import { roundMs } from "../../core/base/round-ms.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { addLease, borrowLocks, lenderOfSlot } from "./borrow.ts";
 import { lockKeysOf, type AdmittedCall, type CallRun } from "../call-run.ts";
@@ -217,5 +218,5 @@ function warnUndeclared(run: CallRun, ticket: LockTicket): void {
 function reportWait(run: CallRun, since: number, reason: "lock" | "slot", waitedFor: readonly string[]): void {
   const waitMs = run.clock.now() - since;
   if (waitMs < REPORTED_WAIT_MS || !run.parts.listening) return;
-  run.emit({ ...run.eventBase, type: "call-wait", toolName: run.toolName, waitMs, reason, waitedFor });
+  run.emit({ ...run.eventBase, type: "call-wait", toolName: run.toolName, waitMs: roundMs(waitMs), reason, waitedFor });
 }

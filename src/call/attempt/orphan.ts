@@ -1,4 +1,5 @@
 /** A handler that was given up while it still ran: held to its locks for a while, counted, its end never shown to the model. */
+import { roundMs } from "../../core/base/round-ms.ts";
 import type { LateEnd } from "../../policy/attempts/deadline.ts";
 import { writeEnded } from "../cache/announce-write.ts";
 import type { AdmittedCall, CallParts } from "../call-run.ts";
@@ -103,7 +104,7 @@ class AbandonedHandler implements LateEnd {
     const { clock, log } = parts.ports;
     const toolName = this.#toolName;
     parts.counters.orphans--;
-    const lateMs = clock.now() - this.#abandonedAt;
+    const lateMs = roundMs(clock.now() - this.#abandonedAt);
     log.debug(`${toolName} ended ${Math.round(lateMs)} ms after it was given up; what it ${outcome} is not used.`, {
       callId: this.#base.callId,
     });

@@ -1,4 +1,5 @@
 /** Says that a handler kept everything else waiting: no deadline ends what never gives up the event loop. */
+import { roundMs } from "../../core/base/round-ms.ts";
 import type { AdmittedCall } from "../call-run.ts";
 
 /** A handler that keeps the event loop so long without a break is reported to listeners. */
@@ -15,7 +16,7 @@ export interface Block {
 }
 
 export function reportBlock(run: AdmittedCall, { startedAt, now, ranAt }: Block): void {
-  const blockedMs = now - startedAt;
+  const blockedMs = roundMs(now - startedAt);
   if (blockedMs >= WARNED_BLOCK_MS) {
     const ranMs = ranAt === undefined ? blockedMs : (run.clock.processorTime?.(now) ?? Infinity) - ranAt;
     const [held, ran] = [Math.round(blockedMs), Math.round(Math.min(ranMs, blockedMs))];

@@ -3,6 +3,7 @@ import type { CallPhase } from "../../core/call-phase.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Mutable } from "../../core/base/mutable.ts";
+import { roundMs } from "../../core/base/round-ms.ts";
 
 /** Waits shorter than this are not reported. */
 export const REPORTED_WAIT_MS = 1;
@@ -42,7 +43,7 @@ export class CallTiming {
 
   /** A handler that was given up has ended. */
   ended(attempt: Attempt, lateMs: number): void {
-    if (!this.#isOver) attempt.lateMs = rounded(lateMs);
+    if (!this.#isOver) attempt.lateMs = roundMs(lateMs);
   }
 
   /** Undefined where a start and a duration say as much. */
@@ -88,10 +89,5 @@ function timingOf(run: TimedCall): CallTiming {
 }
 
 function span(run: TimedCall, since: number): { readonly atMs: number; readonly ms: number } {
-  return { atMs: rounded(since - run.startedAt), ms: rounded(run.clock.now() - since) };
-}
-
-/** To microseconds. */
-function rounded(ms: number): number {
-  return Math.round(ms * 1_000) / 1_000;
+  return { atMs: roundMs(since - run.startedAt), ms: roundMs(run.clock.now() - since) };
 }

@@ -29,6 +29,7 @@ import { outcomeUnknown } from "../admit/reconcile-call.ts";
 import { takeMetadata } from "./take-output.ts";
 import { deepFreeze } from "../../core/base/frozen.ts";
 import type { Mutable } from "../../core/base/mutable.ts";
+import { roundMs } from "../../core/base/round-ms.ts";
 
 /** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
 export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): Answer {
@@ -98,7 +99,7 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
     status,
     origin: originOf(run),
     attempts: run.attempts,
-    durationMs: run.clock.now() - run.startedAt,
+    durationMs: roundMs(run.clock.now() - run.startedAt),
     repairs: run.repairs,
     warnings: run.warnings,
   };
@@ -163,7 +164,7 @@ async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<Tool
   const isSame = output === result.output && content === result.content;
   const kept = isSame ? shown : await keepPartFiles(run, { output, content, what: "answer that hooks changed", keeper: keeperOf(run) });
   if (run.cancelled !== undefined && run.cancelled !== before) return withoutAnswer(run, run.cancelled);
-  return withParts({ ...shown, durationMs: run.clock.now() - run.startedAt }, kept);
+  return withParts({ ...shown, durationMs: roundMs(run.clock.now() - run.startedAt) }, kept);
 }
 
 /** Hooks that keep account of calls see how it ended, and are not waited for. */

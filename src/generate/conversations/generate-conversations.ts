@@ -15,6 +15,7 @@ import { ConversationMaker } from "./conversation-maker.ts";
 import { checkPlan, type ConversationPlan } from "./conversation-plan.ts";
 import type { WritingReport } from "./conversation-writer.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { roundMs } from "../../core/base/round-ms.ts";
 import { GenerationCounts, type GenerationProgress, type GenerationSummary } from "./generation-summary.ts";
 import type { LineSink } from "./trajectory-file.ts";
 import { trajectoryWriter, type TrajectoryFormat } from "./trajectory-formats.ts";
@@ -136,7 +137,7 @@ async function generated(options: GenerateOptions, planned: number | undefined):
       ...facts,
       ...omitUndefined({ writing: writingOf(options.plan) }),
       notes: [...maker.notes, ...notes],
-      durationMs: clock.now() - startedAt,
+      durationMs: roundMs(clock.now() - startedAt),
       ...(stopped === undefined ? {} : { stopped: stopped.toJSON() }),
     };
   } finally {
