@@ -42,6 +42,43 @@ async function recordingOf(
   return text;
 }
 
+describe.concurrent("haft replay of a recording that was cut short", { timeout: PATIENCE_MS }, () => {
+  const CUTS: readonly [string, (whole: string) => string, number][] = [
+    ["in its last line", (whole) => whole.slice(0, -20), 0],
+    ["between two lines", (whole) => whole.slice(0, whole.trimEnd().lastIndexOf("\n") + 1), 0],
+    ["in the result of its last call", (whole) => whole.slice(0, whole.lastIndexOf("second answer") + 5), 1],
+  ];
+  test.each(CUTS)("F0.12 uses what is whole of one that ends %s, and says so", async (_, cut, lost) => {
+    const project = new SessionProject();
+    const whole = await recordingOf(
+      { name: "shop::count", input: { of: "apples" }, result: { output: "first answer" } },
+      { name: "shop::count", input: { of: "pears" }, result: { output: "second answer" } },
+    );
+    const path = project.path("calls.jsonl.part");
+    writeFileSync(path, cut(whole));
+    const { exitCode, stdout, stderr } = await project.haft(["replay", path, "--json"]);
+    const events = 4 - lost;
+    expect([exitCode, stderr]).toEqual([0, `haft: ${path} was cut short: what is whole of it is used, which is ${events} events\n`]);
+    expect(stdout).toContain("shop::count");
+  });
+
+  test("F0.12 refuses one that is damaged elsewhere, or that something follows", async () => {
+    const project = new SessionProject();
+    const whole = await recordingOf({ name: "shop::count", result: { output: "an answer" } });
+    const path = project.path("calls.jsonl.part");
+    for (const [text, what] of [
+      [whole.replace("an answer", "the answer").slice(0, -20), "the checksum is wrong"],
+      [`${whole}{"event"`, "line 5"],
+      ['{"haft":"recor', "line 1"],
+      ["", "the recording is empty"],
+    ] as const) {
+      writeFileSync(path, text);
+      const { exitCode, stderr } = await project.haft(["replay", path]);
+      expect([exitCode, stderr]).toEqual([3, expect.stringContaining(what)]);
+    }
+  });
+});
+
 describe.concurrent("haft replay with a conversation", { timeout: PATIENCE_MS }, () => {
   test("answers it from the recording and runs nothing", async () => {
     const project = await recorded();

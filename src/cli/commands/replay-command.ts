@@ -23,7 +23,9 @@ const EXIT_NO_MATCH = 1;
 export const replayCommand: CommandBody = {
   details: [
     "The recording is one that haft sessions export wrote; - reads it from standard",
-    "input. No configuration is read, and no tool, server or module is touched.",
+    "input. No configuration is read, and no tool, server or module is touched. One",
+    "that was cut short, such as the .part file that haft run --record leaves on a full",
+    "disk, is read up to its last whole line.",
     "",
     "With a conversation, as haft run takes it, its calls are answered as they were",
     "recorded. A call that was not recorded is an error that says how the nearest one",
@@ -45,7 +47,7 @@ export const replayCommand: CommandBody = {
   async run(context) {
     const [recording = "", conversation] = context.args;
     checkUse(context, recording, conversation);
-    const events = await readRecordedEvents(context, recording);
+    const events = await readRecordedEvents(context, recording, { mayBeCut: true });
     const exitCode = await (conversation === undefined ? compare(context, events) : play(context, events, conversation));
     context.signal.throwIfAborted();
     return exitCode;

@@ -1,22 +1,49 @@
 /** Reads a recording for a command: from a file, or from standard input for `-`. */
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
-import { readRecording } from "../../core/recording/recording.ts";
+import { RecordingDecoder } from "../../core/recording/decoder.ts";
+import { LineSplitter } from "../../core/recording/line-splitter.ts";
+import { sha256 } from "../../core/recording/node-sha256.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { CommandContext } from "../command.ts";
+import { warn } from "../open/open-runtime.ts";
 import { Progress } from "../terminal/progress.ts";
 import { readPieces } from "./read-input.ts";
 
+/** Each line of a recording ends so; a part of one does not. */
+const WHOLE_LINE = /,"sum":"[0-9a-f]{64}"\}$/u;
+
+export interface ReadRecordedOptions {
+  /** One that was cut short, as a full disk or a killed program leaves it, is read up to its last whole line, which is said on stderr. @default false: it is refused */
+  readonly mayBeCut?: boolean;
+}
+
 /** All events of a recording. @throws ToolError `corrupt_record` with file and line, `invalid_argument` for a file that cannot be read */
-export async function readRecordedEvents(context: CommandContext, file: string): Promise<readonly SessionEvent[]> {
+export async function readRecordedEvents(
+  context: CommandContext,
+  file: string,
+  { mayBeCut = false }: ReadRecordedOptions = {},
+): Promise<readonly SessionEvent[]> {
   const progress = new Progress(context.err);
   const events: SessionEvent[] = [];
+  const decoder = new RecordingDecoder(sha256);
+  const lines = new LineSplitter(decoder);
+  let isBegun = false;
+  const take = (line: string): void => {
+    const event = isBegun ? decoder.next(line) : void decoder.start(line);
+    isBegun = true;
+    if (event === undefined) return;
+    events.push(event);
+    progress.tell(() => `reading: ${plural(events.length, "event")}`);
+  };
   try {
-    const recording = await readRecording(readPieces(context, file));
-    for await (const event of recording.events) {
-      events.push(event);
-      progress.tell(() => `reading: ${plural(events.length, "event")}`);
-    }
+    for await (const piece of readPieces(context, file)) for (const line of lines.push(piece)) take(line);
+    const [last] = lines.rest();
+    const isTorn = mayBeCut && isBegun && !decoder.isWhole;
+    if (last !== undefined && !(isTorn && !WHOLE_LINE.test(last))) take(last);
+    if (!isBegun) decoder.start(undefined);
+    if (isTorn && !decoder.isWhole) noteCut(context, file, events.length);
+    else decoder.finish();
     return events;
   } catch (thrown: unknown) {
     throw inFile(ToolError.fromUnknown(thrown), file);
@@ -25,9 +52,16 @@ export async function readRecordedEvents(context: CommandContext, file: string):
   }
 }
 
+function noteCut(context: CommandContext, file: string, read: number): void {
+  warn(context, `${placeOf(file)} was cut short: what is whole of it is used, which is ${plural(read, "event")}`);
+}
+
 /** The same error; of a damaged recording, with the file that it is in. */
 export function inFile(error: ToolError, file: string): ToolError {
   if (error.code !== "corrupt_record") return error;
-  const place = file === "-" ? "standard input" : file;
-  return new ToolError(error.code, `${place}: ${error.message}`, { ...error.toJSON(), cause: error });
+  return new ToolError(error.code, `${placeOf(file)}: ${error.message}`, { ...error.toJSON(), cause: error });
+}
+
+function placeOf(file: string): string {
+  return file === "-" ? "standard input" : file;
 }

@@ -79,6 +79,11 @@ export class RecordingDecoder {
     return this.#takeEnd(fields);
   }
 
+  /** Its last line was read. */
+  get isWhole(): boolean {
+    return this.#ended;
+  }
+
   /** To be called when there are no more lines. @throws ToolError `corrupt_record` when the last line is missing */
   finish(): void {
     this.#line++;
