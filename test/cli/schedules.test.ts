@@ -110,6 +110,29 @@ describe("haft schedules", { timeout: PATIENCE_MS }, () => {
     expect((await list(["--store", project.path("haft.db")])).map(({ nextAt }) => nextAt)).toEqual([due, due, due]);
   });
 
+  test("list says what the store does not know: which declared schedules an open session still has, and those that never ran", async () => {
+    const project = new ScheduleProject();
+    project.triggers.declare({ type: "schedule", name: "nightly", zone: "UTC", prompt: "Look.", dailyAt: "07:30" });
+    const session = project.runtime.session("travel");
+    await session.execute([]);
+    await session.addMessage({ role: "user", content: "Hello." });
+    expect(await project.schedules(["list"])).toEqual({
+      exitCode: 0,
+      stdout: "",
+      stderr: "no schedules in the store: one that a program declares is there once its agent has run\n",
+    });
+    const own = project.triggers.of(session);
+    own.start(() => {});
+    await vi.waitFor(() => expect(own.list()).toHaveLength(1));
+    const { stdout, stderr } = await project.schedules(["list"]);
+    expect(stdout).toMatch(/^nightly {2}active .*, open in /u);
+    expect(stderr).toBe("1 declared schedule is open in another process, which decides whether it still runs, and when\n");
+    expect((await project.schedules(["list", "--json"])).stderr).toBe("");
+    await own.stop();
+    await project.runtime.close();
+    expect((await project.schedules(["list"])).stderr).toBe("");
+  });
+
   test("issue 20.2 an id that several sessions have, a wrong id and a wrong session are named with what would work", async () => {
     const project = await closedProject();
     const several = await project.schedules(["pause", "morning"]);

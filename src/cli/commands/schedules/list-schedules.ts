@@ -17,6 +17,9 @@ export const listSchedules: Command = {
     "One line a schedule: its id, whether it is paused, when it is due next, its",
     "rule, its session, and what it says. One whose session no process has open does",
     "not run. One that the configuration declared and declares no more is stopped.",
+    "It shows what the store has: a schedule that a program or a configuration",
+    "declares is there once an agent of the session has run, and is shown as it was",
+    "then. A process that has the session open goes by its own declarations.",
     "Looks through the 200 sessions that were used last; --session names any",
     "other. With --json one object a line.",
   ],
@@ -29,7 +32,7 @@ export const listSchedules: Command = {
   },
 };
 
-function print({ options, out }: CommandContext, schedules: readonly StoredSchedule[]): void {
+function print({ options, out, err }: CommandContext, schedules: readonly StoredSchedule[]): void {
   if (options.json) {
     for (const { session: _session, ...schedule } of schedules) out.write(`${safeJson(schedule)}\n`);
     return;
@@ -43,7 +46,17 @@ function print({ options, out }: CommandContext, schedules: readonly StoredSched
     const style = state === "active" ? "green" : "yellow";
     out.print(`${out.paint("bold", id)}  ${out.paint(style, state)}  ${out.paint("dim", facts)}`);
   }
-  if (schedules.length === 0 && out.isTerminal) out.print(out.paint("dim", "no schedules"));
+  const note = noteOf(schedules);
+  if (note !== undefined) err.print(err.paint("dim", note));
+}
+
+/** What the store does not say about these schedules; undefined where it says all. */
+function noteOf(schedules: readonly StoredSchedule[]): string | undefined {
+  if (schedules.length === 0) return "no schedules in the store: one that a program declares is there once its agent has run";
+  const open = schedules.filter(({ declared, openedBy }) => declared === true && openedBy !== undefined);
+  if (open.length === 0) return undefined;
+  const [are, they] = open.length === 1 ? ["is", "it"] : ["are", "they"];
+  return `${plural(open.length, "declared schedule")} ${are} open in another process, which decides whether ${they} still run${open.length === 1 ? "s" : ""}, and when`;
 }
 
 /** When it is due, in words where that is no time. */
