@@ -7,6 +7,7 @@ import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
 import type { StoreFollower } from "../core/store-changes.ts";
 import type { ChannelMessage } from "./channel-message.ts";
+import { heldMessages, type HeldMessages, type Settlement } from "./held-messages.ts";
 import { isFor, type MessageReader, type ReadMessage, type ReaderOptions } from "./message-reader.ts";
 import { cancelled } from "./subscription.ts";
 
@@ -33,9 +34,6 @@ const PAGE = 100;
 /** How long after a failure it is tried again to settle a message. */
 const SETTLE_AGAIN_MS = 1_000;
 
-/** A method of the store that says what became of a message that was taken. */
-type Settlement = "end" | "giveBack";
-
 export class KeptMessages {
   readonly #options: KeptMessagesOptions;
   readonly #waiting = new Set<() => void>();
@@ -43,14 +41,8 @@ export class KeptMessages {
   readonly #starting = new Set<Promise<unknown>>();
   /** Senders that wait for room: the first of them tries, the others wait for their turn. */
   readonly #senders: (() => void)[] = [];
-  /** Numbers of messages of a queue that were received, or are for others, while the store failed: it learns that before another one is taken. */
-  readonly #unsettled = new Map<number, Settlement>();
-  /** By whom here each message of a queue is held: another reader may have taken one whose way back was not confirmed. */
-  readonly #holds = new Map<number, object>();
-  /** Requests for the next message that have no answer yet. */
-  readonly #taking = new Set<Promise<unknown>>();
-  #settling: Promise<void> | undefined;
-  #settlesSoon = false;
+  /** Of a queue; other objects over the same store share it. */
+  readonly #held: HeldMessages;
   #following: StoreFollower | undefined;
   #cancelLook: (() => void) | undefined;
   #last = 0;
@@ -58,6 +50,7 @@ export class KeptMessages {
 
   constructor(options: KeptMessagesOptions) {
     this.#options = options;
+    this.#held = heldMessages(options.store.channels, options.name);
   }
 
   /** Resolves to whether the store has the message: to false for a queue that is full, or whose room others wait for already. */
@@ -167,7 +160,7 @@ export class KeptMessages {
       const entry = await this.#take({ channel: this.#options.name, reader, from });
       if (entry === undefined) return undefined;
       const { number } = entry;
-      const hold = this.#holds.get(number);
+      const hold = this.#held.holds.get(number);
       const settle = (settlement: Settlement) => (): Promise<void> => this.#settle(number, settlement, hold);
       return { message: messageOf(entry), tick: undefined, done: settle("end"), giveBack: settle("giveBack") };
     };
@@ -177,15 +170,15 @@ export class KeptMessages {
   /** Takes the next one. It was given back where a reader here had it, whether or not the store has said so. */
   async #take(query: TakeEntry): Promise<ChannelEntry | undefined> {
     const taking = this.#options.store.channels.take(query);
-    this.#taking.add(taking);
+    this.#held.taking.add(taking);
     try {
       const entry = await taking;
       if (entry === undefined) return undefined;
-      this.#unsettled.delete(entry.number);
-      this.#holds.set(entry.number, {});
+      this.#held.unsettled.delete(entry.number);
+      this.#held.holds.set(entry.number, {});
       return entry;
     } finally {
-      this.#taking.delete(taking);
+      this.#held.taking.delete(taking);
     }
   }
 
@@ -195,34 +188,34 @@ export class KeptMessages {
     try {
       await store.channels[settlement]({ channel, number });
     } catch (thrown: unknown) {
-      if (this.#holds.get(number) !== hold) return; // another reader has it: only the answer was lost
-      this.#unsettled.set(number, settlement);
+      if (this.#held.holds.get(number) !== hold) return; // another reader has it: only the answer was lost
+      this.#held.unsettled.set(number, settlement);
       this.#settleLater(thrown);
       throw thrown;
     }
-    if (this.#holds.get(number) === hold) {
-      this.#unsettled.delete(number);
-      this.#holds.delete(number);
+    if (this.#held.holds.get(number) === hold) {
+      this.#held.unsettled.delete(number);
+      this.#held.holds.delete(number);
     }
     if (settlement === "giveBack" || this.#senders.length > 0) this.#wake();
   }
 
   /** Once at a time, and not while one is being taken: a message that is given back a second time may be another reader's by then. */
   async #settleRest(): Promise<void> {
-    if (this.#unsettled.size === 0) return;
+    if (this.#held.unsettled.size === 0) return;
     const settleEach = async (): Promise<void> => {
-      await Promise.allSettled(this.#taking);
-      for (const [number, settlement] of this.#unsettled) await this.#settle(number, settlement, this.#holds.get(number));
+      await Promise.allSettled(this.#held.taking);
+      for (const [number, settlement] of this.#held.unsettled) await this.#settle(number, settlement, this.#held.holds.get(number));
     };
-    await (this.#settling ??= settleEach().finally(() => (this.#settling = undefined)));
+    await (this.#held.settling ??= settleEach().finally(() => (this.#held.settling = undefined)));
   }
 
   /** A store that was closed has let go of what its process had taken; one that fails for good otherwise learns it when a message is taken next. */
   #settleLater(thrown: unknown): void {
-    if (this.#settlesSoon || !ToolError.fromUnknown(thrown).retryable) return;
-    this.#settlesSoon = true;
+    if (this.#held.settlesSoon || !ToolError.fromUnknown(thrown).retryable) return;
+    this.#held.settlesSoon = true;
     const settle = (): void => {
-      this.#settlesSoon = false;
+      this.#held.settlesSoon = false;
       this.#settleRest().catch(() => {}); // it is tried again
     };
     this.#options.ports.clock.timer(settle, SETTLE_AGAIN_MS, { background: true });

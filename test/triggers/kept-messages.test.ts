@@ -14,6 +14,8 @@ const NEVER = new AbortController().signal;
 interface Bench {
   readonly ports: FakePorts;
   readonly channel: Channel;
+  /** The same channel by another `createChannels` over the same store. */
+  readonly twin: Channel;
   readonly kept: MemoryChannels;
   /** How often each method was called. */
   readonly calls: Record<string, number>;
@@ -58,12 +60,13 @@ function bench(options: ChannelOptions = {}): Bench {
     listeners.add(listener);
     return { isLive: false, stop: () => void listeners.delete(listener) };
   };
-  const channel = createChannels({ ports, store: { channels, follow } }).open("news", options);
+  const [channel, twin] = [0, 1].map(() => createChannels({ ports, store: { channels, follow } }).open("news", options));
+  if (channel === undefined || twin === undefined) throw new Error("two were opened");
   const tell = (change: StoreChange): void => listeners.forEach((listener) => listener(change));
   const warnings = () => ports.log.lines.map(({ message }) => message);
   const failNext = (method: string, retryable = true): void => void failing.set(method, retryable);
   const answerNext = (method: string, answered: Promise<void>): void => void late.set(method, answered);
-  return { ports, channel, kept, calls, failNext, answerNext, tell, warnings };
+  return { ports, channel, twin, kept, calls, failNext, answerNext, tell, warnings };
 }
 
 const send = (channel: Channel, content: string) => channel.send(content, { sender: "station" });
@@ -231,9 +234,14 @@ test("a message that the store did not take back is given back as soon as it can
   expect(await own.kept.take({ channel: "news", reader: "other" })).toMatchObject({ number: await own.kept.last("news") });
 });
 
-test.each(["has", "is getting"])("a message is not given back a second time where another reader here %s it by then", async (how) => {
+test.each([
+  ["has", "channel"],
+  ["is getting", "channel"],
+  ["has", "twin"],
+  ["is getting", "twin"],
+] as const)("a message is not given back a second time where another reader here %s it by then, by the %s", async (how, by) => {
   const own = bench();
-  const [first, second] = [own.channel.reader({ reader: "desk" }), own.channel.reader({ reader: "office" })];
+  const [first, second] = [own.channel.reader({ reader: "desk" }), own[by].reader({ reader: "office" })];
   await send(own.channel, "1");
   const read = await first.next(NEVER);
   const [lost, taken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
