@@ -80,7 +80,11 @@ export class OpenSessions {
     const left = this.#leave(id, removedMeanwhile);
     if (isInside) return;
     await this.#resuming.get(id)?.whenOver;
-    for (const one of left) await this.#byId.get(one)?.close().catch(() => {}); // what it could not write goes as well
+    for (const one of left)
+      await this.#byId
+        .get(one)
+        ?.close()
+        .catch(() => {}); // what it could not write goes as well
     for (const one of left) this.#options.parts.jobs.forget(one);
   }
 

@@ -24,10 +24,19 @@ function world() {
   const tools = [
     tool("hang", (_input, { signal }) => hang("hang", signal)),
     tool("ask", async (_input, context) => (begun.push("ask"), await context.ask({ message: "Who?" })).action),
-    tool("outer", async (_input, context) => (await context.execute({ name: "hang" })).output, { composite: true, effects: undefined as never }),
+    tool("outer", async (_input, context) => (await context.execute({ name: "hang" })).output, {
+      composite: true,
+      effects: undefined as never,
+    }),
   ];
   const open = (ports = {}): Runtime => {
-    const runtime = createRuntime({ store: sqliteStore({ path, busyTimeoutMs: 1_000 }), tools, ports, timeoutMs: 0, ask: () => new Promise(() => {}) });
+    const runtime = createRuntime({
+      store: sqliteStore({ path, busyTimeoutMs: 1_000 }),
+      tools,
+      ports,
+      timeoutMs: 0,
+      ask: () => new Promise(() => {}),
+    });
     onTestFinished(async () => void (await runtime.close()));
     return runtime;
   };
@@ -43,17 +52,20 @@ function world() {
   return { first, second: open(), clock, aborted, begun, until };
 }
 
-test.each(["hang", "outer"])("issue 19.4 the handler of %s that waits for something else than a person is told by its signal that its session was taken over", async (name) => {
-  const { first, second, aborted, until, begun } = world();
-  const session = first.session("s");
-  const running = session.execute({ name });
-  running.catch(() => {});
-  await until(() => begun.length > 0);
-  await session.eventLog?.whenDurable();
-  await second.resume("s", { takeOver: true, interrupted: "settle" });
-  await until(() => aborted.length > 0);
-  await expect(running).rejects.toMatchObject({ code: "conflict" });
-});
+test.each(["hang", "outer"])(
+  "issue 19.4 the handler of %s that waits for something else than a person is told by its signal that its session was taken over",
+  async (name) => {
+    const { first, second, aborted, until, begun } = world();
+    const session = first.session("s");
+    const running = session.execute({ name });
+    running.catch(() => {});
+    await until(() => begun.length > 0);
+    await session.eventLog?.whenDurable();
+    await second.resume("s", { takeOver: true, interrupted: "settle" });
+    await until(() => aborted.length > 0);
+    await expect(running).rejects.toMatchObject({ code: "conflict" });
+  },
+);
 
 test("issue 19.4 one look asks about each log once, however many calls wait in its session, and no calls that ended", async () => {
   const { first, clock, begun } = world();

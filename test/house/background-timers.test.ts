@@ -6,8 +6,7 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/adapters/chat-runs.ts": "forgets a run that is over, and a look at open approvals",
   "src/adapters/feed-steps.ts": "lets open approvals of a run be looked for, which keeps the process alive while it works",
   "src/call/attempt/orphan.ts": "counts an abandoned handler; gives back what it holds, for which a waiting call keeps the process alive",
-  "src/call/claim-watch.ts":
-    "looks whether another process has taken the session; a call that waits for a person keeps the process alive",
+  "src/call/claim-watch.ts": "looks whether another process has taken the session; a call that waits for a person keeps the process alive",
   "src/call/jobs/run-in-background.ts":
     "lets the next job start after one that runs for long; a job that waits in line keeps the process alive",
   "src/cli/open/held-agent.ts": "looks whether an agent's session is free; the command that runs the agent waits to be stopped",

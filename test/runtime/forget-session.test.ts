@@ -136,7 +136,12 @@ test("F0.12 while a session is removed, its id is neither resumed nor begun here
 test("F0.12 a session that is removed while it is resumed is given up: its resume is refused, and nothing of it stays", async () => {
   const path = temporaryFile();
   const asked = Promise.withResolvers<void>();
-  const stop = defineTool({ name: "look", description: "Looks.", effects: { reads: ["sky"] }, execute: () => (asked.resolve(), new Promise(() => {})) });
+  const stop = defineTool({
+    name: "look",
+    description: "Looks.",
+    effects: { reads: ["sky"] },
+    execute: () => (asked.resolve(), new Promise(() => {})),
+  });
   const first = createRuntime({ store: sqliteStore({ path }), tools: [stop] });
   const left = first.session("a");
   void left.execute({ name: "look", input: {} }).catch(() => {});

@@ -170,7 +170,9 @@ test("I11 a repetition that fails as a whole takes back the calls that it ran, a
   let isBroken = true;
   const send = tool("send", () => (isBroken ? Promise.reject(new Error("the line is dead")) : "sent"), { effects: { writes: ["line"] } });
   let set = 0;
-  const label = tool("label", () => ((store.durableError = set++ === 0 ? FULL : undefined), set), { effects: { writes: ["label"], idempotent: true } });
+  const label = tool("label", () => ((store.durableError = set++ === 0 ? FULL : undefined), set), {
+    effects: { writes: ["label"], idempotent: true },
+  });
   const session = testRuntime({ store, tools: [send, label] }).runtime.session("s");
   await session.addMessage({ role: "user", content: "send" });
   const calls = [{ name: "label" }, { name: "send" }];

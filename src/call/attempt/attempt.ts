@@ -84,7 +84,14 @@ async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedC
     const delayMs = retryDelay(error, tries, run.parts.retry, run.parts.ports.random);
     if (run.clock.now() + delayMs >= run.deadlineAt || !mayRetryNow(run)) return error;
     if (run.parts.listening)
-      run.emit({ ...run.eventBase, type: "call-retry", toolName: run.toolName, attempt: tries, delayMs: roundMs(delayMs), error: error.toJSON() });
+      run.emit({
+        ...run.eventBase,
+        type: "call-retry",
+        toolName: run.toolName,
+        attempt: tries,
+        delayMs: roundMs(delayMs),
+        error: error.toJSON(),
+      });
     leaveFlight(run);
     noteAttempt(run, error.code);
     const since = run.clock.now();

@@ -6,8 +6,8 @@ import { LineSplitter } from "../../core/recording/line-splitter.ts";
 import { sha256 } from "../../core/recording/node-sha256.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { CommandContext } from "../command.ts";
-import { warn } from "../open/open-runtime.ts";
 import { Progress } from "../terminal/progress.ts";
+import { safeText } from "../terminal/terminal-text.ts";
 import { readPieces } from "./read-input.ts";
 
 /** Each line of a recording ends so; a part of one does not. */
@@ -52,8 +52,9 @@ export async function readRecordedEvents(
   }
 }
 
-function noteCut(context: CommandContext, file: string, read: number): void {
-  warn(context, `${placeOf(file)} was cut short: what is whole of it is used, which is ${plural(read, "event")}`);
+function noteCut({ err }: CommandContext, file: string, read: number): void {
+  const note = `haft: ${safeText(placeOf(file))} was cut short: what is whole of it is used, which is ${plural(read, "event")}`;
+  err.print(err.paint("yellow", note));
 }
 
 /** The same error; of a damaged recording, with the file that it is in. */
