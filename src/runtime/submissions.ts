@@ -15,7 +15,7 @@ export interface Submitted {
   readonly callIds: readonly string[];
   /** How many events the session had before it. */
   readonly startsAt: number;
-  /** What it was before the calls that the store had kept from starting were run: so it is again when these are rolled back. */
+  /** Its state before the calls that the store had kept from starting were run, which holds again when these are rolled back. */
   readonly earlier?: Submitted;
 }
 

@@ -21,7 +21,7 @@ export async function whenStored(session: Session, results?: Results): Promise<v
   }
 }
 
-/** The error as it stands for all of these calls: where one of them was begun, its outcome is not `not_started`. */
+/** The error for all of these calls together: where one of them was begun, its outcome is not `not_started`. */
 export function errorAfter(thrown: unknown, results: Results | undefined): ToolError {
   const error = ToolError.fromUnknown(thrown, "store_failed");
   if (error.outcome !== "not_started" || isNothingBegun(results)) return error;

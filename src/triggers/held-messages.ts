@@ -6,15 +6,15 @@ export type Settlement = "end" | "giveBack";
 
 /** Shared by all objects of the process that read the same queue. */
 export interface HeldMessages {
-  /** Numbers of messages that were received, or are for others, while the store failed: it learns that before another one is taken. */
+  /** Numbers of messages that were received, or are for others, while the store failed: they are settled before another one is taken. */
   readonly unsettled: Map<number, Settlement>;
   /** By whom here each message is held: another reader may have taken one whose way back was not confirmed. */
   readonly holds: Map<number, object>;
   /** Requests for the next message that have no answer yet. */
   readonly taking: Set<Promise<unknown>>;
-  /** Set while the store is told what it has not learned. */
+  /** Set while what is unsettled is being settled. */
   settling: Promise<void> | undefined;
-  /** It is told by a timer as well. */
+  /** A timer will settle it as well. */
   settlesSoon: boolean;
 }
 

@@ -24,8 +24,8 @@ export const replayCommand: CommandBody = {
   details: [
     "The recording is one that haft sessions export wrote; - reads it from standard",
     "input. No configuration is read, and no tool, server or module is touched. One",
-    "that was cut short, such as the .part file that haft run --record leaves on a full",
-    "disk, is read up to its last whole line.",
+    "that was cut short, such as the .part file that haft run --record leaves on a",
+    "full disk, is read up to its last whole line.",
     "",
     "With a conversation, as haft run takes it, its calls are answered as they were",
     "recorded. A call that was not recorded is an error that says how the nearest one",

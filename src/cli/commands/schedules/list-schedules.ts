@@ -50,7 +50,7 @@ function print({ options, out, err }: CommandContext, schedules: readonly Stored
   if (note !== undefined) err.print(err.paint("dim", note));
 }
 
-/** What the store does not say about these schedules; undefined where it says all. */
+/** A line about the limits of what the store says of these schedules; undefined where it says all. */
 function noteOf(schedules: readonly StoredSchedule[]): string | undefined {
   if (schedules.length === 0) return "no schedules in the store: one that a program declares is there once its agent has run";
   const open = schedules.filter(({ declared, openedBy }) => declared === true && openedBy !== undefined);
