@@ -1,6 +1,7 @@
 /** The session that the handler of a call begins: its id, and whether a log is that one's. */
 import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
+import type { Store } from "../core/store.ts";
 import { shortId } from "../session/session-id.ts";
 
 /** The id of the session that a call begins. */
@@ -12,6 +13,21 @@ export function innerIdOf(sessionId: string, callId: string): string {
 export function isBegunBy({ sessionId, callId }: CallPlace, first: SessionEvent | undefined): boolean {
   const begunBy = first?.type === "session-start" ? first.parentCall : undefined;
   return begunBy?.sessionId === sessionId && begunBy.callId === callId;
+}
+
+/** So many sessions are looked for in one request of the store. */
+const LISTED_AT_ONCE = 500;
+
+/** Those of some calls of a session whose own sessions were left open by a process that is gone. */
+export async function leftOpenWithin(store: Store, sessionId: string, callIds: readonly string[]): Promise<readonly string[]> {
+  const begun = new Map(callIds.map((callId) => [innerIdOf(sessionId, callId), callId]));
+  const left: string[] = [];
+  for (let ids = [...begun.keys()]; ids.length > 0; ids = ids.slice(LISTED_AT_ONCE)) {
+    const sessionIds = ids.slice(0, LISTED_AT_ONCE);
+    for (const stored of await store.list({ sessionIds, limit: sessionIds.length }))
+      if (stored.isLeftOpen === true) left.push(begun.get(stored.sessionId) ?? stored.sessionId);
+  }
+  return left;
 }
 
 /** @throws ToolError `duplicate` */

@@ -10,7 +10,7 @@ import { onAbort } from "../policy/attempts/deadline.ts";
 import type { Registry } from "../registry/registry.ts";
 import { readEventPages, type ReadableLog } from "../session/read-events.ts";
 import { SessionFold } from "./fold-events.ts";
-import { checkBegunBy, innerIdOf } from "./inner-session.ts";
+import { checkBegunBy, innerIdOf, leftOpenWithin } from "./inner-session.ts";
 import type { Beginning, NewSessions, SessionsOptions } from "./new-sessions.ts";
 import type { Resuming } from "./open-sessions.ts";
 import { resumeSession, type ResumeOptions, type ResumeParts } from "./resume-session.ts";
@@ -35,13 +35,13 @@ type CallEnd = SessionEvent & { readonly type: "call-end" };
 
 /** So many sessions are looked at and settled at the same time. */
 const AT_ONCE = 32;
-/** So many sessions are looked for in one request of the store. */
-const LISTED_AT_ONCE = 500;
 
 export class ResumedSessions {
   readonly #options: SessionsOptions;
   readonly #parts: CallParts;
   readonly #newSessions: NewSessions;
+  /** The ids of sessions that were left open by a crash, and whose ended calls may have left sessions open that are not settled yet. */
+  readonly #unsettled = new Set<string>();
   readonly #settling = new Set<{ readonly sessionId: string; readonly whenSettled: Promise<void> }>();
 
   constructor(options: SessionsOptions, newSessions: NewSessions) {
@@ -87,12 +87,14 @@ export class ResumedSessions {
       const fold = new SessionFold(this.#newSessions.keep, id, this.#parts.faults.mayHit(this.#parts.registry));
       const left: string[] = []; // calls that may have left a session open
       const notice = (event: SessionEvent): void => void (mayHaveLeft(id, this.#parts.registry, event) && left.push(event.callId));
-      await foldLog(eventLog, fold, { parentCall, notice: eventLog.wasLeftOpen ? notice : undefined });
+      if (eventLog.wasLeftOpen) this.#unsettled.add(id);
+      await foldLog(eventLog, fold, { parentCall, notice: this.#unsettled.has(id) ? notice : undefined });
       session = this.#newSessions.begin({ id, parentCall, ...around, eventLog, ...fold.start });
       options.begun?.(session);
+      await this.#settleLeftOpen(id, left, store); // before it can be given up: the next claim, elsewhere, does not find that there was a crash
+      this.#unsettled.delete(id);
       resuming.check();
       if (options.interrupted === "settle") await this.#settleWithin(id, fold);
-      await this.#settleLeftOpen(id, left, store);
       const callOptions = this.#options.runner.callOptions({});
       await this.#continueCalls(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
       await this.#parts.approvals.resumed(id);
@@ -132,10 +134,7 @@ export class ResumedSessions {
 
   /** Settles the sessions that a crash left open though the calls that had begun them have ended: nothing takes them up. */
   async #settleLeftOpen(sessionId: string, callIds: readonly string[], store: Store): Promise<void> {
-    const begun = new Map(callIds.map((callId) => [innerIdOf(sessionId, callId), callId]));
-    const left: string[] = [];
-    for (let ids = [...begun.keys()]; ids.length > 0; ids = ids.slice(LISTED_AT_ONCE))
-      for (const inner of await leftOpenOf(store, ids.slice(0, LISTED_AT_ONCE))) left.push(begun.get(inner) ?? inner);
+    const left = await leftOpenWithin(store, sessionId, callIds);
     const settle = (callId: string): Promise<void> => this.#settleOf(sessionId, callId, false); // another process may have been quicker
     for (let at = 0; at < left.length; at += AT_ONCE) await Promise.all(left.slice(at, at + AT_ONCE).map(settle));
   }
@@ -180,12 +179,6 @@ export class ResumedSessions {
       throw thrown;
     }
   }
-}
-
-/** Those of some sessions that were left open. */
-async function leftOpenOf(store: Store, sessionIds: readonly string[]): Promise<readonly string[]> {
-  const stored = await store.list({ sessionIds, limit: sessionIds.length });
-  return stored.filter(({ isLeftOpen: isLeft }) => isLeft === true).map(({ sessionId }) => sessionId);
 }
 
 /** Whether a call of the session has ended that may have begun one of its own: a tool that is gone may have. */

@@ -1,18 +1,15 @@
 /** The background jobs of a store: those of sessions that are open here, elsewhere, or nowhere. */
 import { someOf } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
-import type { CallPlace, SessionEvent } from "../core/event.ts";
 import type { CancelOutcome, StoredJobName, StoredJobs } from "../call/jobs/jobs.ts";
 import type { StoredJob } from "../core/job-store.ts";
 import type { Clock } from "../core/ports.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { nearNames } from "../core/base/near-names.ts";
-import { readEventPages } from "../session/read-events.ts";
-import { SessionFold } from "./fold-events.ts";
-import { innerIdOf, isBegunBy } from "./inner-session.ts";
+import { endLeftOpen, endStoredCalls, foldedLog, withdrawQuestions, type Ending } from "./end-stored-calls.ts";
+import type { SessionFold } from "./fold-events.ts";
 import { listStoredJobs } from "./list-stored-jobs.ts";
-import { endOpenCall, type OpenCall } from "./open-call.ts";
-import { cancelledJob } from "./resume-jobs.ts";
+import type { OpenCall } from "./open-call.ts";
 
 /** The jobs of a store, as `Runtime.jobs` lists and cancels them. */
 export function storedJobsOf(store: Store | undefined, clock: Clock): StoredJobs | undefined {
@@ -62,6 +59,7 @@ export async function cancelStoredJob(
     throw thrown;
   }
   try {
+    await endLeftOpen(store, log, at);
     return (await endJob(store, log, { id, reason, at })) ? "ended" : "over";
   } finally {
     await log.close();
@@ -79,74 +77,17 @@ export async function cancelRequestsIn(
   return new Map(requests.filter((request) => request.sessionId === sessionId).map(({ id, reason }) => [id, reason]));
 }
 
-/** Why calls end, and when. */
-interface Ending {
-  readonly reason: string;
-  readonly at: number;
-}
-
 /** False where the log says that the job has ended, or never began. */
 async function endJob(store: Store, log: EventLog, { id, ...ending }: Ending & { readonly id: string }): Promise<boolean> {
   const { open } = await foldedLog(log);
   const job = open.find((call) => call.callId === id && call.job !== undefined);
   if (job === undefined) return false;
   const calls = callsOf(job, open);
-  await endCalls(store, log, { calls, ...ending });
+  // Before the job ends: one that has ended is not cancelled again, so a cancel that failed in between could not be repeated.
   // Questions of other calls are asked again when these continue, and an answer that comes until then counts.
   if (calls.length === open.length) await withdrawQuestions(store, log, ending);
+  await endStoredCalls(store, log, { calls, ...ending });
   return true;
-}
-
-/** Ends calls of a session, and before them all that is open in the sessions that they have begun: nothing takes these up any more. */
-async function endCalls(
-  store: Store,
-  log: EventLog,
-  { calls, reason, at }: Ending & { readonly calls: readonly OpenCall[] },
-): Promise<void> {
-  const { sessionId } = log;
-  for (const { callId } of calls) await endBegunBy(store, { sessionId, callId }, { reason, at });
-  const events: SessionEvent[] = calls.flatMap((call) => endOpenCall(call, cancelledJob(call, reason), { sessionId, at }));
-  if (events.length === 0) return;
-  log.append(events);
-  await log.whenDurable();
-}
-
-async function endBegunBy(store: Store, place: CallPlace, ending: Ending): Promise<void> {
-  const log = await claimInner(store, innerIdOf(place.sessionId, place.callId));
-  if (log === undefined) return;
-  try {
-    const { first, open } = await foldedLog(log);
-    if (!isBegunBy(place, first)) return;
-    await endCalls(store, log, { calls: open.toReversed(), ...ending });
-    await withdrawQuestions(store, log, ending);
-  } finally {
-    await log.close();
-  }
-}
-
-/** Undefined where there is none, or none that can be written: that does not keep its call from being ended. @throws ToolError `store_failed`. By rejecting */
-async function claimInner(store: Store, id: string): Promise<EventLog | undefined> {
-  try {
-    return await store.claim(id);
-  } catch (thrown: unknown) {
-    if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") throw thrown;
-    return undefined;
-  }
-}
-
-async function withdrawQuestions(store: Store, { sessionId }: EventLog, { at }: Ending): Promise<void> {
-  await store.approvals.withdrawAbandoned({ sessionId, at });
-}
-
-async function foldedLog(log: EventLog): Promise<{ readonly first: SessionEvent | undefined; readonly open: readonly OpenCall[] }> {
-  const fold = new SessionFold(1, log.sessionId);
-  let first: SessionEvent | undefined;
-  for await (const events of readEventPages(log))
-    for (const event of events) {
-      first ??= event;
-      fold.apply(event);
-    }
-  return { first, open: fold.open };
 }
 
 /** The calls that a job's handler had made, the last first, and the job itself: a call ends before the one that it was made in. */

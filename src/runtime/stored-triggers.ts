@@ -5,6 +5,7 @@ import type { Store, StoredSession } from "../core/store.ts";
 import { pausing } from "../session/inbox-events.ts";
 import { Inbox, isInboxEvent, type StoredTrigger } from "../session/inbox.ts";
 import { readEventPages } from "../session/read-events.ts";
+import { endLeftOpen } from "./end-stored-calls.ts";
 
 /** The triggers of a session, in the order they were added. @throws ToolError `not_found`, `corrupt_record` */
 export async function storedTriggers(store: Store, { sessionId, parent }: StoredSession): Promise<readonly StoredTrigger[]> {
@@ -24,6 +25,7 @@ export async function pauseStoredTrigger(
 ): Promise<StoredTrigger> {
   const log = await store.claim(sessionId);
   try {
+    await endLeftOpen(store, log, ports.clock.wallTime());
     const inbox = await inboxOf(log, parent?.length);
     const events = pausing(id, paused)({ sessionId, inbox, ports });
     if (events.length > 0) {

@@ -1,6 +1,7 @@
 /** Jobs that end their process again and again, beside jobs that have nothing to do with it. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { ToolContext } from "../../../src/core/context.ts";
 import type { JobStatus } from "../../../src/core/job-status.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
@@ -194,16 +195,24 @@ describe("F1.12 I09 a job that waits for an answer when its process ends", () =>
       },
     }),
     tool("look", () => (begun.push("look"), never()), { effects: READS, timeoutMs: 0 }),
+    tool("restless", () => never(), {
+      mode: "stateful",
+      effects: READS,
+      execute: async function* (_input: unknown, { execute }: ToolContext) {
+        setImmediate(() => void execute({ name: "look" }));
+        yield "Who?";
+      },
+    }),
   ];
 
   /** Process after process; in each, the session is taken up, and `during` is what happens there before it is killed. */
-  async function lives(count: number, during: (bench: ReturnType<typeof testRuntime>, life: number) => Promise<void> | void) {
+  async function lives(count: number, during: (bench: ReturnType<typeof testRuntime>, life: number) => Promise<void> | void, name = "clerk") {
     begun.length = 0;
     let store = new FailingStore();
     for (let life = 1; ; life++) {
       const bench = testRuntime({ store, tools, ports: { ids: idsOf(life) } });
       const session = await bench.runtime.resume("s", { create: true });
-      if (life === 1) await session.submit({ name: "clerk" });
+      if (life === 1) await session.submit({ name });
       await settle();
       await during(bench, life);
       await settle();
@@ -233,6 +242,13 @@ describe("F1.12 I09 a job that waits for an answer when its process ends", () =>
       ["default::clerk", "waiting"],
       ["default::look", "running"],
     ]);
+    await runtime.close();
+  });
+
+  test("is parked when a call that it made while it waited ran at each of these ends", async () => {
+    const { runtime, session } = await lives(4, () => {}, "restless");
+    expect(session.jobs.map(({ state }) => state)).toEqual([]);
+    expect(session.history.find(({ call }) => call.name === "restless")?.result?.error).toMatchObject({ code: "job_parked" });
     await runtime.close();
   });
 

@@ -1,5 +1,6 @@
 /** Sessions that a call had begun before a crash, when nothing takes them up again: their calls get results, and nobody is asked about them. */
 import { expect, onTestFinished, test, vi } from "vitest";
+import { ToolError } from "../../../src/core/error.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { sessionWithin } from "../../../src/runtime/session-within.ts";
@@ -156,4 +157,24 @@ test("a job that is cancelled while no process has it keeps the question of anot
   await vi.waitFor(() => expect(resumed.jobs).toEqual([]), PATIENT);
   const ofJobs = resumed.history.filter(({ call }) => call.name === "clean");
   expect(ofJobs.map(({ result }) => result?.status)).toEqual(["cancelled", "ok"]);
+});
+
+test("a cancelled job's questions are withdrawn by the second cancel where the store fails in the first", async () => {
+  const path = temporaryFile();
+  const open = (): Runtime => {
+    const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, tools: [erase, clean] });
+    onTestFinished(async () => void (await runtime.close()));
+    return runtime;
+  };
+  const first = open();
+  const { id } = await first.session("s").submit({ name: "clean" });
+  await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
+  await first.sessions.handOver("s");
+  const second = open();
+  const approvals = second.store?.approvals;
+  const withdraw = vi.spyOn(approvals ?? expect.fail(), "withdrawAbandoned");
+  withdraw.mockRejectedValueOnce(new ToolError("store_failed", "no"));
+  await expect(second.jobs.cancelStored({ id })).rejects.toMatchObject({ code: "store_failed" });
+  expect(await second.jobs.cancelStored({ id })).toBe("ended");
+  expect(await second.approvals.pending()).toEqual([]);
 });

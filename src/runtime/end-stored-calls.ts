@@ -1,0 +1,89 @@
+/** Ends calls of sessions that no process has open, and all that is open in the sessions that these calls have begun. */
+import { ToolError } from "../core/error.ts";
+import type { CallPlace, SessionEvent } from "../core/event.ts";
+import type { EventLog, Store } from "../core/store.ts";
+import { readEventPages } from "../session/read-events.ts";
+import { SessionFold } from "./fold-events.ts";
+import { innerIdOf, isBegunBy, leftOpenWithin } from "./inner-session.ts";
+import { endOpenCall, type OpenCall } from "./open-call.ts";
+import { cancelledJob } from "./resume-jobs.ts";
+
+/** Why calls end, and when. */
+export interface Ending {
+  readonly reason: string;
+  readonly at: number;
+}
+
+/** Ends calls of a session, and before them all that is open in the sessions that they have begun: nothing takes these up any more. */
+export async function endStoredCalls(
+  store: Store,
+  log: EventLog,
+  { calls, reason, at }: Ending & { readonly calls: readonly OpenCall[] },
+): Promise<void> {
+  const { sessionId } = log;
+  for (const { callId } of calls) await endBegunBy(store, { sessionId, callId }, { reason, at });
+  const events: SessionEvent[] = calls.flatMap((call) => endOpenCall(call, cancelledJob(call, reason), { sessionId, at }));
+  if (events.length === 0) return;
+  log.append(events);
+  await log.whenDurable();
+}
+
+/**
+ * After a crash, ends what is open in the sessions that calls of this one had begun, and left when they ended. To be called by what claims a log for
+ * a short time: the next claim does not find that its process had crashed.
+ */
+export async function endLeftOpen(store: Store, log: EventLog, at: number): Promise<void> {
+  if (!log.wasLeftOpen) return;
+  const { sessionId } = log;
+  const ended: string[] = [];
+  for await (const events of readEventPages(log))
+    for (const event of events) if (event.type === "call-end" && event.sessionId === sessionId) ended.push(event.callId);
+  for (const callId of await leftOpenWithin(store, sessionId, ended))
+    await endBegunBy(store, { sessionId, callId }, { reason: "the call that had begun its session has ended", at });
+}
+
+async function endBegunBy(store: Store, place: CallPlace, ending: Ending): Promise<void> {
+  const log = await claimInner(store, innerIdOf(place.sessionId, place.callId));
+  if (log === undefined) return;
+  try {
+    const { first, open } = await foldedLog(log);
+    if (!isBegunBy(place, first)) return;
+    await endLeftOpen(store, log, ending.at);
+    await endStoredCalls(store, log, { calls: open.toReversed(), ...ending });
+    await withdrawQuestions(store, log, ending);
+  } catch (thrown: unknown) {
+    passStoreFailure(thrown);
+  } finally {
+    await log.close().catch(passStoreFailure);
+  }
+}
+
+/** Undefined where there is none, or none that can be written: that does not keep its call from being ended. @throws ToolError `store_failed`. By rejecting */
+async function claimInner(store: Store, id: string): Promise<EventLog | undefined> {
+  try {
+    return await store.claim(id);
+  } catch (thrown: unknown) {
+    passStoreFailure(thrown);
+    return undefined;
+  }
+}
+
+/** A session that is damaged, or that another process has, does not keep the call that has begun it from being ended. */
+function passStoreFailure(thrown: unknown): void {
+  if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") throw thrown;
+}
+
+export async function withdrawQuestions(store: Store, { sessionId }: EventLog, { at }: Ending): Promise<void> {
+  await store.approvals.withdrawAbandoned({ sessionId, at });
+}
+
+export async function foldedLog(log: EventLog): Promise<{ readonly first: SessionEvent | undefined; readonly open: readonly OpenCall[] }> {
+  const fold = new SessionFold(1, log.sessionId);
+  let first: SessionEvent | undefined;
+  for await (const events of readEventPages(log))
+    for (const event of events) {
+      first ??= event;
+      fold.apply(event);
+    }
+  return { first, open: fold.open };
+}

@@ -1,0 +1,134 @@
+/** Sessions that ended calls left open in a crash, when the first claim of the session around them comes to nothing. */
+import { expect, test } from "vitest";
+import type { Store } from "../../../src/core/store.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import { ToolError } from "../../../src/core/error.ts";
+import type { SessionEvent } from "../../../src/core/event.ts";
+import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
+import { systemPorts } from "../../../src/core/system-ports.ts";
+import { sessionWithin } from "../../../src/runtime/session-within.ts";
+import { pauseStoredTrigger } from "../../../src/runtime/stored-triggers.ts";
+import { storedEvents } from "../../../src/session/read-events.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
+import { tool } from "../bench-runtime.ts";
+
+const erase = tool("erase", () => "erased", { effects: { writes: ["notes"] } });
+
+const delegate: Tool = {
+  name: "delegate",
+  description: "Has others work.",
+  inputSchema: { type: "object" },
+  composite: true,
+  async execute(_input, context) {
+    const session = await sessionWithin(context);
+    return (await session.execute({ name: "erase" })).status;
+  },
+};
+
+/** Never ends. */
+const wait = tool("wait", () => new Promise(() => {}), { mode: "background", timeoutMs: 0 });
+
+async function eventsOf(store: Store, id: string): Promise<SessionEvent[]> {
+  const events: SessionEvent[] = [];
+  for await (const event of storedEvents(store, id)) events.push(event);
+  return events;
+}
+
+function runtimeOver(store: Store): Runtime {
+  return createRuntime({ store, tools: [erase, delegate, wait] });
+}
+
+/** A store as a crash left it behind the end of a call whose inner session was not settled yet, and with a job that ran. */
+async function crashed() {
+  const before = memoryStore();
+  const runtime = runtimeOver(before);
+  const session = runtime.session("s");
+  const { callId } = await session.execute({ name: "delegate" });
+  const { id: jobId } = await session.submit({ name: "wait" });
+  await session.eventLog?.whenDurable();
+  const inner = `s/${callId}`;
+  const [outerEvents, innerEvents] = [await eventsOf(before, "s"), await eventsOf(before, inner)];
+  await runtime.close();
+  const store = memoryStore();
+  const write = async (id: string, events: readonly SessionEvent[]): Promise<void> => {
+    const log = store.create(id, { at: 0, durability: "async" });
+    log.append(events);
+    await log.close();
+  };
+  await write("s", outerEvents);
+  await write(inner, innerEvents.slice(0, innerEvents.findIndex(({ type }) => type === "call-end")));
+  const left = new Set(["s", inner]); // their process is gone
+  const [list, claim] = [store.list.bind(store), store.claim.bind(store)];
+  let failures = 0;
+  Object.assign(store, {
+    claim: async (id: string, options: object) => Object.defineProperty(await claim(id, options), "wasLeftOpen", { value: left.delete(id) }),
+    list: async (options: object) => {
+      if (failures-- > 0) throw new ToolError("store_failed", "no");
+      return (await list(options)).map((one) => (left.has(one.sessionId) ? { ...one, isLeftOpen: true } : one));
+    },
+  });
+  const innerTypes = async () => (await eventsOf(store, inner)).map(({ type }) => type);
+  return { store, jobId, inner, innerTypes, failNext: () => void (failures = 1) };
+}
+
+test("are settled by the next resume when the first could not read the store", async () => {
+  const { store, innerTypes, failNext } = await crashed();
+  const runtime = runtimeOver(store);
+  failNext();
+  await expect(runtime.resume("s")).rejects.toMatchObject({ code: "store_failed" });
+  await runtime.resume("s");
+  expect((await innerTypes()).at(-1)).toBe("call-end");
+  await runtime.close();
+});
+
+test("are settled when a resume is given up", async () => {
+  const { store, innerTypes } = await crashed();
+  const runtime = runtimeOver(store);
+  const resumed = runtime.resume("s");
+  await runtime.sessions.handOver("s");
+  await expect(resumed).rejects.toMatchObject({ code: "conflict" });
+  await runtime.resume("s");
+  expect((await innerTypes()).at(-1)).toBe("call-end");
+  await runtime.close();
+});
+
+test("are settled when a job of the session around them is cancelled before any process resumes it", async () => {
+  const { store, jobId, innerTypes } = await crashed();
+  const runtime = runtimeOver(store);
+  expect(await runtime.jobs.cancelStored({ id: jobId })).toBe("ended");
+  await runtime.resume("s");
+  expect((await innerTypes()).at(-1)).toBe("call-end");
+  await runtime.close();
+});
+test("are settled when a trigger of the session around them is paused before any process resumes it", async () => {
+  const { store, innerTypes } = await crashed();
+  const [stored] = await store.list({ sessionId: "s" });
+  if (stored === undefined) throw new Error("it is not there");
+  const pausing = pauseStoredTrigger(store, stored, { id: "none", paused: true, ports: systemPorts });
+  await expect(pausing).rejects.toMatchObject({ code: "not_found" });
+  expect((await innerTypes()).at(-1)).toBe("call-end");
+});
+
+test("do not keep a job from being cancelled where one of them is damaged", async () => {
+  const { store, jobId, inner } = await crashed();
+  const claim = store.claim.bind(store);
+  Object.assign(store, {
+    claim: async (id: string, options: object) => {
+      const log = await claim(id, options);
+      const read = () => Promise.reject(new ToolError("corrupt_record", "It is damaged."));
+      return id === inner ? Object.defineProperty(log, "read", { value: read }) : log;
+    },
+  });
+  const runtime = runtimeOver(store);
+  expect(await runtime.jobs.cancelStored({ id: jobId })).toBe("ended");
+  await runtime.close();
+});
+
+test("are settled by a resume", async () => {
+  const { store, innerTypes } = await crashed();
+  const runtime = runtimeOver(store);
+  expect((await innerTypes()).at(-1)).toBe("call-intent");
+  await runtime.resume("s");
+  expect((await innerTypes()).at(-1)).toBe("call-end");
+  await runtime.close();
+});
