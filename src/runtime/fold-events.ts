@@ -186,6 +186,7 @@ export class SessionFold {
     if (outer !== undefined && ofComposite === true) outer.hasMadeCalls = true;
     this.#open.set(callId, opened);
     this.#nest(opened);
+    if (outer?.job !== undefined) outer.job = runsOn(outer.job); // the call may be what ends the process
     this.#places.set(callId, new Set());
     if (isUnsettled) this.#unsettled.set(callId, { turnId, parentCallId, isInRound });
   }
@@ -257,7 +258,7 @@ export class SessionFold {
 
   /** A job that asks while a call made in it runs is not one that only waits: that call may be what ends the process. */
   #talked(job: EarlierJob, event: SessionEvent & { readonly type: "job-output" | "job-input" }): EarlierJob {
-    if (event.type === "job-input") return job.isAsking ? { ...job, isAsking: false, waits: job.waits - 1 } : job;
+    if (event.type === "job-input") return runsOn(job);
     const onlyWaits = event.asks === true && !job.isAsking && (this.#nested.get(event.callId)?.size ?? 0) === 0;
     return onlyWaits ? { ...job, isAsking: true, waits: job.waits + 1 } : job;
   }
@@ -331,4 +332,9 @@ export class SessionFold {
     }
     this.#places.delete(callId);
   }
+}
+
+/** A job that was waiting for an answer, and does not only wait any more. */
+function runsOn(job: EarlierJob): EarlierJob {
+  return job.isAsking ? { ...job, isAsking: false, waits: job.waits - 1 } : job;
 }
