@@ -50,9 +50,9 @@ export function unknownBareNames({ permission, approval }: RuntimeOptions, regis
   );
 }
 
-/** One warning for the tools that nothing can answer: without a function, an engine, or something that answers in their place. */
+/** One warning for the tools that nothing can answer: without a function, an engine, or something that answers in their place outside of simulations. */
 export function unansweredTools({ tools = [], toolsets = [], standIn, answers }: RuntimeOptions): readonly string[] {
-  if (standIn !== undefined || answers !== undefined) return [];
+  if (standIn !== undefined || (answers?.rules ?? []).length > 0) return [];
   const groups: readonly Toolset[] = [{ name: DEFAULT_NAMESPACE, tools }, ...toolsets];
   const names = groups.flatMap(({ name, tools: own = [], engine }) =>
     engine === undefined ? own.filter(isUnanswered).map((tool) => qualifiedName(name, tool.name)) : [],

@@ -1,3 +1,4 @@
+import type { Engine } from "../../src/core/engine.ts";
 import { expect, test } from "vitest";
 import { infoToolset } from "../../src/toolsets/info.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
@@ -36,11 +37,17 @@ test("a tool that nothing can answer is warned of when the runtime is made", () 
   };
   const { execute: _, ...idea } = tool("idea", () => 1);
   const toolsets = [{ name: "later", tools: [idea] }];
-  expect(linesOf({ tools: [idea, tool("real", () => 1)], toolsets })).toEqual([
+  const warned = [
     "Nothing runs default::idea, later::idea: give each an execute function, or its toolset an engine. Its calls end with not_executable.",
-  ]);
+  ];
+  expect(linesOf({ tools: [idea, tool("real", () => 1)], toolsets })).toEqual(warned);
+  const example: Engine = { kind: "test", call: () => Promise.resolve(1) };
+  const onlySimulates = { engines: { example }, simulation: ["example"] } as const;
+  expect(linesOf({ tools: [idea, tool("real", () => 1)], toolsets, answers: { ...onlySimulates, rules: [] } })).toEqual(warned);
+  const rules = [{ tools: "*", from: "example" }] as const;
+  expect(linesOf({ tools: [idea, tool("real", () => 1)], toolsets, answers: { engines: { example }, rules } })).toEqual([]);
   expect(linesOf({ tools: [idea], toolsets })).toEqual([]);
-  expect(linesOf({ tools: [idea, tool("real", () => 1)], standIn: { kind: "test", call: () => Promise.resolve(1) } })).toEqual([]);
+  expect(linesOf({ tools: [idea, tool("real", () => 1)], standIn: example })).toEqual([]);
   expect(
     linesOf({
       tools: [
