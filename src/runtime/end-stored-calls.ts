@@ -21,7 +21,8 @@ export async function endStoredCalls(
   { calls, reason, at }: Ending & { readonly calls: readonly OpenCall[] },
 ): Promise<void> {
   const { sessionId } = log;
-  for (const { callId } of calls) await endBegunBy(store, { sessionId, callId }, { reason, at });
+  // What may write the log of a call may write that of the session which it has begun, though a process that hands it over is still closing it.
+  for (const { callId } of calls) await endBegunBy(store, { sessionId, callId }, { reason, at, takeOver: true });
   const events: SessionEvent[] = calls.flatMap((call) => endOpenCall(call, cancelledJob(call, reason), { sessionId, at }));
   if (events.length === 0) return;
   log.append(events);
@@ -42,8 +43,35 @@ export async function endLeftOpen(store: Store, log: EventLog, at: number): Prom
     await endBegunBy(store, { sessionId, callId }, { reason: "the call that had begun its session has ended", at });
 }
 
-async function endBegunBy(store: Store, place: CallPlace, ending: Ending): Promise<void> {
-  const log = await claimInner(store, innerIdOf(place.sessionId, place.callId));
+/**
+ * Removes a session that is not open here, for good. What its calls have left open in sessions of their own is ended before: these stay, and nothing
+ * takes them up any more. Resolves to whether there was one.
+ *
+ * @throws ToolError as `Store.remove`. By rejecting
+ */
+export async function removeStored(store: Store, sessionId: string, at: number): Promise<boolean> {
+  const log = await claimIfFree(store, sessionId);
+  try {
+    if (log !== undefined) await endWithin(store, log, { reason: "the session was removed", at }).catch(passStoreFailure);
+    return await store.remove(sessionId);
+  } finally {
+    await log?.close().catch(() => {}); // it is lost with its session
+  }
+}
+
+async function endWithin(store: Store, log: EventLog, ending: Ending): Promise<void> {
+  const { sessionId } = log;
+  const { open } = await foldedLog(log);
+  await endLeftOpen(store, log, ending.at);
+  for (const { callId } of open) await endBegunBy(store, { sessionId, callId }, { ...ending, takeOver: true });
+}
+
+async function endBegunBy(
+  store: Store,
+  place: CallPlace,
+  { takeOver = false, ...ending }: Ending & { readonly takeOver?: boolean },
+): Promise<void> {
+  const log = await claimIfFree(store, innerIdOf(place.sessionId, place.callId), takeOver);
   if (log === undefined) return;
   try {
     const { first, open } = await foldedLog(log);
@@ -58,10 +86,10 @@ async function endBegunBy(store: Store, place: CallPlace, ending: Ending): Promi
   }
 }
 
-/** Undefined where there is none, or none that can be written: that does not keep its call from being ended. @throws ToolError `store_failed`. By rejecting */
-async function claimInner(store: Store, id: string): Promise<EventLog | undefined> {
+/** Undefined where there is none, or none that can be written. @throws ToolError `store_failed`. By rejecting */
+async function claimIfFree(store: Store, id: string, takeOver: boolean = false): Promise<EventLog | undefined> {
   try {
-    return await store.claim(id);
+    return await store.claim(id, { takeOver });
   } catch (thrown: unknown) {
     passStoreFailure(thrown);
     return undefined;

@@ -4,12 +4,13 @@ import { endCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
+import { removeStored } from "./end-stored-calls.ts";
 import { beingRemoved, handedOver, hasBranch, removedMeanwhile, resumeEnded } from "./session-errors.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 export interface OpenSessionsOptions {
   readonly store: Store | undefined;
-  readonly parts: Pick<CallParts, "running" | "jobs">;
+  readonly parts: Pick<CallParts, "jobs" | "ports" | "running">;
 }
 
 /** A session is here from its beginning, or from the end of `resume`, until its `close` is called. */
@@ -39,7 +40,7 @@ export class OpenSessions {
 
   /**
    * Closes a session if it is open here, and removes what the store has of it for good. Calls that run in it are cancelled, and waited for, unless
-   * one of them asks for this. A resume that is under way is given up, and rejects with `conflict`. Until this has ended, the id can be neither begun nor
+   * one of them asks for this. Sessions that its calls have begun stay, and what is open in them is ended. A resume that is under way is given up, and rejects with `conflict`. Until this has ended, the id can be neither begun nor
    * resumed: both are refused with `resource_busy`. Resolves to whether there was one.
    *
    * @throws ToolError `resource_busy` while another process has it open; `conflict` while others are branches of it, after its calls
@@ -70,8 +71,10 @@ export class OpenSessions {
       if (!session.turns.isInside) endCalls(session, this.#options.parts.running, "the session was removed");
       await session.close();
     }
-    const wasStored = (await this.#options.store?.remove(id)) ?? false;
-    return wasStored || session !== undefined;
+    const { store, parts } = this.#options;
+    if (session === undefined) return store !== undefined && removeStored(store, id, parts.ports.clock.wallTime());
+    await store?.remove(id);
+    return true;
   }
 
   /** Ends a resume whose session is being removed. A call of it that asks for that does not wait for its own end. */

@@ -33,7 +33,7 @@ export async function forgetSessions(runtime: Runtime, { prefix, via, before, st
   for (const sessionId of old) {
     if (stopped() || sessions.get(sessionId) !== undefined) continue;
     await keepCallsOf(store, { sessionId, via });
-    if (await store.remove(sessionId)) removed++;
+    if (await sessions.forget(sessionId)) removed++;
   }
   return removed;
 }

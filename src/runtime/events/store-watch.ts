@@ -103,12 +103,10 @@ export class StoreWatch {
     this.#isBehind = false;
     this.#polledAt = this.#parts.ports.clock.now();
     try {
-      await this.#look();
+      await this.#look(() => this.#starting === starting);
       this.#isWarned = false;
     } catch (thrown: unknown) {
-      const { message } = ToolError.fromUnknown(thrown, "store_failed");
-      if (!this.#isWarned) this.#parts.ports.log.warn(`What other processes write cannot be followed now: ${message}`);
-      this.#isWarned = true;
+      if (this.#starting === starting) this.#warn(ToolError.fromUnknown(thrown, "store_failed"));
     }
     this.#isPolling = false;
     if (this.#starting !== starting || starting === undefined) return;
@@ -116,11 +114,18 @@ export class StoreWatch {
     else this.#schedule(this.#pollMs);
   }
 
+  /** Once, until a read goes well. */
+  #warn({ message }: ToolError): void {
+    if (!this.#isWarned) this.#parts.ports.log.warn(`What other processes write cannot be followed now: ${message}`);
+    this.#isWarned = true;
+  }
+
   /** The readers of each page are notified before the next is read: a page is not read again where the next cannot be read. */
-  async #look(): Promise<void> {
+  async #look(isFollowing: () => boolean): Promise<void> {
     const { store, moved } = this.#parts;
     for (let isFull = true; isFull && this.#mark !== undefined;) {
       const page = await store.feed.read({ after: this.#mark });
+      if (!isFollowing()) return; // the next start has a mark of its own
       this.#mark = page.entries.at(-1)?.mark ?? this.#mark;
       ({ isFull } = page);
       const found = new Map<string, number>();

@@ -97,3 +97,28 @@ test("issue 21.2 what a page has named moves its readers, though the next page c
   watch.stop();
   expect(moved).toEqual(["shop 7"]);
 });
+
+test("a watch that is stopped while the store is read neither reads on nor warns", async () => {
+  const clock = new FakeClock();
+  const store = memoryStore();
+  const warned: string[] = [];
+  const pages = [Promise.withResolvers<{ entries: { sessionId: string; position: number; mark: string }[]; isFull: boolean }>()];
+  let reads = 0;
+  const feed = {
+    latest: () => store.feed.latest(),
+    read: () => pages[reads++]?.promise ?? Promise.reject(new ToolError("store_failed", "The store was closed.")),
+  };
+  const watch = new StoreWatch({
+    store: { ...store, feed, follow: () => NOT_FOLLOWED },
+    ports: { ...fakePorts(), clock, log: { debug: () => {}, warn: (message) => void warned.push(message) } },
+    moved() {},
+    isRead: () => true,
+  });
+  await watch.start();
+  await clock.advance(500);
+  expect(reads).toBe(1);
+  watch.stop();
+  pages[0]?.resolve({ entries: [{ sessionId: "shop", position: 7, mark: "7-a" }], isFull: true });
+  await clock.advance(2_000);
+  expect([reads, warned]).toEqual([1, []]);
+});

@@ -206,7 +206,11 @@ describe("F1.12 I09 a job that waits for an answer when its process ends", () =>
   ];
 
   /** Process after process; in each, the session is taken up, and `during` is what happens there before it is killed. */
-  async function lives(count: number, during: (bench: ReturnType<typeof testRuntime>, life: number) => Promise<void> | void, name = "clerk") {
+  async function lives(
+    count: number,
+    during: (bench: ReturnType<typeof testRuntime>, life: number) => Promise<void> | void,
+    name = "clerk",
+  ) {
     begun.length = 0;
     let store = new FailingStore();
     for (let life = 1; ; life++) {

@@ -56,12 +56,19 @@ async function crashed() {
     await log.close();
   };
   await write("s", outerEvents);
-  await write(inner, innerEvents.slice(0, innerEvents.findIndex(({ type }) => type === "call-end")));
+  await write(
+    inner,
+    innerEvents.slice(
+      0,
+      innerEvents.findIndex(({ type }) => type === "call-end"),
+    ),
+  );
   const left = new Set(["s", inner]); // their process is gone
   const [list, claim] = [store.list.bind(store), store.claim.bind(store)];
   let failures = 0;
   Object.assign(store, {
-    claim: async (id: string, options: object) => Object.defineProperty(await claim(id, options), "wasLeftOpen", { value: left.delete(id) }),
+    claim: async (id: string, options: object) =>
+      Object.defineProperty(await claim(id, options), "wasLeftOpen", { value: left.delete(id) }),
     list: async (options: object) => {
       if (failures-- > 0) throw new ToolError("store_failed", "no");
       return (await list(options)).map((one) => (left.has(one.sessionId) ? { ...one, isLeftOpen: true } : one));
@@ -109,20 +116,25 @@ test("are settled when a trigger of the session around them is paused before any
   expect((await innerTypes()).at(-1)).toBe("call-end");
 });
 
-test("do not keep a job from being cancelled where one of them is damaged", async () => {
-  const { store, jobId, inner } = await crashed();
-  const claim = store.claim.bind(store);
-  Object.assign(store, {
-    claim: async (id: string, options: object) => {
-      const log = await claim(id, options);
-      const read = () => Promise.reject(new ToolError("corrupt_record", "It is damaged."));
-      return id === inner ? Object.defineProperty(log, "read", { value: read }) : log;
-    },
-  });
-  const runtime = runtimeOver(store);
-  expect(await runtime.jobs.cancelStored({ id: jobId })).toBe("ended");
-  await runtime.close();
-});
+test.each(["that had ended", "that is cancelled"])(
+  "do not keep a job from being cancelled where that of the call %s is damaged",
+  async (which) => {
+    const { store, jobId, inner } = await crashed();
+    const damaged = which === "that had ended" ? inner : `s/${jobId}`;
+    if (damaged !== inner) await store.create(damaged, { at: 0, durability: "async" }).close();
+    const claim = store.claim.bind(store);
+    Object.assign(store, {
+      claim: async (id: string, options: object) => {
+        const log = await claim(id, options);
+        const read = () => Promise.reject(new ToolError("corrupt_record", "It is damaged."));
+        return id === damaged ? Object.defineProperty(log, "read", { value: read }) : log;
+      },
+    });
+    const runtime = runtimeOver(store);
+    expect(await runtime.jobs.cancelStored({ id: jobId })).toBe("ended");
+    await runtime.close();
+  },
+);
 
 test("are settled by a resume", async () => {
   const { store, innerTypes } = await crashed();

@@ -178,3 +178,26 @@ test("a cancelled job's questions are withdrawn by the second cancel where the s
   expect(await second.jobs.cancelStored({ id })).toBe("ended");
   expect(await second.approvals.pending()).toEqual([]);
 });
+
+test.each(["handed over", "taken over"])(
+  "a session that is removed after it was %s leaves no call of its handlers without an end, and no question",
+  async (how) => {
+    const path = temporaryFile();
+    const open = (): Runtime => {
+      const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, tools: [erase, delegate] });
+      onTestFinished(async () => void (await runtime.close()));
+      return runtime;
+    };
+    const first = open();
+    const { id } = await first.session("s").submit({ name: "delegate" });
+    await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
+    const second = open();
+    if (how === "handed over") await first.sessions.handOver("s");
+    else await second.store?.claim("s", { takeOver: true }).then((log) => log.close()); // the session of its call is open in the first still
+    expect(await second.sessions.forget("s")).toBe(true);
+    expect(await second.approvals.pending()).toEqual([]);
+    const types: string[] = [];
+    if (second.store !== undefined) for await (const { type } of storedEvents(second.store, `s/${id}`)) types.push(type);
+    expect(types).toEqual(["session-start", "call-start", "approval-ask", "call-end"]);
+  },
+);
