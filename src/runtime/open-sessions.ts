@@ -50,13 +50,14 @@ export class OpenSessions {
     checkSessionId(id);
     const isInside = (): boolean => this.#byId.get(id)?.turns.isInside === true; // waiting would wait for itself
     for (let removing = this.#removing.get(id); removing !== undefined && !isInside(); removing = this.#removing.get(id)) await removing;
+    const around = this.#removing.get(id); // only where a call of the session asks while it is removed
     const removing = this.#forget(id);
-    const over = removing
-      .catch(() => {}) // its caller gets the error
-      .finally(() => {
-        if (this.#removing.get(id) === over) this.#removing.delete(id);
-      });
+    // The caller of each gets its error.
+    const over = Promise.allSettled([removing, around]).finally(() => {
+      if (this.#removing.get(id) === over) this.#removing.delete(id);
+    });
     this.#removing.set(id, over);
+    if (around === undefined) await over; // the id is free when this has ended
     return removing;
   }
 

@@ -3,7 +3,9 @@ import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { settle } from "../../src/testing/fake-ports.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
+import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
 test("issue 19.2 a session that is forgotten is closed and gone from the store, and its id is free", async () => {
   const runtime = createRuntime({ store: memoryStore() });
@@ -160,4 +162,39 @@ test("F0.12 a session that is removed while it is resumed is given up: its resum
   expect([next.broken, next.log.filter(({ type }) => type === "message-add").length, second.sessions.resuming]).toEqual([undefined, 1, []]);
   await second.close();
   await first.close().catch(() => {});
+});
+
+test("a removal from within a session that is being removed does not free the id before the removal from outside has ended", async () => {
+  const store = memoryStore();
+  const removed: string[] = [];
+  const removals = [gate(), gate()];
+  const remove = store.remove.bind(store);
+  store.remove = async (id) => {
+    const at = removed.push(id) - 1;
+    await removals[at]?.promise;
+    return remove(id);
+  };
+  const begun = gate();
+  const both = gate();
+  let inner: Promise<unknown> | undefined;
+  const again = tool("again", async () => {
+    begun.open();
+    await both.promise;
+    inner = runtime.sessions.forget("s");
+    return inner;
+  });
+  const { runtime } = testRuntime({ store, tools: [again] });
+  const running = runtime.session("s").execute({ name: "again" });
+  await begun.promise;
+  const outer = runtime.sessions.forget("s");
+  both.open();
+  await running;
+  await settle();
+  expect(removed).toEqual(["s", "s"]); // the first is that from within
+  removals[0]?.open();
+  await settle();
+  expect(() => runtime.session("s")).toThrow(expect.objectContaining({ code: "resource_busy" }));
+  removals[1]?.open();
+  await Promise.all([outer, inner]);
+  await runtime.session("s").close();
 });
