@@ -47,7 +47,7 @@ export const replayCommand: CommandBody = {
   async run(context) {
     const [recording = "", conversation] = context.args;
     checkUse(context, recording, conversation);
-    const events = await readRecordedEvents(context, recording, { mayBeCut: true });
+    const events = await readRecordedEvents(context, recording, { mayBeCut: recording.endsWith(".part") });
     const exitCode = await (conversation === undefined ? compare(context, events) : play(context, events, conversation));
     context.signal.throwIfAborted();
     return exitCode;
