@@ -43,7 +43,10 @@ function compile(name, imported, options) {
   writeFileSync(join(folder, `${name}.ts`), imported.map((entry, at) => `export * as e${at} from "haft${entry.slice(1)}";`).join("\n"));
   writeFileSync(join(folder, `${name}.json`), JSON.stringify({ compilerOptions, files: [`${name}.ts`] }));
   const compiler = join(root, "node_modules/typescript/bin/tsc");
-  const { stdout } = spawnSync(process.execPath, [compiler, "-p", `${name}.json`, "--pretty", "false"], { cwd: folder, encoding: "utf8" });
+  const { stdout } = spawnSync(process.execPath, [compiler, "--singleThreaded", "-p", `${name}.json`, "--pretty", "false"], {
+    cwd: folder,
+    encoding: "utf8",
+  });
   const faults = stdout.split("\n").filter((line) => line.includes("error TS") && !/node_modules\/(?!haft\/)/u.test(line));
   for (const fault of faults) console.error(`${name}: ${fault}`);
   if (faults.length > 0) process.exitCode = 1;

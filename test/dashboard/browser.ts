@@ -1,16 +1,34 @@
 /** Debian's Chromium, where there is one. */
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import axe from "axe-core";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 import type { Scene } from "./scene.ts";
 
-const PLACES = [process.env["HAFT_CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+/** The headless shell has no window around each page, which would take as much of the processor as the pages themselves. */
+const PLACES = [
+  process.env["HAFT_CHROMIUM"],
+  "/usr/bin/chromium-headless-shell",
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
 
 /** The program; undefined where none is installed. */
 export const CHROMIUM = PLACES.find((place) => place !== undefined && existsSync(place));
 
 export async function startBrowser(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM ?? "", args: ["--no-sandbox", "--disable-gpu", ...args] });
+}
+
+/** Where pictures of all screens are put, for people to look at: only where `HAFT_PICTURES` is set, as each takes time. */
+const PICTURES =
+  process.env["HAFT_PICTURES"] === undefined ? undefined : fileURLToPath(new URL("../../coverage/dashboard/", import.meta.url));
+
+export async function picture(page: Page, name: string, options: { readonly fullPage?: boolean } = {}): Promise<void> {
+  if (PICTURES === undefined) return;
+  mkdirSync(PICTURES, { recursive: true });
+  await page.screenshot({ ...options, path: `${PICTURES}${name}.png` });
 }
 
 /** How people look at a page; by the names of its pictures. */
@@ -68,11 +86,15 @@ export async function openPage(
   return { page, problems };
 }
 
+/** The rules of WCAG that depend on colours; by all others, dark screens are as light ones. */
+const OF_COLOURS = ["color-contrast", "link-in-text-block"];
+const ALL = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"];
+
 /** Those that a rule of WCAG A or AA names serious or critical. Nothing is preloaded, which takes most of the time and is for audio. */
-export async function seriousFindings(page: Page): Promise<readonly string[]> {
+export async function seriousFindings(page: Page, look?: keyof typeof LOOKS): Promise<readonly string[]> {
   if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axe.source);
   const { violations } = await page.evaluate<axe.AxeResults>(
-    `axe.run(document, { preload: false, resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] })`,
+    `axe.run(document, { preload: false, resultTypes: ["violations"], runOnly: ${JSON.stringify(look === "dark" ? OF_COLOURS : ALL)} })`,
   );
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")

@@ -1,17 +1,14 @@
 /** Issue 20 points 2, 3 and 6: files, the palette, the brush and the lists, in a real browser. */
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { IN_CI, inCI } from "../ci.ts";
 import { SOURCE, folderWith, haft } from "../cli/run-haft.ts";
-import { CHROMIUM, looksOf, openPage, seriousFindings, startBrowser } from "./browser.ts";
+import { CHROMIUM, looksOf, openPage, picture, seriousFindings, startBrowser } from "./browser.ts";
 import { builtDashboard } from "./built.ts";
 import { HOSTILE } from "./hostile-scene.ts";
 import { openScene, playShop, type Scene } from "./scene.ts";
-
-const PICTURES = fileURLToPath(new URL("../../coverage/dashboard/", import.meta.url));
 
 const why = CHROMIUM === undefined ? ", skipped: there is no Chromium" : "";
 
@@ -41,7 +38,6 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
   let folder: string;
 
   beforeAll(async () => {
-    mkdirSync(PICTURES, { recursive: true });
     await builtDashboard();
     scene = await openScene();
     await playShop(scene.runtime);
@@ -64,8 +60,8 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     for await (const look of looksOf(page)) {
       await page.goto(`${scene.url}/file`);
       await page.getByText("Drop a file here").waitFor();
-      await page.screenshot({ path: `${PICTURES}file-choose-${look}.png` });
-      expect([look, await seriousFindings(page)]).toEqual([look, []]);
+      await picture(page, `file-choose-${look}`);
+      expect([look, await seriousFindings(page, look)]).toEqual([look, []]);
       const requests: string[] = [];
       page.on("request", (request) => requests.push(request.url()));
       await choose(page, "orders.jsonl", recording);
@@ -75,8 +71,8 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
         .first()
         .click();
       await page.getByRole("complementary", { name: "Call" }).getByText("Input").first().waitFor();
-      await page.screenshot({ path: `${PICTURES}file-recording-${look}.png` });
-      expect([look, await seriousFindings(page)]).toEqual([look, []]);
+      await picture(page, `file-recording-${look}`);
+      expect([look, await seriousFindings(page, look)]).toEqual([look, []]);
       expect([look, await page.evaluate("document.documentElement.scrollWidth <= innerWidth")]).toEqual([look, true]);
       expect([look, requests.filter((url) => !url.includes("/assets/"))]).toEqual([look, []]);
       page.removeAllListeners("request");
@@ -91,7 +87,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     await page.getByText("The file tells no times").waitFor();
     await page.getByRole("row", { name: /weather/u }).click();
     await page.getByRole("complementary", { name: "Call" }).getByText("21").waitFor();
-    await page.screenshot({ path: `${PICTURES}file-conversation.png` });
+    await picture(page, "file-conversation");
     await page.keyboard.press("Escape");
     await page.getByRole("row", { name: /evil/u }).click();
     await page.getByRole("complementary", { name: "Call" }).getByText("execution failed").waitFor();
@@ -107,7 +103,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     await page.getByText("A part of this file could not be read.").waitFor();
     await page.getByText("the recording was cut short").waitFor();
     await page.getByRole("treegrid").waitFor();
-    await page.screenshot({ path: `${PICTURES}file-damaged.png` });
+    await picture(page, "file-damaged");
     await choose(page, "text.txt", '{"messages": [\n {"role": oops}');
     await page.getByText("line 2, column 11").waitFor();
     await choose(page, "bytes.bin", "\u0000");
@@ -196,7 +192,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
       .getByRole("option", { name: /orders/u })
       .first()
       .waitFor();
-    await page.screenshot({ path: `${PICTURES}palette-light.png` });
+    await picture(page, "palette-light");
     expect(await seriousFindings(page)).toEqual([]);
     await page.keyboard.type("catalogue");
     await page.getByRole("option", { name: /shop::catalogue/u }).waitFor();
@@ -227,7 +223,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     await brush.focus();
     for (const key of ["w", "w", "ArrowRight"]) await page.keyboard.press(key);
     expect(await brush.getAttribute("aria-valuetext")).toBe("From 39 to 75 percent");
-    await page.screenshot({ path: `${PICTURES}brush.png` });
+    await picture(page, "brush");
     expect(await seriousFindings(page)).toEqual([]);
     await page.getByRole("treegrid").focus();
     await page.keyboard.press("0");

@@ -1,16 +1,11 @@
 /** Issue 20.5: fork, replay, compare, agents and schedules in a real browser, over a real server. */
-import { mkdirSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createClient } from "haft/client";
 import { IN_CI, inCI } from "../ci.ts";
-import { CHROMIUM, looksOf, openPage, seriousFindings, startBrowser } from "./browser.ts";
+import { CHROMIUM, looksOf, openPage, picture, seriousFindings, startBrowser } from "./browser.ts";
 import { builtDashboard } from "./built.ts";
 import { openScene, playShop, type Scene } from "./scene.ts";
-
-/** Pictures of all screens, for people to look at. */
-const PICTURES = fileURLToPath(new URL("../../coverage/dashboard/", import.meta.url));
 
 const why = CHROMIUM === undefined ? ", skipped: there is no Chromium" : "";
 
@@ -21,7 +16,6 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
   let processId = "";
 
   beforeAll(async () => {
-    mkdirSync(PICTURES, { recursive: true });
     await builtDashboard();
     scene = await openScene();
     const session = await playShop(scene.runtime);
@@ -62,8 +56,8 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     const { page, problems } = await openPage(browser, scene, path());
     for await (const look of looksOf(page)) {
       await page.getByText(new RegExp(shows, "u")).first().waitFor({ state: "attached" });
-      await page.screenshot({ path: `${PICTURES}${name}-${look}.png` });
-      expect([look, await seriousFindings(page)]).toEqual([look, []]);
+      await picture(page, `${name}-${look}`);
+      expect([look, await seriousFindings(page, look)]).toEqual([look, []]);
       expect([look, await page.evaluate("document.documentElement.scrollWidth <= innerWidth")]).toEqual([look, true]);
     }
     expect(problems).toEqual([]);
@@ -94,7 +88,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     await page.getByRole("button", { name: "Run simulated" }).click();
     await page.getByText("Nothing of this is kept.").waitFor();
     await page.getByText("1 changed").waitFor();
-    await page.screenshot({ path: `${PICTURES}replay-simulated.png` });
+    await picture(page, "replay-simulated");
     expect(await seriousFindings(page)).toEqual([]);
     await page.getByRole("textbox", { name: /^count/u }).fill("4");
     expect(await real.isDisabled()).toBe(true); // these were not tried
@@ -108,7 +102,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     await page.reload(); // the address has all of it
     await page.getByRole("heading", { name: "Compared with the original" }).waitFor();
     await page.getByText("1 changed").waitFor();
-    await page.screenshot({ path: `${PICTURES}replay-live.png` });
+    await picture(page, "replay-live");
     await page.getByText("It cannot be committed").waitFor(); // it began before what the session has now
     expect(await page.getByRole("button", { name: "Commit the branch" }).count()).toBe(0);
     await page.getByRole("button", { name: "Drop the branch" }).click();
@@ -139,7 +133,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     const { page } = await openPage(browser, scene, replayPath("search", "&through=rest&answers=recorded"));
     await page.getByRole("button", { name: "Replay recorded" }).click();
     await page.getByText("Nothing of this is kept.").waitFor();
-    await page.screenshot({ path: `${PICTURES}replay-recorded.png` });
+    await picture(page, "replay-recorded");
     const origins = await page.locator(".compare-head:nth-child(2) .muted").allTextContents();
     expect(origins.filter((origin) => origin === "replay").length).toBeGreaterThan(5);
     await page.context().close();
@@ -183,7 +177,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
   test("issue 20.2 two points of one session are compared, and a wrong point is said in its place", async () => {
     const { page } = await openPage(browser, scene, "/sessions/orders/diff?with=orders&withAt=1");
     await page.getByText("shop · reserved").waitFor();
-    await page.screenshot({ path: `${PICTURES}diff-points.png` });
+    await picture(page, "diff-points");
     await page.getByLabel("Its first events").fill("x");
     expect(await page.getByRole("button", { name: "Compare" }).isDisabled()).toBe(true);
     await page.context().close();
@@ -238,7 +232,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     await panel.getByRole("button", { name: "Pause" }).click();
     await panel.getByText("paused").waitFor();
     await panel.getByText("when it is resumed").waitFor();
-    await page.screenshot({ path: `${PICTURES}schedule-paused.png` });
+    await picture(page, "schedule-paused");
     expect(await seriousFindings(page)).toEqual([]);
     await panel.getByRole("button", { name: "Resume" }).click();
     await panel.getByText("active").waitFor();
@@ -252,7 +246,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     await page.keyboard.press("Enter");
     await page.getByText("word5 ").waitFor();
     expect(await page.getByText("word60").count()).toBe(0);
-    await page.screenshot({ path: `${PICTURES}agent-writing.png` });
+    await picture(page, "agent-writing");
     await page.getByText("word60").waitFor();
     await page.getByText("The agent is at work…").waitFor({ state: "detached" });
     expect(await page.getByText("word60").count()).toBe(1);
@@ -268,7 +262,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     expect(await real.isDisabled()).toBe(true);
     await page.getByRole("button", { name: "Run simulated" }).click();
     await page.locator(".tried", { hasText: "simulated" }).waitFor();
-    await page.screenshot({ path: `${PICTURES}job-again.png` });
+    await picture(page, "job-again");
     expect(await seriousFindings(page)).toEqual([]);
     const before = page.url();
     await page.getByRole("button", { name: "Run for real", disabled: false }).click();
@@ -282,12 +276,12 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     const { page, problems } = await openPage(browser, scene, "/sessions");
     const title = "Order two lamps and a desk, and tell me when they come.";
     await page.getByText(title).first().waitFor();
-    await page.screenshot({ path: `${PICTURES}sessions-titles.png` });
+    await picture(page, "sessions-titles");
     await page.keyboard.press("Control+k");
     const palette = page.getByRole("dialog", { name: "Go to" });
     await page.keyboard.type("orders");
     await palette.getByText(title).first().waitFor();
-    await page.screenshot({ path: `${PICTURES}palette-titles.png` });
+    await picture(page, "palette-titles");
     await palette.getByRole("option", { name: "orders" }).first().click();
     await page.getByRole("treegrid").waitFor();
     expect(await page.title()).toContain("Order two lamps");
@@ -299,7 +293,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
   test("issue 20.2 the screen of health says how many sessions each process has", async () => {
     const { page } = await openPage(browser, scene, "/health");
     await page.getByRole("heading", { name: "Sessions by process" }).waitFor();
-    await page.screenshot({ path: `${PICTURES}health-claims.png`, fullPage: true });
+    await picture(page, "health-claims", { fullPage: true });
     expect(await seriousFindings(page)).toEqual([]);
     await page.context().close();
   });

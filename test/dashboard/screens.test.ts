@@ -1,16 +1,11 @@
 /** Issue 20: the dashboard in a real browser, over a real server. */
-import { mkdirSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { IN_CI, inCI } from "../ci.ts";
 import { builtDashboard } from "./built.ts";
-import { CHROMIUM, looksOf, openPage, seriousFindings, startBrowser } from "./browser.ts";
+import { CHROMIUM, looksOf, openPage, picture, seriousFindings, startBrowser } from "./browser.ts";
 import { HOSTILE, playHostile } from "./hostile-scene.ts";
 import { openScene, playAudit, playShop, type Scene } from "./scene.ts";
-
-/** Pictures of all screens, for people to look at. */
-const PICTURES = fileURLToPath(new URL("../../coverage/dashboard/", import.meta.url));
 
 /** What stands in the head of a screen covers nothing below it, however many lines it takes. */
 const HEAD_IS_WHOLE = "[...document.querySelectorAll('.screen-head')].every((head) => head.scrollHeight <= head.clientHeight + 1)";
@@ -23,7 +18,6 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
   const calls = new Map<string, string>();
 
   beforeAll(async () => {
-    mkdirSync(PICTURES, { recursive: true });
     await builtDashboard();
     scene = await openScene();
     await playAudit(scene);
@@ -54,8 +48,8 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     const { page, problems } = await openPage(browser, scene, path());
     for await (const look of looksOf(page)) {
       await page.getByText(shows).first().waitFor({ state: "attached" });
-      await page.screenshot({ path: `${PICTURES}${name}-${look}.png` });
-      expect([look, await seriousFindings(page)]).toEqual([look, []]);
+      await picture(page, `${name}-${look}`);
+      expect([look, await seriousFindings(page, look)]).toEqual([look, []]);
       expect([look, await page.evaluate("document.documentElement.scrollWidth <= innerWidth")]).toEqual([look, true]);
       expect([look, await page.evaluate(HEAD_IS_WHOLE)]).toEqual([look, true]);
     }

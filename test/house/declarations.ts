@@ -17,10 +17,14 @@ export function builtDeclarations(): Promise<void> {
     isBuilt: () => isAsNewAs(join(DIST, "index.d.ts"), [join(root, "src")]),
     async build() {
       const compiler = join(root, "node_modules/.bin/tsc");
-      await promisify(execFile)(compiler, ["-p", "tsconfig.build.json", "--outDir", DIST, "--declarationMap", "false"], {
-        cwd: root,
-        shell: process.platform === "win32",
-      });
+      await promisify(execFile)(
+        compiler,
+        ["--singleThreaded", "-p", "tsconfig.build.json", "--outDir", DIST, "--declarationMap", "false"],
+        {
+          cwd: root,
+          shell: process.platform === "win32",
+        },
+      );
       utimesSync(join(DIST, "index.d.ts"), new Date(), new Date()); // it is left alone where it is the same
     },
   });

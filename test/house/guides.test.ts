@@ -93,7 +93,7 @@ test("every TypeScript block of the documents is a whole program", () => {
 testInCI("the programs of the documents type-check in a project that has the package", { timeout: 300_000 }, async () => {
   await builtDeclarations();
   writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: COMPILER, include: ["*.ts"] }));
-  compile("-p", join(project, "tsconfig.json"));
+  compile("--singleThreaded", "-p", join(project, "tsconfig.json"));
 });
 
 describe.skipIf(runnable.length === 0)(`the programs of the documents, as pasted`, () => {

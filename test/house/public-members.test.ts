@@ -63,7 +63,7 @@ function project(folder: string, name: string, config: object): void {
 /** What the compiler says, each with its file and without its place. */
 function errorsOf(folder: string): readonly string[] {
   const compiler = join(root, "node_modules/typescript/bin/tsc");
-  const { stdout } = spawnSync(process.execPath, [compiler, "--build", "upper.json", "--pretty", "false"], {
+  const { stdout } = spawnSync(process.execPath, [compiler, "--build", "upper.json", "--singleThreaded", "--pretty", "false"], {
     cwd: folder,
     encoding: "utf8",
   });

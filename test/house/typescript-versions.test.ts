@@ -118,7 +118,7 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     ];
     const more = ["--skipLibCheck", String(!isWhole), "--types", "node", "--module", module, "--moduleResolution", resolution, ...files];
     const compiler = compilers[version] ?? "";
-    const [command, first] = version === "7" ? [compiler, []] : [process.execPath, [compiler]];
+    const [command, first] = version === "7" ? [compiler, ["--singleThreaded"]] : [process.execPath, [compiler]];
     const output = await run(command, [...first, ...settings, ...more], { cwd: folder }).then(
       ({ stdout }) => stdout,
       (error: { readonly stdout: string }) => error.stdout,
@@ -155,7 +155,7 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     const ofRepository = ["examples/demo.ts"]; // imports files of the repository
     const project = { compilerOptions: settings, include: ["examples/**/*.ts"], exclude: ofRepository };
     writeFileSync(join(folder, "examples.json"), JSON.stringify(project)); // a tsconfig.json would be one of the other programs too
-    const output = await run(compilers["7"] ?? "", ["-p", "examples.json"], { cwd: folder }).then(
+    const output = await run(compilers["7"] ?? "", ["--singleThreaded", "-p", "examples.json"], { cwd: folder }).then(
       ({ stdout }) => stdout,
       (error: { readonly stdout: string }) => error.stdout,
     );
