@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The compiler has one thread: four take a half more of the processor, on which another check runs. In the order they start; a check `after` another waits for it, and runs only when that one passed. */
+/** The compiler has one thread: four take more of the processor, on which another check runs. In the order they start; a check `after` another waits for it, and runs only when that one passed. */
 const CHECKS = [
   { name: "build", run: () => command("node", "scripts/build.mjs") },
   { name: "types", run: () => command("tsc", "--singleThreaded", "-p", ".") },
