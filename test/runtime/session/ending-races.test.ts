@@ -357,7 +357,7 @@ const committedWhenLeft: Race = {
 test("every call gives its caller one result, and has one end in the log, however its session is ended meanwhile", async () => {
   await fc.assert(fc.asyncProperty(race, play), {
     examples: [[cancelledAgain], [committedWhenLeft]],
-    numRuns: inCI ? 80 : 20,
+    numRuns: inCI ? 200 : 20,
     endOnFailure: true,
     interruptAfterTimeLimit: 90_000,
   });
