@@ -5,7 +5,10 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The compiler has one thread: four take more of the processor, on which another check runs. In the order they start; a check `after` another waits for it, and runs only when that one passed. */
+/**
+ * In the order they start; a check `after` another waits for it, and runs only when that one passed. The compiler has one thread: more would take
+ * the processor from the checks beside it.
+ */
 const CHECKS = [
   { name: "build", run: () => command("node", "scripts/build.mjs") },
   { name: "types", run: () => command("tsc", "--singleThreaded", "-p", ".") },
