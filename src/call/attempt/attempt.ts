@@ -6,7 +6,7 @@ import { FIDELITIES } from "../../core/fidelity.ts";
 import { RemoteJob } from "../../core/remote-job.ts";
 import { NoAnswer } from "../../core/no-answer.ts";
 import { StandInError } from "../../core/stand-in-error.ts";
-import { roundMs } from "../../core/base/round-ms.ts";
+import { roundMs } from "../../core/system-ports.ts";
 import { circuitOutcome, type Circuit } from "../../policy/attempts/circuit.ts";
 import { classifyError, isServerFailure } from "../../policy/attempts/classify-error.ts";
 import { isPromiseLike, settleWithin, waitFor, type LateEnd, type WaitOutcome, type Waited } from "../../policy/attempts/deadline.ts";

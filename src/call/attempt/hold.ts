@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { LockTicket } from "../../core/locks.ts";
 import type { SlotLimit } from "../../core/slots.ts";
-import { roundMs } from "../../core/base/round-ms.ts";
+import { roundMs } from "../../core/system-ports.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { addLease, borrowLocks, lenderOfSlot } from "./borrow.ts";
 import { lockKeysOf, type AdmittedCall, type CallRun } from "../call-run.ts";

@@ -1,5 +1,5 @@
 /** A handler that was given up while it still ran: held to its locks for a while, counted, its end never shown to the model. */
-import { roundMs } from "../../core/base/round-ms.ts";
+import { roundMs } from "../../core/system-ports.ts";
 import type { LateEnd } from "../../policy/attempts/deadline.ts";
 import { writeEnded } from "../cache/announce-write.ts";
 import type { AdmittedCall, CallParts } from "../call-run.ts";

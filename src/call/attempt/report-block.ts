@@ -1,5 +1,5 @@
 /** Says that a handler kept everything else waiting: no deadline ends what never gives up the event loop. */
-import { roundMs } from "../../core/base/round-ms.ts";
+import { roundMs } from "../../core/system-ports.ts";
 import type { AdmittedCall } from "../call-run.ts";
 
 /** A handler that keeps the event loop so long without a break is reported to listeners. */

@@ -29,7 +29,7 @@ import { outcomeUnknown } from "../admit/reconcile-call.ts";
 import { takeMetadata } from "./take-output.ts";
 import { deepFreeze } from "../../core/base/frozen.ts";
 import type { Mutable } from "../../core/base/mutable.ts";
-import { roundMs } from "../../core/base/round-ms.ts";
+import { roundMs } from "../../core/system-ports.ts";
 
 /** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
 export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): Answer {

@@ -3,7 +3,7 @@ import type { ToolCall } from "../../core/call.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { followSteps, outlineOf } from "../../core/base/json-steps.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
-import { roundMs } from "../../core/base/round-ms.ts";
+import { roundMs } from "../../core/system-ports.ts";
 import type { WholeResult } from "../../policy/results/large-result-store.ts";
 import { leadsNowhere } from "./check-paths.ts";
 import type { ArgumentSource, ChainStep, ReadStep } from "./chain-step.ts";
