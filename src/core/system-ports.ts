@@ -48,6 +48,11 @@ function processorTime(now: number): number {
   return processorMs;
 }
 
+/** A length of time to microseconds, in milliseconds: the difference of two times has more decimals than a clock can tell. */
+export function roundMs(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000;
+}
+
 const systemClock: Clock = {
   hold: () => keepAlive.hold(),
   release: () => keepAlive.release(),

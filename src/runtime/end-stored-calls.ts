@@ -21,7 +21,7 @@ export async function endStoredCalls(
   { calls, reason, at }: Ending & { readonly calls: readonly OpenCall[] },
 ): Promise<void> {
   const { sessionId } = log;
-  // What may write the log of a call may write that of the session which it has begun, though a process that hands it over is still closing it.
+  // The session of a call belongs to the owner of the call's log, and is taken over from a process that is still closing it.
   for (const { callId } of calls) await endBegunBy(store, { sessionId, callId }, { reason, at, takeOver: true });
   const events: SessionEvent[] = calls.flatMap((call) => endOpenCall(call, cancelledJob(call, reason), { sessionId, at }));
   if (events.length === 0) return;

@@ -6,7 +6,8 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/adapters/chat-runs.ts": "forgets a run that is over, and a look at open approvals",
   "src/adapters/feed-steps.ts": "lets open approvals of a run be looked for, which keeps the process alive while it works",
   "src/call/attempt/orphan.ts": "counts an abandoned handler; gives back what it holds, for which a waiting call keeps the process alive",
-  "src/call/claim-watch.ts": "looks whether another process has taken the session; a call that waits for a person keeps the process alive",
+  "src/call/claim-watch.ts":
+    "looks whether another process has taken the session; a call that runs or waits for a person keeps the process alive",
   "src/call/jobs/run-in-background.ts":
     "lets the next job start after one that runs for long; a job that waits in line keeps the process alive",
   "src/cli/open/held-agent.ts": "looks whether an agent's session is free; the command that runs the agent waits to be stopped",
@@ -21,6 +22,7 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/policy/approval/approval-watch.ts": "looks for answers of other processes; a call that waits for one keeps the process alive",
   "src/registry/lifecycle/engine-relister.ts": "lists the tools of an engine again, as it asked for",
   "src/runtime/events/event-feeds.ts": "forgets events that no reader came back for",
+  "src/runtime/events/event-tail.ts": "reads a log again that could not be read; a reader that waits keeps the process alive",
   "src/runtime/events/store-watch.ts": "looks for what other processes wrote; a reader that waits keeps the process alive",
   "src/runtime/job-watch.ts": "looks for jobs that another process cancelled, while they run",
   "src/runtime/resume-session.ts": "says that a resume waits for approvals, whose calls keep the process alive",
