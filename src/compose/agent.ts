@@ -285,6 +285,7 @@ const GOES_ON: ReadonlySet<LoopResult["reason"]> = new Set([
   "tool-ended-turn",
   "one-action",
   "stop-condition",
+  "timeout",
   "max-rounds",
   "length",
   "budget", // each run has a budget, and a count of repeated calls, of its own

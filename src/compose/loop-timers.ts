@@ -26,7 +26,7 @@ export class LoopTimers {
     const { maxDurationMs, idleMs, budget } = limits;
     const crashMs = crashAfterMs(budget);
     if (maxDurationMs > 0)
-      this.#after(maxDurationMs, { reason: "stop-condition", detail: `The run took longer than ${maxDurationMs} ms.` });
+      this.#after(maxDurationMs, { reason: "timeout", detail: `The run took longer than ${maxDurationMs} ms.` });
     if (crashMs !== undefined) this.#after(crashMs, { reason: "budget", detail: `The run took longer than ${crashMs} ms.` });
     if (idleMs > 0) this.#watch(idleMs, idleMs);
   }
@@ -49,7 +49,7 @@ export class LoopTimers {
     this.#cancelIdle = this.#clock.timer(() => {
       const left = this.#lastSign + idleMs - this.#clock.now();
       if (left > 0) this.#watch(idleMs, left);
-      else this.#stop({ reason: "stop-condition", detail: `Neither the model nor a tool gave a sign for ${idleMs} ms.` });
+      else this.#stop({ reason: "timeout", detail: `Neither the model nor a tool gave a sign for ${idleMs} ms.` });
     }, delayMs);
   }
 

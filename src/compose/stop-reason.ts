@@ -9,6 +9,7 @@ export const STOP_REASONS = {
   budget: "The budget was used up.",
   "repeated-calls": "The model made the same call again and again, with the same result.",
   "stop-condition": "A condition that the program set was met.",
+  timeout: "The run took too long, or gave no sign for too long.",
   length: "The model's message was cut off at its longest.",
   "content-filter": "The provider filtered the model's message.",
   refusal: "The model refused.",

@@ -246,7 +246,7 @@ test("F1.52 time ends the run after the round, and as a limit at once", async ()
   const limited = testLoop({ script: [{ text: "Slow.", delayMs: 5_000 }], limits: { maxDurationMs: 2_000 } });
   const slow = limited.loop.run("go");
   await limited.ports.clock.advance(2_000);
-  expect(await slow).toMatchObject({ reason: "stop-condition", detail: "The run took longer than 2000 ms." });
+  expect(await slow).toMatchObject({ reason: "timeout", detail: "The run took longer than 2000 ms." });
   expect(limited.ports.clock.pending).toBe(0);
 });
 
@@ -262,7 +262,7 @@ test("F1.52 a run without a sign of life ends, and each sign puts that off", asy
   await settle();
   expect(ended).toBe(false);
   await ports.clock.advance(6 * 900);
-  expect(await running).toMatchObject({ reason: "stop-condition", detail: "Neither the model nor a tool gave a sign for 1000 ms." });
+  expect(await running).toMatchObject({ reason: "timeout", detail: "Neither the model nor a tool gave a sign for 1000 ms." });
 });
 
 test("F1.52 progress of a tool is a sign of life, and is passed on", async () => {

@@ -3,7 +3,7 @@ import type { LoopResult } from "../../../compose/loop-result.ts";
 import type { StopReason } from "../../../compose/stop-reason.ts";
 import { ERROR_CODES, type ErrorCode } from "../../../core/error-codes.ts";
 
-/** The error codes of runs that failed; undefined for one that ended well. No condition but time stops the runs of commands. */
+/** The error codes of runs that failed; undefined for one that ended well. */
 const FAILURES = {
   answered: undefined,
   "tool-ended-turn": undefined,
@@ -11,7 +11,8 @@ const FAILURES = {
   "max-rounds": "limit_exceeded",
   budget: "limit_exceeded",
   "repeated-calls": "limit_exceeded",
-  "stop-condition": "timeout",
+  "stop-condition": undefined,
+  timeout: "timeout",
   length: "model_failed",
   "content-filter": "model_failed",
   refusal: "model_failed",
