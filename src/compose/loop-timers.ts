@@ -25,8 +25,7 @@ export class LoopTimers {
     this.#lastSign = clock.now();
     const { maxDurationMs, idleMs, budget } = limits;
     const crashMs = crashAfterMs(budget);
-    if (maxDurationMs > 0)
-      this.#after(maxDurationMs, { reason: "timeout", detail: `The run took longer than ${maxDurationMs} ms.` });
+    if (maxDurationMs > 0) this.#after(maxDurationMs, { reason: "timeout", detail: `The run took longer than ${maxDurationMs} ms.` });
     if (crashMs !== undefined) this.#after(crashMs, { reason: "budget", detail: `The run took longer than ${crashMs} ms.` });
     if (idleMs > 0) this.#watch(idleMs, idleMs);
   }

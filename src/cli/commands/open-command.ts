@@ -26,7 +26,7 @@ export const openCommand: CommandBody = {
   async run(context) {
     const [file = ""] = context.args;
     if (file === "-") throw new ToolError("invalid_argument", "haft open takes the name of a file, not standard input.", { hint: HINT });
-    await firstPiece(context, file); // what cannot be read is said before anything is served
+    await checkReadable(context, file); // what cannot be read is said before anything is served
     const server = await serve(context, file);
     try {
       if (context.options.json) context.out.write(`${safeJson({ url: server.pageUrl })}\n`);
@@ -58,8 +58,12 @@ async function serve(context: CommandContext, file: string): ReturnType<typeof s
   }
 }
 
-async function firstPiece(context: CommandContext, file: string): Promise<void> {
-  for await (const piece of readPieces(context, file)) if (piece !== "") return;
+/** Every recording and conversation has an object or an array; where a part of a file is damaged, the page shows the rest. */
+async function checkReadable(context: CommandContext, file: string): Promise<void> {
+  for await (const piece of readPieces(context, file)) if (/[[{]/u.test(piece)) return;
+  throw new ToolError("invalid_argument", `The file ${JSON.stringify(file)} has neither a JSON object nor an array.`, {
+    hint: "Name a recording that haft sessions export wrote, or a conversation as JSON or JSON Lines.",
+  });
 }
 
 async function* encoded(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array, void, undefined> {

@@ -57,17 +57,20 @@ describe("F1.53 a delegate", () => {
     expect(runtime.sessions.list().map(({ id }) => id)).toEqual(["s"]);
   });
 
-  test.each(["maxDurationMs", "idleMs"] as const)("F1.53 that %s cuts off has not done its task, and says how far it came", async (limit) => {
-    const ports = fakePorts();
-    const deaf = tool("look", () => new Promise(() => {}), { timeoutMs: 0 });
-    const runtime = runtimeOf({ ports, tools: [deaf, delegate(LOOKS, { limits: { [limit]: 1_000 } })] });
-    const running = runtime.execute(TASK);
-    await settle();
-    await ports.clock.advance(1_000);
-    const result = await running;
-    expect(result).toMatchObject({ status: "error", error: { code: "execution_failed" }, metadata: { delegate: { reason: "timeout" } } });
-    expect(resultText(result)).toContain("\nI look.\n\nCalls that were made:\n- default::look: cancelled");
-  });
+  test.each(["maxDurationMs", "idleMs"] as const)(
+    "F1.53 that %s cuts off has not done its task, and says how far it came",
+    async (limit) => {
+      const ports = fakePorts();
+      const deaf = tool("look", () => new Promise(() => {}), { timeoutMs: 0 });
+      const runtime = runtimeOf({ ports, tools: [deaf, delegate(LOOKS, { limits: { [limit]: 1_000 } })] });
+      const running = runtime.execute(TASK);
+      await settle();
+      await ports.clock.advance(1_000);
+      const result = await running;
+      expect(result).toMatchObject({ status: "error", error: { code: "execution_failed" }, metadata: { delegate: { reason: "timeout" } } });
+      expect(resultText(result)).toContain("\nI look.\n\nCalls that were made:\n- default::look: cancelled");
+    },
+  );
 
   test("works without a session and without a model that calls it", async () => {
     const runtime = runtimeOf({ tools: [look(), delegate(LOOKS)] });
