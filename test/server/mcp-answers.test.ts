@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ToolOutput, type ContentPart } from "../../src/core/content.ts";
+import { ToolError } from "../../src/core/error.ts";
 import { pure } from "../../src/core/effects.ts";
 import { copyJson, isJsonObject, type JsonValue } from "../../src/core/base/json.ts";
+import { mcpToolset } from "../../src/engine/mcp.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { toCallAnswer, type CallAnswer } from "../../src/server/mcp/call-result.ts";
 import { ERAS, listening, openRuntime, overStdio } from "./mcp-clients.ts";
@@ -143,5 +145,33 @@ test.each([
     const [answer] = (await messages(post(call))) as [{ readonly result: CallAnswer }];
     expect(answer.result.content.map(({ type }) => type).join()).toBe(types);
     expect(JSON.stringify(answer)).toContain("https://example.org/a.txt");
+  },
+);
+
+test.each(["legacy", "auto"] as const)(
+  "I09 a call of which nobody knows whether it took effect is unknown to a client of Haft as well, through a second server (%s)",
+  async (protocol) => {
+    const post = defineTool({
+      name: "post",
+      description: "",
+      inputSchema: { type: "object", properties: { lost: { type: "boolean" } } },
+      effects: { writes: "mail" },
+      execute({ lost }) {
+        throw new ToolError("execution_failed", "The mail server is gone.", { outcome: lost === true ? "unknown" : "failed" });
+      },
+    });
+    const approval = { approve: () => "allow-once" as const };
+    const first = await listening((await openRuntime({ tools: [post] })).runtime);
+    const gateway = await listening((await openRuntime({ toolsets: [mcpToolset("far", { url: first.url, protocol })], approval })).runtime);
+    const { runtime } = await openRuntime({ toolsets: [mcpToolset("near", { url: gateway.url, protocol })], approval });
+    const name = runtime.registry.list().find(({ tool }) => tool.name.endsWith("post"))?.qualifiedName ?? "";
+    const results = await runtime.execute([
+      { name, input: { lost: true } },
+      { name, input: { lost: false } },
+    ]);
+    expect(results.map(({ error }) => [error?.code, error?.outcome])).toEqual([
+      ["execution_failed", "unknown"],
+      ["execution_failed", "failed"],
+    ]);
   },
 );

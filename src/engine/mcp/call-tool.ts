@@ -106,20 +106,26 @@ const MAX_REASON_CHARS = 2_000;
  * `structuredContent` becomes the output, `content` the parts, in order. Parts of a kind not known here are
  * kept as JSON text.
  *
- * @throws ToolError `execution_failed` with the text of the answer, else its JSON, when it is marked `isError`; `invalid_output`
- * when it is not an answer at all
+ * @throws ToolError `execution_failed` with the text of the answer, else its JSON, when it is marked `isError`: it has failed, unless a server
+ * of Haft says that what happened is unknown; `invalid_output` when it is not an answer at all
  */
 export function toToolOutput(answer: unknown, server: string): ToolOutput {
   if (!isJsonObject(answer))
     throw new ToolError("invalid_output", `MCP server "${server}" answered tools/call with something that is not an object.`);
   const { content: given = [], structuredContent: output } = answer;
   const content = partsOf(given).map(toPart);
-  if (answer["isError"] === true) throw new ToolError("execution_failed", reasonOf(content, output), { outcome: "failed" });
+  if (answer["isError"] === true) throw new ToolError("execution_failed", reasonOf(content, output), { outcome: outcomeOf(answer) });
   return new ToolOutput({
     ...(output === undefined ? {} : { output }),
     ...(content.length === 0 && output !== undefined ? {} : { content }),
     ...(isJsonObject(answer["_meta"]) ? { metadata: answer["_meta"] } : {}),
   });
+}
+
+/** MCP has no word for a call that may have taken effect although it failed, so servers of Haft add their own. */
+function outcomeOf({ _meta: meta }: JsonObject): "failed" | "unknown" {
+  const notes = isJsonObject(meta) ? meta["haft/call"] : undefined;
+  return isJsonObject(notes) && notes["outcome"] === "unknown" ? "unknown" : "failed";
 }
 
 /** Content is an array; what a server sends in its place is taken for its one part, so that no answer is lost. */

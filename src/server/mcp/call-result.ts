@@ -85,12 +85,13 @@ function toBlock(part: ContentPart): JsonObject {
   return { type: "resource_link", uri, name: name ?? uri, ...mimeType, ...omitUndefined({ description, size: bytes }) };
 }
 
-/** The metadata for programs: that of the tool, and what was done to the call. */
-function metaOf({ metadata, repairs, warnings, origin }: ToolResult): { readonly _meta?: JsonObject } {
+/** The metadata for programs: that of the tool, what was done to the call, and that it may have taken effect although it failed. */
+function metaOf({ metadata, repairs, warnings, origin, error }: ToolResult): { readonly _meta?: JsonObject } {
   const notes: JsonObject = {
     ...(repairs.length === 0 ? {} : { repairs: repairs.map(({ path, kind, note }) => ({ path, kind, note })) }),
     ...(warnings.length === 0 ? {} : { warnings }),
     ...(origin === "live" ? {} : { origin }),
+    ...(error?.outcome === "unknown" ? { outcome: error.outcome } : {}),
   };
   const own = Object.entries(metadata ?? {}).filter(([key]) => !key.startsWith("io.modelcontextprotocol/") && key !== "haft/call");
   if (own.length === 0 && Object.keys(notes).length === 0) return {};
