@@ -78,6 +78,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`room for what is long, in a brow
     expect(await page.evaluate("[...document.querySelectorAll('.table-frame')].map((one) => one.scrollWidth <= one.clientWidth)")).toEqual([
       true,
     ]);
+    await page.unrouteAll({ behavior: "ignoreErrors" }); // the page asks again and again
     await page.context().close();
   });
 
