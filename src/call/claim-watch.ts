@@ -1,10 +1,11 @@
 /** Notices that another process has taken the sessions of calls that run here for long, or wait for a person. */
 import type { Clock } from "../core/ports.ts";
 import type { EventLog } from "../core/store.ts";
+import type { Session } from "../session/session.ts";
 
 /** A call of a session. */
 interface WatchedCall {
-  readonly turn: { readonly session: { readonly eventLog: EventLog | undefined } };
+  readonly turn: { readonly session: Session };
   cancel(reason: string): void;
 }
 
