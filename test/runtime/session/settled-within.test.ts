@@ -36,6 +36,16 @@ const fail = (): never => {
 
 const strict = { type: "object", properties: { whom: { type: "string" } }, required: ["whom"], additionalProperties: false };
 
+/** Makes runtimes as processes over one file do, each with these tools or its own. */
+function processes(tools: readonly Tool[] = []): (own?: readonly Tool[]) => Runtime {
+  const path = temporaryFile();
+  return (own = tools) => {
+    const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, tools: own });
+    onTestFinished(async () => void (await runtime.close()));
+    return runtime;
+  };
+}
+
 interface Fate {
   /** What the next process has in place of the tool. */
   readonly tools: readonly Tool[];
@@ -50,12 +60,7 @@ test.each<[string, Fate]>([
   ["its handler fails before it asks for the session", { tools: [erase, { ...delegate, execute: fail }], code: "execution_failed" }],
   ["its tool takes other arguments", { tools: [erase, { ...delegate, inputSchema: strict }], code: "invalid_input" }],
 ])("a session of a call that is not run again, as %s, is settled with it", async (_why, { tools, cancelled, code }) => {
-  const path = temporaryFile();
-  const open = (own: readonly Tool[]): Runtime => {
-    const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, tools: own });
-    onTestFinished(async () => void (await runtime.close()));
-    return runtime;
-  };
+  const open = processes();
   const first = open([erase, delegate]);
   const { id } = await first.session("s").submit({ name: "delegate" });
   await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
@@ -78,12 +83,7 @@ test.each([
 ])(
   "a session of a job that is run again and is %s before its handler asks for it is settled before the runtime is closed",
   async (_how, end) => {
-    const path = temporaryFile();
-    const open = (own: readonly Tool[]): Runtime => {
-      const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, tools: own });
-      onTestFinished(async () => void (await runtime.close()));
-      return runtime;
-    };
+    const open = processes();
     const first = open([erase, delegate]);
     const { id } = await first.session("s").submit({ name: "delegate" });
     await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
@@ -117,12 +117,7 @@ test.each<[string, Tool, string]>([
 ])(
   "a job that is cancelled while no process has it leaves no call of its handler %s without an end, and no question",
   async (_where, made, log) => {
-    const path = temporaryFile();
-    const open = (): Runtime => {
-      const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, tools: [erase, made] });
-      onTestFinished(async () => void (await runtime.close()));
-      return runtime;
-    };
+    const open = processes([erase, made]);
     const first = open();
     const { id } = await first.session("s").submit({ name: made.name });
     await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
@@ -139,12 +134,7 @@ test.each<[string, Tool, string]>([
 );
 
 test("a job that is cancelled while no process has it keeps the question of another one of its session", async () => {
-  const path = temporaryFile();
-  const open = (): Runtime => {
-    const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, tools: [erase, clean] });
-    onTestFinished(async () => void (await runtime.close()));
-    return runtime;
-  };
+  const open = processes([erase, clean]);
   const first = open();
   const session = first.session("s");
   const [one] = [await session.submit({ name: "clean" }), await session.submit({ name: "clean" })];
@@ -160,12 +150,7 @@ test("a job that is cancelled while no process has it keeps the question of anot
 });
 
 test("a cancelled job's questions are withdrawn by the second cancel where the store fails in the first", async () => {
-  const path = temporaryFile();
-  const open = (): Runtime => {
-    const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, tools: [erase, clean] });
-    onTestFinished(async () => void (await runtime.close()));
-    return runtime;
-  };
+  const open = processes([erase, clean]);
   const first = open();
   const { id } = await first.session("s").submit({ name: "clean" });
   await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
@@ -182,12 +167,7 @@ test("a cancelled job's questions are withdrawn by the second cancel where the s
 test.each(["handed over", "taken over"])(
   "a session that is removed after it was %s leaves no call of its handlers without an end, and no question",
   async (how) => {
-    const path = temporaryFile();
-    const open = (): Runtime => {
-      const runtime = createRuntime({ store: sqliteStore({ path }), approval: { approve: "inbox" }, tools: [erase, delegate] });
-      onTestFinished(async () => void (await runtime.close()));
-      return runtime;
-    };
+    const open = processes([erase, delegate]);
     const first = open();
     const { id } = await first.session("s").submit({ name: "delegate" });
     await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
