@@ -3,6 +3,7 @@ import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { nearNames } from "../core/base/near-names.ts";
 import { diffJson } from "../core/base/json-patch.ts";
+import { checkedVisibleName } from "../core/base/visible-name.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { StoredTrigger } from "../session/inbox.ts";
 import type { NewTrigger } from "../session/inbox-events.ts";
@@ -111,6 +112,7 @@ export class SessionTriggers {
     if (typeof definition !== "object" || definition === null)
       throw new ToolError("invalid_argument", "A trigger is an object with a type and its settings.");
     const { type, name, ...rest } = definition;
+    if (name !== undefined) checkedVisibleName(name, "The name of a trigger");
     const known = this.#kindOf(type);
     const given = copyJson(rest).value;
     const settings = known.settingsOf(isJsonObject(given) ? given : {}, { sessionId: session.id, channels, ports: session.ports });

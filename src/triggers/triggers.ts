@@ -1,4 +1,5 @@
 /** Triggers of all sessions of a program: which kinds there are, and the channels that they listen to. */
+import { checkedVisibleName } from "../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
 import { channelTrigger } from "./channel-trigger.ts";
@@ -61,8 +62,9 @@ export class Triggers {
    */
   declare(definition: NamedTrigger): void {
     const { name } = definition;
-    if (typeof name !== "string" || name === "")
+    if (name === undefined)
       throw new ToolError("invalid_argument", "A trigger that is declared has a name, by which it is known after a restart.");
+    checkedVisibleName(name, "The name of a trigger");
     if (this.#declared.has(name)) throw new ToolError("duplicate", `The trigger ${JSON.stringify(name)} was declared before.`);
     this.#declared.set(name, definition);
   }

@@ -211,6 +211,15 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     expect(project.asked).toEqual([[{ role: "user", content: rows }]]);
   });
 
+  test("commands that are pasted, or typed ahead, are commands each", async () => {
+    const project = await chatProject({ script: [] });
+    const { end } = await chatAt(project, 80, [{ when: /^you$/mu, keys: "/help\n/tools\n/exit\n" }]);
+    expect(project.asked).toEqual([]);
+    expect(end).toContain("/help");
+    expect(end).toContain("shop::wipe");
+    expect(end).toMatch(/\nexit 0$/u);
+  });
+
   test("text typed before a question is shown does not answer it, and is the next message where no question comes", async () => {
     const project = await chatProject({
       script: [

@@ -367,7 +367,11 @@ describe("F1.62 the triggers of a session", () => {
 
   test.each(["", " x", "x\n", "x".repeat(129), 5, null])("with the name %j are refused", async (name) => {
     const { own } = await begin();
-    await expect(own.add({ ...tick, name: name as string })).rejects.toMatchObject({ code: "invalid_argument" });
+    const named = { ...tick, name: name as string };
+    const refusal = expect.objectContaining({ code: "invalid_argument" });
+    await expect(own.add(named)).rejects.toEqual(refusal);
+    expect(() => own.check(named)).toThrow(refusal);
+    expect(() => triggersOf().declare(named)).toThrow(refusal);
   });
 
   test("fire on when their listener throws", async () => {

@@ -208,7 +208,9 @@ async function* readLines(context: CommandContext, prompt: string): AsyncGenerat
   for (;;) {
     const line = await ask(prompt, signal, { isPrompt: true });
     if (line === undefined) return;
-    yield line;
+    const lines = line.split("\n");
+    if (lines.every((each) => each.startsWith("/"))) yield* lines; // commands that were typed ahead, or pasted
+    else yield line;
   }
 }
 

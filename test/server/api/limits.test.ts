@@ -76,6 +76,7 @@ test.each([false, true])(
       detail: "One principal may have 60000 bytes of requests and answers in a minute.",
     });
     const waitSeconds = Number(refused.headers.get("retry-after"));
+    expect(JSON.parse(refused.text)).toMatchObject({ hint: `Send fewer, or send this again in ${waitSeconds} seconds.` });
     expect(waitSeconds).toBeGreaterThanOrEqual(10);
     expect((await ask("POST", "/mcp", { body: { jsonrpc: "2.0", id: 1, method: "tools/list" } })).status).toBe(429);
     expect((await ask("GET", "/v1/info", { token: OTHER })).status).toBe(200);

@@ -1,4 +1,5 @@
 /** Counts the requests, bytes, calls and streams of each principal, and refuses those beyond its limits. */
+import { plural } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { ServerSettings } from "../server-settings.ts";
@@ -142,8 +143,9 @@ export class Limits {
 const RETRY_MS = 1_000;
 
 function tooMany(what: string, retryAfterMs: number): ToolError {
+  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000)); // as the header Retry-After says it
   return new ToolError("rate_limited", `One principal may have ${what}.`, {
-    hint: "Send fewer, or wait as long as Retry-After says.",
+    hint: `Send fewer, or send this again in ${plural(seconds, "second")}.`,
     retryAfterMs: Math.ceil(retryAfterMs),
   });
 }
