@@ -72,8 +72,6 @@ async function write(
   await built.write({
     dir,
     format: "esm",
-    // Packages that are put in may call it; ours is left as it is, so that a bundler of the program finds the package behind it.
-    polyfillRequire: inlined.length > 0,
     comments: { jsdoc: false },
     entryFileNames: "[name].js",
     chunkFileNames: "chunks/[name].js",

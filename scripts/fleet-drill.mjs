@@ -47,7 +47,7 @@ const { values } = parseArgs({
 async function drill() {
   const dir = join(import.meta.dirname, `../node_modules/.cache/haft-fleet-${process.pid}`);
   try {
-    const inlined = ["get-east-asian-width", "kysely", "re2js", "smol-toml", "yaml"];
+    const inlined = ["get-east-asian-width", "kysely", "smol-toml", "yaml"];
     await bundle({ dir: join(dir, "dist"), inlined, programs: { "tests/fleet-node": "./test/server/fleet/fleet-node.ts" } });
     const startedAt = performance.now();
     const report = await runFleetDrill({

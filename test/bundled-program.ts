@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 export const BUNDLE = fileURLToPath(new URL("../node_modules/.cache/haft-tests/package", import.meta.url));
 
 /** Dependencies that are put into a bundle, so that a process reads few files. */
-export const INLINED: readonly string[] = ["get-east-asian-width", "kysely", "re2js", "smol-toml", "yaml"];
+export const INLINED: readonly string[] = ["get-east-asian-width", "kysely", "smol-toml", "yaml"];
 
 /** The command line. */
 export const HAFT = `${BUNDLE}/dist/cli/main.js`;

@@ -40,7 +40,7 @@ export function fromStandardSchema(schema: StandardSchemaV1, direction: "input" 
   return { jsonSchema, parse: (value) => parse(standard, unfrozen(value)) };
 }
 
-/** Leaves out patterns that cannot be run in linear time, such as that of `z.iso.duration()`: the library checks them itself. */
+/** Leaves out patterns that cannot be run in linear time, such as one with a back-reference: the library checks them itself. */
 function withLinearPatterns(schema: boolean | JsonObject): JsonSchema {
   if (typeof schema === "boolean") return schema;
   return mapKeywords(schema, (keyword, value) =>

@@ -1,4 +1,4 @@
-/** The package in one file that esbuild made: a store, and a pattern for which a dependency is loaded late. */
+/** The package in one file that esbuild made: a store, and a pattern. */
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -66,23 +66,30 @@ describe("A02 names that every object inherits", () => {
 });
 
 describe("A10 patterns", () => {
-  test.each(["^(a+)+$", "^(a|a)*$", "(a+a+)+b", "^(([a-z])+.)+[A-Z]$", "a*a*a*a*a*a*b", "(.*a){20}$"])(
-    "A10 %s is matched in linear time",
-    (pattern) => {
-      const validator = compileSchema({ pattern });
-      expect(quickly(() => validator.check(`${"a".repeat(30_000)}!`))).toBe(false);
-      expect(quickly(() => compileSchema({ patternProperties: { [pattern]: false } }).check({ [`${"a".repeat(30_000)}!`]: 1 }))).toBeTypeOf(
-        "boolean",
-      );
-    },
-  );
+  test.each([
+    "^(a+)+$",
+    "^(a|a)*$",
+    "(a+a+)+b",
+    "^(([a-z])+.)+[A-Z]$",
+    "a*a*a*a*a*a*b",
+    "(.*a){20}$",
+    "(?<!a.*)b",
+    "(?<=a+b+)c",
+    "(?=(?=(?=a*b)a*c)a*d)(a|b)*e",
+  ])("A10 %s is matched in linear time", (pattern) => {
+    const validator = compileSchema({ pattern });
+    expect(quickly(() => validator.check(`${"a".repeat(30_000)}!`))).toBe(false);
+    expect(quickly(() => compileSchema({ patternProperties: { [pattern]: false } }).check({ [`${"a".repeat(30_000)}!`]: 1 }))).toBeTypeOf(
+      "boolean",
+    );
+  });
 
   test("A10 many texts for a costly pattern end as a limit", () => {
     const texts = times(20_000, (index) => index.toString(2).replaceAll("0", "a").replaceAll("1", "b").padStart(200, "ab"));
     expect(keywords(compileSchema({ items: { not: { pattern: "^(.*a.{20}){3}$" } } }), texts)).toEqual(["limit"]);
   });
 
-  test.each(["^(a)\\1$", "(?<!a.*)b", "(?<=a+b+)c"])("A10 %s is refused with the place and a hint", (pattern) => {
+  test.each(["^(a)\\1$", "(a+b){5000}"])("A10 %s is refused with the place and a hint", (pattern) => {
     expect(refusal({ properties: { a: { pattern } } })).toContain("#/properties/a/pattern, the pattern");
     expect(refusal({ patternProperties: { [pattern]: {} } })).toContain("#/patternProperties, the pattern");
   });

@@ -7,7 +7,9 @@ interface Work {
   readonly ways: number;
   /** Character comparisons for one way, an unbounded repeat counted once round. */
   readonly steps: number;
-  /** How many unbounded repeats can multiply each other: the power of the text's length. */
+  /** How many unbounded repeats multiply the ways: the power of the text's length. */
+  readonly waysDegree: number;
+  /** The same of the comparisons for all ways. */
   readonly degree: number;
 }
 
@@ -21,7 +23,7 @@ const MAX_FIXED = 20_000;
 const MAX_PER_CHARACTER = 100;
 /** Past any bound, and still safe to multiply. */
 const TOO_MUCH = 1e9;
-const ONE: Work = { ways: 1, steps: 1, degree: 0 };
+const ONE: Work = { ways: 1, steps: 1, waysDegree: 0, degree: 0 };
 
 /** The cost of running a pattern natively, or undefined when it is not proven to be linear and small. */
 export function nativeCost(tree: PatternNode): MatchCost | undefined {
@@ -44,6 +46,9 @@ export function isAnchored(tree: PatternNode): boolean {
   return tree.type === "sequence" && tree.items[0]?.type === "edge" && tree.items[0].edge === "start";
 }
 
+/** Look-around is a run of its own. */
+const LOOK_SIZE = 8;
+
 /** How many states the pattern has when its repeats are written out. */
 export function patternSize(tree: PatternNode): number {
   switch (tree.type) {
@@ -57,7 +62,7 @@ export function patternSize(tree: PatternNode): number {
     case "repeat":
       return Math.min(TOO_MUCH, (patternSize(tree.body) + 1) * Math.max(1, tree.max === Infinity ? tree.min : tree.max));
     case "look":
-      return patternSize(tree.body) + 1;
+      return patternSize(tree.body) + LOOK_SIZE;
   }
 }
 
@@ -71,50 +76,57 @@ function work(tree: PatternNode): Work {
     case "choice":
       return choiceWork(tree.branches);
     case "repeat":
-      return repeatWork(work(tree.body), tree.min, tree.max);
+      return isLongRun(tree) ? ONE_BY_ONE : repeatWork(work(tree.body), tree.min, tree.max);
     case "look":
-      return work(tree.body);
+      return { ...work(tree.body), ways: 1, waysDegree: 0 }; // it is not tried in another way
   }
 }
 
+/** `.{0,5000}`: the text ends it as it ends `.*`. */
+function isLongRun({ body, max }: Extract<PatternNode, { type: "repeat" }>): boolean {
+  return body.type === "set" && max > LONG && max !== Infinity;
+}
+
+const LONG = 500;
+const ONE_BY_ONE: Work = { ways: 1, steps: 1, waysDegree: 1, degree: 1 };
+
 /** Each item runs once for every way in which the items before it matched. */
 function sequenceWork(items: readonly PatternNode[]): Work {
-  let ways = 1;
-  let steps = 0;
-  let degree = 0;
+  let { ways, steps, waysDegree, degree } = { ...ONE, steps: 0 };
   for (const item of items) {
     const part = work(item);
     steps = bounded(steps + ways * part.steps);
     ways = bounded(ways * part.ways);
-    degree += part.degree;
+    degree = Math.max(degree, waysDegree + part.degree);
+    waysDegree += part.waysDegree;
   }
-  return { ways, steps, degree };
+  return { ways, steps, waysDegree, degree };
 }
 
 function choiceWork(branches: readonly PatternNode[]): Work {
-  let ways = 0;
-  let steps = 0;
-  let degree = 0;
+  let { ways, steps, waysDegree, degree } = { ...ONE, ways: 0, steps: 0 };
   for (const branch of branches) {
     const part = work(branch);
     ways = bounded(ways + part.ways);
     steps = bounded(steps + part.steps);
+    waysDegree = Math.max(waysDegree, part.waysDegree);
     degree = Math.max(degree, part.degree);
   }
-  return { ways, steps, degree };
+  return { ways, steps, waysDegree, degree };
 }
 
 function repeatWork(body: Work, min: number, max: number): Work {
   if (max === Infinity) {
     // A body with one way and no repeat of its own takes its turns one after the other; any other may multiply them.
-    const plain = body.degree === 0 && body.ways === 1;
-    return { ways: 1, steps: bounded(body.steps * Math.max(1, min)), degree: plain ? 1 : 2 };
+    const degree = body.degree === 0 && body.ways === 1 ? 1 : 2;
+    return { ways: 1, steps: bounded(body.steps * Math.max(1, min)), waysDegree: degree, degree };
   }
-  if (max === 0) return { ways: 1, steps: 0, degree: 0 };
-  const degree = body.degree * max;
-  if (body.ways === 1) return { ways: max - min + 1, steps: bounded(body.steps * max), degree };
+  if (max === 0) return { ...ONE, steps: 0 };
+  const waysDegree = body.waysDegree * max;
+  const degree = body.waysDegree * (max - 1) + body.degree;
+  if (body.ways === 1) return { ways: max - min + 1, steps: bounded(body.steps * max), waysDegree, degree };
   const ways = bounded((max - min + 1) * body.ways ** max);
-  return { ways, steps: bounded(ways * body.steps * max), degree };
+  return { ways, steps: bounded(ways * body.steps * max), waysDegree, degree };
 }
 
 function bounded(amount: number): number {

@@ -189,7 +189,7 @@ class PatternReader {
       this.at = form.lastIndex;
       return single(escapedCode(found));
     }
-    if (letter >= "0" && letter <= "9") return this.legacyOctal();
+    if (letter >= "0" && letter <= "9") return this.octal();
     if (letter === "c") throw new UnreadablePattern("a control escape without a letter");
     return single(this.codePoint());
   }
@@ -202,12 +202,13 @@ class PatternReader {
     return { type: "property", name: found[2] ?? "", negated: found[1] === "P" };
   }
 
-  private legacyOctal(): SetMember {
-    if (this.source.charAt(this.at) !== "0" || /^0[0-9]/u.test(this.source.slice(this.at, this.at + 2))) {
-      throw new UnreadablePattern("octal escapes are not supported");
-    }
-    this.at++;
-    return single(0);
+  /** `\\0`, and without `u` the older `\\12` and `\\377`. */
+  private octal(): SetMember {
+    OCTAL.lastIndex = this.at;
+    const digits = OCTAL.exec(this.source)?.[0];
+    if (digits === undefined) return single(this.codePoint()); // `\\8`, which is an 8
+    this.at += digits.length;
+    return single(Number.parseInt(digits, 8));
   }
 
   private codePoint(): number {
@@ -234,6 +235,8 @@ const LOOKS: readonly (readonly [mark: string, ahead: boolean, negated: boolean]
   ["<!", false, true],
 ];
 const BRACES = /\{(\d+)(,(\d*))?\}/uy;
+/** ECMA-262, Annex B.1.2, LegacyOctalEscapeSequence: up to 255. */
+const OCTAL = /[0-3][0-7]{0,2}|[4-7][0-7]?/uy;
 const PROPERTY = /([pP])\{([^}]*)\}/uy;
 /** A surrogate pair, `\u{…}`, `\uXXXX`, `\xXX` and `\cX`, in that order. */
 const NUMERIC_ESCAPES: readonly RegExp[] = [

@@ -11,7 +11,7 @@ import { bundle } from "../../../scripts/bundle.ts";
 import { testInCI } from "../../test-in-ci.ts";
 
 const ENTRY = fileURLToPath(new URL("bundled-entry.ts", import.meta.url));
-const DEPENDENCIES = ["croner", "get-east-asian-width", "kysely", "re2js", "smol-toml", "yaml"];
+const DEPENDENCIES = ["croner", "get-east-asian-width", "kysely", "smol-toml", "yaml"];
 
 function folder(): string {
   const made = mkdtempSync(join(tmpdir(), "haft-bundled-program-"));

@@ -1,0 +1,264 @@
+/** Matches a pattern in time linear in the text, look-around included: an NFA whose sets of states are cached as those of a DFA. */
+import { CharacterClasses } from "./character-classes.ts";
+import { isAnchored } from "./pattern-cost.ts";
+import { type PatternNode, UnreadablePattern } from "./pattern-syntax.ts";
+
+type Edge = Extract<PatternNode, { type: "edge" }>["edge"];
+
+/** One state of the NFA: it reads a character, leads to one of two states, leads on where a condition holds, or accepts. */
+type State =
+  | { readonly type: "character"; readonly set: number; readonly next: number }
+  | { readonly type: "either"; one: number; readonly other: number }
+  | { readonly type: "condition"; readonly condition: number; readonly negated: boolean; readonly next: number }
+  | { readonly type: "accept" };
+
+/** A look-around. */
+interface Look {
+  readonly automaton: Automaton;
+  /** By place of the current text: 1 where it matches. */
+  found: Uint8Array;
+}
+
+/** An assertion about a place of the text. */
+type Condition = { readonly edge: "start" | "end" | "word" } | { readonly look: Look };
+
+/** The states of the NFA at one place of a text, which are one state of the DFA. */
+interface StateSet {
+  /** Those that read a character. */
+  readonly states: readonly number[];
+  /** A match ends here. */
+  readonly accepts: boolean;
+  /** The next set by class of character and conditions; undefined for a set that is not cached. */
+  readonly transitions: Map<number, StateSet> | undefined;
+}
+
+/** Each is one bit of an exact number. */
+const MAX_CONDITIONS = 40;
+/** Largest cache of an automaton, in states and transitions; beyond it, sets are computed each time. */
+const MAX_CACHED = 2_000;
+
+/**
+ * Returns a function that says whether a pattern matches anywhere in a text.
+ *
+ * Look-around is evaluated for all places of the text before the pattern that contains it, the innermost first: look-ahead by a run from the end of the
+ * text, look-behind by one from its start. The automaton of the pattern then checks it like any other assertion.
+ *
+ * @see Barrière and Pit-Claudel, Linear Matching of JavaScript Regular Expressions, https://doi.org/10.1145/3656431
+ * @param unicode the pattern has the flag `u`: it reads code points, and UTF-16 units otherwise
+ * @throws UnreadablePattern for more than 40 assertions that differ
+ */
+export function automatonMatcher(tree: PatternNode, unicode: boolean): (text: string) => boolean {
+  const looks: Look[] = [];
+  const automaton = new Automaton(tree, { unicode, isForwards: true, looks });
+  return (text) => {
+    for (const look of looks) look.automaton.run(text, (look.found = new Uint8Array(text.length + 1)));
+    const isFound = automaton.run(text);
+    for (const look of looks) look.found = NOWHERE;
+    return isFound;
+  };
+}
+
+const NOWHERE = new Uint8Array(0);
+
+interface AutomatonOptions {
+  readonly unicode: boolean;
+  readonly isForwards: boolean;
+  /** All look-around of the pattern is added to it, the innermost first. */
+  readonly looks: Look[];
+}
+
+class Automaton {
+  readonly #options: AutomatonOptions;
+  readonly #classes = new CharacterClasses();
+  readonly #states: State[] = [];
+  readonly #conditions: Condition[] = [];
+  readonly #lookOf = new Map<PatternNode, Look>();
+  readonly #start: number;
+  /** A match can only begin where the run does. */
+  readonly #isAnchored: boolean;
+  readonly #initial: StateSet = { states: [], accepts: false, transitions: new Map() };
+  readonly #stateSets = new Map<string, StateSet>();
+  #cached = 0;
+  /** By state: the latest step that added it. */
+  readonly #addedAt: Float64Array;
+  #step = 0;
+
+  constructor(tree: PatternNode, options: AutomatonOptions) {
+    this.#options = options;
+    this.#start = this.#add(tree, this.#state({ type: "accept" }));
+    this.#isAnchored = options.isForwards && isAnchored(tree);
+    this.#addedAt = new Float64Array(this.#states.length);
+  }
+
+  /** Whether it matches anywhere. With `found` it sets 1 at every place where a match ends, or begins in a run from the end, and returns false. */
+  run(text: string, found?: Uint8Array): boolean {
+    const { isForwards } = this.#options;
+    const last = isForwards ? text.length : 0;
+    let at = text.length - last;
+    let current = this.#next(this.#initial, 0, this.#conditionsAt(text, at));
+    for (;;) {
+      if (current.accepts) {
+        if (found === undefined) return true;
+        found[at] = 1;
+      }
+      if (at === last || (this.#isAnchored && current.states.length === 0)) return false;
+      const code = this.#codeAt(text, at);
+      at += (code > 0xffff ? 2 : 1) * (isForwards ? 1 : -1);
+      current = this.#next(current, code, this.#conditionsAt(text, at));
+    }
+  }
+
+  /** The next character in the direction of the run. */
+  #codeAt(text: string, at: number): number {
+    const { isForwards, unicode } = this.#options;
+    if (isForwards) return (unicode ? text.codePointAt(at) : text.charCodeAt(at)) ?? 0;
+    const pair = unicode && at > 1 ? (text.codePointAt(at - 2) ?? 0) : 0;
+    return pair > 0xffff ? pair : text.charCodeAt(at - 1);
+  }
+
+  /** A bit for each condition that holds at a place. */
+  #conditionsAt(text: string, at: number): number {
+    let holding = 0;
+    for (let index = 0; index < this.#conditions.length; index++) {
+      const condition = this.#conditions[index];
+      if (condition !== undefined && holds(condition, text, at)) holding += 2 ** index;
+    }
+    return holding;
+  }
+
+  #next(current: StateSet, code: number, holding: number): StateSet {
+    const characterClass = this.#classes.classOf(code);
+    const key = holding * (CharacterClasses.UNCACHED + 1) + characterClass;
+    const known = current.transitions?.get(key);
+    if (known !== undefined && characterClass !== CharacterClasses.UNCACHED) return known;
+    const next = this.#cachedSet(this.#compute(current, characterClass, holding));
+    if (next.transitions === undefined || current.transitions === undefined) return next;
+    current.transitions.set(key, next);
+    this.#cached++;
+    return next;
+  }
+
+  #cachedSet({ states, accepts }: StateSet): StateSet {
+    if (this.#cached > MAX_CACHED) return { states, accepts, transitions: undefined };
+    const key = `${accepts ? "!" : ""}${states.join()}`;
+    let known = this.#stateSets.get(key);
+    if (known === undefined) {
+      known = { states, accepts, transitions: new Map() };
+      this.#stateSets.set(key, known);
+      this.#cached += states.length + 1;
+    }
+    return known;
+  }
+
+  /** The set after a character, which a match may begin at as well. */
+  #compute(current: StateSet, characterClass: number, holding: number): StateSet {
+    this.#step++;
+    const states: number[] = [];
+    let accepts = false;
+    for (const index of current.states) {
+      const state = this.#states[index];
+      if (state?.type === "character" && this.#classes.isIn(state.set, characterClass) && this.#addClosure(state.next, holding, states))
+        accepts = true;
+    }
+    const mayBegin = current === this.#initial || !this.#isAnchored;
+    if (mayBegin && this.#addClosure(this.#start, holding, states)) accepts = true;
+    return { states, accepts, transitions: undefined };
+  }
+
+  /** Adds a state and all that it leads to without a character. Returns whether one of them accepts. */
+  #addClosure(first: number, holding: number, states: number[]): boolean {
+    const left = [first];
+    let accepts = false;
+    for (let index = left.pop(); index !== undefined; index = left.pop()) {
+      if (this.#addedAt[index] === this.#step) continue;
+      this.#addedAt[index] = this.#step;
+      const state = this.#states[index];
+      if (state?.type === "character") states.push(index);
+      else if (state?.type === "either") left.push(state.other, state.one);
+      else if (state?.type === "condition") {
+        if ((Math.floor(holding / 2 ** state.condition) % 2 === 1) !== state.negated) left.push(state.next);
+      } else accepts = true;
+    }
+    return accepts;
+  }
+
+  /** Adds the states of a pattern, which lead to `next`. Returns the first of them. */
+  #add(tree: PatternNode, next: number): number {
+    switch (tree.type) {
+      case "set":
+        return this.#state({ type: "character", set: this.#classes.addSet(tree), next });
+      case "edge":
+        return this.#state({ type: "condition", ...this.#edgeFor(tree.edge), next });
+      case "look":
+        return this.#state({
+          type: "condition",
+          condition: this.#conditionFor({ look: this.#lookFor(tree) }),
+          negated: tree.negated,
+          next,
+        });
+      case "sequence": {
+        const items = this.#options.isForwards ? tree.items.toReversed() : tree.items;
+        return items.reduce((after, item) => this.#add(item, after), next);
+      }
+      case "choice":
+        return tree.branches
+          .map((branch) => this.#add(branch, next))
+          .reduceRight((other, one) => this.#state({ type: "either", one, other }));
+      case "repeat":
+        return this.#addRepeat(tree, next);
+    }
+  }
+
+  #addRepeat({ body, min, max }: Extract<PatternNode, { type: "repeat" }>, next: number): number {
+    let first = next;
+    let left = min;
+    if (max === Infinity) {
+      const again: State = { type: "either", one: next, other: next };
+      const repeated = this.#state(again);
+      again.one = this.#add(body, repeated);
+      first = left > 0 ? again.one : repeated;
+      left--;
+    } else for (let more = max - min; more > 0; more--) first = this.#state({ type: "either", one: this.#add(body, first), other: next });
+    for (; left > 0; left--) first = this.#add(body, first);
+    return first;
+  }
+
+  #edgeFor(edge: Edge): { readonly condition: number; readonly negated: boolean } {
+    const negated = edge === "not-word";
+    return { condition: this.#conditionFor({ edge: negated ? "word" : edge }), negated };
+  }
+
+  #lookFor(tree: Extract<PatternNode, { type: "look" }>): Look {
+    const known = this.#lookOf.get(tree); // of a repeat that is written out
+    if (known !== undefined) return known;
+    const look = { automaton: new Automaton(tree.body, { ...this.#options, isForwards: !tree.ahead }), found: NOWHERE };
+    this.#options.looks.push(look);
+    this.#lookOf.set(tree, look);
+    return look;
+  }
+
+  #conditionFor(wanted: Condition): number {
+    const at = this.#conditions.findIndex((known) =>
+      "look" in wanted ? "look" in known && known.look === wanted.look : "edge" in known && known.edge === wanted.edge,
+    );
+    if (at >= 0) return at;
+    if (this.#conditions.length === MAX_CONDITIONS) throw new UnreadablePattern(`it has more than ${MAX_CONDITIONS} look-arounds`);
+    return this.#conditions.push(wanted) - 1;
+  }
+
+  #state(state: State): number {
+    return this.#states.push(state) - 1;
+  }
+}
+
+function holds(condition: Condition, text: string, at: number): boolean {
+  if ("look" in condition) return condition.look.found[at] === 1;
+  if (condition.edge === "start") return at === 0;
+  if (condition.edge === "end") return at === text.length;
+  return isWordCharacter(text.charCodeAt(at - 1)) !== isWordCharacter(text.charCodeAt(at));
+}
+
+/** As `\w` and `\b` mean it. @param unit NaN outside the text */
+function isWordCharacter(unit: number): boolean {
+  return unit < 128 && /\w/u.test(String.fromCharCode(unit));
+}
