@@ -171,15 +171,16 @@ export function usablePattern(source: JsonValue, draft: Draft): string | undefin
  */
 function writeInputHints(raw: JsonObject, draft: Draft): void {
   const { members } = draft;
-  const fallback = own(raw, "default");
-  const description = members["description"];
-  const isTold = typeof description === "string" && /default/iu.test(description);
-  if (fallback !== undefined && fallback !== null && !isTold && isSmall(fallback)) note(draft, `Default: ${JSON.stringify(fallback)}.`);
   if (isBinary(raw)) {
     delete members["format"];
     members["contentEncoding"] = "base64";
     note(draft, BASE64_NOTE);
+    return; // its examples cannot be bytes: they are names of files
   }
+  const fallback = own(raw, "default");
+  const description = members["description"];
+  const isTold = typeof description === "string" && /default/iu.test(description);
+  if (fallback !== undefined && fallback !== null && !isTold && isSmall(fallback)) note(draft, `Default: ${JSON.stringify(fallback)}.`);
   const listed = own(raw, "examples");
   const examples = [...(isJsonArray(listed) ? listed.slice(0, 3) : []), ...[own(raw, "example")].filter((value) => value !== undefined)];
   const small = examples.filter((example) => example !== null && isSmall(example)).slice(0, 3);

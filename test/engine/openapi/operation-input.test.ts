@@ -296,6 +296,12 @@ test("F0.20 text is given as text and bytes in Base64, whatever the document des
   expect(file.operation.body?.binary).toBe(true);
 });
 
+test("F0.20 examples and defaults of bytes, which are names of files, are not passed on as Base64", () => {
+  const logo = { type: "string", format: "binary", example: "logo.png", examples: ["path/to/logo.png"], default: "none.png" };
+  const form = bodyOf({ "multipart/form-data": { schema: { type: "object", properties: { logo } } } });
+  expect(property(form, "logo")).toEqual({ type: "string", contentEncoding: "base64", description: "The bytes in Base64." });
+});
+
 test("F0.20 the parts of a multipart body that are bytes are said to be, of either version and behind any $ref", () => {
   const properties: JsonObject = {
     one: { type: "string", format: "binary" },
