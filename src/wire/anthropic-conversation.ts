@@ -6,13 +6,13 @@ import type { ModelMessage } from "../core/message.ts";
 import { partText, type ToolResult } from "../core/result.ts";
 import { AlternatingTurns, type AskOptions, type TurnRules } from "./alternating-turns.ts";
 import {
-  IMAGE_TYPES,
   answerText,
   contentParts,
   contentText,
   conversationSteps,
   inputObject,
   isErrorAnswer,
+  isShownImage,
   nativeBlocks,
   withReturnableName,
 } from "./conversation-steps.ts";
@@ -127,22 +127,17 @@ function spokenBlocks({ kind, content, title }: SpokenStep): readonly JsonObject
 }
 
 function documentSource(parts: readonly ContentPart[]): JsonObject | undefined {
-  if (parts.some(isImage)) return { type: "content", content: parts.flatMap(partBlock) };
+  if (parts.some(isShownImage)) return { type: "content", content: parts.flatMap(partBlock) };
   const data = contentText(parts);
   return data === "" ? undefined : { type: "text", media_type: "text/plain", data };
 }
 
-function isImage(part: ContentPart): boolean {
-  return part.type === "image" && IMAGE_TYPES.has(part.mediaType);
-}
-
 function isShown(part: ContentPart): boolean {
-  return isImage(part) || documentPart(part) !== undefined;
+  return isShownImage(part) || documentPart(part) !== undefined;
 }
 
 function partBlock(part: ContentPart): readonly JsonObject[] {
-  if (part.type === "image" && isImage(part))
-    return [{ type: "image", source: { type: "base64", media_type: part.mediaType, data: part.data } }];
+  if (isShownImage(part)) return [{ type: "image", source: { type: "base64", media_type: part.mediaType, data: part.data } }];
   const document = documentPart(part);
   return document === undefined ? textBlock(partText(part).toWellFormed()) : [document];
 }

@@ -7,11 +7,11 @@ import { partText, type ToolResult } from "../core/result.ts";
 import { checkingAnswers } from "./answered-calls.ts";
 import { CohereReader, FORMAT } from "./cohere/cohere-reader.ts";
 import {
-  IMAGE_TYPES,
   contentParts,
   contentText,
   conversationSteps,
   documentHeading,
+  isShownImage,
   isSilent,
   shownAnswer,
   wellFormed,
@@ -20,6 +20,7 @@ import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./co
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool, type WireTool } from "./encode-tools.ts";
 import { nativeMessage } from "./openai-chat/native-message.ts";
+import { textPart } from "./openai-conversation.ts";
 import { chosenTool } from "./own-tools.ts";
 import { effortFields, type EffortFields } from "./reasoning-effort.ts";
 import { replySchema, unsupportedReply } from "./response-format.ts";
@@ -111,7 +112,7 @@ function writeSpoken({ kind, content, title }: SpokenStep): JsonObject {
   if (kind === "system") return { role: "system", content: contentText(content) };
   const heading = kind === "document" ? `${documentHeading(title)}\n` : "";
   const parts = contentParts(content);
-  if (!parts.some(isImage)) return { role: "user", content: `${heading}${contentText(content)}` };
+  if (!parts.some(isShownImage)) return { role: "user", content: `${heading}${contentText(content)}` };
   return { role: "user", content: [...(heading === "" ? [] : [textPart(heading.trimEnd())]), ...parts.map(writePart)] };
 }
 
@@ -124,7 +125,7 @@ function writeAssistant(step: AssistantStep): readonly JsonObject[] {
 /** Pictures follow as a message of the user. */
 function writeResults(calls: readonly Pick<WireCall, "id" | "result">[]): readonly JsonObject[] {
   const shown = calls.flatMap(({ id, result }) => {
-    const images = result?.content?.filter(isImage) ?? [];
+    const images = result?.content?.filter(isShownImage) ?? [];
     return images.length === 0 ? [] : [textPart(`Attachments of ${id}:`), ...images.map(writePart)];
   });
   return [
@@ -151,18 +152,9 @@ function resultContent(result: ToolResult | undefined): string | readonly JsonOb
   return [{ type: "document", document: { data: wellFormed(result.output) } }];
 }
 
-function isImage(part: ContentPart): boolean {
-  return part.type === "image" && IMAGE_TYPES.has(part.mediaType);
-}
-
 function writePart(part: ContentPart): JsonObject {
-  if (part.type === "image" && isImage(part))
-    return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
+  if (isShownImage(part)) return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
   return textPart(partText(part).toWellFormed());
-}
-
-function textPart(text: string): JsonObject {
-  return { type: "text", text };
 }
 
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {

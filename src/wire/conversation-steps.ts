@@ -283,8 +283,12 @@ export function inputObject(input: JsonValue): JsonObject {
   return isJsonObject(input) ? input : { value: input };
 }
 
-/** Images that all providers take; others are described as text. */
-export const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+/** True for images that all providers take; others are described as text. */
+export function isShownImage(part: ContentPart): part is Extract<ContentPart, { type: "image" }> {
+  return part.type === "image" && IMAGE_TYPES.has(part.mediaType);
+}
 
 /** JSON without half surrogate pairs, which providers refuse. */
 export function wellFormed(value: JsonValue): JsonValue {

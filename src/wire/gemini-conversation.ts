@@ -7,7 +7,6 @@ import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
 import { CONTINUE_TEXT, type AskOptions } from "./alternating-turns.ts";
 import {
-  IMAGE_TYPES,
   answerText,
   contentParts,
   contentText,
@@ -15,6 +14,7 @@ import {
   documentHeading,
   inputObject,
   isErrorAnswer,
+  isShownImage,
   wellFormed,
   withReturnableName,
 } from "./conversation-steps.ts";
@@ -255,8 +255,7 @@ export interface InlineMedia {
 /** Images, sounds and PDF files that Gemini takes; undefined for media that must be described as text. */
 export function inlineMedia(part: ContentPart): InlineMedia | undefined {
   if (part.type === "audio") return { kind: "audio", mediaType: part.mediaType, data: part.data };
-  if (part.type === "image")
-    return IMAGE_TYPES.has(part.mediaType) ? { kind: "image", mediaType: part.mediaType, data: part.data } : undefined;
+  if (isShownImage(part)) return { kind: "image", mediaType: part.mediaType, data: part.data };
   const pdf = pdfData(part);
   return pdf === undefined ? undefined : { kind: "document", mediaType: "application/pdf", data: pdf };
 }

@@ -5,13 +5,13 @@ import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { answeredName, checkingAnswers } from "./answered-calls.ts";
 import {
-  IMAGE_TYPES,
   answerText,
   contentParts,
   contentText,
   conversationSteps,
   documentHeading,
   inputObject,
+  isShownImage,
   isSilent,
 } from "./conversation-steps.ts";
 import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
@@ -85,7 +85,7 @@ function userMessage(content: string, parts: readonly ContentPart[]): JsonObject
 }
 
 function imagesOf(parts: readonly ContentPart[]): readonly string[] {
-  return parts.flatMap((part) => (part.type === "image" && IMAGE_TYPES.has(part.mediaType) ? [part.data] : []));
+  return parts.flatMap((part) => (isShownImage(part) ? [part.data] : []));
 }
 
 function writeAssistant(step: AssistantStep): readonly JsonObject[] {

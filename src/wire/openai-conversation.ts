@@ -6,7 +6,15 @@ import type { ModelMessage } from "../core/message.ts";
 import { partText, type ToolResult } from "../core/result.ts";
 import { CONTINUE_TEXT, type AskOptions } from "./alternating-turns.ts";
 import { PLAIN_CHAT, type ChatVariant } from "./chat-variants.ts";
-import { IMAGE_TYPES, contentParts, contentText, conversationSteps, documentHeading, isSilent, shownAnswer } from "./conversation-steps.ts";
+import {
+  contentParts,
+  contentText,
+  conversationSteps,
+  documentHeading,
+  isShownImage,
+  isSilent,
+  shownAnswer,
+} from "./conversation-steps.ts";
 import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 import { callId, nativeMessage } from "./openai-chat/native-message.ts";
 import { spacedJson } from "./spaced-json.ts";
@@ -131,14 +139,13 @@ export function shownMedia({ id, result }: Pick<WireCall, "id" | "result">, vari
 }
 
 function isMedia(part: ContentPart, { documents }: ChatVariant): boolean {
-  if (part.type === "image") return IMAGE_TYPES.has(part.mediaType);
+  if (isShownImage(part)) return true;
   if (part.type === "file") return documents && pdfData(part) !== undefined;
   return part.type === "audio" && audioFormat(part.mediaType) !== undefined;
 }
 
 function writePart(part: ContentPart, { documents }: ChatVariant): JsonObject {
-  if (part.type === "image" && IMAGE_TYPES.has(part.mediaType))
-    return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
+  if (isShownImage(part)) return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
   const format = part.type === "audio" ? audioFormat(part.mediaType) : undefined;
   if (part.type === "audio" && format !== undefined) return { type: "input_audio", input_audio: { data: part.data, format } };
   const pdf = documents ? pdfData(part) : undefined;
@@ -147,7 +154,7 @@ function writePart(part: ContentPart, { documents }: ChatVariant): JsonObject {
   return textPart(partText(part).toWellFormed());
 }
 
-function textPart(text: string): JsonObject {
+export function textPart(text: string): JsonObject {
   return { type: "text", text };
 }
 

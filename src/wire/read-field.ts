@@ -1,11 +1,43 @@
 /** Fields of a provider's JSON as they should be; what is of another type counts as not there. */
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import type { TokenUsage } from "../core/model.ts";
 
 export function textOf(value: JsonValue | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
+export function nonEmptyText(value: JsonValue | undefined): string | undefined {
+  return value === "" ? undefined : textOf(value);
+}
+
 export function numberIn(object: JsonObject, key: string): number | undefined {
   const value = object[key];
   return typeof value === "number" ? value : undefined;
+}
+
+/** The counts that are numbers, under their names. */
+export function tokenCounts(counts: Readonly<Partial<Record<keyof TokenUsage, JsonValue | undefined>>>): Partial<TokenUsage> {
+  const numbers: Record<string, number> = {};
+  for (const [name, count] of Object.entries(counts)) if (typeof count === "number") numbers[name] = count;
+  return numbers;
+}
+
+/** The counts of a provider whose `input` leaves out what was read from the cache or written to it. */
+export function countsBesideCache(
+  counts: Readonly<Partial<Record<"input" | "output" | "read" | "write" | "thinking", JsonValue | undefined>>>,
+): Partial<TokenUsage> {
+  const { input, output, read, write, thinking } = counts;
+  const beside = (typeof read === "number" ? read : 0) + (typeof write === "number" ? write : 0);
+  return tokenCounts({
+    inputTokens: typeof input === "number" ? input + beside : undefined,
+    outputTokens: output,
+    cachedInputTokens: read,
+    cacheWriteTokens: write,
+    reasoningTokens: thinking,
+  });
+}
+
+/** Whether it is the first of several replies; one that does not say its number is. */
+export function isFirst(candidate: JsonValue): boolean {
+  return isJsonObject(candidate) && (candidate["index"] === undefined || candidate["index"] === null || candidate["index"] === 0);
 }

@@ -8,7 +8,7 @@ import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ContentBlock, needsNative } from "./content-block.ts";
 import { providerError } from "../provider-error.ts";
 import { refuseDamaged } from "../framing/wire-json.ts";
-import { textOf } from "../read-field.ts";
+import { countsBesideCache, textOf } from "../read-field.ts";
 
 /** @see https://docs.anthropic.com/en/api/handling-stop-reasons */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
@@ -173,17 +173,7 @@ function tokenUsage(usage: JsonObject): Partial<TokenUsage> {
   const { input_tokens: input, output_tokens: output, cache_read_input_tokens: read, cache_creation_input_tokens: write } = usage;
   const { output_tokens_details: details } = usage;
   const thinking = isJsonObject(details) ? details["thinking_tokens"] : undefined;
-  return {
-    ...(typeof input === "number" ? { inputTokens: input + count(read) + count(write) } : {}),
-    ...(typeof output === "number" ? { outputTokens: output } : {}),
-    ...(typeof read === "number" ? { cachedInputTokens: read } : {}),
-    ...(typeof write === "number" ? { cacheWriteTokens: write } : {}),
-    ...(typeof thinking === "number" ? { reasoningTokens: thinking } : {}),
-  };
-}
-
-function count(tokens: JsonValue | undefined): number {
-  return typeof tokens === "number" ? tokens : 0;
+  return countsBesideCache({ input, output, read, write, thinking });
 }
 
 /** The error in `{ type: "error", error: { type, message } }`. */

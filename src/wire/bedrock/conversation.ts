@@ -6,7 +6,6 @@ import type { ModelMessage } from "../../core/message.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
 import { AlternatingTurns, type AskOptions, type TurnRules } from "../alternating-turns.ts";
 import {
-  IMAGE_TYPES,
   answerText,
   contentParts,
   contentText,
@@ -14,6 +13,7 @@ import {
   documentHeading,
   inputObject,
   isErrorAnswer,
+  isShownImage,
   nativeBlocks,
   orNoOutput,
   withReturnableName,
@@ -223,8 +223,7 @@ export class ConverseWriter {
   }
 
   #part(part: ContentPart): readonly JsonObject[] {
-    if (part.type === "image" && IMAGE_TYPES.has(part.mediaType))
-      return [{ image: { format: part.mediaType.slice("image/".length), source: { bytes: part.data } } }];
+    if (isShownImage(part)) return [{ image: { format: part.mediaType.slice("image/".length), source: { bytes: part.data } } }];
     const document = this.#document(part);
     return document === undefined ? textBlock(partText(part)) : [document];
   }

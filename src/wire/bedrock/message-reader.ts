@@ -4,6 +4,7 @@ import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonObject, type Jso
 import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type TokenUsage } from "../../core/model.ts";
 import { inputObject } from "../conversation-steps.ts";
 import { refuseDamaged } from "../framing/wire-json.ts";
+import { countsBesideCache } from "../read-field.ts";
 import { ReplyBuilder, readInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ConverseBlock, needsNative } from "./content-block.ts";
@@ -207,16 +208,7 @@ function isOurs({ type }: JsonObject): boolean {
 /** `inputTokens` leaves out what was read from the cache or written to it. */
 function tokenUsage(usage: JsonObject): Partial<TokenUsage> {
   const { inputTokens: input, outputTokens: output, cacheReadInputTokens: read, cacheWriteInputTokens: write } = usage;
-  return {
-    ...(typeof input === "number" ? { inputTokens: input + count(read) + count(write) } : {}),
-    ...(typeof output === "number" ? { outputTokens: output } : {}),
-    ...(typeof read === "number" ? { cachedInputTokens: read } : {}),
-    ...(typeof write === "number" ? { cacheWriteTokens: write } : {}),
-  };
-}
-
-function count(tokens: JsonValue | undefined): number {
-  return typeof tokens === "number" ? tokens : 0;
+  return countsBesideCache({ input, output, read, write });
 }
 
 /** Names of errors that are not in the table. */

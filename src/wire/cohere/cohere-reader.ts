@@ -5,6 +5,7 @@ import type { ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
 import { chatError } from "../openai-chat/chat-error.ts";
 import { refuseDamaged } from "../framing/wire-json.ts";
 import { finishReason } from "../openai-chat/finish-reason.ts";
+import { tokenCounts } from "../read-field.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 
@@ -137,9 +138,5 @@ function indexOf({ index }: JsonObject): number {
 function readUsage(usage: JsonValue | undefined): Partial<TokenUsage> {
   const { tokens, billed_units: billed, cached_tokens: cached } = isJsonObject(usage) ? usage : {};
   const { input_tokens: input, output_tokens: output } = isJsonObject(tokens) ? tokens : isJsonObject(billed) ? billed : {};
-  return {
-    ...(typeof input === "number" ? { inputTokens: input } : {}),
-    ...(typeof output === "number" ? { outputTokens: output } : {}),
-    ...(typeof cached === "number" ? { cachedInputTokens: cached } : {}),
-  };
+  return tokenCounts({ inputTokens: input, outputTokens: output, cachedInputTokens: cached });
 }

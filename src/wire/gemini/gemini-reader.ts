@@ -5,7 +5,7 @@ import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type Pr
 import { GEMINI } from "../gemini-conversation.ts";
 import { inputObject } from "../conversation-steps.ts";
 import { refuseDamaged } from "../framing/wire-json.ts";
-import { numberIn, textOf } from "../read-field.ts";
+import { isFirst, numberIn, textOf } from "../read-field.ts";
 import { ReplyBuilder, readInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { CandidateProbability } from "./candidate-probability.ts";
@@ -208,11 +208,6 @@ export class GeminiReader implements StreamDecoder {
     if (this.#needsNative) this.#reply.native({ format: GEMINI, blocks: this.#parts });
     for (const [index, { sum }] of this.#probabilities) if (sum !== undefined) this.#reply.logProbability(index, sum);
   }
-}
-
-/** Gemini leaves the number 0 out. */
-function isFirst(candidate: JsonValue): boolean {
-  return isJsonObject(candidate) && (candidate["index"] === undefined || candidate["index"] === null || candidate["index"] === 0);
 }
 
 function isPlainText(part: JsonObject): boolean {

@@ -5,6 +5,7 @@ import type { ModelEvent, ModelReply } from "../../core/model.ts";
 import { inputObject } from "../conversation-steps.ts";
 import { chatError } from "../openai-chat/chat-error.ts";
 import { finishReason } from "../openai-chat/finish-reason.ts";
+import { tokenCounts } from "../read-field.ts";
 import { ReplyBuilder, readInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 
@@ -53,10 +54,7 @@ export class OllamaReader implements StreamDecoder {
     if (done !== true) return;
     const word = typeof reason === "string" && reason !== "" ? reason : undefined;
     this.#builder.finish(word === undefined ? "stop" : finishReason(word), word);
-    this.#builder.usage({
-      ...(typeof input === "number" ? { inputTokens: input } : {}),
-      ...(typeof output === "number" ? { outputTokens: output } : {}),
-    });
+    this.#builder.usage(tokenCounts({ inputTokens: input, outputTokens: output }));
   }
 
   #message({ content, thinking, tool_calls: calls }: JsonObject): void {

@@ -3,6 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { endedWell, type ModelEvent, type ModelReply, type TokenUsage } from "../../core/model.ts";
 import type { ChatVariant } from "../chat-variants.ts";
+import { isFirst, nonEmptyText } from "../read-field.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ChatCalls } from "./chat-calls.ts";
@@ -83,18 +84,18 @@ export class ChatReader implements StreamDecoder {
     const { error, object, id, model, choices } = chunk;
     if (error !== undefined && error !== null) throw chatError(error);
     if (object === "error") throw chatError(chunk);
-    if (!this.#isKnown) this.#about(textOf(id), textOf(model));
+    if (!this.#isKnown) this.#about(nonEmptyText(id), nonEmptyText(model));
     const usage = chatUsage(chunk);
     if (usage !== undefined) this.#builder.usage(usage);
     const all = isJsonArray(choices) ? choices : [];
-    const choice = all.find(isFirstChoice);
+    const choice = all.find(isFirst);
     for (const other of all) if (isJsonObject(other) && other !== choice) this.#other(other);
     if (!isJsonObject(choice)) return;
     if (isJsonObject(choice["error"])) throw chatError(choice["error"]);
     const message = this.#messageOf(choice);
     if (isJsonObject(message)) this.#message(message, whole);
     readLogProbability(choice, (sum) => this.#builder.logProbability(0, sum));
-    const reason = textOf(choice["finish_reason"]);
+    const reason = nonEmptyText(choice["finish_reason"]);
     if (reason !== undefined && this.#builder.finished === undefined) this.#seal(reason);
   }
 
@@ -123,11 +124,13 @@ export class ChatReader implements StreamDecoder {
 
   #message(message: JsonObject, whole: boolean): void {
     const { content, refusal, tool_calls: calls, function_call: legacy, reasoning_details: details, images, audio } = message;
-    this.#sink.reasoning(textOf(message["reasoning_content"]) ?? textOf(message["reasoning"]) ?? textOf(message["thinking"]) ?? "");
+    this.#sink.reasoning(
+      nonEmptyText(message["reasoning_content"]) ?? nonEmptyText(message["reasoning"]) ?? nonEmptyText(message["thinking"]) ?? "",
+    );
     if (isJsonArray(details)) for (const detail of details) this.#details.add(detail);
     readContent(content, this.#sink);
     if (typeof refusal === "string") this.#sink.refusal(refusal);
-    if (isJsonObject(audio)) this.#sink.text(textOf(audio["transcript"]) ?? "");
+    if (isJsonObject(audio)) this.#sink.text(nonEmptyText(audio["transcript"]) ?? "");
     if (isJsonArray(images)) for (const image of images) if (isJsonObject(image)) readImage(image, this.#sink);
     if (isJsonArray(calls)) this.#calls.add(calls, whole);
     if (isJsonObject(legacy)) this.#calls.addLegacy(legacy);
@@ -186,14 +189,6 @@ export class ChatReader implements StreamDecoder {
 function chunks(thinking: string, text: string): readonly JsonObject[] {
   const thought = { type: "thinking", thinking: [{ type: "text", text: thinking }] };
   return text === "" ? [thought] : [thought, { type: "text", text }];
-}
-
-function isFirstChoice(choice: JsonValue): boolean {
-  return isJsonObject(choice) && (choice["index"] === undefined || choice["index"] === null || choice["index"] === 0);
-}
-
-function textOf(value: JsonValue | undefined): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 /** The usage of a chunk or body, wherever its provider puts it; undefined where there is none. */

@@ -1,5 +1,5 @@
 /** The output items of OpenAI's Responses: which are calls of ours, which the provider has run, and what they ask for. */
-import { textOf } from "../read-field.ts";
+import { nonEmptyText, textOf } from "../read-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ProviderCall } from "../../core/model.ts";
 import { readArguments } from "../reply-builder.ts";
@@ -62,7 +62,7 @@ export function itemInput(item: JsonObject): JsonValue | undefined {
 
 /** Calls are known by `call_id`; what a provider runs has often only an id of its own. */
 export function itemId({ call_id: callId, id }: JsonObject): string | undefined {
-  return nonEmpty(callId) ?? nonEmpty(id);
+  return nonEmptyText(callId) ?? nonEmptyText(id);
 }
 
 export function providerCallOf(item: JsonObject): ProviderCall {
@@ -80,23 +80,19 @@ export function providerCallOf(item: JsonObject): ProviderCall {
 
 /** The image that `image_generation_call` made. */
 export function madeImage(item: JsonObject): { readonly mediaType: string; readonly data: string } | undefined {
-  const data = itemType(item) === "image_generation_call" ? nonEmpty(item["result"]) : undefined;
-  return data === undefined ? undefined : { mediaType: `image/${nonEmpty(item["output_format"]) ?? "png"}`, data };
+  const data = itemType(item) === "image_generation_call" ? nonEmptyText(item["result"]) : undefined;
+  return data === undefined ? undefined : { mediaType: `image/${nonEmptyText(item["output_format"]) ?? "png"}`, data };
 }
 
 /** True where our words do not say all of an item, so that it must go back as it came. */
 export function needsNative(item: JsonObject): boolean {
   const type = itemType(item);
-  if (type === "message") return nonEmpty(item["phase"]) !== undefined;
+  if (type === "message") return nonEmptyText(item["phase"]) !== undefined;
   if (type !== "function_call") return true;
-  return nonEmpty(item["namespace"]) !== undefined || isProgram(item["caller"]);
+  return nonEmptyText(item["namespace"]) !== undefined || isProgram(item["caller"]);
 }
 
 /** True for the caller of a call that a program of the provider's made. */
 export function isProgram(caller: JsonValue | undefined): boolean {
   return isJsonObject(caller) && caller["type"] !== "direct";
-}
-
-function nonEmpty(value: JsonValue | undefined): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
 }

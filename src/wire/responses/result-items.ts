@@ -1,5 +1,5 @@
 /** The items that answer calls in OpenAI's Responses. */
-import { contentParts, answerText, IMAGE_TYPES, isErrorAnswer, wellFormed } from "../conversation-steps.ts";
+import { contentParts, answerText, isErrorAnswer, isShownImage, wellFormed } from "../conversation-steps.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { fileData } from "../../core/data-uri.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -71,7 +71,7 @@ function writePart(part: ContentPart): readonly JsonObject[] {
 
 /** Images and files of the types that are taken, files only where they hold their own data: others have the whole request refused. */
 export function isMedia(part: ContentPart): boolean {
-  if (part.type === "image") return IMAGE_TYPES.has(part.mediaType);
+  if (isShownImage(part)) return true;
   const mediaType = fileData(part)?.mediaType;
   return mediaType !== undefined && (FILE_TYPES.has(mediaType) || mediaType.startsWith("text/"));
 }
