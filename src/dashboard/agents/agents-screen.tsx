@@ -1,13 +1,14 @@
 /** The agents of the server, and the conversation with the one that is chosen. */
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { ReadFailure } from "../server/read-failure.tsx";
+import { ReadState } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { agentPath } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
-import { Loading, Notice, ScreenHead } from "../show/parts.tsx";
+import { Notice, ScreenHead } from "../show/parts.tsx";
 import { useListKeys } from "../show/use-list-keys.ts";
+import { useTitle } from "../show/use-title.ts";
 import { AgentPanel } from "./agent-panel.tsx";
 import { AgentState, type Agent } from "./agent-state.tsx";
 
@@ -20,17 +21,14 @@ export function AgentsScreen({ agentName }: { readonly agentName: string | undef
     queryFn: ({ signal }) => client.call("listAgents", { signal }),
     refetchInterval: EVERY_MS,
   });
-  useEffect(() => {
-    document.title = "Agents · Haft";
-  }, []);
+  useTitle("Agents · Haft");
   const isChosen = agentName !== undefined && agentName !== "";
   const agents = data?.agents ?? [];
   return (
     <div className={isChosen ? "split with-panel with-wide-panel" : "split"}>
       <div className="split-main">
         <ScreenHead title="Agents" />
-        <ReadFailure title="The agents could not be read." error={error} data={data} />
-        {data === undefined && error === null && <Loading />}
+        <ReadState title="The agents could not be read." error={error} data={data} />
         {data !== undefined && agents.length === 0 && (
           <Notice title="There are no agents.">
             Start the server with one: <code>haft serve --agent clerk</code>, or <code>createServer(runtime, {"{ agents }"})</code> in a

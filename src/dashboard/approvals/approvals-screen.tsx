@@ -1,15 +1,16 @@
 /** The calls that wait for a yes or no, and the one that is looked at. */
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useNow } from "../server/now.ts";
-import { ReadFailure } from "../server/read-failure.tsx";
+import { ReadState } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { approvalPath, useAddressValue } from "../show/address.ts";
 import { Inert, ToolName } from "../show/inert.tsx";
-import { Loading, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
-import { count } from "../show/words.ts";
+import { Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { count, holdsWords } from "../show/words.ts";
 import { useListKeys } from "../show/use-list-keys.ts";
+import { useTitle } from "../show/use-title.ts";
 import type { Approval } from "./approval.ts";
 import { ApprovalPanel } from "./approval-panel.tsx";
 
@@ -23,9 +24,7 @@ export function ApprovalsScreen({ callId }: { readonly callId: string | undefine
     queryFn: ({ signal }) => client.call("listApprovals", { signal }),
     refetchInterval: EVERY_MS,
   });
-  useEffect(() => {
-    document.title = "Approvals · Haft";
-  }, []);
+  useTitle("Approvals · Haft");
   const all = data?.approvals ?? [];
   const shown = all.filter((one) => fits(one, words));
   const isChosen = callId !== undefined && callId !== "";
@@ -46,8 +45,7 @@ export function ApprovalsScreen({ callId }: { readonly callId: string | undefine
         <ScreenHead title="Approvals">
           <SearchField label="Filter by tool or session" value={words} onChange={setWords} />
         </ScreenHead>
-        <ReadFailure title="The approvals could not be read." error={error} data={data} />
-        {data === undefined && error === null && <Loading />}
+        <ReadState title="The approvals could not be read." error={error} data={data} />
         {data !== undefined && all.length === 0 && (
           <Notice title="Nothing waits for approval.">Calls of destructive tools appear here before they run.</Notice>
         )}
@@ -93,9 +91,5 @@ function ApprovalList({ approvals, callId }: { readonly approvals: readonly Appr
 }
 
 function fits({ toolName, sessionId, callId }: Approval, words: string): boolean {
-  const text = `${toolName} ${sessionId} ${callId}`.toLowerCase();
-  return words
-    .toLowerCase()
-    .split(/\s+/u)
-    .every((word) => text.includes(word));
+  return holdsWords(`${toolName} ${sessionId} ${callId}`, words);
 }

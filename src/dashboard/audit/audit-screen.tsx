@@ -1,15 +1,16 @@
 /** The audit: the entries of all principals for those with the scope admin, their own for the others. */
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
-import { useEffect, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import type { AnswerOf, QueryInput } from "../../client/client.ts";
-import { ReadFailure } from "../server/read-failure.tsx";
+import { ReadState } from "../server/read-failure.tsx";
 import { useConnection, useInfo } from "../server/use-server.ts";
 import { useAddressValue } from "../show/address.ts";
 import { Choice } from "../show/choice.tsx";
 import { Inert } from "../show/inert.tsx";
-import { Loading, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { Notice, ScreenHead, SearchField } from "../show/parts.tsx";
 import { plural } from "../show/words.ts";
 import { usePaused } from "../show/use-paused.ts";
+import { useTitle } from "../show/use-title.ts";
 import { AuditTable } from "./audit-table.tsx";
 
 const PAGE = 100;
@@ -43,9 +44,7 @@ export function AuditScreen(): ReactNode {
     queryFn: ({ pageParam, signal }) => client.call("listAudit", { query: queryOf(wanted, periodMs, pageParam), signal }),
     getNextPageParam: ({ next }) => next,
   });
-  useEffect(() => {
-    document.title = "Audit · Haft";
-  }, []);
+  useTitle("Audit · Haft");
   const entries = data?.pages.flatMap((page) => page.entries) ?? [];
   return (
     <>
@@ -59,8 +58,7 @@ export function AuditScreen(): ReactNode {
         </button>
       </ScreenHead>
       <Scope />
-      <ReadFailure title="The audit could not be read." error={error} data={data} />
-      {data === undefined && error === null && <Loading />}
+      <ReadState title="The audit could not be read." error={error} data={data} />
       <Damage pages={data?.pages ?? []} />
       {data !== undefined && entries.length === 0 && <NoEntries />}
       {entries.length > 0 && <AuditTable entries={entries} />}

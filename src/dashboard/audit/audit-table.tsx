@@ -14,21 +14,7 @@ type Entry = AnswerOf<"listAudit">["entries"][number];
 export function AuditTable({ entries }: { readonly entries: readonly Entry[] }): ReactNode {
   const now = useNow(5_000);
   return (
-    <ListTable
-      head={
-        <>
-          <th scope="col">Entry</th>
-          <th scope="col">Outcome</th>
-          <th scope="col" className="wide-only">
-            Session
-          </th>
-          <th scope="col" className="number wide-only">
-            Time
-          </th>
-          <th scope="col">When</th>
-        </>
-      }
-    >
+    <ListTable columns={[["Entry"], ["Outcome"], ["Session", "wide-only"], ["Time", "number wide-only"], ["When"]]}>
       {entries.map((entry, index) => (
         <tr key={index}>
           <td className="main-cell">

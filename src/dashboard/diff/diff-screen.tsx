@@ -1,6 +1,6 @@
 /** The differences of two sessions, or of two points: their state, and the calls that only one has. */
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useId, useState, type ReactNode } from "react";
+import { useId, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { failureOf } from "../server/failure-of.ts";
 import { useConnection } from "../server/use-server.ts";
@@ -8,6 +8,7 @@ import { diffPath, sessionPath, useAddressValue, useGo, type DiffPlace } from ".
 import { Inert } from "../show/inert.tsx";
 import { visible } from "../show/inert-text.ts";
 import { Icon, Loading, Notice, Section } from "../show/parts.tsx";
+import { useTitle } from "../show/use-title.ts";
 import type { Diff } from "../replay/run-steps.ts";
 import { alignCalls, type ComparedCall } from "./align.ts";
 import { CompareList } from "./compare-list.tsx";
@@ -22,9 +23,7 @@ export function DiffScreen({ sessionId }: { readonly sessionId: string }): React
     queryKey: ["session", sessionId],
     queryFn: ({ signal }) => client.call("getSession", { params: { sessionId }, signal }),
   });
-  useEffect(() => {
-    document.title = `Differences of ${visible(sessionId, 60)} · Haft`;
-  }, [sessionId]);
+  useTitle(`Differences of ${visible(sessionId, 60)} · Haft`);
   const other = named === "" ? (session.data?.parent?.sessionId ?? "") : named;
   const { error } = session;
   return (

@@ -6,6 +6,7 @@ import { Inert } from "../show/inert.tsx";
 import { visible } from "../show/inert-text.ts";
 import { InFile } from "../show/log-place.ts";
 import { Badge, Loading, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { useTitle } from "../show/use-title.ts";
 import { SaveMenu } from "../timeline/save-menu.tsx";
 import { Counts, Timeline } from "../timeline/timeline-screen.tsx";
 import { fileStore, openLocalFile, openServedFile } from "./file-store.ts";
@@ -17,9 +18,7 @@ export function FileScreen({ callId }: { readonly callId: string | undefined }):
   useEffect(() => {
     if (fileStore.state().file === undefined) openServedFile();
   }, []);
-  useEffect(() => {
-    document.title = `${file === undefined ? "Open a file" : visible(file.name, 60)} · Haft`;
-  }, [file]);
+  useTitle(`${file === undefined ? "Open a file" : visible(file.name, 60)} · Haft`);
   const part = file?.parts[Number(chosen) || 0] ?? file?.parts[0];
   const isPanelOpen = callId !== undefined && part !== undefined;
   return (

@@ -1,14 +1,15 @@
 /** How the server is: whether it takes calls, what runs, how fast, what was given up. */
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, type ReactNode } from "react";
+import { useRef, type ReactNode } from "react";
 import { Link } from "wouter";
 import { nameOfProcess, useFleet } from "../processes/use-fleet.ts";
-import { ReadFailure } from "../server/read-failure.tsx";
+import { ReadState } from "../server/read-failure.tsx";
 import { useConnection, useInfo } from "../server/use-server.ts";
 import { processPath } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
-import { Badge, Fact, Loading, ScreenHead, Section } from "../show/parts.tsx";
+import { Badge, Fact, ScreenHead, Section } from "../show/parts.tsx";
 import { count, span } from "../show/words.ts";
+import { useTitle } from "../show/use-title.ts";
 import { quantile, readMetrics, total, type Sample } from "./metrics-text.ts";
 import { Spark } from "./spark.tsx";
 
@@ -34,16 +35,13 @@ export function HealthScreen(): ReactNode {
     refetchInterval: EVERY_MS,
     structuralSharing: false,
   });
-  useEffect(() => {
-    document.title = "Health · Haft";
-  }, []);
+  useTitle("Health · Haft");
   return (
     <>
       <ScreenHead title="Health">
         <Ready />
       </ScreenHead>
-      <ReadFailure title="The counters could not be read." error={error} data={data} />
-      {data === undefined && error === null && <Loading />}
+      <ReadState title="The counters could not be read." error={error} data={data} />
       {data !== undefined && <Figures readings={data} />}
       <Claims />
       <About />

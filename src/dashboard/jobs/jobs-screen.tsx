@@ -1,16 +1,17 @@
 /** Background jobs: what is queued, runs, waits for an answer, and has ended. */
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useEffect, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useNow } from "../server/now.ts";
-import { ReadFailure } from "../server/read-failure.tsx";
+import { ReadState } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { jobPath, useAddressValue } from "../show/address.ts";
 import { Choice } from "../show/choice.tsx";
 import { Inert, ToolName } from "../show/inert.tsx";
-import { Loading, Moment, Notice, ScreenHead } from "../show/parts.tsx";
+import { Moment, Notice, ScreenHead } from "../show/parts.tsx";
 import { span } from "../show/words.ts";
 import { ListTable } from "../show/list-table.tsx";
+import { useTitle } from "../show/use-title.ts";
 import { JobState, waitsForApproval, type Job } from "./job-state.tsx";
 import { JobPanel } from "./job-panel.tsx";
 
@@ -41,9 +42,7 @@ export function JobsScreen({ jobId }: { readonly jobId: string | undefined }): R
     getNextPageParam: ({ next }) => next,
     refetchInterval: EVERY_MS,
   });
-  useEffect(() => {
-    document.title = "Jobs · Haft";
-  }, []);
+  useTitle("Jobs · Haft");
   const jobs = data?.pages.flatMap((page) => page.jobs) ?? [];
   const isChosen = jobId !== undefined && jobId !== "";
   return (
@@ -52,8 +51,7 @@ export function JobsScreen({ jobId }: { readonly jobId: string | undefined }): R
         <ScreenHead title="Jobs">
           <Choice label="Which jobs" value={states} onChange={setChosen} options={CHOICES} />
         </ScreenHead>
-        <ReadFailure title="The jobs could not be read." error={error} data={data} />
-        {data === undefined && error === null && <Loading />}
+        <ReadState title="The jobs could not be read." error={error} data={data} />
         {data !== undefined && jobs.length === 0 && (
           <Notice title={states === "" ? "There are no jobs." : "No job is in this state."}>
             Calls that continue in the background are jobs.
@@ -74,21 +72,7 @@ export function JobsScreen({ jobId }: { readonly jobId: string | undefined }): R
 function JobTable({ jobs, jobId }: { readonly jobs: readonly Job[]; readonly jobId: string | undefined }): ReactNode {
   const now = useNow(1_000);
   return (
-    <ListTable
-      head={
-        <>
-          <th scope="col">Job</th>
-          <th scope="col">State</th>
-          <th scope="col" className="wide-only">
-            Session
-          </th>
-          <th scope="col" className="number">
-            Time
-          </th>
-          <th scope="col">Began</th>
-        </>
-      }
-    >
+    <ListTable columns={[["Job"], ["State"], ["Session", "wide-only"], ["Time", "number"], ["Began"]]}>
       {jobs.map((job) => (
         <tr key={job.id} className={job.id === jobId ? "chosen" : undefined}>
           <td className="main-cell">

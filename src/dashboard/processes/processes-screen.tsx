@@ -1,21 +1,20 @@
 /** The processes that use the store: who is there, what each has open, and in what they differ. */
-import { useEffect, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { ReadFailure } from "../server/read-failure.tsx";
+import { ReadState } from "../server/read-failure.tsx";
 import { processPath } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { ListTable } from "../show/list-table.tsx";
-import { Loading, Notice, ScreenHead } from "../show/parts.tsx";
+import { Notice, ScreenHead } from "../show/parts.tsx";
 import { count, span } from "../show/words.ts";
+import { useTitle } from "../show/use-title.ts";
 import { ProcessPanel } from "./process-panel.tsx";
 import { ProcessState } from "./process-state.tsx";
 import { nameOfProcess, useFleet, type Process } from "./use-fleet.ts";
 
 export function ProcessesScreen({ processId }: { readonly processId: string | undefined }): ReactNode {
   const { data, error } = useFleet();
-  useEffect(() => {
-    document.title = "Processes · Haft";
-  }, []);
+  useTitle("Processes · Haft");
   const processes = data?.processes ?? [];
   const isChosen = processId !== undefined && processId !== "";
   const chosen = processes.find(({ id }) => id === processId);
@@ -23,8 +22,7 @@ export function ProcessesScreen({ processId }: { readonly processId: string | un
     <div className={isChosen ? "split with-panel" : "split"}>
       <div className="split-main">
         <ScreenHead title="Processes" />
-        <ReadFailure title="The processes could not be read." error={error} data={data} />
-        {data === undefined && error === null && <Loading />}
+        <ReadState title="The processes could not be read." error={error} data={data} />
         {data !== undefined && data.differences.length > 0 && <Differences lines={data.differences} />}
         {data !== undefined && processes.length === 0 && (
           <Notice title="No process is listed.">Processes that share a store are listed here: start the server with one.</Notice>
@@ -51,21 +49,13 @@ function Differences({ lines }: { readonly lines: readonly string[] }): ReactNod
 function ProcessTable({ processes, chosen }: { readonly processes: readonly Process[]; readonly chosen: Process | undefined }): ReactNode {
   return (
     <ListTable
-      head={
-        <>
-          <th scope="col">Process</th>
-          <th scope="col">State</th>
-          <th scope="col" className="number wide-only">
-            Sessions
-          </th>
-          <th scope="col" className="number wide-only">
-            Events behind
-          </th>
-          <th scope="col" className="number">
-            Last heard of
-          </th>
-        </>
-      }
+      columns={[
+        ["Process"],
+        ["State"],
+        ["Sessions", "number wide-only"],
+        ["Events behind", "number wide-only"],
+        ["Last heard of", "number"],
+      ]}
     >
       {processes.map((one) => (
         <tr key={one.id} className={one === chosen ? "chosen" : undefined}>

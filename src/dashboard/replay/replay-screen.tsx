@@ -1,14 +1,15 @@
 /** Fork and replay: calls of a session are made again in a branch, with other arguments or other answers, and compared. */
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useMemo, useState, type ReactNode } from "react";
+import { useMemo, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { failureOf } from "../server/failure-of.ts";
-import { ReadFailure } from "../server/read-failure.tsx";
+import { ReadState } from "../server/read-failure.tsx";
 import { useMay } from "../server/use-server.ts";
 import { replayPath, sessionPath, useAddressValue, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { visible } from "../show/inert-text.ts";
-import { Icon, Loading, Notice } from "../show/parts.tsx";
+import { Icon, Notice } from "../show/parts.tsx";
+import { useTitle } from "../show/use-title.ts";
 import { ForkNow } from "./fork-now.tsx";
 import { ReplayChoices, type Choices } from "./replay-choices.tsx";
 import { ReplayOutcome } from "./replay-outcome.tsx";
@@ -21,9 +22,7 @@ import { useSteps, type SessionSteps } from "./use-steps.ts";
 
 export function ReplayScreen({ sessionId }: { readonly sessionId: string }): ReactNode {
   const { data, error } = useSteps(sessionId);
-  useEffect(() => {
-    document.title = `Replay ${visible(sessionId, 60)} · Haft`;
-  }, [sessionId]);
+  useTitle(`Replay ${visible(sessionId, 60)} · Haft`);
   return (
     <>
       <header className="screen-head">
@@ -34,14 +33,9 @@ export function ReplayScreen({ sessionId }: { readonly sessionId: string }): Rea
           Fork and replay <Inert text={sessionId} maxLength={60} />
         </h1>
       </header>
-      {data === undefined && error === null && <Loading />}
-      <ReadFailure
-        title={failureOf(error).isGone ? "There is no such session." : "The session could not be read."}
-        error={error}
-        data={data}
-      >
+      <ReadState title={failureOf(error).isGone ? "There is no such session." : "The session could not be read."} error={error} data={data}>
         <Link href="/sessions">All sessions</Link>
-      </ReadFailure>
+      </ReadState>
       {data !== undefined && <Replay sessionId={sessionId} session={data} />}
     </>
   );

@@ -1,15 +1,16 @@
 /** The schedules that wake agents: when each is due next, in the reader's zone. */
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useNow } from "../server/now.ts";
-import { ReadFailure } from "../server/read-failure.tsx";
+import { ReadState } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { schedulePath, useAddressValue } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
-import { Loading, Notice, ScreenHead } from "../show/parts.tsx";
+import { Notice, ScreenHead } from "../show/parts.tsx";
 import { fullTime, shortTime, span } from "../show/words.ts";
 import { ListTable } from "../show/list-table.tsx";
+import { useTitle } from "../show/use-title.ts";
 import { noNextWords, promptOf, ruleWords, type Schedule } from "./schedule.ts";
 import { SchedulePanel } from "./schedule-panel.tsx";
 import { ScheduleState } from "./schedule-state.tsx";
@@ -24,9 +25,7 @@ export function SchedulesScreen({ scheduleId }: { readonly scheduleId: string | 
     queryFn: ({ signal }) => client.call("listSchedules", { signal }),
     refetchInterval: EVERY_MS,
   });
-  useEffect(() => {
-    document.title = "Schedules · Haft";
-  }, []);
+  useTitle("Schedules · Haft");
   const schedules = data?.schedules ?? [];
   const isChosen = scheduleId !== undefined && scheduleId !== "";
   const chosen = schedules.find((one) => one.id === scheduleId && (sessionId === "" || one.sessionId === sessionId));
@@ -36,8 +35,7 @@ export function SchedulesScreen({ scheduleId }: { readonly scheduleId: string | 
         <ScreenHead title="Schedules">
           <span className="muted">Times are in {Intl.DateTimeFormat().resolvedOptions().timeZone}.</span>
         </ScreenHead>
-        <ReadFailure title="The schedules could not be read." error={error} data={data} />
-        {data === undefined && error === null && <Loading />}
+        <ReadState title="The schedules could not be read." error={error} data={data} />
         {data !== undefined && schedules.length === 0 && (
           <Notice title="No schedule is set.">Those of sessions that the server has open appear here.</Notice>
         )}
@@ -57,18 +55,7 @@ function ScheduleTable({
 }): ReactNode {
   const now = useNow(1_000);
   return (
-    <ListTable
-      head={
-        <>
-          <th scope="col">Schedule</th>
-          <th scope="col">State</th>
-          <th scope="col" className="wide-only">
-            Session
-          </th>
-          <th scope="col">Next</th>
-        </>
-      }
-    >
+    <ListTable columns={[["Schedule"], ["State"], ["Session", "wide-only"], ["Next"]]}>
       {schedules.map((one) => (
         <tr key={`${one.sessionId} ${one.id}`} className={one === chosen ? "chosen" : undefined}>
           <td className="main-cell">

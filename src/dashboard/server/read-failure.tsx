@@ -1,7 +1,7 @@
 /** Why something could not be read: in its place, or above what was read before. */
 import type { ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";
-import { Notice } from "../show/parts.tsx";
+import { Loading, Notice } from "../show/parts.tsx";
 import { failureOf } from "./failure-of.ts";
 import { InlineFailure } from "./inline-failure.tsx";
 
@@ -31,4 +31,9 @@ export function ReadFailure({ title, error, data, children }: ReadFailureProps):
       {children}
     </Notice>
   );
+}
+
+/** The same, and that it is being read where it was not yet. */
+export function ReadState(props: ReadFailureProps): ReactNode {
+  return props.data === undefined && props.error === null ? <Loading /> : <ReadFailure {...props} />;
 }

@@ -5,15 +5,16 @@ import { Link } from "wouter";
 import type { AnswerOf } from "../../client/client.ts";
 import { pollMs } from "../server/use-live-lists.ts";
 import { useNow } from "../server/now.ts";
-import { ReadFailure } from "../server/read-failure.tsx";
+import { ReadState } from "../server/read-failure.tsx";
 import { useConnection, useConnectionState } from "../server/use-server.ts";
 import { keepSessionsQuery, sessionPath, useAddressValue } from "../show/address.ts";
 import { Choice } from "../show/choice.tsx";
 import { Inert } from "../show/inert.tsx";
-import { Badge, Loading, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { Badge, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
 import { count, fullTime, holdsWords, MAX_WORDS, shortTime } from "../show/words.ts";
 import { usePaused } from "../show/use-paused.ts";
 import { ListTable } from "../show/list-table.tsx";
+import { useTitle } from "../show/use-title.ts";
 
 type Session = AnswerOf<"getSession">;
 
@@ -45,9 +46,7 @@ export function SessionsScreen(): ReactNode {
     getNextPageParam: ({ next }) => next,
     refetchInterval: pollMs(isLive, EVERY_MS),
   });
-  useEffect(() => {
-    document.title = "Sessions · Haft";
-  }, []);
+  useTitle("Sessions · Haft");
   useEffect(() => keepSessionsQuery(window.location.search), [words, show]);
   const all = data?.pages.flatMap(({ sessions }) => sessions) ?? [];
   const searchedCount = data?.pages.at(-1)?.searched;
@@ -58,8 +57,7 @@ export function SessionsScreen(): ReactNode {
         <SearchField label="Find by id or title" value={words} onChange={setWords} />
         <Choice label="Which sessions" value={show} onChange={setShow} options={SHOWN} />
       </ScreenHead>
-      <ReadFailure title="The sessions could not be read." error={error} data={data} />
-      {data === undefined && error === null && <Loading />}
+      <ReadState title="The sessions could not be read." error={error} data={data} />
       {data !== undefined && found.length === 0 && <NoSessions isFiltered={all.length > 0 || searched !== ""} />}
       {found.length > 0 && <SessionTable sessions={found} />}
       {hasNextPage && (
@@ -91,21 +89,7 @@ interface Placed {
 function SessionTable({ sessions }: { readonly sessions: readonly Placed[] }): ReactNode {
   const now = useNow(5_000);
   return (
-    <ListTable
-      head={
-        <>
-          <th scope="col">Session</th>
-          <th scope="col">State</th>
-          <th scope="col" className="number">
-            Events
-          </th>
-          <th scope="col" className="wide-only">
-            Began
-          </th>
-          <th scope="col">Last event</th>
-        </>
-      }
-    >
+    <ListTable columns={[["Session"], ["State"], ["Events", "number"], ["Began", "wide-only"], ["Last event"]]}>
       {sessions.map(({ session, depth }) => (
         <tr key={session.id}>
           <td className={`main-cell indent-${Math.min(depth, 4)}`}>

@@ -1,16 +1,15 @@
 /** Asks for the key with which the page reads the server. */
-import { useEffect, useState, type ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { useConnection, useConnectionState } from "../server/use-server.ts";
 import { Icon } from "../show/parts.tsx";
+import { useTitle } from "../show/use-title.ts";
 
 export function KeyScreen(): ReactNode {
   const connection = useConnection();
   const { refusal, reachable, isKept } = useConnectionState();
   const [key, setKey] = useState("");
-  useEffect(() => {
-    document.title = "Haft"; // the title of a session is not for the next person at the page
-  }, []);
+  useTitle("Haft"); // the title of a session is not for the next person at the page
   return (
     <main className="key-screen">
       <form

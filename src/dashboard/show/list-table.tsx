@@ -2,14 +2,25 @@
 import type { ReactNode } from "react";
 import { useListKeys } from "./use-list-keys.ts";
 
-/** @param head the header cells @param children the rows, whose links have `data-row` */
-export function ListTable({ head, children }: { readonly head: ReactNode; readonly children: ReactNode }): ReactNode {
+interface ListTableProps {
+  readonly columns: readonly (readonly [name: string, className?: string])[];
+  /** The rows, whose links have `data-row`. */
+  readonly children: ReactNode;
+}
+
+export function ListTable({ columns, children }: ListTableProps): ReactNode {
   const keys = useListKeys();
   return (
     <div className="table-frame">
       <table className="table" onKeyDown={keys}>
         <thead>
-          <tr>{head}</tr>
+          <tr>
+            {columns.map(([name, className]) => (
+              <th key={name} scope="col" className={className}>
+                {name}
+              </th>
+            ))}
+          </tr>
         </thead>
         <tbody>{children}</tbody>
       </table>

@@ -1,5 +1,5 @@
 /** One session: its calls over time, and the call that is chosen beside them. */
-import { useEffect, useMemo, useState, type ReactNode } from "react";
+import { useMemo, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { CallPanel } from "../call/call-panel.tsx";
 import { OwnerLink } from "../processes/owner-link.tsx";
@@ -11,6 +11,7 @@ import { useLogPlace } from "../show/log-place.ts";
 import { useScreenActions } from "../show/screen-actions.ts";
 import { Badge, Icon, Loading, Notice, SearchField } from "../show/parts.tsx";
 import { count, plural, span } from "../show/words.ts";
+import { useTitle } from "../show/use-title.ts";
 import { WHOLE } from "./brush.ts";
 import { nameOf, type CallEntry } from "./call-entry.ts";
 import { Legend } from "./legend.tsx";
@@ -28,9 +29,7 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
   const [follow, setFollow] = useAddressValue("follow");
   const { log, failure, isReady } = followed;
   const { title } = log;
-  useEffect(() => {
-    document.title = [...(title === "" ? [] : [visible(title, 60)]), visible(sessionId, 60), "Haft"].join(" · ");
-  }, [sessionId, title]);
+  useTitle([...(title === "" ? [] : [visible(title, 60)]), visible(sessionId, 60), "Haft"].join(" · "));
   useScreenActions([
     { name: follow === "yes" ? "Stop following this session" : "Follow this session", run: () => setFollow(follow === "yes" ? "" : "yes") },
   ]);

@@ -1,15 +1,16 @@
 /** The tools on offer, and the one that is tried. */
 import { useInfiniteQuery, keepPreviousData } from "@tanstack/react-query";
-import { useEffect, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { ReadFailure } from "../server/read-failure.tsx";
+import { ReadState } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { toolPath, useAddressValue } from "../show/address.ts";
 import { Inert, ToolName } from "../show/inert.tsx";
-import { Loading, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { Notice, ScreenHead, SearchField } from "../show/parts.tsx";
 import { MAX_WORDS } from "../show/words.ts";
 import { useListKeys } from "../show/use-list-keys.ts";
 import { usePaused } from "../show/use-paused.ts";
+import { useTitle } from "../show/use-title.ts";
 import { Hints, type Tool } from "./tool-hints.tsx";
 import { ToolPanel } from "./tool-panel.tsx";
 
@@ -30,9 +31,7 @@ export function ToolsScreen({ toolName }: { readonly toolName: string | undefine
     getNextPageParam: ({ next }) => next,
     placeholderData: keepPreviousData,
   });
-  useEffect(() => {
-    document.title = "Tools · Haft";
-  }, []);
+  useTitle("Tools · Haft");
   const tools = data?.pages.flatMap((page) => page.tools) ?? [];
   const isChosen = toolName !== undefined && toolName !== "";
   return (
@@ -41,8 +40,7 @@ export function ToolsScreen({ toolName }: { readonly toolName: string | undefine
         <ScreenHead title="Tools">
           <SearchField label="Search name and description" value={words} onChange={setWords} />
         </ScreenHead>
-        <ReadFailure title="The tools could not be read." error={error} data={data} />
-        {data === undefined && error === null && <Loading />}
+        <ReadState title="The tools could not be read." error={error} data={data} />
         {data !== undefined && tools.length === 0 && (
           <Notice title={searched === "" ? "No tool is on offer." : "No tool fits."}>
             {searched === "" ? "Name toolsets in the configuration of the server." : "Other words may find it."}
