@@ -8,6 +8,7 @@ import { readRetryAfter } from "../core/retry-after.ts";
 import { readWireJson } from "../wire/framing/wire-json.ts";
 import { NO_CREDIT, TOO_LONG, providerError } from "../wire/provider-error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { valueText } from "../core/content.ts";
 
 const MAX_MESSAGE = 1_000;
 const MAX_KIND = 100;
@@ -159,9 +160,9 @@ function errorOf(body: JsonValue): JsonValue {
 }
 
 function messageOf(error: JsonValue): string {
-  if (!isJsonObject(error)) return typeof error === "string" ? error : JSON.stringify(error);
+  if (!isJsonObject(error)) return valueText(error);
   const { message = error["Message"] ?? error["detail"], metadata } = error;
-  const text = typeof message === "string" ? message : message === undefined ? "" : JSON.stringify(message);
+  const text = valueText(message);
   const raw = isJsonObject(metadata) ? metadata["raw"] : undefined; // a gateway's provider, as it wrote it
   return typeof raw === "string" ? `${text}: ${raw}` : text;
 }

@@ -6,6 +6,7 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Toolset } from "../core/toolset.ts";
+import { valueText } from "../core/content.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import { stateNamed } from "../call/context/tool-context.ts";
 
@@ -141,8 +142,7 @@ function act(pad: Scratchpad, { action, key = "", value = "" }: ScratchpadInput)
 
 function found(pad: Scratchpad, key: string): string {
   const value = pad.get(key);
-  if (value === undefined) return missing(pad, key);
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return value === undefined ? missing(pad, key) : valueText(value);
 }
 
 /** A missing key is an answer, not an error: the model may well ask before it sets. */

@@ -2,6 +2,7 @@
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ChannelMessage } from "./channel-message.ts";
 import { SettingsError } from "./settings-error.ts";
+import { valueText } from "../core/content.ts";
 
 const PLACEHOLDERS: Readonly<Record<string, (message: ChannelMessage) => string>> = {
   content: ({ content }) => content,
@@ -35,13 +36,8 @@ export function fillTemplate(template: string, message: ChannelMessage): string 
 
 /** A key that is there as it is written, else each part of it one level down. */
 function metadataText({ metadata }: ChannelMessage, path: string): string {
-  if (Object.hasOwn(metadata, path)) return textOf(metadata[path]);
+  if (Object.hasOwn(metadata, path)) return valueText(metadata[path]);
   let value: JsonValue | undefined = metadata;
   for (const key of path.split(".")) value = isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
-  return textOf(value);
-}
-
-function textOf(value: JsonValue | undefined): string {
-  if (value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return valueText(value);
 }

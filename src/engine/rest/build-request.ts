@@ -8,7 +8,8 @@ import { isJsonType, parseMediaType } from "./media-type.ts";
 import { percentEncode } from "./percent.ts";
 import { bodyKeys, requestBody } from "./request-body.ts";
 import { literalPrefix, pathKeys, requestPath } from "./request-path.ts";
-import { headerText, queryPairs, scalarText } from "./serialise-value.ts";
+import { headerText, queryPairs } from "./serialise-value.ts";
+import { valueText } from "../../core/content.ts";
 
 export interface BuiltRequest {
   readonly url: URL;
@@ -71,7 +72,7 @@ function pairsOf(parameter: HttpParameter, value: JsonValue): readonly string[] 
 }
 
 function contentText(mediaType: string, value: JsonValue): string {
-  return isJsonType(parseMediaType(mediaType).type) ? JSON.stringify(value) : scalarText(value);
+  return isJsonType(parseMediaType(mediaType).type) ? JSON.stringify(value) : valueText(value);
 }
 
 function addHeader(headers: Map<string, HttpHeader>, parameter: HttpParameter, value: JsonValue): void {

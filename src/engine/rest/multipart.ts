@@ -5,7 +5,7 @@ import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.
 import { readBase64 } from "./base64.ts";
 import type { BodyEncoding } from "./http-operation.ts";
 import { isTextType, parseMediaType } from "./media-type.ts";
-import { scalarText } from "./serialise-value.ts";
+import { valueText } from "../../core/content.ts";
 
 export interface FormField {
   readonly name: string;
@@ -59,7 +59,7 @@ function partOf(field: FormField, value: JsonValue): Part {
   const isNested = typeof value === "object" && value !== null;
   const declared = concreteType(field.encoding?.contentType);
   const contentType = declared ?? (isNested ? "application/json" : undefined);
-  const text = scalarText(value);
+  const text = valueText(value);
   return { head: partHead(field.name, { contentType }), bytes: Buffer.from(text) };
 }
 

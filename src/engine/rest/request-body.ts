@@ -7,7 +7,8 @@ import type { BodyEncoding, HttpBody } from "./http-operation.ts";
 import { isJsonType, isTextType, parseMediaType } from "./media-type.ts";
 import { writeMultipart, type FormField } from "./multipart.ts";
 import { percentEncode } from "./percent.ts";
-import { queryPairs, scalarText } from "./serialise-value.ts";
+import { queryPairs } from "./serialise-value.ts";
+import { valueText } from "../../core/content.ts";
 
 export interface RequestBody {
   readonly contentType: string;
@@ -77,7 +78,7 @@ function formPairs({ name, value, encoding }: FormField): readonly string[] {
   }
   const isWhole = encoding?.contentType !== undefined && isJsonType(parseMediaType(encoding.contentType).type);
   if (isJsonArray(value) && !isWhole) return queryPairs({ name, style: "form", explode: true }, value);
-  return [`${percentEncode(name)}=${percentEncode(isWhole ? JSON.stringify(value) : scalarText(value))}`];
+  return [`${percentEncode(name)}=${percentEncode(isWhole ? JSON.stringify(value) : valueText(value))}`];
 }
 
 function styleOf(encoding: BodyEncoding): Pick<Required<BodyEncoding>, "style" | "explode" | "allowReserved"> {
@@ -91,7 +92,7 @@ function textBody(body: HttpBody, value: JsonValue): RequestBody {
       hint: `Write the ${body.mediaType} yourself, as one string.`,
     });
   }
-  return { contentType: `${parseMediaType(body.mediaType).type}; charset=utf-8`, bytes: Buffer.from(scalarText(value)) };
+  return { contentType: `${parseMediaType(body.mediaType).type}; charset=utf-8`, bytes: Buffer.from(valueText(value)) };
 }
 
 function bytesBody(body: HttpBody, value: JsonValue): RequestBody {

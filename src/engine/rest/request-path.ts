@@ -3,7 +3,8 @@ import { ToolError } from "../../core/error.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { HttpOperation, HttpParameter } from "./http-operation.ts";
 import { percentEncode } from "./percent.ts";
-import { pathText, scalarText } from "./serialise-value.ts";
+import { pathText } from "./serialise-value.ts";
+import { valueText } from "../../core/content.ts";
 
 const PLACEHOLDER = /\{([^{}]+)\}/gu;
 
@@ -31,7 +32,7 @@ function plainName(placeholder: string): string {
 export function requestPath(operation: HttpOperation, input: JsonObject): string {
   const filled = pathTemplate(operation).replace(PLACEHOLDER, (_, placeholder: string) => {
     const parameter = parameterOf(operation, plainName(placeholder));
-    return valueText(parameter, input, placeholder.startsWith("+"));
+    return parameterText(parameter, input, placeholder.startsWith("+"));
   });
   const [path = ""] = filled.split("?", 1);
   for (const segment of path.split("/")) {
@@ -62,17 +63,17 @@ function isDots(segment: string): boolean {
   return plain === "." || plain === "..";
 }
 
-function valueText(parameter: HttpParameter, input: JsonObject, hasSlashes: boolean): string {
+function parameterText(parameter: HttpParameter, input: JsonObject, hasSlashes: boolean): string {
   const value = Object.hasOwn(input, parameter.key) ? input[parameter.key] : undefined;
   if (value === undefined || value === null) throw refused(parameter, "is missing", "Give it: it is part of the address.");
   const text = parameter.mediaType === undefined ? styled(parameter, value, hasSlashes) : percentEncode(JSON.stringify(value));
   if (text === undefined || text === "" || value === "")
     throw refused(parameter, "is empty", "It is part of the address and must say something.");
-  const parts = hasSlashes ? scalarText(value).split("/") : [scalarText(value)];
+  const parts = hasSlashes ? valueText(value).split("/") : [valueText(value)];
   if (parts.some((part) => part === "." || part === ".." || part === "")) {
     throw refused(
       parameter,
-      `is ${JSON.stringify(scalarText(value).slice(0, 100))}, which would lead to another address`,
+      `is ${JSON.stringify(valueText(value).slice(0, 100))}, which would lead to another address`,
       "Give the name or id itself.",
     );
   }

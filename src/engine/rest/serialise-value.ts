@@ -2,6 +2,7 @@
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { HttpParameter } from "./http-operation.ts";
 import { encodeReserved, percentEncode } from "./percent.ts";
+import { valueText } from "../../core/content.ts";
 
 export interface ValueStyle {
   /** The name on the wire. */
@@ -17,19 +18,14 @@ type Flat =
   | { readonly kind: "list"; readonly items: readonly string[] }
   | { readonly kind: "table"; readonly entries: readonly (readonly [key: string, text: string])[] };
 
-/** Strings as they are, everything else as JSON. */
-export function scalarText(value: JsonValue): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
 /** Null, and what has nothing in it, is not there: RFC 6570 calls it undefined. */
 function flatten(value: JsonValue): Flat | undefined {
   if (isJsonArray(value)) {
-    const items = value.filter((item) => item !== null).map(scalarText);
+    const items = value.filter((item) => item !== null).map(valueText);
     return items.length === 0 ? undefined : { kind: "list", items };
   }
-  if (!isJsonObject(value)) return value === null ? undefined : { kind: "text", text: scalarText(value) };
-  const entries = Object.entries(value).flatMap(([key, item]) => (item === null ? [] : [[key, scalarText(item)] as const]));
+  if (!isJsonObject(value)) return value === null ? undefined : { kind: "text", text: valueText(value) };
+  const entries = Object.entries(value).flatMap(([key, item]) => (item === null ? [] : [[key, valueText(item)] as const]));
   return entries.length === 0 ? undefined : { kind: "table", entries };
 }
 
@@ -105,6 +101,6 @@ function addDeep(name: string, value: JsonValue, add: (name: string, text: strin
   } else if (isJsonObject(value)) {
     for (const [key, item] of Object.entries(value)) addDeep(`${name}[${key}]`, item, add);
   } else if (value !== null) {
-    add(name, scalarText(value));
+    add(name, valueText(value));
   }
 }

@@ -1,14 +1,14 @@
 /** The answers that faults change. */
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
+import { valueText } from "../../core/content.ts";
 
 /** So much of an answer is shown garbled. */
 const MAX_GARBLED = 200;
 
 /** A text that no parser reads, with every third letter lost. */
 export function garbled(answer: JsonValue): string {
-  const text = typeof answer === "string" ? answer : JSON.stringify(answer);
-  return `<garbled: ${text.slice(0, MAX_GARBLED).toWellFormed().replaceAll(/(..)./gsu, "$1\uFFFD")}>`;
+  return `<garbled: ${valueText(answer).slice(0, MAX_GARBLED).toWellFormed().replaceAll(/(..)./gsu, "$1\uFFFD")}>`;
 }
 
 const EMPTY: readonly (readonly [type: string, value: JsonValue])[] = [

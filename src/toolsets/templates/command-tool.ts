@@ -9,7 +9,8 @@ import type { Tool } from "../../core/tool.ts";
 import { runProgram, type ProgramEnd, type ProgramLimits } from "../../processes/run-program.ts";
 import { TIME } from "../programs/program-options.ts";
 import type { ProgramRunner, ProgramStart } from "../programs/program-runner.ts";
-import { InputTemplate, textOf, valueOf } from "./input-template.ts";
+import { InputTemplate, valueOf } from "./input-template.ts";
+import { valueText } from "../../core/content.ts";
 
 export interface CommandTemplate {
   /** The program, and templates of its arguments. Never read by a shell. */
@@ -104,7 +105,7 @@ function fillArguments(args: readonly InputTemplate[], input: JsonObject): reado
 
 function fillArgument(template: InputTemplate, input: JsonObject): readonly string[] {
   const value = template.whole === undefined ? undefined : valueOf(template.whole, input);
-  if (isJsonArray(value)) return value.map(textOf);
+  if (isJsonArray(value)) return value.map(valueText);
   const text = template.fill(input);
   return text === undefined ? [] : [text];
 }

@@ -14,7 +14,8 @@ import { allowedByProgram } from "../../engine/rest/private-hosts.ts";
 import { readAnswer } from "../../engine/rest/read-answer.ts";
 import { Secrets } from "../../engine/rest/secrets.ts";
 import type { HttpClient, HttpHeader, HttpRequest } from "../../net/http-request.ts";
-import { InputTemplate, fillJson, jsonTemplate, textOf, valueOf, type JsonTemplate } from "./input-template.ts";
+import { InputTemplate, fillJson, jsonTemplate, valueOf, type JsonTemplate } from "./input-template.ts";
+import { valueText } from "../../core/content.ts";
 
 export interface HttpTemplate {
   /** @default "GET", or "POST" with a body */
@@ -154,7 +155,7 @@ export class HttpTemplateEngine implements Engine {
     const url = new URL(baseUrl.replace(/\/+$/u, "") + fillPath(template.path, input));
     url.search = template.query.flatMap(([name, value]) => fillPairs(name, value, input)).join("&");
     const body = template.body === undefined ? undefined : fillJson(template.body, input);
-    const written = body === undefined ? undefined : template.isJson ? JSON.stringify(body) : textOf(body);
+    const written = body === undefined ? undefined : template.isJson ? JSON.stringify(body) : valueText(body);
     const headers = new Map<string, HttpHeader>();
     const set = (name: string, value: string): unknown => headers.set(name.toLowerCase(), [name.toLowerCase(), value]);
     for (const [name, value] of Object.entries(traceHeaders)) set(name, value);
@@ -177,7 +178,7 @@ export class HttpTemplateEngine implements Engine {
 /** @throws ToolError `invalid_input` for a value that would be no segment, or that is missing */
 function fillPath(path: InputTemplate, input: JsonObject): string {
   const filled = path.fill(input, (value) => {
-    const text = textOf(value);
+    const text = valueText(value);
     if (/^\.{0,2}$/u.test(text))
       throw new ToolError("invalid_input", `The value ${JSON.stringify(text)} cannot be a part of the path ${path.text}.`);
     return percentEncode(text);
@@ -189,7 +190,7 @@ function fillPath(path: InputTemplate, input: JsonObject): string {
 /** A parameter for each item where the value is an array. */
 function fillPairs(name: string, template: InputTemplate, input: JsonObject): readonly string[] {
   const value = template.whole === undefined ? undefined : valueOf(template.whole, input);
-  if (isJsonArray(value)) return value.map((item) => `${name}=${percentEncode(textOf(item))}`);
-  const filled = template.fill(input, (each) => percentEncode(textOf(each)));
+  if (isJsonArray(value)) return value.map((item) => `${name}=${percentEncode(valueText(item))}`);
+  const filled = template.fill(input, (each) => percentEncode(valueText(each)));
   return filled === undefined ? [] : [`${name}=${filled}`];
 }

@@ -3,6 +3,7 @@ import { readBraces, valueAt, type TemplatePart } from "../../core/base/brace-te
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonSchema } from "../../core/tool.ts";
+import { valueText } from "../../core/content.ts";
 import { pathFault } from "../../registry/check-key-templates.ts";
 
 /** A text with names of properties in braces. */
@@ -34,7 +35,7 @@ export class InputTemplate {
    *
    * @param write makes text of a value; left out = as it is, objects and arrays as JSON
    */
-  fill(input: JsonObject, write: (value: JsonValue) => string = textOf): string | undefined {
+  fill(input: JsonObject, write: (value: JsonValue) => string = valueText): string | undefined {
     let filled = "";
     for (const part of this.parts) {
       if (typeof part === "string") filled += part;
@@ -51,10 +52,6 @@ export class InputTemplate {
 /** Null is no value. */
 export function valueOf(path: readonly string[], input: JsonObject): JsonValue | undefined {
   return valueAt(path, input) ?? undefined;
-}
-
-export function textOf(value: JsonValue): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** JSON whose strings are templates: one that is a single name becomes the value itself. */

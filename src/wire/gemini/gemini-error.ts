@@ -1,6 +1,7 @@
 /** The errors of Gemini, as our error codes. */
 import type { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { valueText } from "../../core/content.ts";
 import { providerError } from "../provider-error.ts";
 
 /** The error in `{ error: { code, status, message, details } }`; undefined where there is none. */
@@ -11,7 +12,7 @@ export function geminiError(body: JsonValue): ToolError | undefined {
   const words = [status, code].flatMap((word) =>
     typeof word === "string" || typeof word === "number" ? [String(word).toUpperCase()] : [],
   );
-  const text = typeof message === "string" ? message : JSON.stringify(message);
+  const text = valueText(message);
   const report = `Gemini reports ${words[0] ?? "an error"}: ${text}`;
   return providerError({ report, words, text, retryAfterMs: delayOf(error) });
 }

@@ -1,12 +1,13 @@
 import type { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { valueText } from "../../core/content.ts";
 import { providerError } from "../provider-error.ts";
 
 /** The error in `error`, whether it is an object with a code, or only text. */
 export function chatError(error: JsonValue, provider = "The model's provider"): ToolError {
   const { code, type, status, message = error } = isJsonObject(error) ? error : {};
   const words = [code, type, status].flatMap((word) => (typeof word === "string" || typeof word === "number" ? [String(word)] : []));
-  const text = typeof message === "string" ? message : JSON.stringify(message);
+  const text = valueText(message);
   const said = words.length === 0 ? "" : ` (${words.join(", ")})`;
   return providerError({ report: `${provider} reports an error${said}: ${text}`, words, text });
 }
