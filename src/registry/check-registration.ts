@@ -9,6 +9,7 @@ import { checkCache } from "./check-cache.ts";
 import { keyTemplateFault } from "./check-key-templates.ts";
 import { checkAllFields, isPlainObject, MODEL_FIELDS, plainTool, refuseOtherWords } from "./check-tool-fields.ts";
 import { faultsOf } from "./toolset-faults.ts";
+import { isStringArray } from "../core/base/json.ts";
 
 /** A tool to register: its input schema may be left out. */
 export type NewTool = Omit<Tool, "inputSchema"> & Partial<Pick<Tool, "inputSchema">>;
@@ -50,8 +51,7 @@ export function checkBroughtTool(given: Tool): Tool {
   const { name, title, tags, execute }: Unchecked<Tool> & Pick<Tool, "name"> = tool;
   if (title !== undefined && typeof title !== "string") throw wrong(name, "title", "a string");
   if (execute !== undefined && typeof execute !== "function") throw wrong(name, "execute", "a function");
-  if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === "string")))
-    throw wrong(name, "tags", "an array of strings");
+  if (tags !== undefined && !isStringArray(tags)) throw wrong(name, "tags", "an array of strings");
   if (tool.requiresReading !== undefined || tool.promptContribution !== undefined || tool.providers !== undefined)
     checkModelFields(name, tool);
   checkCache(name, tool);

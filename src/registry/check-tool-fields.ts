@@ -3,7 +3,7 @@ import { checkName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { COUNT, isWithin, numberWithin, type Bounds } from "../core/base/number-bounds.ts";
 import { CALL_SETTINGS } from "../core/call-settings.ts";
-import { copyJson, isJsonObject } from "../core/base/json.ts";
+import { copyJson, isJsonObject, isStringArray } from "../core/base/json.ts";
 import { TOOL_CATEGORIES, type Tool } from "../core/tool.ts";
 import { typeInWords } from "../core/base/wording.ts";
 import { own } from "../core/base/own.ts";
@@ -21,7 +21,7 @@ const anyText: Claim = { holds: (value) => typeof value === "string", expected: 
 const someText: Claim = { holds: (value) => typeof value === "string" && value !== "", expected: "a string that is not empty" };
 const flag: Claim = { holds: (value) => typeof value === "boolean", expected: "a boolean" };
 const handler: Claim = { holds: (value) => typeof value === "function", expected: "a function" };
-const textList: Claim = { holds: isTextList, expected: "an array of strings" };
+const textList: Claim = { holds: isStringArray, expected: "an array of strings" };
 const variables: Claim = {
   holds: (value) => isJsonObject(value) && Object.values(value).every((item) => typeof item === "string"),
   expected: "an object of strings",
@@ -32,7 +32,7 @@ const schema: Claim = {
   expected: "a JSON Schema or a schema of a library with Standard Schema",
 };
 const resourceKeys: Claim = {
-  holds: (value) => typeof value === "function" || typeof value === "string" || isTextList(value),
+  holds: (value) => typeof value === "function" || typeof value === "string" || isStringArray(value),
   expected: 'a key or a template such as "stock:{item}", an array of them, or a function that returns them',
 };
 
@@ -73,10 +73,6 @@ function isPlainJson(value: unknown): boolean {
 }
 
 const DECLARATION_LIMITS = { maxDepth: 32, maxNodes: 10_000, maxChars: 262_144 };
-
-function isTextList(value: unknown): boolean {
-  return Array.isArray(value) && value.every((item) => typeof item === "string");
-}
 
 /** The fields besides a tool's definition that a model is shown, and when it may call it: checked also where a tool is registered without `defineTool`. */
 export const MODEL_FIELDS = {

@@ -2,7 +2,7 @@
 import { MAX_NAME_LENGTH, type ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonLimits } from "../../core/base/json-limits.ts";
-import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { copyJson, isJsonObject, isStringArray, type JsonObject } from "../../core/base/json.ts";
 import type { Repair } from "../../core/result.ts";
 import { typeInWords } from "../../core/base/wording.ts";
 import { nearNames } from "../../core/base/near-names.ts";
@@ -46,7 +46,7 @@ const PASSED_OVER: ReadonlyMap<string, (value: unknown) => boolean> = new Map<st
   ["thoughtSignature", (value) => typeof value === "string"],
   ["thought_signature", (value) => typeof value === "string"],
   ["_meta", isJsonObject],
-  ["warnings", isTextList],
+  ["warnings", isStringArray],
   ["offeredName", (value) => typeof value === "string"],
 ]);
 /** Of those, the ones that tools have as parameters, too. */
@@ -188,7 +188,7 @@ function givenInput(fields: Readonly<Record<string, unknown>>): unknown {
 
 /** Returns the corrections of the call's reader. */
 function readWarnings(warnings: unknown): readonly string[] {
-  return isTextList(warnings) ? warnings.slice(0, MAX_WARNINGS).map((warning) => warning.slice(0, MAX_WARNING_LENGTH)) : NONE;
+  return isStringArray(warnings) ? warnings.slice(0, MAX_WARNINGS).map((warning) => warning.slice(0, MAX_WARNING_LENGTH)) : NONE;
 }
 
 const MAX_WARNINGS = 20;
@@ -290,8 +290,4 @@ function unreadable(call: ToolCall, error: ToolError): ReadCall {
 
 function kindOf(value: unknown): string {
   return value === undefined ? "missing" : typeInWords(value);
-}
-
-function isTextList(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === "string");
 }

@@ -2,6 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import { isStringArray } from "../../core/base/json.ts";
 
 /** An event passes when it fits all that is given. */
 export interface EventFilter {
@@ -22,7 +23,7 @@ export function eventFilter(filter: EventFilter | undefined): ((event: RuntimeEv
   if (filter === undefined) return undefined;
   checkKnownKeys(filter, NAMES, "a filter of events");
   const { types, tool, principal, status } = filter;
-  if (types !== undefined && !(Array.isArray(types) && types.every((type) => typeof type === "string")))
+  if (types !== undefined && !isStringArray(types))
     throw new ToolError("invalid_argument", 'The "types" of a filter of events are an array of strings.');
   for (const [name, value] of Object.entries({ tool, principal, status }))
     if (value !== undefined && typeof value !== "string")

@@ -10,6 +10,7 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import { CHANGED_PARTS, type ChangedPart, type StoreChange, type StoreFollower, type StoreNotifier } from "../../core/store-changes.ts";
 import type { Clock } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
+import { isStringArray } from "../../core/base/json.ts";
 import { loadPostgresDriver } from "./postgres-pool.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";
 
@@ -280,5 +281,5 @@ function readChange(payload: string): StoreChange & { readonly from?: unknown } 
 }
 
 function namesOf(value: unknown): readonly string[] | undefined {
-  return Array.isArray(value) && value.every((name) => typeof name === "string") ? value : undefined;
+  return isStringArray(value) ? value : undefined;
 }

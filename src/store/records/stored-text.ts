@@ -2,6 +2,7 @@
 import { hash } from "node:crypto";
 import { ToolError } from "../../core/error.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
+import { isStringArray } from "../../core/base/json.ts";
 
 const LIMITS = { maxDepth: 1, maxChars: 512 * 1024 * 1024 };
 
@@ -39,7 +40,7 @@ export function storedTexts(texts: readonly string[]): string {
 /** @throws ToolError when it is not the JSON of texts */
 export function originalTexts(stored: string): readonly string[] {
   const texts: unknown = parseJson(stored, LIMITS);
-  if (Array.isArray(texts) && texts.every((text) => typeof text === "string")) return texts;
+  if (isStringArray(texts)) return texts;
   throw new ToolError("corrupt_record", `A stored array of strings is something else: ${stored.slice(0, 60)}.`);
 }
 
