@@ -68,3 +68,10 @@ export type ModelMessage =
 export type CallMessage = Extract<ModelMessage, { readonly role: "call" }>;
 /** The result of a call, as a message. */
 export type ResultMessage = Extract<ModelMessage, { readonly role: "result" }>;
+
+/** The parts that a message is made of; none for text alone, and of calls and jobs. */
+export function partsOf(message: ModelMessage): readonly ContentPart[] {
+  if (message.role === "call" || message.role === "job") return [];
+  const content = message.role === "result" ? message.result.content : message.content;
+  return content === undefined || typeof content === "string" ? [] : content;
+}

@@ -43,6 +43,18 @@ interface KnownOfCalls {
   readonly runsHere: (callId: string) => boolean;
 }
 
+/** The events that a conversation is made of. */
+export const CONVERSATION_EVENTS: ReadonlySet<SessionEvent["type"]> = new Set<SessionEvent["type"]>([
+  "message-add",
+  "call-start",
+  "call-end",
+  "round-end",
+  "batch-rollback",
+  "job-start",
+  "job-output",
+  "job-end",
+]);
+
 /**
  * Everything that was said, called and answered, the oldest first, without the batches that were rolled back, the rounds that
  * were voided, and what was said and called in their calls; of composite tools the answer, and not the

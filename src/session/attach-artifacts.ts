@@ -1,7 +1,7 @@
 /** Gives a model the files that its conversation only refers to. */
 import { artifactId, type Artifact, type ArtifactStore } from "../core/artifact.ts";
 import type { ContentPart } from "../core/content.ts";
-import type { ModelMessage, NativeMessage } from "../core/message.ts";
+import { partsOf, type ModelMessage, type NativeMessage } from "../core/message.ts";
 import { idsInNative, restoreNative } from "../policy/results/artifact-parts.ts";
 import { changeTexts } from "../policy/results/data-urls.ts";
 import { imageType, isImage, isPdf } from "../policy/results/lift-data.ts";
@@ -75,12 +75,6 @@ function idsOf(message: ModelMessage): ReadonlySet<string> {
         return text;
       });
   return ids;
-}
-
-function partsOf(message: ModelMessage): readonly ContentPart[] {
-  if (message.role === "call" || message.role === "job") return [];
-  const content = message.role === "result" ? message.result.content : message.content;
-  return content === undefined || typeof content === "string" ? [] : content;
 }
 
 /** The id of an artifact that a model can be shown. */

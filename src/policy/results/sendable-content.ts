@@ -1,7 +1,7 @@
 /** Leaves out of a request the files that providers refuse: one of them in a conversation would have every later request refused. */
 import type { ContentPart } from "../../core/content.ts";
 import { fileData, pdfData, readDataUri } from "../../core/data-uri.ts";
-import type { ModelMessage } from "../../core/message.ts";
+import { partsOf, type ModelMessage } from "../../core/message.ts";
 import { partText } from "../../core/result.ts";
 import { changeTexts } from "./data-urls.ts";
 import { imageType, isImage, isImageType, isPdf } from "./lift-data.ts";
@@ -78,12 +78,6 @@ function partChars(part: ContentPart): number {
   if (part.type === "audio") return part.data.length;
   const data = fileData(part);
   return data !== undefined && SENT.test(data.mediaType) ? data.base64.length : 0;
-}
-
-function partsOf(message: ModelMessage): readonly ContentPart[] {
-  if (message.role === "call" || message.role === "job") return [];
-  const content = message.role === "result" ? message.result.content : message.content;
-  return content === undefined || typeof content === "string" ? [] : content;
 }
 
 function worded(message: ModelMessage): ModelMessage {

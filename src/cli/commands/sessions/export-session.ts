@@ -4,7 +4,7 @@ import type { SessionEvent } from "../../../core/event.ts";
 import { writeRecording } from "../../../core/recording/recording.ts";
 import type { Store } from "../../../core/store.ts";
 import { storedEvents } from "../../../session/read-events.ts";
-import { conversationOf } from "../../../runtime/session-messages.ts";
+import { CONVERSATION_EVENTS, conversationOf } from "../../../runtime/session-messages.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { toAnthropicMessages } from "../../../wire/anthropic-conversation.ts";
@@ -124,22 +124,11 @@ async function* asMessages(
   format: Exclude<Format, "recording">,
 ): AsyncGenerator<string, void, undefined> {
   const events: SessionEvent[] = [];
-  for await (const event of source) if (SHOWN.has(event.type) && (event.type !== "job-output" || event.asks === true)) events.push(event);
+  for await (const event of source)
+    if (CONVERSATION_EVENTS.has(event.type) && (event.type !== "job-output" || event.asks === true)) events.push(event);
   const { toolNames: _toolNames, ...body } = PROVIDERS[format](conversationOf(events));
   yield `${JSON.stringify(body, undefined, 2)}\n`;
 }
-
-/** The events that make up a conversation. */
-const SHOWN: ReadonlySet<SessionEvent["type"]> = new Set([
-  "message-add",
-  "call-start",
-  "call-end",
-  "round-end",
-  "batch-rollback",
-  "job-start",
-  "job-output",
-  "job-end",
-] as const);
 
 const PROVIDERS = {
   openai: toOpenAiMessages,

@@ -4,7 +4,7 @@ import type { SessionEvent } from "../../../core/event.ts";
 import type { ModelMessage } from "../../../core/message.ts";
 import { groupRounds } from "../../../core/rounds.ts";
 import type { Tool } from "../../../core/tool.ts";
-import { conversationOf } from "../../../runtime/session-messages.ts";
+import { CONVERSATION_EVENTS, conversationOf } from "../../../runtime/session-messages.ts";
 import { pairMessages } from "../../../history/pair-messages.ts";
 import type { AnsweredTurn } from "../conversation-writer.ts";
 import { withPlainIds } from "../trajectory.ts";
@@ -16,20 +16,9 @@ export type RecordedEnd = "answered" | "unanswered" | "cut off" | "without a use
 /** The messages of a recorded session, its calls under the full names of their tools. @throws ToolError as reading does, `corrupt_record` with the place */
 export async function recordedMessages({ events }: RecordedSource): Promise<readonly ModelMessage[]> {
   const read: SessionEvent[] = [];
-  for await (const event of events()) if (SPOKEN.has(event.type)) read.push(event);
+  for await (const event of events()) if (CONVERSATION_EVENTS.has(event.type)) read.push(event);
   return withFullNames(withPlainIds(pairMessages(conversationOf(read))));
 }
-
-const SPOKEN: ReadonlySet<SessionEvent["type"]> = new Set<SessionEvent["type"]>([
-  "message-add",
-  "call-start",
-  "call-end",
-  "round-end",
-  "batch-rollback",
-  "job-start",
-  "job-output",
-  "job-end",
-]);
 
 function withFullNames(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   const names = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result.name]] : [])));
