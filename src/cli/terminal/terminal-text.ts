@@ -1,6 +1,7 @@
 /** Text for a terminal: untrusted control characters made visible, colours where they are wanted, lines that fit. */
 import { stripVTControlCharacters, styleText } from "node:util";
 import { columnsOf, endOfColumns } from "./text-width.ts";
+import { escapeUnit } from "../../core/base/visible-text.ts";
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
@@ -65,11 +66,7 @@ const UNSAFE =
 
 /** JSON as safe to print as text: what `safeText` shows is written as `\u…` escapes, which mean the same. */
 export function safeJson(value: unknown, indent = 0): string {
-  return JSON.stringify(value, undefined, indent).replaceAll(UNSAFE, (character) => character.replaceAll(/[^]/g, jsonEscape));
-}
-
-function jsonEscape(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(value, undefined, indent).replaceAll(UNSAFE, (character) => character.replaceAll(/[^]/g, escapeUnit));
 }
 
 /** Safe text in one line of at most `width` columns: line breaks become spaces, the rest is cut with an ellipsis. */

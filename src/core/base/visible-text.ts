@@ -36,6 +36,7 @@ export function quoted(text: string, width: number, at: number = 0): string {
   return `${start > 0 ? "…" : ""}${visibleJson(JSON.stringify(piece))}${start + width < text.length ? "…" : ""}`;
 }
 
-function escapeUnit(unit: string): string {
+/** `\\u…` for one unit of a text. */
+export function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

@@ -5,6 +5,11 @@ export function plural(count: number, noun: string, nouns = `${noun}s`): string 
   return `${count} ${count === 1 ? noun : nouns}`;
 }
 
+/** The text with a capital letter first. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** The first of some words: `a, b, …`. */
 export function someOf(names: readonly (string | number)[], most = 10): string {
   return `${names.slice(0, most).join(", ")}${names.length > most ? ", …" : ""}`;

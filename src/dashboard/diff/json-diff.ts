@@ -1,4 +1,5 @@
 /** Two JSON values as lines side by side: what both have, what only one has. Values are compared as JSON; keys in any order. */
+import { isJsonObject } from "../../core/base/json.ts";
 import { beginning } from "../show/inert-text.ts";
 
 export interface DiffCell {
@@ -45,7 +46,7 @@ export function isSameJson(one: unknown, other: unknown): boolean {
 export function canonical(value: unknown, depth: number): string {
   if (depth > MAX_DEPTH) return JSON.stringify(value) ?? "null";
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
-  if (!isObject(value)) return JSON.stringify(value) ?? "null";
+  if (!isJsonObject(value)) return JSON.stringify(value) ?? "null";
   const keys = Object.keys(value).filter((key) => value[key] !== undefined);
   return `{${keys
     .sort()
@@ -78,7 +79,7 @@ class LineWriter {
     if (after === undefined) return this.#write("before", before, place);
     if (isSameJson(before, after)) return this.#write("both", after, place);
     if (place.depth < MAX_DEPTH && Array.isArray(before) && Array.isArray(after)) return this.#arrays(before, after, place);
-    if (place.depth < MAX_DEPTH && isObject(before) && isObject(after)) return this.#objects(before, after, place);
+    if (place.depth < MAX_DEPTH && isJsonObject(before) && isJsonObject(after)) return this.#objects(before, after, place);
     this.#write("before", before, place);
     this.#write("after", after, place);
   }
@@ -198,8 +199,4 @@ function foldSame(rows: readonly DiffRow[]): readonly DiffRow[] {
   }
   flush();
   return folded;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

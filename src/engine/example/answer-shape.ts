@@ -9,6 +9,7 @@ import type { RandomStream } from "../../schema/example/random-stream.ts";
 import { isPaging } from "./read-input.ts";
 import type { ToolIntent, Verb } from "./tool-intent.ts";
 import { nounFields, usualFields } from "./usual-fields.ts";
+import { capital } from "../../core/base/wording.ts";
 
 const MAX_DEPTH = 3;
 /** The fields of an answer that describe the call, not the thing. */
@@ -107,10 +108,6 @@ function readStates({ verb, word }: ToolIntent): readonly string[] | undefined {
   const usual = STATES[verb];
   if (told === undefined && usual === undefined) return verb === "list" ? DONE : undefined;
   return [told ?? [], usual ?? [], DONE].flat().flatMap((state) => [state, state.toUpperCase(), capital(state)]);
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** The state of the thing after a call of this verb, whatever it was before; undefined for a verb that says nothing of it. */

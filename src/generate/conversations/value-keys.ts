@@ -81,23 +81,19 @@ export function fieldsOf(output: JsonValue, noun: string): readonly OutputField<
 export function schemaFields(schema: JsonSchema | undefined, noun: string): readonly OutputField<undefined>[] {
   const found: OutputField<undefined>[] = [];
   const visit = (part: unknown, place: Place): void => {
-    if (place.depth > MAX_DEPTH || found.length >= MAX_FIELDS || !isSchemaObject(part)) return;
+    if (place.depth > MAX_DEPTH || found.length >= MAX_FIELDS || !isJsonObject(part)) return;
     const items = own(part, "items");
-    if (isSchemaObject(items)) visit(items, { ...place, ofList: true, depth: place.depth + 1 });
+    if (isJsonObject(items)) visit(items, { ...place, ofList: true, depth: place.depth + 1 });
     const properties = own(part, "properties");
-    if (!isSchemaObject(properties)) return;
+    if (!isJsonObject(properties)) return;
     for (const [name, one] of Object.entries(properties)) {
-      const holdsMore = isSchemaObject(one) && (own(one, "properties") !== undefined || own(one, "items") !== undefined);
+      const holdsMore = isJsonObject(one) && (own(one, "properties") !== undefined || own(one, "items") !== undefined);
       if (holdsMore) visit(one, inside(name, place));
       else if (found.length < MAX_FIELDS) found.push({ ...fieldKey(name, place), value: undefined });
     }
   };
   visit(schema, { noun, ofList: false, depth: 0 });
   return found;
-}
-
-function isSchemaObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function inside(name: string, { noun, ofList, depth }: Place): Place {

@@ -1,7 +1,7 @@
 /** A JSON Schema as a type of TypeScript, for a model to read. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { own } from "../../core/base/own.ts";
-import { visibleText } from "../../core/base/visible-text.ts";
+import { escapeUnit, visibleText } from "../../core/base/visible-text.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { SchemaShapes, type SchemaShape } from "../../schema/schema-shape.ts";
 
@@ -162,5 +162,5 @@ function literalText(value: JsonValue): string | undefined {
 
 /** Nothing in it is invisible, and what ends a line for some reader is escaped. */
 function quoted(text: string): string {
-  return visibleText(JSON.stringify(text)).replaceAll(/[\u2028\u2029]/gu, (mark) => `\\u${mark.charCodeAt(0).toString(16)}`);
+  return visibleText(JSON.stringify(text)).replaceAll(/[\u2028\u2029]/gu, escapeUnit);
 }

@@ -3,6 +3,7 @@ import { everyPlace } from "./places.ts";
 import type { RandomStream } from "./random-stream.ts";
 import type { Topic } from "./topics.ts";
 import * as words from "./words.ts";
+import { capital } from "../../core/base/wording.ts";
 
 export type TextKind =
   | "query"
@@ -190,8 +191,4 @@ export function workTitle(random: RandomStream): string {
     `${noun} and ${other}`,
     `The ${noun} and the ${other}`,
   ]);
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

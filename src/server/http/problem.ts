@@ -4,6 +4,7 @@ import type { ErrorInfo } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { visibleText } from "../../core/base/visible-text.ts";
 import { WholeAnswer } from "./whole-answer.ts";
+import { capital } from "../../core/base/wording.ts";
 
 /** An error as `application/problem+json`: no stack, no cause. */
 export interface Problem {
@@ -63,6 +64,5 @@ export function problemAnswer(problem: Problem, headers: Readonly<Record<string,
 }
 
 function titleOf(code: ErrorCode): string {
-  const words = code.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return capital(code.replaceAll("_", " "));
 }

@@ -8,6 +8,7 @@ import type { GenerationSummary } from "../../../generate/conversations/generati
 import type { TrajectoryFormat } from "../../../generate/conversations/trajectory-formats.ts";
 import { readTextFile } from "../../../documents/read-text-file.ts";
 import { writeFileWhole } from "../../input/write-file.ts";
+import { number } from "./generation-words.ts";
 import { systemCode } from "../../../core/base/system-code.ts";
 
 /** By this line a card is known as one of ours, which may be replaced. */
@@ -163,8 +164,4 @@ function code(text: string): string {
 /** A name may hold anything, also the marks of a table. */
 function cell(text: string): string {
   return text.replaceAll(/[|`\p{Cc}]+/gu, " ");
-}
-
-function number(value: number): string {
-  return value.toLocaleString("en");
 }

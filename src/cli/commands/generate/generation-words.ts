@@ -107,7 +107,7 @@ function countText(count: number | undefined): string {
   return count === undefined ? "" : number(count);
 }
 
-function number(value: number): string {
+export function number(value: number): string {
   return value.toLocaleString("en");
 }
 

@@ -5,6 +5,7 @@ import type { ErrorCode } from "../../../core/error-codes.ts";
 import type { ModelMessage } from "../../../core/message.ts";
 import type { ModelTool } from "../../../core/model.ts";
 import type { ToolResult } from "../../../core/result.ts";
+import { capital } from "../../../core/base/wording.ts";
 import { nameWords } from "../../../schema/example/name-words.ts";
 
 const MAX_DEPTH = 4;
@@ -106,5 +107,5 @@ export class DerivedTools {
 /** `Get order.` for `shop::get_order`. */
 function sentence(qualifiedName: string): string {
   const text = nameWords(splitName(qualifiedName).name).join(" ");
-  return text === "" ? "A tool." : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  return text === "" ? "A tool." : `${capital(text)}.`;
 }

@@ -3,6 +3,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../.
 import type { Random } from "../../../core/ports.ts";
 import type { ToolResult } from "../../../core/result.ts";
 import type { Tool } from "../../../core/tool.ts";
+import { capital } from "../../../core/base/wording.ts";
 import { isSeveralWords } from "../../../engine/example/tool-intent.ts";
 import { toolSubject } from "../tool-subject.ts";
 import { nameWords, plainName, plural } from "../../../schema/example/name-words.ts";
@@ -21,7 +22,7 @@ import {
   singularLast,
 } from "./field-words.ts";
 import { SAYS_NOTHING, isHead, isSaid, rankOfName } from "./telling-names.ts";
-import { capital, joined, label, oneOf } from "./value-words.ts";
+import { joined, label, oneOf } from "./value-words.ts";
 import { CLAIM, MAX_WANTED, unmadeWords } from "./unmade-words.ts";
 import { withWholeNames } from "./whole-names.ts";
 

@@ -1,9 +1,10 @@
 /** A field of a result as it is said: `the price is 94`, `there are 3 bedrooms`, `it is open`. */
 import { memo } from "../../../core/base/memo.ts";
 import type { Random } from "../../../core/ports.ts";
+import { capital } from "../../../core/base/wording.ts";
 import { nameWords, plainName } from "../../../schema/example/name-words.ts";
 import { isIdName } from "../id-names.ts";
-import { capital, choiceWords, label, oneOf } from "./value-words.ts";
+import { choiceWords, label, oneOf } from "./value-words.ts";
 
 /** Units at the end of names, as they are said behind the value. */
 const UNITS = new Map(

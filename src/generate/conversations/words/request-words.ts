@@ -1,11 +1,12 @@
 /** The user's request for the calls of a turn. */
 import type { Random } from "../../../core/ports.ts";
+import { capital } from "../../../core/base/wording.ts";
 import { toolSubject } from "../tool-subject.ts";
 import type { PlannedCall, PlannedTurn } from "../conversation-writer.ts";
 import { isReading, purposeText, type Purpose } from "./purpose-words.ts";
 import { SLOT_KINDS, givenSlot, takenSlot, type Slot, type SlotContext, type SlotKind } from "./slot-words.ts";
 import { ToolRequest } from "./tool-request.ts";
-import { capital, isVoid, joined, oneOf } from "./value-words.ts";
+import { isVoid, joined, oneOf } from "./value-words.ts";
 
 /** One text for all calls of the turn, which holds every value that is given. */
 export function requestWords({ index, calls }: PlannedTurn, random: Random): string {

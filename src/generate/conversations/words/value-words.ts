@@ -33,10 +33,6 @@ export function joined(parts: readonly string[], word = "and"): string {
   return parts.length < 2 ? last : `${parts.slice(0, -1).join(", ")} ${word} ${last}`;
 }
 
-export function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
 /** One of the items, by a random number. */
 export function oneOf<Item>(random: Random, items: readonly [Item, ...Item[]]): Item {
   return items[Math.min(items.length - 1, Math.floor(random.next() * items.length))] ?? items[0];
