@@ -1,11 +1,11 @@
 /** `type = "chains"`: tools that are called one after the other, each chain offered as one tool. */
 import { createChain, type Chain, type ChainToolOptions } from "../../compose/chain/chain.ts";
 import type { ChainStep } from "../../compose/chain/chain-step.ts";
-import { checkName } from "../../core/call.ts";
 import { describeThrown } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { firstPresentKey } from "../first-present-key.ts";
 import type { TableReader } from "../table-reader.ts";
+import { readNamed } from "./named-entries.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
 /** One chain of a configuration. */
@@ -24,29 +24,15 @@ export interface ChainsConfig extends CommonConfig {
 export const chainsType: ToolsetType<ChainsConfig> = {
   keyAtFault: () => "chains",
   read(table, common) {
-    const list = table.table("chains");
-    if (list === undefined) {
-      if (!table.has("chains")) table.report(undefined, '"chains" is missing: the chains by their names.');
-      return undefined;
-    }
-    const chains = new Map<string, NamedChain>();
-    for (const name of list.names()) {
-      try {
-        checkName(name, "tool");
-      } catch (thrown: unknown) {
-        list.report(name, describeThrown(thrown));
-      }
-      const chain = list.section(name, (entry) => readChain(name, entry));
-      if (chain !== undefined) chains.set(name, chain);
-    }
-    return { type: "chains", ...common, chains };
+    const chains = readNamed(table, "chains", readChain);
+    return chains === undefined ? undefined : { type: "chains", ...common, chains };
   },
   build({ name }, { chains }) {
     return { toolset: { name, tools: [...chains.values()].map(({ chain, offer }) => chain.toTool(offer)) } };
   },
 };
 
-function readChain(name: string, table: TableReader): NamedChain | undefined {
+function readChain(table: TableReader, name: string): NamedChain | undefined {
   const description = table.requiredText("description", "what the model reads");
   const steps = table.tables("steps");
   if (steps === undefined && !table.has("steps")) table.report(undefined, '"steps" is missing: the list of steps.');

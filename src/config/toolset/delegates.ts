@@ -1,8 +1,7 @@
 /** `type = "delegates"`: sub-agents, each offered as one tool. */
 import type { DelegateOptions } from "../../compose/delegate/delegate-options.ts";
 import { SHARED_CONTEXTS, type SharedContext } from "../../compose/delegate/shared-context.ts";
-import { checkName } from "../../core/call.ts";
-import { ToolError, describeThrown, operatorText } from "../../core/error.ts";
+import { ToolError, operatorText } from "../../core/error.ts";
 import type { Model } from "../../core/model.ts";
 import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -11,6 +10,7 @@ import { readModelOf } from "../tables/lm-config.ts";
 import { readLoop, type LoopConfig, type ModelConfig } from "../tables/model-config.ts";
 import { readPermission } from "../tables/policy-config.ts";
 import type { TableReader } from "../table-reader.ts";
+import { readNamed } from "./named-entries.ts";
 import type { BuildContext, CommonConfig, Place, ToolsetType } from "./toolset-type.ts";
 
 /** One delegate of a configuration. */
@@ -40,22 +40,8 @@ export const delegatesType: ToolsetType<DelegatesConfig> = {
   keyAtFault: () => "delegates",
   read(table, common) {
     const maxRunning = table.number("maxRunning", COUNT);
-    const list = table.table("delegates");
-    if (list === undefined) {
-      if (!table.has("delegates")) table.report(undefined, '"delegates" is missing: the delegates by their names.');
-      return undefined;
-    }
-    const delegates = new Map<string, DelegateConfig>();
-    for (const name of list.names()) {
-      try {
-        checkName(name, "tool");
-      } catch (thrown: unknown) {
-        list.report(name, describeThrown(thrown));
-      }
-      const delegate = list.section(name, readDelegate);
-      if (delegate !== undefined) delegates.set(name, delegate);
-    }
-    return { type: "delegates", ...common, delegates, ...omitUndefined({ maxRunning }) };
+    const delegates = readNamed(table, "delegates", readDelegate);
+    return delegates === undefined ? undefined : { type: "delegates", ...common, delegates, ...omitUndefined({ maxRunning }) };
   },
   async build(place, { delegates, maxRunning }, context) {
     const { delegatesToolset } = await import("../../compose/delegate/delegate.ts");

@@ -1,0 +1,28 @@
+/** Tools that are tables by their names, such as the chains of a toolset. */
+import { checkName } from "../../core/call.ts";
+import { describeThrown } from "../../core/error.ts";
+import type { TableReader } from "../table-reader.ts";
+
+/** By name; undefined, and reported, where the table is missing. Names that no tool can have are reported. */
+export function readNamed<Entry>(
+  table: TableReader,
+  key: string,
+  readOne: (entry: TableReader, name: string) => Entry | undefined,
+): ReadonlyMap<string, Entry> | undefined {
+  const list = table.table(key);
+  if (list === undefined) {
+    if (!table.has(key)) table.report(undefined, `"${key}" is missing: the ${key} by their names.`);
+    return undefined;
+  }
+  const entries = new Map<string, Entry>();
+  for (const name of list.names()) {
+    try {
+      checkName(name, "tool");
+    } catch (thrown: unknown) {
+      list.report(name, describeThrown(thrown));
+    }
+    const entry = list.section(name, (own) => readOne(own, name));
+    if (entry !== undefined) entries.set(name, entry);
+  }
+  return entries;
+}
