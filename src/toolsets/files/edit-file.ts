@@ -10,7 +10,7 @@ import { refusal } from "./file-error.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
 import { applyDiff } from "./text-diff.ts";
 import { type EditOutcome, type TextEdit, applyEdit } from "./text-edit.ts";
-import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
+import { pathSchema, type Workspace } from "./workspace-path.ts";
 
 /** One exact replacement, or a diff. */
 interface EditInput extends Partial<TextEdit> {
@@ -27,7 +27,7 @@ interface MultiEditInput {
   readonly mode?: EditMode;
 }
 
-const PATH = { type: "string", minLength: 1, maxLength: MAX_PATH_LENGTH, description: "Path of the file, relative to the workspace." };
+const PATH = pathSchema("Path of the file, relative to the workspace.");
 const EDIT = {
   old: {
     type: "string",

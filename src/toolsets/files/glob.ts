@@ -11,7 +11,7 @@ import { MAX_PATTERN_LENGTH, type PathMatcher, compileGlob } from "./glob-patter
 import { pathLine, withNotes } from "./path-list.ts";
 import { numberOf, supersedesListings } from "./superseded-views.ts";
 import { MAX_ENTRIES, Walk } from "./walk.ts";
-import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
+import { pathSchema, type Workspace } from "./workspace-path.ts";
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
@@ -32,12 +32,7 @@ const INPUT_SCHEMA: JsonSchema = {
       maxLength: MAX_PATTERN_LENGTH,
       description: "* and ? match inside a name, ** any number of folders, [a-z] a character, {a,b} either.",
     },
-    path: {
-      type: "string",
-      minLength: 1,
-      maxLength: MAX_PATH_LENGTH,
-      description: "Folder the pattern begins in. Default: the workspace.",
-    },
+    path: pathSchema("Folder the pattern begins in. Default: the workspace."),
     limit: { type: "integer", minimum: 1, maximum: MAX_LIMIT, description: `Most files to show. Default ${DEFAULT_LIMIT}.` },
   },
   required: ["pattern"],

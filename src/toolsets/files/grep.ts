@@ -15,7 +15,7 @@ import { type FoundLine, LineSearch, searchFile } from "./line-search.ts";
 import { type OpenFile, openFile } from "./open-place.ts";
 import { pathLine, withNotes } from "./path-list.ts";
 import { type Entry, MAX_ENTRIES, Walk } from "./walk.ts";
-import { MAX_PATH_LENGTH, type Place, type Workspace } from "./workspace-path.ts";
+import { type Place, pathSchema, type Workspace } from "./workspace-path.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 500;
@@ -40,12 +40,7 @@ const INPUT_SCHEMA: JsonSchema = {
       maxLength: MAX_PATTERN_LENGTH,
       description: "Regular expression; escape ( [ { . * + ? | ^ $ \\ to find them.",
     },
-    path: {
-      type: "string",
-      minLength: 1,
-      maxLength: MAX_PATH_LENGTH,
-      description: "Folder or file to search. Default: the workspace.",
-    },
+    path: pathSchema("Folder or file to search. Default: the workspace."),
     glob: {
       type: "string",
       minLength: 1,

@@ -12,7 +12,7 @@ import { changeFile, loadCurrent, textOf } from "./change-file.ts";
 import { parsePlace, valueAt, withValueAt } from "./json-place.ts";
 import { recordRead } from "./read-record.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
-import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
+import { pathSchema, type Workspace } from "./workspace-path.ts";
 
 const MAX_JSON_CHARS = 4 * 1024 * 1024;
 const DEFAULT_INDENT = "  ";
@@ -28,7 +28,7 @@ interface JsonWriteInput {
   readonly value: JsonValue;
 }
 
-const PATH = { type: "string", minLength: 1, maxLength: MAX_PATH_LENGTH, description: "Path of the JSON file, relative to the workspace." };
+const PATH = pathSchema("Path of the JSON file, relative to the workspace.");
 const AT = {
   type: "string",
   maxLength: 1000,

@@ -5,7 +5,7 @@ import type { PastCall, Tool } from "../../core/tool.ts";
 import { pathLine, withNotes } from "./path-list.ts";
 import { numberOf, supersedesListings } from "./superseded-views.ts";
 import { type Level, MAX_ENTRIES, Walk } from "./walk.ts";
-import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
+import { pathSchema, type Workspace } from "./workspace-path.ts";
 
 const LIST_LIMIT = 100;
 const DEFAULT_DEPTH = 1;
@@ -25,12 +25,7 @@ export function listTool(workspace: Workspace): Tool {
     inputSchema: {
       type: "object",
       properties: {
-        path: {
-          type: "string",
-          minLength: 1,
-          maxLength: MAX_PATH_LENGTH,
-          description: "The folder, relative to the workspace. Default: the workspace.",
-        },
+        path: pathSchema("The folder, relative to the workspace. Default: the workspace."),
         depth: { type: "integer", minimum: 1, maximum: MAX_DEPTH, description: "How many levels to show. Default 1." },
       },
       additionalProperties: false,

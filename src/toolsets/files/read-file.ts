@@ -15,7 +15,7 @@ import { pathLine } from "./path-list.ts";
 import { recordRead, showingCall } from "./read-record.ts";
 import { MAX_MEDIA_BYTES } from "../../policy/results/shown-media.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
-import { type Place, type Workspace, MAX_PATH_LENGTH } from "./workspace-path.ts";
+import { type Place, type Workspace, pathSchema } from "./workspace-path.ts";
 
 /** The largest PDF whose text is read, in bytes. */
 const MAX_PDF_BYTES = 32 * 1024 * 1024;
@@ -31,7 +31,7 @@ interface ReadInput {
 const INPUT_SCHEMA: JsonSchema = {
   type: "object",
   properties: {
-    path: { type: "string", minLength: 1, maxLength: MAX_PATH_LENGTH, description: "Path of the file, relative to the workspace." },
+    path: pathSchema("Path of the file, relative to the workspace."),
     offset: { type: "integer", minimum: 1, description: "First line to read; lines count from 1. Default 1." },
     limit: { type: "integer", minimum: 1, description: "Most lines to read. Default: as many as fit." },
   },

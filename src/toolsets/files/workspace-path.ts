@@ -37,7 +37,12 @@ export interface WorkspaceOptions {
   readonly protect?: readonly string[];
 }
 
-export const MAX_PATH_LENGTH = 4096;
+const MAX_PATH_LENGTH = 4096;
+
+/** The schema of a path that a tool takes. */
+export function pathSchema(description: string) {
+  return { type: "string", minLength: 1, maxLength: MAX_PATH_LENGTH, description } as const;
+}
 
 export class Workspace {
   /** The canonical path of the workspace's folder. */

@@ -6,7 +6,7 @@ import { plural } from "../../core/base/wording.ts";
 import { refuseBinary } from "./binary.ts";
 import { changeFile } from "./change-file.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
-import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
+import { pathSchema, type Workspace } from "./workspace-path.ts";
 
 interface WriteInput {
   readonly path: string;
@@ -22,7 +22,7 @@ export function writeTool(workspace: Workspace): Tool {
     inputSchema: {
       type: "object",
       properties: {
-        path: { type: "string", minLength: 1, maxLength: MAX_PATH_LENGTH, description: "Path of the file, relative to the workspace." },
+        path: pathSchema("Path of the file, relative to the workspace."),
         content: { type: "string", description: "The whole new text of the file." },
       },
       required: ["path", "content"],

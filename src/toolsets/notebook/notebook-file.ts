@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/j
 import { parseJson } from "../../core/base/parse-json.ts";
 import { parseAsWritten } from "../../core/base/written-numbers.ts";
 import { withoutMark } from "../files/json-file.ts";
-import { MAX_PATH_LENGTH } from "../files/workspace-path.ts";
+import { pathSchema } from "../files/workspace-path.ts";
 
 const MAX_CHARS = 16 * 1024 * 1024;
 
@@ -18,12 +18,7 @@ export interface Notebook {
   readonly cells: readonly JsonObject[];
 }
 
-export const PATH = {
-  type: "string",
-  minLength: 1,
-  maxLength: MAX_PATH_LENGTH,
-  description: "Path of the .ipynb file, relative to the workspace.",
-} as const;
+export const PATH = pathSchema("Path of the .ipynb file, relative to the workspace.");
 
 /** @throws ToolError `execution_failed` saying why it is not a notebook, `too_large` */
 export function parseNotebook(text: string, shown: string): Notebook {
