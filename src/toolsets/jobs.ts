@@ -157,7 +157,7 @@ function statusLine({ id, toolName, state, output, question, error }: JobStatus)
 }
 
 function waitedText(job: EndedJob | JobStatus, timeout: number): string {
-  if ("result" in job && job.result !== undefined) return `${job.state.toUpperCase()}\n${resultText(job.result)}`.trimEnd();
+  if ("result" in job) return `${job.state.toUpperCase()}\n${resultText(job.result)}`.trimEnd();
   if (job.question !== undefined) return `WAITING\nThe job asks: ${job.question}`;
   if (job.state === "waiting") return "WAITING\nThe job waits for approval.";
   return job.endedAt === undefined ? `TIMEOUT\nThe job still runs after ${timeout} s.` : job.state.toUpperCase();

@@ -227,7 +227,7 @@ function failureText(toolset: string, { message }: ToolError): string {
 export function failureWithHint(toolset: string, error: ToolError): string {
   const text = failureText(toolset, error);
   const first = error.operatorHint === undefined ? text : `${text} ${error.operatorHint}`;
-  return [first, ...(error.details ?? []).filter((detail) => detail.trim() !== "" && !text.includes(detail))].join("\n");
+  return [first, ...error.details.filter((detail) => detail.trim() !== "" && !text.includes(detail))].join("\n");
 }
 
 /** The toolset that a qualified name belongs to. */

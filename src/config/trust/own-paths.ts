@@ -22,8 +22,8 @@ export function ownPaths(loaded: LoadedConfig): readonly string[] {
   }
   for (const { toolset } of routedOf(config)) {
     if (toolset.type === "mcp") programs.push(...programPaths(toolset, folder));
-    if ("path" in toolset && typeof toolset.path === "string") named.push(toolset.path);
-    if ("document" in toolset && typeof toolset.document === "string") named.push(toolset.document);
+    if ("path" in toolset) named.push(toolset.path);
+    if ("document" in toolset) named.push(toolset.document);
   }
   const files = named.filter((text) => !/^[a-z][a-z0-9+.-]+:/iu.test(text)).map((text) => resolve(folder, text));
   return [...files, ...programs];

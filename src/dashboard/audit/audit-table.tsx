@@ -24,7 +24,7 @@ export function AuditTable({ entries }: { readonly entries: readonly Entry[] }):
           <td>
             <Outcome entry={entry} />
           </td>
-          <td className="wide-only muted">{"sessionId" in entry && <Inert text={entry.sessionId ?? ""} maxLength={60} />}</td>
+          <td className="wide-only muted">{"sessionId" in entry && <Inert text={entry.sessionId} maxLength={60} />}</td>
           <td className="number wide-only">{entry.type === "call" && entry.durationMs !== undefined && span(entry.durationMs)}</td>
           <td className="muted">
             <Moment at={entry.at} now={now} />
@@ -71,7 +71,7 @@ function subjectOf(entry: Entry): ReactNode {
 
 /** The session of a key is the one that it is for. A session has none of the calls that were simulated in it. */
 function pathOf(entry: Entry): string | undefined {
-  if (!("sessionId" in entry) || entry.sessionId === undefined) return undefined;
+  if (!("sessionId" in entry)) return undefined;
   const isKept = "callId" in entry && !(entry.type === "call" && entry.simulated === true);
   return sessionPath(entry.sessionId, isKept ? entry.callId : undefined);
 }

@@ -206,7 +206,7 @@ function namedIn({ messages }: ConversationTemplate, registry: Registry, allow: 
   return calls.flatMap((call) => {
     const found = resolveVisible(registry, call.name, allow);
     if (!(found instanceof Error)) return found.map(({ qualifiedName }) => qualifiedName);
-    return (found.toolNames ?? []).map((name) => registry.get(name)?.qualifiedName ?? name);
+    return found.toolNames.map((name) => registry.get(name)?.qualifiedName ?? name);
   });
 }
 

@@ -73,7 +73,7 @@ async function findJob(jobId: string, { runtime, principal, services: { store } 
 }
 
 function shownJob(job: JobStatus | EndedJob): ApiJob {
-  if (!("result" in job) || job.result === undefined) return job;
+  if (!("result" in job)) return job;
   return { ...job, result: shownResult(job.result) };
 }
 

@@ -155,7 +155,7 @@ async function follow({ runtime, settings }: TaskParts, { task, session, own, ca
 }
 
 function hasResult(job: EndedJob | JobStatus): job is EndedJob & { readonly result: ToolResult } {
-  return "result" in job && job.result !== undefined;
+  return "result" in job;
 }
 
 function lost(): TaskEnd {
