@@ -1,7 +1,7 @@
 /** Reads the command line: the command, its arguments and its options, or an error that says what would work. */
 import { parseArgs } from "node:util";
 import { ToolError } from "../core/error.ts";
-import { nearNames } from "../core/base/near-names.ts";
+import { didYouMean, nearNames } from "../core/base/near-names.ts";
 import { shellWord } from "./terminal/shell-word.ts";
 
 export interface CommandLine {
@@ -225,8 +225,8 @@ function integerOf(name: string, text: string): number {
 }
 
 function unknownOption(name: string): ToolError {
-  const [near] = nearNames(name.replace(/^-+/u, ""), Object.keys(OPTIONS));
-  const hint = near === undefined ? "See haft --help, or haft <command> --help." : `Did you mean --${near}?`;
+  const hint =
+    didYouMean(name.replace(/^-+/u, ""), Object.keys(OPTIONS), (near) => `--${near}`) ?? "See haft --help, or haft <command> --help.";
   return new ToolError("invalid_argument", `There is no option ${name}.`, { hint });
 }
 

@@ -1,7 +1,7 @@
 /** Finds the command, checks its arguments, runs it, and turns whatever goes wrong into a message and an exit code. */
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
-import { nearNames } from "../core/base/near-names.ts";
+import { didYouMean } from "../core/base/near-names.ts";
 import { readCommandLine, type CommandLine, type OptionName } from "./command-line.ts";
 import { COMMANDS, loadCommand } from "./commands.ts";
 import type { Command, CommandWorld } from "./command.ts";
@@ -88,8 +88,8 @@ function print(world: CommandWorld, text: string): number {
 
 /** @throws ToolError in any case */
 function unknownCommand(words: readonly string[], word: string, group: string = ""): never {
-  const [near] = nearNames(word, words);
-  const hint = near === undefined ? `Commands: ${words.join(", ")}. See haft ${group}--help.` : `Did you mean "haft ${group}${near}"?`;
+  const meant = didYouMean(word, words, (near) => `"haft ${group}${near}"`);
+  const hint = meant ?? `Commands: ${words.join(", ")}. See haft ${group}--help.`;
   throw new ToolError("invalid_argument", `There is no command ${JSON.stringify(`${group}${word}`)}.`, { hint });
 }
 
@@ -102,10 +102,9 @@ function checkArguments(command: Command, { args, given }: Pick<CommandLine, "ar
     });
   if (args.length > most) {
     const words = (command.subcommands ?? []).map((known) => known.name.slice(command.name.length + 1));
-    const [near] = nearNames(args[0] ?? "", words);
+    const meant = didYouMean(args[0] ?? "", words, (near) => `"haft ${command.name} ${near}"`);
     throw new ToolError("invalid_argument", `haft ${command.name} does not take the argument ${JSON.stringify(args[most])}.`, {
-      hint:
-        near === undefined ? `${usage}. An argument that holds spaces is put in quotes.` : `Did you mean "haft ${command.name} ${near}"?`,
+      hint: meant ?? `${usage}. An argument that holds spaces is put in quotes.`,
     });
   }
   const stray = given.find((option) => !COMMON_OPTIONS.includes(option) && !command.options.includes(option));

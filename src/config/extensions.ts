@@ -6,7 +6,7 @@ import type { ToolSource } from "../core/source.ts";
 import type { Enrichment } from "../generate/enrichment.ts";
 import { ENRICHMENT_TYPES } from "./tables/enrichment-config.ts";
 import { moduleExports } from "./tools/module-tools.ts";
-import { nearKey } from "./near-key.ts";
+import { nearHint } from "./near-key.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** The arguments of a factory besides the keys of its table. */
@@ -114,9 +114,7 @@ export class ExtensionTable {
 }
 
 function unknownType(type: string, known: readonly string[]): string {
-  const near = nearKey(type, known);
-  const hint = near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`;
-  return `${JSON.stringify(type)} is not registered. There are: ${known.join(", ")}.${hint}`;
+  return `${JSON.stringify(type)} is not registered. There are: ${known.join(", ")}.${nearHint(type, known)}`;
 }
 
 interface Registration<Factory> {

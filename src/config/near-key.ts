@@ -82,10 +82,15 @@ export function nearKey(key: string, known: readonly string[]): string | undefin
   return nearest;
 }
 
+/** ` Did you mean "root"?`, behind another sentence; empty where none is near. */
+export function nearHint(key: string, known: readonly string[]): string {
+  const near = nearKey(key, known);
+  return near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`;
+}
+
 /** `unknown key. Did you mean "root"?`, or the keys there are. */
 export function unknownKey(key: string, known: readonly string[]): string {
-  const near = nearKey(key, known);
-  return near === undefined ? `unknown key. There are: ${known.join(", ")}.` : `unknown key. Did you mean ${JSON.stringify(near)}?`;
+  return `unknown key.${nearHint(key, known) || ` There are: ${known.join(", ")}.`}`;
 }
 
 function plain(key: string): string {

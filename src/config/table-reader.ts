@@ -4,7 +4,7 @@ import { copyJson, type JsonObject, type JsonValue } from "../core/base/json.ts"
 import { typeInWords } from "../core/base/wording.ts";
 import { isWithin, numberWithin, type Bounds } from "../core/base/number-bounds.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
-import { nearKey, unknownKey } from "./near-key.ts";
+import { nearHint, unknownKey } from "./near-key.ts";
 import type { Problems } from "../documents/problems.ts";
 
 const NOWHERE: ReadonlyMap<string, string> = new Map();
@@ -51,11 +51,7 @@ export class TableReader {
     if (value === undefined) return undefined;
     const word = words.find((known) => known === value);
     if (word !== undefined) return word;
-    const near = nearKey(value, words);
-    this.report(
-      key,
-      `must be ${oneOf}, not ${JSON.stringify(value)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`,
-    );
+    this.report(key, `must be ${oneOf}, not ${JSON.stringify(value)}.${nearHint(value, words)}`);
     return undefined;
   }
 

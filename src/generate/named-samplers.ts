@@ -1,6 +1,6 @@
 /** Samplers by name, for programs whose settings say which one draws. */
 import { ToolError } from "../core/error.ts";
-import { nearNames } from "../core/base/near-names.ts";
+import { didYouMean } from "../core/base/near-names.ts";
 import { own } from "../core/base/own.ts";
 import type { Enriched } from "./enrich.ts";
 import { chainSampler, fanInSampler, fanOutSampler } from "./graph-samplers.ts";
@@ -54,8 +54,7 @@ export interface NamedSamplers {
 }
 
 function unknownSampler(name: string, known: readonly string[]): ToolError {
-  const [near] = nearNames(name, known, 1);
   return new ToolError("not_found", `There is no sampler ${JSON.stringify(name)}. There are: ${known.join(", ")}.`, {
-    hint: near === undefined ? "Register others by namedSamplers({ name: make })." : `Did you mean ${JSON.stringify(near)}?`,
+    hint: didYouMean(name, known) ?? "Register others by namedSamplers({ name: make }).",
   });
 }

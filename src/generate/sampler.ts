@@ -4,7 +4,7 @@ import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import type { OptionNames } from "../core/known-keys.ts";
 import type { Random } from "../core/ports.ts";
-import { nearNames } from "../core/base/near-names.ts";
+import { didYouMean } from "../core/base/near-names.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
@@ -76,8 +76,7 @@ export function checkNamespaces(tools: readonly CatalogTool[], names: readonly s
   const known = new Set(tools.map(({ namespace }) => namespace));
   const unknown = names.find((name) => !known.has(name));
   if (unknown === undefined) return;
-  const [near] = nearNames(unknown, known);
   throw new ToolError("invalid_argument", `${owner} was given the namespace ${JSON.stringify(unknown)}, which no tool has.`, {
-    hint: near === undefined ? `There is ${someOf([...known])}.` : `Did you mean ${JSON.stringify(near)}?`,
+    hint: didYouMean(unknown, known) ?? `There is ${someOf([...known])}.`,
   });
 }

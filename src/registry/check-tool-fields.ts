@@ -8,7 +8,7 @@ import { TOOL_CATEGORIES, type Tool } from "../core/tool.ts";
 import { typeInWords } from "../core/base/wording.ts";
 import { own } from "../core/base/own.ts";
 import { checkCache } from "./check-cache.ts";
-import { nearNames } from "../core/base/near-names.ts";
+import { didYouMean } from "../core/base/near-names.ts";
 
 /** The type of a field, and its description. */
 export interface Claim {
@@ -254,9 +254,8 @@ function checkFields(tool: string, prefix: string, fields: unknown, claims: Read
 }
 
 function unknownField(tool: string, prefix: string, field: string, known: readonly string[]): ToolError {
-  const [near] = nearNames(field, known, 1);
   return new ToolError("invalid_argument", `Tool ${JSON.stringify(tool)} has an unknown field ${JSON.stringify(prefix + field)}.`, {
-    hint: near === undefined ? `Fields: ${known.join(", ")}.` : `Did you mean ${JSON.stringify(prefix + near)}?`,
+    hint: didYouMean(field, known, (near) => JSON.stringify(prefix + near)) ?? `Fields: ${known.join(", ")}.`,
   });
 }
 

@@ -5,7 +5,7 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { Store } from "../core/store.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { nearNames } from "../core/base/near-names.ts";
+import { didYouMean } from "../core/base/near-names.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import { storedEvents } from "../session/read-events.ts";
 import { MAX_TEXT_LENGTH, rememberedIn, type Memory } from "./memory/remembered.ts";
@@ -136,10 +136,10 @@ async function* upToDamage(events: AsyncIterable<SessionEvent>): AsyncGenerator<
 }
 
 function unknownSession(id: string, ids: readonly string[]): ToolError {
-  const [near] = nearNames(id, ids, 1);
+  const hint = didYouMean(id, ids);
   return new ToolError("not_found", `There is no session ${JSON.stringify(id)} to search.`, {
     outcome: "not_started",
-    ...(near === undefined ? {} : { hint: `Did you mean ${JSON.stringify(near)}?` }),
+    ...(hint === undefined ? {} : { hint }),
   });
 }
 

@@ -3,7 +3,7 @@ import { checkName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { nearNames } from "../core/base/near-names.ts";
+import { didYouMean } from "../core/base/near-names.ts";
 import { SEARCH_PROVIDERS, SEARCH_PROVIDER_NAMES } from "./web/search-provider.ts";
 import type { SearchProviderOptions, WebOptions } from "./web/web-options.ts";
 import { WebEngine } from "./web/web-engine.ts";
@@ -33,10 +33,9 @@ function checkProvider(search: SearchProviderOptions): void {
   const { provider, apiKey, url } = search;
   if (!SEARCH_PROVIDER_NAMES.includes(provider)) {
     const given: unknown = provider;
-    const [near] = nearNames(String(given), SEARCH_PROVIDER_NAMES, 1);
     throw invalid(
       `The search provider ${JSON.stringify(provider)} is unknown.`,
-      near === undefined ? `There are: ${SEARCH_PROVIDER_NAMES.join(", ")}.` : `Did you mean "${near}"?`,
+      didYouMean(String(given), SEARCH_PROVIDER_NAMES) ?? `There are: ${SEARCH_PROVIDER_NAMES.join(", ")}.`,
     );
   }
   const { needsKey, address } = SEARCH_PROVIDERS[provider];

@@ -1,7 +1,7 @@
 /** The triggers of one session: added, listed, removed, and run while its agent does. */
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { nearNames } from "../core/base/near-names.ts";
+import { didYouMean } from "../core/base/near-names.ts";
 import { diffJson } from "../core/base/json-patch.ts";
 import { checkedVisibleName } from "../core/base/visible-name.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
@@ -295,9 +295,8 @@ export class SessionTriggers {
     const known = typeof type === "string" ? kinds.get(type) : undefined;
     if (known !== undefined) return known;
     const names = [...kinds.keys()];
-    const near = typeof type === "string" ? nearNames(type, names, 1)[0] : undefined;
     throw new ToolError("invalid_argument", `There is no trigger of the type ${JSON.stringify(String(type).slice(0, 100))}.`, {
-      hint: near === undefined ? `There are ${names.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`,
+      hint: didYouMean(typeof type === "string" ? type : "", names) ?? `There are ${names.join(", ")}.`,
     });
   }
 

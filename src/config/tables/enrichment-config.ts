@@ -5,7 +5,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import { firstPresentKey } from "../first-present-key.ts";
 import { readLm, type LmConfig } from "./lm-config.ts";
-import { nearKey } from "../near-key.ts";
+import { nearHint } from "../near-key.ts";
 import type { TableReader } from "../table-reader.ts";
 import type { ReadContext } from "../toolset/toolset-type.ts";
 
@@ -49,9 +49,7 @@ export function readEnrichment(
 
 export function unknownEnrichment(type: string, registered: readonly string[]): string {
   const known = [...ENRICHMENT_TYPES, EMBEDDINGS_TYPE, ...registered.filter((name) => name !== EMBEDDINGS_TYPE)];
-  const near = nearKey(type, known);
-  const hint = near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`;
-  return `${JSON.stringify(type)} is no enrichment. There are: ${known.join(", ")}.${hint}`;
+  return `${JSON.stringify(type)} is no enrichment. There are: ${known.join(", ")}.${nearHint(type, known)}`;
 }
 
 type OwnConfig<Config = EnrichmentConfig> = Config extends { readonly type: "other" } ? never : Omit<Config, "path">;

@@ -4,7 +4,7 @@ import { DEFAULT_NAMESPACE } from "../../core/call.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import { readEngines, type EngineConfig, type MultiEngineConfig } from "./engine-config.ts";
 import { readEnrichment, type EnrichmentConfig } from "./enrichment-config.ts";
-import { nearKey } from "../near-key.ts";
+import { nearHint } from "../near-key.ts";
 import { bringsServer, matchServer } from "./server-match.ts";
 import { TableReader, isTable, kindOf, readTables } from "../table-reader.ts";
 import { HAS_OWN_ENGINE, checkToolsetName, readToolset, type ToolsetConfig, type ToolsetReadContext } from "./toolset-config.ts";
@@ -193,9 +193,8 @@ function engineProblem(name: string, { namespace, toolset }: RegistryEntry, engi
 const MAX_NAMED = 20;
 
 function undefinedEngine(engine: string, known: readonly string[]): string {
-  const near = nearKey(engine, known);
   const there = known.length === 0 ? "there are none under engines" : `there are: ${someOf(known, MAX_NAMED)}`;
-  return `no engine ${JSON.stringify(engine)} is defined; ${there}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`;
+  return `no engine ${JSON.stringify(engine)} is defined; ${there}.${nearHint(engine, known)}`;
 }
 
 function twoEngines(namespace: string, before: string, now: string): string {

@@ -31,6 +31,16 @@ export function nearNames(name: string, names: Iterable<string>, max = 3): reado
   return nearest.sort().slice(0, max);
 }
 
+/** `Did you mean "town"?` for the nearest of the names; undefined where none is near. @param write the name in the question. @default quoted */
+export function didYouMean(
+  name: string,
+  names: Iterable<string>,
+  write: (near: string) => string = (near) => JSON.stringify(near),
+): string | undefined {
+  const [near] = nearNames(name, names, 1);
+  return near === undefined ? undefined : `Did you mean ${write(near)}?`;
+}
+
 interface Scan {
   readonly edits: number;
   /** Of the name asked for, separators included. */

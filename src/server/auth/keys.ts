@@ -8,7 +8,7 @@ import { checkedVisibleName } from "../../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
-import { nearNames } from "../../core/base/near-names.ts";
+import { didYouMean } from "../../core/base/near-names.ts";
 import type { RuleSubject } from "../../policy/access-rules.ts";
 import type { PermissionRules } from "../../policy/permission.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
@@ -191,9 +191,8 @@ export class Keys implements Authenticator {
     this.#known.clear();
     if (isRevoked || (await this.#access.key(id)) !== undefined) return isRevoked;
     const ids = (await this.#access.keys({ sessionKeys: true })).map((key) => key.id);
-    const [near] = nearNames(id, ids);
     throw new ToolError("not_found", `There is no key ${JSON.stringify(id.slice(0, 40))}.`, {
-      hint: near === undefined ? "haft keys list shows them." : `Did you mean ${near}?`,
+      hint: didYouMean(id, ids, String) ?? "haft keys list shows them.",
     });
   }
 
@@ -278,9 +277,8 @@ function checkedScopes(scopes: readonly Scope[]): readonly Scope[] {
     throw new ToolError("invalid_argument", `A key has one scope at least, of ${SCOPES.join(", ")}.`);
   const unknown = scopes.find((scope) => !SCOPES.includes(scope));
   if (unknown === undefined) return [...new Set(scopes)];
-  const [near] = nearNames(String(unknown), SCOPES);
   throw new ToolError("invalid_argument", `A key has no scope ${JSON.stringify(unknown)}.`, {
-    hint: near === undefined ? `Scopes: ${SCOPES.join(", ")}.` : `Did you mean ${near}?`,
+    hint: didYouMean(String(unknown), SCOPES, String) ?? `Scopes: ${SCOPES.join(", ")}.`,
   });
 }
 

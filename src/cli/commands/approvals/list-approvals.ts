@@ -1,6 +1,6 @@
 /** `haft approvals list`: the calls that wait for approval, or did, in the order they were asked about. */
 import { APPROVAL_STATUSES, type ApprovalRecord, type ApprovalStatus } from "../../../core/approval-store.ts";
-import { nearNames } from "../../../core/base/near-names.ts";
+import { didYouMean } from "../../../core/base/near-names.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Command, CommandContext } from "../../command.ts";
@@ -42,9 +42,8 @@ export const listApprovals: Command = {
 function statusNamed(name: string): ApprovalStatus {
   const status = APPROVAL_STATUSES.find((one) => one === name);
   if (status !== undefined) return status;
-  const [near] = nearNames(name, APPROVAL_STATUSES);
   throw new ToolError("invalid_argument", `An approval has no state ${JSON.stringify(name)}.`, {
-    hint: near === undefined ? `States: ${APPROVAL_STATUSES.join(", ")}, all.` : `Did you mean ${near}?`,
+    hint: didYouMean(name, APPROVAL_STATUSES, String) ?? `States: ${APPROVAL_STATUSES.join(", ")}, all.`,
   });
 }
 

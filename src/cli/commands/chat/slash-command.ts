@@ -1,5 +1,5 @@
 /** The lines of a chat that are for haft itself. */
-import { nearNames } from "../../../core/base/near-names.ts";
+import { didYouMean } from "../../../core/base/near-names.ts";
 import type { Registry } from "../../../registry/registry.ts";
 import { columnFor, oneLine, safeText, type Screen } from "../../terminal/terminal-text.ts";
 import { lineWidth, columnsOf, padColumns } from "../../terminal/text-width.ts";
@@ -46,8 +46,7 @@ export function slashAnswer(text: string, place: SlashPlace): readonly string[] 
   const answer = ANSWERS.get(text);
   if (answer !== undefined) return answer(place);
   const shown = oneLine(text, MAX_SHOWN);
-  const [near] = nearNames(shown, NAMES);
-  const meant = near === undefined ? "/help shows them." : `Did you mean ${near}?`;
+  const meant = didYouMean(shown, NAMES, String) ?? "/help shows them.";
   return [`There is no command ${shown}. ${meant} A message that begins with a slash is written with a space before it.`];
 }
 

@@ -1,6 +1,6 @@
 /** The lines of a chat that are for the triggers of its session. */
 import { ToolError } from "../../../core/error.ts";
-import { nearNames } from "../../../core/base/near-names.ts";
+import { didYouMean } from "../../../core/base/near-names.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { TriggerStatus } from "../../../triggers/session-triggers.ts";
 import { oneLine, safeJson, safeText, type Screen } from "../../terminal/terminal-text.ts";
@@ -34,9 +34,6 @@ export async function removeTrigger(chat: Chat, name: string): Promise<readonly 
   } catch (thrown: unknown) {
     return [safeText(ToolError.fromUnknown(thrown).message)];
   }
-  const [near] = nearNames(
-    name,
-    triggers.list().map(({ id }) => id),
-  );
-  return [`There is no trigger ${safeJson(name)}. ${near === undefined ? "/triggers shows them." : `Did you mean ${safeJson(near)}?`}`];
+  const known = triggers.list().map(({ id }) => id);
+  return [`There is no trigger ${safeJson(name)}. ${didYouMean(name, known, safeJson) ?? "/triggers shows them."}`];
 }

@@ -1,5 +1,5 @@
 /** `haft jobs list`: the background jobs of the store, the newest first. */
-import { nearNames } from "../../../core/base/near-names.ts";
+import { didYouMean } from "../../../core/base/near-names.ts";
 import { ToolError } from "../../../core/error.ts";
 import { JOB_STATES, type JobState } from "../../../core/job-status.ts";
 import type { StoredJob } from "../../../core/job-store.ts";
@@ -45,9 +45,8 @@ export const listJobs: Command = {
 function stateNamed(name: string): JobState {
   const state = JOB_STATES.find((one) => one === name);
   if (state !== undefined) return state;
-  const [near] = nearNames(name, JOB_STATES);
   throw new ToolError("invalid_argument", `A job has no state ${JSON.stringify(name)}.`, {
-    hint: near === undefined ? `States: ${JOB_STATES.join(", ")}.` : `Did you mean ${near}?`,
+    hint: didYouMean(name, JOB_STATES, String) ?? `States: ${JOB_STATES.join(", ")}.`,
   });
 }
 

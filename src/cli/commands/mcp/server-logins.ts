@@ -1,7 +1,7 @@
 /** The logins of users to the MCP servers of a configuration, as the commands have them. */
 import { hash } from "node:crypto";
 import { basename, join } from "node:path";
-import { nearNames } from "../../../core/base/near-names.ts";
+import { didYouMean } from "../../../core/base/near-names.ts";
 import { ToolError } from "../../../core/error.ts";
 import { buildLogins, loginOrigin, loginServers, type LoginsBuildOptions } from "../../../config/build/build-logins.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
@@ -39,8 +39,7 @@ export function checkLoginServer(config: LoadedConfig, name: string): void {
     throw new ToolError("invalid_argument", `Users log in to no server of ${config.path}.`, {
       hint: 'A toolset of type mcp whose users log in has auth = { type = "user-login" }.',
     });
-  const [near] = nearNames(name, names);
   throw new ToolError("invalid_argument", `${JSON.stringify(name)} is no server that users log in to.`, {
-    hint: near === undefined ? `There are: ${names.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`,
+    hint: didYouMean(name, names) ?? `There are: ${names.join(", ")}.`,
   });
 }

@@ -1,7 +1,7 @@
 /** The schedules of a store, and the one that a command line means. */
 import { someOf } from "../../../core/base/wording.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
-import { nearNames } from "../../../core/base/near-names.ts";
+import { didYouMean } from "../../../core/base/near-names.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Store, StoredSession } from "../../../core/store.ts";
@@ -93,9 +93,8 @@ export async function scheduleOfLine(context: CommandContext, source: ScheduleSo
 }
 
 function noSchedule(id: string, ids: readonly string[]): ToolError {
-  const [near] = nearNames(id, ids, 1);
   const others = ids.length === 0 ? "There are no schedules." : `There are ${ids.slice(0, 5).join(", ")}.`;
   return new ToolError("not_found", `There is no schedule ${JSON.stringify(id)}.`, {
-    operatorHint: near === undefined ? others : `Did you mean ${near}?`,
+    operatorHint: didYouMean(id, ids, String) ?? others,
   });
 }

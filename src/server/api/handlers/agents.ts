@@ -1,6 +1,6 @@
 /** The handlers of agents, channels and triggers. */
 import type { Agent } from "../../../compose/agent.ts";
-import { nearNames } from "../../../core/base/near-names.ts";
+import { didYouMean } from "../../../core/base/near-names.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Channels } from "../../../triggers/channels.ts";
 import type { Triggers } from "../../../triggers/triggers.ts";
@@ -110,9 +110,8 @@ function agentOf({ agents, expectedAgents }: ApiServices, name: string, own: str
   const agent = agents.get(name);
   if (agent !== undefined && (own ?? agent.session.id) === agent.session.id) return agent;
   if (agent === undefined && expectedAgents.has(name) && (own ?? name) === name) throw notRunning(name);
-  const [near] = own === undefined ? nearNames(name, agents.keys()) : [];
   throw new ToolError("not_found", `There is no agent ${JSON.stringify(name)}.`, {
-    hint: near === undefined ? "GET /v1/agents lists them." : `Did you mean ${JSON.stringify(near)}?`,
+    hint: didYouMean(name, own === undefined ? agents.keys() : []) ?? "GET /v1/agents lists them.",
   });
 }
 

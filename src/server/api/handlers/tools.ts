@@ -2,7 +2,7 @@
 import { effectWord } from "../../../registry/effect-word.ts";
 import { toolDefinition } from "../../../registry/tool-definition.ts";
 import { ToolError } from "../../../core/error.ts";
-import { nearNames } from "../../../core/base/near-names.ts";
+import { didYouMean } from "../../../core/base/near-names.ts";
 import type { RegisteredTool } from "../../../registry/registered-tool.ts";
 import type { ApiTool } from "../openapi/component-types.ts";
 import { visibleTools } from "../../../policy/visibility.ts";
@@ -44,8 +44,7 @@ function offered(
   const found = registry.get(name);
   const isHere = found !== undefined && registry.list(found.toolset.name).includes(found);
   if (isHere && isSeen(found.qualifiedName)) return found;
-  const [near] = nearNames(name, registry.names().filter(isSeen));
   throw new ToolError("not_found", `There is no tool ${JSON.stringify(name)}.`, {
-    hint: near === undefined ? "GET /v1/tools lists them." : `Did you mean ${JSON.stringify(near)}?`,
+    hint: didYouMean(name, registry.names().filter(isSeen)) ?? "GET /v1/tools lists them.",
   });
 }

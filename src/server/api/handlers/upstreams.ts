@@ -1,5 +1,5 @@
 /** The handlers of the MCP servers behind this one that users log in to. */
-import { nearNames } from "../../../core/base/near-names.ts";
+import { didYouMean } from "../../../core/base/near-names.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
 import { ToolError } from "../../../core/error.ts";
@@ -40,12 +40,9 @@ async function upstreamOf(request: NamingUpstream, services: ApiServices): Promi
   const upstreams = await upstreamsOf(request, services);
   const found = upstreams.find(({ server }) => server === name);
   if (found !== undefined) return found;
-  const [near] = nearNames(
-    name,
-    upstreams.map(({ server }) => server),
-  );
+  const known = upstreams.map(({ server }) => server);
   throw new ToolError("not_found", `There is no server ${JSON.stringify(name.slice(0, 200))} that users log in to.`, {
-    hint: near === undefined ? "GET /v1/upstreams lists them." : `Did you mean ${JSON.stringify(near)}?`,
+    hint: didYouMean(name, known) ?? "GET /v1/upstreams lists them.",
   });
 }
 

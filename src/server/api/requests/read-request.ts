@@ -1,6 +1,6 @@
 /** Reads a request by the schemas of its route, and describes each problem of one that does not fit. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
-import { nearNames } from "../../../core/base/near-names.ts";
+import { didYouMean } from "../../../core/base/near-names.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { compileSchema, type SchemaProblem, type Validator } from "../../../schema/compile-schema.ts";
@@ -155,9 +155,7 @@ function suggestion(problems: readonly SchemaProblem[], schema: unknown): string
   const steps = unknown.pointer.split("/").slice(1);
   const field = (steps.at(-1) ?? "").replaceAll("~1", "/").replaceAll("~0", "~");
   const known = fieldsAt(schema, steps.slice(0, -1));
-  const [near] = nearNames(field, known);
-  if (near !== undefined) return `Did you mean ${JSON.stringify(near)}?`;
-  return known.length === 0 ? "It takes no fields." : `There are ${known.join(", ")}.`;
+  return didYouMean(field, known) ?? (known.length === 0 ? "It takes no fields." : `There are ${known.join(", ")}.`);
 }
 
 function fieldsAt(schema: unknown, steps: readonly string[]): readonly string[] {
@@ -187,9 +185,9 @@ export function noRoute(method: string, path: string): HttpError {
       headers: { allow },
     });
   }
-  const near = nearNames(path, new Set(routes.map((route) => fitted(route.path, path))))[0];
+  const known = new Set(routes.map((route) => fitted(route.path, path)));
   return new HttpError(404, "not_found", "There is nothing at this path.", {
-    hint: near === undefined ? "GET /openapi.json describes every route." : `Did you mean ${near}?`,
+    hint: didYouMean(path, known, String) ?? "GET /openapi.json describes every route.",
   });
 }
 
