@@ -6,6 +6,7 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson } from "../core/base/json.ts";
 import type { ToolCall } from "../core/call.ts";
 import { resultText, type OfferedName, type ToolResult } from "../core/result.ts";
+import { atMost } from "../core/base/short-text.ts";
 
 /** After how many equal outcomes of one call something is done; refused calls count for `stopAt` as well. */
 export interface RepeatLimits {
@@ -79,7 +80,7 @@ export class RepeatGuard {
     const track = key === undefined ? undefined : this.#current(key);
     if (track === undefined || track.equal.length < this.#limits(track.result).refuseAt) return undefined;
     return new ToolError("limit_exceeded", `${call.name} was not run again: with this input it has had the same result ${times(track)}.`, {
-      details: [`It said: ${quote(track.result)}`],
+      details: [`It said: ${atMost(resultText(track.result), LONGEST_QUOTE)}`],
       hint: "Change the input, use another tool, or answer with what you have.",
     });
   }
@@ -179,11 +180,6 @@ function sameOutcome(one: ToolResult, other: ToolResult): boolean {
 /** Times, ports and counters make no other error. */
 function withoutNumbers(text: string): string {
   return text.replaceAll(/\d+/gu, "#");
-}
-
-function quote(result: ToolResult): string {
-  const text = resultText(result);
-  return text.length <= LONGEST_QUOTE ? text : `${text.slice(0, LONGEST_QUOTE - 1)}…`;
 }
 
 export interface CheckedRepeatOptions {

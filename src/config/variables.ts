@@ -1,6 +1,7 @@
 /** Puts environment variables into the values of a configuration. */
 import type { KeyPath } from "../documents/key-positions.ts";
 import type { Problems } from "../documents/problems.ts";
+import { beginning } from "../core/base/short-text.ts";
 
 /** Variables by their names, such as those of the process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -51,8 +52,8 @@ function fillIn(text: string, valueFor: (name: string, written: string) => Resol
 
 function valueOf(name: string, written: string, environment: Environment): Resolved {
   if (!NAME.test(name)) {
-    const shown = written.length > QUOTED_LENGTH ? `${written.slice(0, QUOTED_LENGTH)}…` : written;
-    return { problem: `${JSON.stringify(shown)} does not name an environment variable; write \${NAME}, or env:NAME as the whole value.` };
+    const shown = JSON.stringify(beginning(written, QUOTED_LENGTH));
+    return { problem: `${shown} does not name an environment variable; write \${NAME}, or env:NAME as the whole value.` };
   }
   const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
   return value === undefined ? { problem: `the environment variable ${name} is not set.` } : { text: value };

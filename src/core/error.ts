@@ -4,6 +4,7 @@ import { ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from ".
 import { withArticle } from "./base/wording.ts";
 import { omitUndefined } from "./base/omit-undefined.ts";
 import { tooOld } from "./node-version.ts";
+import { atMost } from "./base/short-text.ts";
 
 // Every entry needs this file, so an import on a Node that is too old fails at once, and not in the first call. Not in a file of its
 // own that is imported for its effect: bundlers leave those out.
@@ -204,5 +205,5 @@ export function describeThrown(thrown: unknown): string {
 }
 
 function cut(text: string): string {
-  return text.length <= MAX_MESSAGE_LENGTH ? text : `${text.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
+  return atMost(text, MAX_MESSAGE_LENGTH);
 }

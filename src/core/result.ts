@@ -5,6 +5,7 @@ import type { ErrorInfo } from "./error.ts";
 import type { Fidelity } from "./fidelity.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
 import { visibleText } from "./base/visible-text.ts";
+import { beginning } from "./base/short-text.ts";
 
 /**
  * `ok`; `partial`: it ran, but the output broke its schema and is kept; `error`; `cancelled`; `skipped`: never
@@ -161,7 +162,7 @@ function typeAndSize(mediaType: string, bytes: number): string {
 }
 
 function shortened(text: string): string {
-  return text.length > MAX_MENTION_LENGTH ? `${text.slice(0, MAX_MENTION_LENGTH)}…` : text;
+  return beginning(text, MAX_MENTION_LENGTH);
 }
 
 /** Addresses are longer only where they hold something else than a place. */

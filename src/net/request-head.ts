@@ -1,5 +1,6 @@
 /** The head of a request as it is sent: what a caller may not set or write is refused, what every request has is added. */
 import { ToolError } from "../core/error.ts";
+import { beginning } from "../core/base/short-text.ts";
 import { ACCEPTED_ENCODINGS } from "./decode-body.ts";
 import type { HttpHeader, HttpRequest } from "./http-request.ts";
 
@@ -70,7 +71,7 @@ const DEFAULTS: readonly HttpHeader[] = [
 ];
 
 function quote(text: string): string {
-  return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 80)}…`);
+  return JSON.stringify(beginning(text, 80));
 }
 
 function illegal(message: string, hint?: string): ToolError {

@@ -1,5 +1,6 @@
 /** Keeps the end of what a server writes besides its messages, to quote it when the server fails. */
 import type { Redact } from "../core/base/redact.ts";
+import { beginning } from "../core/base/short-text.ts";
 
 const KEPT_BYTES = 8 * 1024;
 const QUOTED_LINES = 20;
@@ -25,7 +26,7 @@ export class LastWords {
       .split("\n")
       .filter((line) => line.trim() !== "")
       .slice(-QUOTED_LINES)
-      .map((line) => (line.length > QUOTED_LENGTH ? `${line.slice(0, QUOTED_LENGTH)}…` : line));
+      .map((line) => beginning(line, QUOTED_LENGTH));
   }
 }
 

@@ -9,6 +9,7 @@ import { typeInWords } from "../core/base/wording.ts";
 import { own } from "../core/base/own.ts";
 import { checkCache } from "./check-cache.ts";
 import { didYouMean } from "../core/base/near-names.ts";
+import { atMost } from "../core/base/short-text.ts";
 
 /** The type of a field, and its description. */
 export interface Claim {
@@ -265,6 +266,6 @@ function wrong(tool: string, field: string, value: unknown, expected: string): T
 
 function describe(value: unknown): string {
   if (value === undefined) return "missing";
-  if (typeof value === "string") return JSON.stringify(value.length <= 60 ? value : `${value.slice(0, 59)}…`);
+  if (typeof value === "string") return JSON.stringify(atMost(value, 60));
   return (typeof value === "object" && value !== null) || typeof value === "function" ? typeInWords(value) : String(value);
 }

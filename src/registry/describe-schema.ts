@@ -1,6 +1,7 @@
 /** A JSON Schema as lines for a reader: one for each property, those of nested objects indented below. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
+import { atMost } from "../core/base/short-text.ts";
 
 const MAX_DEPTH = 4;
 /** Of one schema: what is longer is better read as the schema itself. */
@@ -95,5 +96,5 @@ function oneLine(text: string): string {
     .slice(0, MAX_WORDS * 4)
     .replaceAll(/\s+/gu, " ")
     .trim();
-  return line.length <= MAX_WORDS ? line : `${line.slice(0, MAX_WORDS - 1)}…`;
+  return atMost(line, MAX_WORDS);
 }

@@ -1,5 +1,6 @@
 /** The errors of names that mean nothing, or more than one thing: what was asked for, and what would work. */
 import { ToolError } from "../core/error.ts";
+import { atMost } from "../core/base/short-text.ts";
 
 const MAX_SHOWN_NAME = 120;
 const MAX_LISTED = 10;
@@ -56,5 +57,5 @@ function oneOf(names: readonly string[]): string {
 }
 
 function quote(name: string): string {
-  return JSON.stringify(name.length <= MAX_SHOWN_NAME ? name : `${name.slice(0, MAX_SHOWN_NAME - 1)}…`);
+  return JSON.stringify(atMost(name, MAX_SHOWN_NAME));
 }

@@ -1,5 +1,6 @@
 /** One way in which a value breaks its schema, and the words for it. */
 import { jsonPath } from "../core/base/json.ts";
+import { atMost } from "../core/base/short-text.ts";
 
 /** One way in which a value breaks its schema. */
 export interface SchemaProblem {
@@ -43,8 +44,7 @@ const MAX_SHOWN = 80;
 
 /** Writes a value as JSON of at most 80 characters, whatever its size: the work is bounded as well. */
 export function showValue(value: unknown): string {
-  const text = writeStart(value, 0);
-  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN - 1)}…`;
+  return atMost(writeStart(value, 0), MAX_SHOWN);
 }
 
 /** Writes several values with commas between, as `showValue` does. */
@@ -55,7 +55,7 @@ export function showValues(values: readonly unknown[]): string {
     if (text.length > MAX_SHOWN) break;
     text += writeStart(value, 0);
   }
-  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN - 1)}…`;
+  return atMost(text, MAX_SHOWN);
 }
 
 const MAX_SHOWN_DEPTH = 4;

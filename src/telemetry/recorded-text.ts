@@ -1,6 +1,7 @@
 /** Arguments and results as attributes: JSON text without secrets, cut to size. */
 import type { JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
+import { beginning } from "../core/base/short-text.ts";
 import { isSecretName, secretsIn } from "../trust/sensitive-text.ts";
 
 /** Longer texts are cut; collectors refuse attributes that are much longer. */
@@ -16,8 +17,7 @@ export function recordedText(value: unknown, redact: RedactText | undefined): st
   const text = typeof value === "string" ? textWithoutNamedSecrets(value, 0) : JSON.stringify(withoutNamedSecrets(value, 0));
   const plain = withoutSecrets(text ?? "");
   const redacted = redact === undefined ? plain : redactedSafely(plain, redact);
-  const cut = redacted.length > MAX_CHARS ? `${redacted.slice(0, MAX_CHARS)}…` : redacted;
-  return cut.toWellFormed(); // as JSON, half a character is refused by strict readers
+  return beginning(redacted, MAX_CHARS).toWellFormed(); // as JSON, half a character is refused by strict readers
 }
 
 /** Where `redact` fails, nothing of the text is sent. */

@@ -8,6 +8,7 @@ import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { qualifiedName } from "../core/call.ts";
+import { beginning } from "../core/base/short-text.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { listedBy, peerOptions, serverNamed, serversOf, type KnownServer } from "./mcp-access/mcp-servers.ts";
@@ -79,13 +80,9 @@ async function contentsOf(server: KnownServer, context: ToolContext): Promise<Js
   const [resources, prompts] = await Promise.all([listed("resources"), listed("prompts")]);
   const tools = server.tools.map(({ tool }): JsonObject => {
     const inputSchema: JsonValue = typeof tool.inputSchema === "object" ? (tool.inputSchema as JsonObject) : {}; // checked by the registry
-    return { name: tool.name, description: shortened(tool.description), inputSchema };
+    return { name: tool.name, description: beginning(tool.description, MAX_DESCRIPTION_CHARS), inputSchema };
   });
   return { server: server.name, tools, resources, prompts, ...(problems.length === 0 ? {} : { problems }) };
-}
-
-function shortened(text: string): string {
-  return text.length <= MAX_DESCRIPTION_CHARS ? text : `${text.slice(0, MAX_DESCRIPTION_CHARS)}…`;
 }
 
 function callTool(): Tool {

@@ -4,6 +4,7 @@ import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../core/bas
 import { DEFINITION_FIELDS, fieldHash, type Definition } from "../schema/definition-fingerprint.ts";
 import type { PinnedTool } from "./pinned-tool.ts";
 import { quoted, visibleJson } from "../core/base/visible-text.ts";
+import { beginning } from "../core/base/short-text.ts";
 
 /** So many lines are enough to decide; an error carries no more than twenty. */
 const MAX_LINES = 16;
@@ -70,6 +71,5 @@ export function spell(path: Path): string {
 
 function shown(value: JsonValue | undefined): string {
   if (typeof value === "string") return quoted(value, SHOWN_LENGTH);
-  const text = JSON.stringify(value) ?? "";
-  return visibleJson(text.length > SHOWN_LENGTH ? `${text.slice(0, SHOWN_LENGTH)}…` : text);
+  return visibleJson(beginning(JSON.stringify(value) ?? "", SHOWN_LENGTH));
 }

@@ -2,6 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { describeMissing, followSteps, matchAt, stepAt } from "../../core/base/json-steps.ts";
+import { atMost } from "../../core/base/short-text.ts";
 
 export interface ReferenceSyntax {
   /** References end with a dollar, as NESTFUL writes them: `$var1.geoId$`; keys may then hold spaces. @default false */
@@ -129,5 +130,5 @@ export function valueAt(output: JsonValue, { text, steps }: Reference): JsonValu
 
 /** A reference in quotes, as messages show it. */
 export function spellReference(text: string): string {
-  return JSON.stringify(text.length <= 200 ? text : `${text.slice(0, 199)}…`);
+  return JSON.stringify(atMost(text, 200));
 }

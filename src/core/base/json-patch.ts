@@ -3,6 +3,7 @@ import { own } from "./own.ts";
 import { ToolError } from "../error.ts";
 import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 import { typeInWords } from "./wording.ts";
+import { beginning } from "./short-text.ts";
 
 /** Steps in the order they are applied. A path is a JSON Pointer (RFC 6901); the empty path is the whole value. */
 export type JsonPatch = readonly JsonPatchStep[];
@@ -260,5 +261,5 @@ const MAX_QUOTE = 200;
 
 function quote(value: JsonValue | undefined): string {
   if (typeof value !== "string") return value === undefined ? "missing" : typeInWords(value);
-  return JSON.stringify(value.length <= MAX_QUOTE ? value : `${value.slice(0, MAX_QUOTE)}…`);
+  return JSON.stringify(beginning(value, MAX_QUOTE));
 }

@@ -2,6 +2,7 @@
 import { isInstanceOfClass, opaqueInstance } from "./class-instance.ts";
 import { ToolError, type ToolErrorOptions } from "../error.ts";
 import type { JsonLimits } from "./json-limits.ts";
+import { beginning } from "./short-text.ts";
 
 /** A value of JSON that holds no other. */
 export type JsonPrimitive = string | number | boolean | null;
@@ -365,19 +366,15 @@ export function jsonPath(steps: readonly (string | number)[]): string {
 }
 
 function notJson(problem: string, place: Place, options: ToolErrorOptions = {}): ToolError {
-  return new ToolError("not_json", `${shortened(spell(place))}: ${problem}`, options);
+  return new ToolError("not_json", `${beginning(spell(place), MAX_SHOWN_PATH)}: ${problem}`, options);
 }
 
 function tooLarge(what: string, place: Place): ToolError {
   const amount = what.startsWith("nesting") ? what : `more ${what} than is allowed`;
-  return new ToolError("too_large", `${shortened(spell(place))}: ${amount}`);
+  return new ToolError("too_large", `${beginning(spell(place), MAX_SHOWN_PATH)}: ${amount}`);
 }
 
 const MAX_SHOWN_PATH = 160;
-
-function shortened(path: string): string {
-  return path.length <= MAX_SHOWN_PATH ? path : `${path.slice(0, MAX_SHOWN_PATH)}…`;
-}
 
 /** `Array.isArray` for JSON, whose readonly arrays that does not tell from objects. */
 export function isJsonArray(value: JsonValue | undefined): value is readonly JsonValue[] {

@@ -1,5 +1,6 @@
 /** Turns the bytes of an answer into text, whatever they say they are. */
 import type { MediaType } from "./media-type.ts";
+import { atMost } from "../../core/base/short-text.ts";
 
 /** Undefined for an unknown encoding. A byte order mark is left out. */
 export function decodeText(bytes: Uint8Array, { charset }: Pick<MediaType, "charset">): string | undefined {
@@ -36,5 +37,5 @@ export function excerpt(text: string, maxLength: number): string {
     .slice(0, maxLength * 4)
     .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ")
     .trim();
-  return line.length <= maxLength ? line : `${line.slice(0, maxLength - 1)}…`;
+  return atMost(line, maxLength);
 }

@@ -2,6 +2,7 @@
 import type { Rule, SchemaNode, ValidationRun } from "../compiled-schema.ts";
 import { ToolError } from "../../core/error.ts";
 import { plural } from "../../core/base/wording.ts";
+import { beginning } from "../../core/base/short-text.ts";
 import { fitsFormat, formatOf, wordsFor } from "./format-keyword.ts";
 import { type KeywordTable, type SubschemaCompiler, countOf, numberOf, refuse, stringOf } from "./keyword.ts";
 import { type LinearPattern, linearPattern } from "../pattern/pattern.ts";
@@ -36,7 +37,7 @@ function compilePatternKeyword(node: SchemaNode, compiler: SubschemaCompiler): R
   const source = stringOf(node, "pattern");
   if (source === undefined) return undefined;
   const pattern = patternOf(node, "pattern", source, compiler);
-  const shown = source.length <= MAX_SHOWN_PATTERN ? source : `${source.slice(0, MAX_SHOWN_PATTERN)}…`;
+  const shown = beginning(source, MAX_SHOWN_PATTERN);
   const format = formatOf(node);
   return (value, run) => {
     if (typeof value !== "string" || matches(pattern, value, run)) return true;

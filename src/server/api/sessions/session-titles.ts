@@ -1,6 +1,7 @@
 /** Titles of sessions for lists: the beginning of a log, read once and kept. */
 import type { SessionEvent } from "../../../core/event.ts";
 import type { EventPage, Store } from "../../../core/store.ts";
+import { atMost } from "../../../core/base/short-text.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import type { ApiSession } from "../openapi/component-types.ts";
 
@@ -101,7 +102,7 @@ function titleIn(events: readonly SessionEvent[]): string {
       .slice(0, 4 * MAX_CHARS)
       .trim()
       .replaceAll(/\s+/gu, " ");
-    if (title !== "") return title.length > MAX_CHARS ? `${title.slice(0, MAX_CHARS - 1)}…` : title;
+    if (title !== "") return atMost(title, MAX_CHARS);
   }
   return "";
 }
