@@ -1,6 +1,7 @@
 /** Routes of agents, channels and triggers: what runs when something arrives. */
 import { answer, array, flag, id, integer, object, oneOf, record, ref, text } from "../openapi/json-schema.ts";
 import type { Routes } from "../requests/route.ts";
+import { eventPages } from "./paging.ts";
 
 const agentName = text("The name of an agent.", { minLength: 1, maxLength: 256 });
 const channelName = text("The name of a channel.", { minLength: 1, maxLength: 128 });
@@ -72,20 +73,7 @@ export const agentRoutes = {
     scope: "read",
     summary: "Read or follow the events of an agent's session, as listSessionEvents.",
     params: { agentName },
-    query: {
-      after: integer("The position of the last event that is known.", 0, Number.MAX_SAFE_INTEGER, { default: 0 }),
-      limit: integer("Most events of a page.", 1, 1_000, { default: 100 }),
-    },
-    answer: answer(
-      {
-        events: array(
-          answer({ position: integer("Counts from 1.", 1, Number.MAX_SAFE_INTEGER), event: ref("SessionEvent") }, ["position", "event"]),
-        ),
-        next: integer("The after of the next page; left out at the end.", 0, Number.MAX_SAFE_INTEGER),
-      },
-      ["events"],
-    ),
-    streams: true,
+    ...eventPages,
     inSession: true,
     example: { params: { agentName: "clerk" } },
   },

@@ -3,7 +3,7 @@ import { answer, array, flag, id, integer, object, record, ref, text } from "../
 import type { Routes } from "../requests/route.ts";
 import { atPlace } from "./place.ts";
 import { executeInSessionBody, results, simulateBody, simulation } from "./calls.ts";
-import { page } from "./paging.ts";
+import { eventPages, page } from "./paging.ts";
 
 const params = { sessionId: id("The id of a session.") } as const;
 const example = { params: { sessionId: "travel" } } as const;
@@ -165,20 +165,7 @@ export const sessionRoutes = {
     description:
       "A page by default. With Accept: text/event-stream the events after the cursor, then those that happen; the id of an event is its position, and Last-Event-ID continues there.",
     params,
-    query: {
-      after: integer("The position of the last event that is known.", 0, Number.MAX_SAFE_INTEGER, { default: 0 }),
-      limit: integer("Most events of a page.", 1, 1_000, { default: 100 }),
-    },
-    answer: answer(
-      {
-        events: array(
-          answer({ position: integer("Counts from 1.", 1, Number.MAX_SAFE_INTEGER), event: ref("SessionEvent") }, ["position", "event"]),
-        ),
-        next: integer("The after of the next page; left out at the end.", 0, Number.MAX_SAFE_INTEGER),
-      },
-      ["events"],
-    ),
-    streams: true,
+    ...eventPages,
     example: { ...example, query: { limit: "10" } },
   },
   listEvents: {
