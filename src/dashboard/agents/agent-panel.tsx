@@ -123,7 +123,7 @@ function Conversation({ agent, followed }: { readonly agent: Agent; readonly fol
         </div>
       ))}
       {hasRun(agent) && (
-        <p className="muted chat-busy" role="status">
+        <p className="muted" role="status">
           {agent.state === "waiting" ? "A call waits for approval." : "The agent is at work…"}
         </p>
       )}

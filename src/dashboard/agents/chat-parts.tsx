@@ -44,7 +44,7 @@ export function ChatWriting({ text, isRunning }: { readonly text: string; readon
     return () => clearTimeout(timer);
   }, [text, isRunning]);
   return (
-    <div className="chat-message chat-agent" aria-live="off">
+    <div className="chat-message" aria-live="off">
       <p className="chat-role">
         assistant
         {still === text && !isRunning && <Badge tone="warn">cut off</Badge>}

@@ -41,7 +41,7 @@ function Row({ row }: { readonly row: DiffRow }): ReactNode {
       </div>
     );
   return (
-    <div className="diff-row diff-changed">
+    <div className="diff-row">
       <Cell cell={row.before} sign="−" />
       <Cell cell={row.after} sign="+" />
     </div>

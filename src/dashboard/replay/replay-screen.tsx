@@ -85,7 +85,7 @@ function FirstCall({
   readonly onChoose: (id: string) => void;
 }): ReactNode {
   return (
-    <label className="field replay-first">
+    <label className="field">
       <span className="field-name">Begin at</span>
       <select value={callId} onChange={({ target }) => onChoose(target.value)}>
         {!steps.some((step) => step.callId === callId) && <option value={callId}>–</option>}

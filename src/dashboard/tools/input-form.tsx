@@ -49,7 +49,7 @@ export function InputForm({ toolName, schema, value, onChange, unreadable, onUnr
             onUnreadable={note}
           />
         </div>
-        <div className="field try-json">
+        <div className="field">
           <label className="field-name" htmlFor={id}>
             JSON
           </label>

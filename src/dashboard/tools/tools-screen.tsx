@@ -61,7 +61,7 @@ export function ToolsScreen({ toolName }: { readonly toolName: string | undefine
 function ToolList({ tools, toolName }: { readonly tools: readonly Tool[]; readonly toolName: string | undefined }): ReactNode {
   const keys = useListKeys();
   return (
-    <ul className="cards cards-dense" onKeyDown={keys}>
+    <ul className="cards" onKeyDown={keys}>
       {tools.map((tool) => (
         <li key={tool.name}>
           <Link
