@@ -11,7 +11,7 @@ import { fullTime, span } from "../show/words.ts";
 import { nameOf, stateOf, type CallEntry } from "../timeline/call-entry.ts";
 import { ORIGINS, stateWords } from "../timeline/origins.ts";
 import type { SessionLog } from "../timeline/session-log.ts";
-import { CancelButton } from "./cancel-button.tsx";
+import { CancelAction } from "../server/cancel-action.tsx";
 import { asCurl, asTest, asTypeScript } from "./copy-as.ts";
 import { PhaseList } from "./phase-list.tsx";
 import { ResultSection } from "./result-section.tsx";
@@ -253,5 +253,16 @@ function CopySection({ sessionId, entry }: { readonly sessionId: string; readonl
         <CopyButton label="Copy as test" text={() => asTest(call, entry.result)} />
       </div>
     </Section>
+  );
+}
+
+function CancelButton({ callId }: { readonly callId: string }): ReactNode {
+  const { client } = useConnection();
+  return (
+    <CancelAction
+      text="Cancel the call"
+      cancel={() => client.call("cancelCall", { params: { callId }, body: { reason: "cancelled in the dashboard" } })}
+      after={({ cancelled }) => !cancelled && <span className="muted">It does not run in this process any more.</span>}
+    />
   );
 }

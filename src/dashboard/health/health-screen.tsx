@@ -11,7 +11,6 @@ import { Badge, Fact, ScreenHead, Section } from "../show/parts.tsx";
 import { count, span } from "../show/words.ts";
 import { useTitle } from "../show/use-title.ts";
 import { quantile, readMetrics, total, type Sample } from "./metrics-text.ts";
-import { Spark } from "./spark.tsx";
 
 const EVERY_MS = 2_000;
 /** Two minutes. */
@@ -200,5 +199,22 @@ function About(): ReactNode {
         <Fact name="You may">{info.principal.scopes.join(", ")}</Fact>
       </dl>
     </Section>
+  );
+}
+
+const WIDTH = 120;
+const HEIGHT = 28;
+
+/** A line of recent values, without axes. */
+function Spark({ values }: { readonly values: readonly number[] }): ReactNode {
+  const most = Math.max(1, ...values);
+  const points = values.map((value, index) => {
+    const x = WIDTH - ((values.length - 1 - index) / (KEPT - 1)) * WIDTH;
+    return `${x.toFixed(1)},${(HEIGHT - 1 - (value / most) * (HEIGHT - 3)).toFixed(1)}`;
+  });
+  return (
+    <svg className="spark" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true" focusable="false">
+      {points.length > 1 && <polyline points={points.join(" ")} />}
+    </svg>
   );
 }

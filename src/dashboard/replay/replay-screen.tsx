@@ -1,16 +1,17 @@
 /** Fork and replay: calls of a session are made again in a branch, with other arguments or other answers, and compared. */
-import { useQueryClient } from "@tanstack/react-query";
+import { useQueryClient, useMutation } from "@tanstack/react-query";
 import { useMemo, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { failureOf } from "../server/failure-of.ts";
 import { ReadState } from "../server/read-failure.tsx";
-import { useMay } from "../server/use-server.ts";
+import { useMay, useConnection } from "../server/use-server.ts";
 import { replayPath, sessionPath, useAddressValue, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { visible } from "../show/inert-text.ts";
 import { Icon, Notice } from "../show/parts.tsx";
 import { useTitle } from "../show/use-title.ts";
-import { ForkNow } from "./fork-now.tsx";
+import { InlineFailure } from "../server/inline-failure.tsx";
+import { newKey } from "../server/new-key.ts";
 import { ReplayChoices, type Choices } from "./replay-choices.tsx";
 import { ReplayOutcome } from "./replay-outcome.tsx";
 import type { Answerer, PlannedCall, ReplayPlan } from "./run-steps.ts";
@@ -184,4 +185,22 @@ function useChoices(): readonly [Choices, (choices: Choices) => void] {
       if (next.answerer !== choices.answerer) setAnswerer(next.answerer === "recorded" ? "recorded" : "");
     },
   ];
+}
+
+/** Begins a branch of the session as it is now, and goes to it. */
+function ForkNow({ sessionId }: { readonly sessionId: string }): ReactNode {
+  const { client } = useConnection();
+  const go = useGo();
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () => client.call("forkSession", { params: { sessionId }, body: {}, idempotencyKey: newKey() }),
+    onSuccess: ({ id }) => go(sessionPath(id)),
+  });
+  return (
+    <>
+      <button type="button" className="button" disabled={isPending} onClick={() => mutate()}>
+        Fork the session as it is now
+      </button>
+      <InlineFailure error={error} />
+    </>
+  );
 }

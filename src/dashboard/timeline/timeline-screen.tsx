@@ -12,6 +12,7 @@ import { useScreenActions } from "../show/screen-actions.ts";
 import { Badge, Icon, Loading, Notice, SearchField } from "../show/parts.tsx";
 import { count, plural, span } from "../show/words.ts";
 import { useTitle } from "../show/use-title.ts";
+import { useNow } from "../server/now.ts";
 import { WHOLE } from "./brush.ts";
 import { nameOf, type CallEntry } from "./call-entry.ts";
 import { Legend } from "./legend.tsx";
@@ -21,7 +22,6 @@ import type { Zoom } from "./row-props.ts";
 import type { Row } from "./row-tree.ts";
 import type { TimeAxis } from "./time-axis.ts";
 import { TimelineGrid } from "./timeline-grid.tsx";
-import { useRunningNow } from "./use-running-now.ts";
 
 export function TimelineScreen({ sessionId, callId }: { readonly sessionId: string; readonly callId: string | undefined }): ReactNode {
   const followed = useSessionLog(sessionId);
@@ -192,4 +192,15 @@ function rowsWith(words: string, rows: readonly Row[]): readonly Row[] {
 function wordsOf(entry: CallEntry): string {
   const { id, result, undone = "" } = entry;
   return `${nameOf(entry)} ${result?.status ?? "running"} ${result?.error?.code ?? ""} ${result?.origin ?? ""} ${id} ${undone}`;
+}
+
+const EVERY_MS = 120;
+const CALM_MS = 1_000;
+/** With more calls each drawing takes a noticeable time. */
+const MANY = 20_000;
+
+/** The time while something runs; it moves on gently, and less often for those who want less motion. */
+function useRunningNow(isRunning: boolean, calls: number): number {
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  return useNow(isRunning ? (calm || calls > MANY ? CALM_MS : EVERY_MS) : undefined);
 }

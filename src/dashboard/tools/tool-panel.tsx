@@ -1,10 +1,11 @@
 /** One tool: what it is, and a form that tries it, judged by the server as it is written. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
+import { Link } from "wouter";
 import { failureOf } from "../server/failure-of.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
-import { useGo } from "../show/address.ts";
+import { useGo, approvalPath } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
 import { Panel } from "../show/panel.tsx";
 import { Fact, Loading, Notice, Section } from "../show/parts.tsx";
@@ -12,7 +13,6 @@ import { ALL_READABLE, InputForm, asJson } from "./input-form.tsx";
 import { firstValue, isSchema } from "./schema-shape.ts";
 import { Hints, type Tool } from "./tool-hints.tsx";
 import { TriedResult } from "./tried-result.tsx";
-import { WaitsForApproval } from "./waits-for-approval.tsx";
 
 export function ToolPanel({ toolName }: { readonly toolName: string }): ReactNode {
   const { client } = useConnection();
@@ -108,5 +108,19 @@ function TryForm({ tool }: { readonly tool: Tool }): ReactNode {
       <InlineFailure error={run.error} />
       {run.data !== undefined && <TriedResult result={run.data} />}
     </Section>
+  );
+}
+
+/** The call's id is not known before it ends, so it is the question about this tool that was not open before. The menu reads the list. */
+function WaitsForApproval({ toolName }: { readonly toolName: string }): ReactNode {
+  const { client } = useConnection();
+  const { data } = useQuery({ queryKey: ["approvals"], queryFn: ({ signal }) => client.call("listApprovals", { signal }) });
+  const [before] = useState(() => new Set(data?.approvals.map(({ id }) => id)));
+  const asked = data?.approvals.find((one) => one.toolName === toolName && !before.has(one.id));
+  if (asked === undefined) return "Running…";
+  return (
+    <>
+      Waits for approval. <Link href={approvalPath(asked.callId)}>Decide</Link>
+    </>
   );
 }

@@ -1,7 +1,8 @@
-/** The locks under which the tables of a store in PostgreSQL are changed, or filled by a copy. */
-import { sql } from "kysely";
-import { requireRights } from "./postgres-rights.ts";
+/** The locks under which the tables of a store in PostgreSQL are changed, or filled by a copy, and the rights that this needs. */
+import { sql, type Kysely } from "kysely";
+import { ToolError } from "../../core/error.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
+import type { Tables } from "../sql/tables.ts";
 
 /** Of those that change the tables; one number for all stores of a server. */
 const TABLES_LOCK = 4_726_183;
@@ -25,4 +26,39 @@ export function tableLocks(store: {
       if (rows.length > 0) await sql`lock table ${names} in share row exclusive mode`.execute(transaction);
     },
   };
+}
+
+interface Rights {
+  readonly role: string;
+  readonly hasSchema: boolean;
+  readonly mayCreate: boolean;
+  /** A table that is another role's. */
+  readonly foreign: string | null;
+}
+
+/** True when the schema is there. @throws ToolError `store_failed` with what the role lacks */
+async function requireRights(
+  tables: Kysely<Tables>,
+  { schema, place }: { readonly schema: string; readonly place: string },
+): Promise<boolean> {
+  const { rows } = await sql<Rights>`
+    select current_user::text as role, found.oid is not null as "hasSchema",
+      case when found.oid is null then has_database_privilege(current_database(), 'CREATE')
+        else has_schema_privilege(found.oid, 'CREATE') end as "mayCreate",
+      (select c.relname::text from pg_class c where c.relnamespace = found.oid and c.relkind in ('r', 'p') and c.relname like 'haft\\_%'
+        and not pg_has_role(c.relowner, 'USAGE') order by 1 limit 1) as "foreign"
+    from (select 1) as always left join pg_namespace found on found.nspname = ${schema}`.execute(tables);
+  const [rights] = rows;
+  const lack = rights === undefined ? "its rights cannot be read" : lackOf(rights, schema);
+  if (rights !== undefined && lack === undefined) return rights.hasSchema;
+  throw new ToolError("store_failed", `${place} has to be changed, which its role may not do: ${lack}.`, {
+    retryable: false,
+    operatorHint:
+      "Run haft store migrate with a role that may, such as the owner of the tables; then grant this one what it needs on them.",
+  });
+}
+
+function lackOf({ role, hasSchema, mayCreate, foreign }: Rights, schema: string): string | undefined {
+  if (!mayCreate) return `${role} may not create ${hasSchema ? `tables in the schema ${schema}` : "a schema in this database"} (42501)`;
+  return foreign === null ? undefined : `${foreign} is not owned by ${role} (42501)`;
 }

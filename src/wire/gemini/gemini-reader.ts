@@ -8,7 +8,6 @@ import { refuseDamaged } from "../framing/wire-json.ts";
 import { isFirst, numberIn, textOf } from "../read-field.ts";
 import { ReplyBuilder, readInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
-import { CandidateProbability } from "./candidate-probability.ts";
 import { geminiError } from "./gemini-error.ts";
 import { filePart } from "./gemini-media.ts";
 import { StreamedArguments } from "./streamed-arguments.ts";
@@ -240,4 +239,33 @@ function usageOf(usage: JsonObject): Partial<TokenUsage> {
     ...(candidates === undefined && thoughts === undefined ? {} : { outputTokens: (candidates ?? 0) + (thoughts ?? 0) }),
     ...omitUndefined({ cachedInputTokens: cached, reasoningTokens: thoughts }),
   };
+}
+
+/**
+ * How probable a candidate is, put together from what each chunk says.
+ *
+ * @see https://ai.google.dev/api/generate-content#LogprobsResult
+ */
+class CandidateProbability {
+  /** Of the tokens reported one by one. */
+  #tokens: number | undefined;
+  /** The average over the whole candidate, times its tokens. */
+  #average: number | undefined;
+
+  add(candidate: JsonObject): void {
+    const { logprobsResult } = candidate;
+    const average = numberIn(candidate, "avgLogprobs");
+    const count = numberIn(candidate, "tokenCount");
+    if (average !== undefined && count !== undefined) this.#average = average * count;
+    const chosen = isJsonObject(logprobsResult) ? logprobsResult["chosenCandidates"] : undefined;
+    for (const token of isJsonArray(chosen) ? chosen : []) {
+      const value = isJsonObject(token) ? numberIn(token, "logProbability") : undefined;
+      if (value !== undefined) this.#tokens = (this.#tokens ?? 0) + value;
+    }
+  }
+
+  /** Over all tokens; undefined where Gemini does not tell. */
+  get sum(): number | undefined {
+    return this.#tokens ?? this.#average;
+  }
 }

@@ -16,7 +16,6 @@ import { loadClient } from "../connect.ts";
 import { clientOptions } from "../http-wire.ts";
 import { serverUrl, type McpTokenExchangeAuth, type McpUrlOptions, type McpUserLoginAuth } from "../options.ts";
 import { LOCAL_USER } from "./login-store.ts";
-import { LOGIN_TOOL } from "./login-tool.ts";
 import { ExchangedTokens } from "./token-exchange.ts";
 import type { PendingLogin } from "./pending-logins.ts";
 import type { LoginServer, UserLogins } from "./user-logins.ts";
@@ -324,3 +323,11 @@ async function closed({ opening }: Connection): Promise<void> {
 function userOf({ data }: ToolContext): string {
   return principalIdOf(data) ?? LOCAL_USER;
 }
+
+/** The one tool of a server whose tools are not known before a user has logged in. */
+const LOGIN_TOOL: Tool = {
+  name: "login",
+  description: "Logs the user in to this server. Its tools are listed afterwards.",
+  inputSchema: { type: "object", properties: {}, additionalProperties: false },
+  effects: { reads: [], writes: [], external: true },
+};
