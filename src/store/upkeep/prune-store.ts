@@ -1,9 +1,11 @@
 /** Forgets what is old in a store, in batches between which others may write. */
+import type { SelectQueryBuilder } from "kysely";
 import { KEYED_REQUEST_KEPT_MS } from "../../core/access-store.ts";
 import { requireCurrent } from "../sql/migrate.ts";
 import { oldEntries, pruneEntries } from "../sql/sql-cache.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import { pruneJobs } from "../sql/sql-jobs.ts";
+import type { Tables } from "../sql/tables.ts";
 import { countOldArtifacts, pruneArtifacts } from "./prune-artifacts.ts";
 import { PRUNED_PARTS, type PrunedPart, type PruneOptions } from "./pruned-parts.ts";
 import { countOldSessions, pruneSessions } from "./prune-sessions.ts";
@@ -18,10 +20,19 @@ const ROWS_AT_ONCE = 10_000;
 const PRUNES: Readonly<Record<PrunedPart, { readonly count: Prune; readonly forget: Prune }>> = {
   sessions: { count: countOldSessions, forget: pruneSessions },
   artifacts: { count: countOldArtifacts, forget: pruneArtifacts },
-  jobs: { count: countJobs, forget: ({ tables }, { before }) => pruneJobs(tables, { keep: Number.MAX_SAFE_INTEGER, endedBefore: before }) },
-  answers: { count: countAnswers, forget: pruneAnswers },
-  calls: { count: countCalls, forget: pruneCalls },
-  cache: { count: countCache, forget: pruneCache },
+  jobs: {
+    count: ({ tables }, { before }) => countRows(tables.selectFrom("haft_job").where("ended_at", "<", Math.ceil(before))),
+    forget: ({ tables }, { before }) => pruneJobs(tables, { keep: Number.MAX_SAFE_INTEGER, endedBefore: before }),
+  },
+  answers: {
+    count: ({ tables }, options) => countRows(tables.selectFrom("haft_request").where("at", "<", answersBefore(options))),
+    forget: pruneAnswers,
+  },
+  calls: {
+    count: ({ tables }, { before }) => countRows(tables.selectFrom("haft_call").where("at", "<", Math.ceil(before))),
+    forget: pruneCalls,
+  },
+  cache: { count: ({ tables }, options) => countRows(oldEntries(tables, options)), forget: pruneCache },
 };
 
 /**
@@ -43,28 +54,17 @@ export async function pruneStore(connection: SqlConnection, options: PruneOption
   return counts;
 }
 
-async function countJobs({ tables }: SqlConnection, { before }: PruneOptions): Promise<number> {
-  const old = tables.selectFrom("haft_job").where("ended_at", "<", Math.ceil(before));
-  return (await old.select(({ fn }) => fn.countAll<number>().as("rows")).executeTakeFirstOrThrow()).rows;
+async function countRows<Table extends keyof Tables>(rows: SelectQueryBuilder<Tables, Table, object>): Promise<number> {
+  return (await rows.select(({ fn }) => fn.countAll<number>().as("rows")).executeTakeFirstOrThrow()).rows;
 }
 
 function answersBefore({ before, now }: PruneOptions): number {
   return Math.trunc(Math.min(before, now - KEYED_REQUEST_KEPT_MS));
 }
 
-async function countAnswers({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
-  const old = tables.selectFrom("haft_request").where("at", "<", answersBefore(options));
-  return (await old.select(({ fn }) => fn.countAll<number>().as("rows")).executeTakeFirstOrThrow()).rows;
-}
-
 function pruneAnswers({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
   const old = tables.selectFrom("haft_request").select("key").where("at", "<", answersBefore(options)).limit(ROWS_AT_ONCE);
   return inBatches("answers", options, () => tables.deleteFrom("haft_request").where("key", "in", old).executeTakeFirst());
-}
-
-async function countCalls({ tables }: SqlConnection, { before }: PruneOptions): Promise<number> {
-  const old = tables.selectFrom("haft_call").where("at", "<", Math.ceil(before));
-  return (await old.select(({ fn }) => fn.countAll<number>().as("rows")).executeTakeFirstOrThrow()).rows;
 }
 
 function pruneCalls({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
@@ -84,11 +84,6 @@ async function inBatches(
     if (numDeletedRows < BigInt(ROWS_AT_ONCE)) return pruned;
     await betweenSteps(options);
   }
-}
-
-async function countCache({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
-  const old = oldEntries(tables, options).select(({ fn }) => fn.countAll<number>().as("rows"));
-  return (await old.executeTakeFirstOrThrow()).rows;
 }
 
 async function pruneCache({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
