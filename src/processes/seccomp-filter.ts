@@ -78,8 +78,8 @@ const X32_BIT = 0x40000000;
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
 
 /** The filter as the kernel takes it; undefined for a kind of processor whose numbers are not known here. */
-export function seccompFilter(arch: string = process.arch): Buffer | undefined {
-  const machine = MACHINES.get(arch);
+export function seccompFilter(): Buffer | undefined {
+  const machine = MACHINES.get(process.arch);
   if (machine === undefined) return undefined;
   return assemble([
     [LOAD, 0, 0, AT_ARCH],

@@ -1,5 +1,5 @@
 /** The one array or object that a damaged text means: whole, in a fence, among prose, or encoded as a string. */
-import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { readDamaged, type DamagedJson } from "./damaged-reader.ts";
 import { DamagedText } from "./damaged-text.ts";
 import { Mends } from "./mend.ts";
@@ -30,7 +30,7 @@ export type Rest = "nothing" | "prose" | "structure" | "attached" | "value";
  *
  * @throws Unreadable where there is no value, several, or none that may be taken
  */
-export function readDamagedJson(text: string, maxDepth: number = DEFAULT_MAX_DEPTH, encodings = 0): MeantJson {
+export function readDamagedJson(text: string, maxDepth: number, encodings = 0): MeantJson {
   const source = text.replace(/^\uFEFF/u, "").trim();
   const damaged = new DamagedText(source);
   const opens = isOpening(source[0]);

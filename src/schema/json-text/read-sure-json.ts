@@ -18,12 +18,12 @@ export interface SureJson {
 }
 
 /** The value of a whole text that is no strict JSON, where it can only mean this one. Undefined for all else. */
-export function readSureJson(text: string, maxDepth: number = DEFAULT_MAX_DEPTH): SureJson | undefined {
+export function readSureJson(text: string): SureJson | undefined {
   const source = text.trim();
   if (!isOpening(source[0])) return unlessUnreadable(() => readSureScalar(source));
-  const read = readToItsEnd(source, { maxDepth, exactStrings: true });
+  const read = readToItsEnd(source, { maxDepth: DEFAULT_MAX_DEPTH, exactStrings: true });
   if (read?.mends.certainty !== "sure") return undefined;
-  const value = plain(read.value, maxDepth);
+  const value = plain(read.value, DEFAULT_MAX_DEPTH);
   return value === undefined ? undefined : { value, note: read.mends.describe() };
 }
 

@@ -21,13 +21,13 @@ export interface FixedJson {
   readonly note: string;
 }
 
-/** The deeply frozen object or array that a text spells in strict JSON; undefined where it spells none, or nests deeper than `maxDepth`. */
-export function readJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH): JsonValue | undefined {
-  return copyJsonText(text, maxDepth)?.value;
+/** The deeply frozen object or array that a text spells in strict JSON; undefined where it spells none, or nests deeper than 64 levels. */
+export function readJsonText(text: string): JsonValue | undefined {
+  return copyJsonText(text, DEFAULT_MAX_DEPTH)?.value;
 }
 
-/** The same, with the `$` paths of the keys `__proto__` that were left out. */
-export function copyJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH): JsonCopy | undefined {
+/** The same for any depth, with the `$` paths of the keys `__proto__` that were left out. */
+export function copyJsonText(text: string, maxDepth: number): JsonCopy | undefined {
   const trimmed = text.trim();
   return isBracketed(trimmed) ? copyPlain(trimmed, maxDepth) : undefined;
 }

@@ -69,14 +69,13 @@ function isMarked(text: string, marks: readonly string[]): boolean {
   return text.trimStart().startsWith("<![CDATA[") || marks.some((mark) => text.includes(mark));
 }
 
-export function pythonicWriting(around: Around, rest: Partial<TextWriting> = {}): TextWriting {
+export function pythonicWriting(around: Around): TextWriting {
   return {
     call: ({ name, input }) =>
       `${name}(${members(input)
         .map(([key, value]) => (PYTHON_NAME.test(key) ? `${key}=${pythonic(value)}` : `**${pythonic({ [key]: value })}`))
         .join(", ")})`,
     around,
-    ...rest,
   };
 }
 
