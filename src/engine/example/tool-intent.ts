@@ -1,6 +1,7 @@
 /** The action of a tool and the things it acts on, as far as its name tells. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { memo } from "../../core/base/memo.ts";
+import { words as setOfWords } from "../../core/base/wording.ts";
 import { nameWords, plainName, singular } from "../../schema/example/name-words.ts";
 
 export type Verb = "create" | "read" | "update" | "remove" | "list" | "other";
@@ -24,11 +25,9 @@ const VERBS: ReadonlyMap<string, Verb> = new Map([
   ...wordsFor("remove", "delete remove cancel"),
   ...wordsFor("list", "list search all count browse"),
 ]);
-const PREPOSITIONS = new Set("by for with from in to of at on using via".split(" "));
-const NOISE = new Set(
-  "a an the all list lists details detail info information status data record entry my current pending existing new id and or specific single random latest".split(
-    " ",
-  ),
+const PREPOSITIONS = setOfWords("by for with from in to of at on using via");
+const NOISE = setOfWords(
+  "a an the all list lists details detail info information status data record entry my current pending existing new id and or specific single random latest",
 );
 
 function wordsFor(verb: Verb, words: string): (readonly [string, Verb])[] {

@@ -1,4 +1,5 @@
 /** Reads the values in a description: alternatives, examples, the default, bounds, how dates are spelled, and what the value is called. */
+import { words as setOfWords } from "../../core/base/wording.ts";
 import { type DateMask, dateMask, maskIn } from "./date-mask.ts";
 import { type Literal, literalRuns } from "./described-literals.ts";
 import { type ToldBounds, boundsIn } from "./described-numbers.ts";
@@ -127,28 +128,20 @@ function unitIn(text: string): string {
 
 const MAX_HEAD_WORDS = 7;
 /** Words before the noun that a description is about. */
-const OPENING = new Set(
-  "the a an optional required your their its this that user's users specific specified given desired particular valid unique enter specify specifies provide by sets set represents contains input full exact current requested filtering single".split(
-    " ",
-  ),
+const OPENING = setOfWords(
+  "the a an optional required your their its this that user's users specific specified given desired particular valid unique enter specify specifies provide by sets set represents contains input full exact current requested filtering single",
 );
 /** A description that begins so tells what a tool does with the value, and not what it is. */
-const DOING = new Set(
-  "get gets return returns show shows fetch retrieve retrieves display displays list lists limit limits exclude excludes include includes only allows allow use uses used add adds make makes if when determines indicates controls defines whether".split(
-    " ",
-  ),
+const DOING = setOfWords(
+  "get gets return returns show shows fetch retrieve retrieves display displays list lists limit limits exclude excludes include includes only allows allow use uses used add adds make makes if when determines indicates controls defines whether",
 );
 /** The words after these tell how the value is used. */
-const CLOSING = new Set(
-  "for to in which that where when whose with from on at used as is are was being using until after before during and or if so must should can will may between than about via into under per against formatted representing identifying indicating specifying containing associated related corresponding belonging describing denoting such".split(
-    " ",
-  ),
+const CLOSING = setOfWords(
+  "for to in which that where when whose with from on at used as is are was being using until after before during and or if so must should can will may between than about via into under per against formatted representing identifying indicating specifying containing associated related corresponding belonging describing denoting such",
 );
 /** Words that say nothing without the noun after "of". */
-const OF_WORDS = new Set(
-  "name names title code codes id ids identifier number symbol type address url date time value price amount abbreviation list array part format username language currency unit text kind".split(
-    " ",
-  ),
+const OF_WORDS = setOfWords(
+  "name names title code codes id ids identifier number symbol type address url date time value price amount abbreviation list array part format username language currency unit text kind",
 );
 const QUALITIES =
   /^(?:\d+|two|three|2|3|letter|character|digit|alpha|iso|numeric|short|official|english|first|second|third|new|old|original)$/u;

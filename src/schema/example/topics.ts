@@ -1,4 +1,5 @@
 /** Topics of tools, told by their words, and the things that people name there. All names are invented or common. */
+import { words as setOfWords } from "../../core/base/wording.ts";
 import { nameWords, singular } from "./name-words.ts";
 
 export interface Topic {
@@ -65,10 +66,8 @@ const MAX_WORDS = 40;
 const kept = new Map<string, Topic | undefined>();
 
 /** Words that are verbs as well, or stand with any topic: they count where no other word tells a topic. */
-const VERBS_TOO = new Set(
-  "post book order rent share schedule match report quote code drink cook text page price review store list support case feature program exchange money race place location city region venue map address coordinate neighborhood landmark poi show track stay series score team match club plant home app note contract tour resume listing tree grammar".split(
-    " ",
-  ),
+const VERBS_TOO = setOfWords(
+  "post book order rent share schedule match report quote code drink cook text page price review store list support case feature program exchange money race place location city region venue map address coordinate neighborhood landmark poi show track stay series score team match club plant home app note contract tour resume listing tree grammar",
 );
 
 /** A game of one of these is none of a console. */
