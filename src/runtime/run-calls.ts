@@ -20,7 +20,7 @@ import type { RuntimeOptions } from "./runtime-options.ts";
 import { CallAsRead, isBatch } from "../call/admit/read-call.ts";
 import { Session } from "../session/session.ts";
 import { closedSession } from "./session-errors.ts";
-import { partsOf, RuntimeSession, type SessionTurn } from "./runtime-session.ts";
+import { executeWithin, partsOf, RuntimeSession, type SessionTurn } from "./runtime-session.ts";
 import { isInsideSimulation, simulations, type RunningTurn, type TurnCall } from "../session/turn-queue.ts";
 import { HeldTurn } from "./session-turn.ts";
 import { Turn, callerIn } from "../session/turn.ts";
@@ -103,7 +103,7 @@ export class CallRunner {
   ): Promise<ToolResult | readonly ToolResult[]> {
     const { data, variation, visibility, principal, ask, onProgress } = options;
     const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };
-    if (turn.session instanceof RuntimeSession) return turn.session.execute(calls as readonly ToolCall[], all); // also where it is one
+    if (turn.session instanceof RuntimeSession) return executeWithin(turn.session, calls, all);
     const { background: _background, ...alone } = all; // without a session every call is waited for
     return this.runAlone(parts, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
   }

@@ -29,17 +29,13 @@ import { SIMULATE_OPTIONS, type SimulateOptions, type Simulation, type SubmitOpt
 import { stateDiff, type SessionDiff } from "../session/session-diff.ts";
 import { checkMessagesOptions, messagesFor, type MessagesOptions } from "./session-messages.ts";
 import type { SessionSnapshot } from "./snapshot.ts";
-import { Submissions, checkIdempotencyKey, type Submitted } from "./submissions.ts";
+import { Submissions, checkIdempotencyKey, type KeyedOptions, type Submitted } from "./submissions.ts";
 
 /** The parts of a runtime that a session needs. */
 export interface SessionHost {
   run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<ToolResult | readonly ToolResult[]>;
   turn<T>(session: RuntimeSession, work: (turn: SessionTurn) => Promise<T>, signal: AbortSignal | undefined): Promise<T>;
-  submit(
-    session: RuntimeSession,
-    calls: readonly ToolCall[],
-    options: ExecuteOptions & { readonly idempotencyKey: string },
-  ): Promise<readonly ToolResult[]>;
+  submit(session: RuntimeSession, calls: readonly ToolCall[], options: KeyedOptions): Promise<readonly ToolResult[]>;
   branch(session: RuntimeSession, options: ForkOptions): RuntimeSession;
   branchAt(session: RuntimeSession, length: number, options: ForkOptions): Promise<RuntimeSession>;
   commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void>;
@@ -54,6 +50,8 @@ export interface RuntimeSessionOptions extends ReceivingSessionOptions {
   readonly parent?: RuntimeSession;
   readonly submissions?: ReadonlyMap<string, Submitted>;
 }
+
+type Results = ToolResult | readonly ToolResult[];
 
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 
@@ -72,10 +70,17 @@ export interface SessionTurn {
 }
 
 let readParts: (session: RuntimeSession) => CallParts;
+let submitWithin: (session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions) => Promise<Results>;
 
 /** The parts of a session's runtime that its calls use. @internal */
 export function partsOf(session: RuntimeSession): CallParts {
   return readParts(session);
+}
+
+/** As `RuntimeSession.execute`, for the handler of a call: one of a composite tool is answered as it was the first time, whatever that was. @internal */
+export function executeWithin(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Results> {
+  if (options.idempotencyKey !== undefined) return submitWithin(session, calls, options);
+  return session.execute(calls as readonly ToolCall[], options); // also where it is one
 }
 
 /** Where the files of a session's answers and messages are kept: `createRuntime({ artifacts })`. Undefined where they are part of its log, or left out. */
@@ -88,6 +93,7 @@ export function artifactsOf(session: RuntimeSession): ArtifactStore | undefined 
 export class RuntimeSession extends ReceivingSession {
   static {
     readParts = (session) => session.#parts;
+    submitWithin = (session, calls, options) => session.#submit(calls, { ...options, keepsRefused: true }, options.idempotencyKey);
   }
 
   readonly #host: SessionHost;
@@ -303,7 +309,7 @@ export class RuntimeSession extends ReceivingSession {
 
   async #submit(
     calls: ToolCall | readonly ToolCall[],
-    options: ExecuteOptions,
+    options: ExecuteOptions & Pick<KeyedOptions, "keepsRefused">,
     idempotencyKey: unknown,
   ): Promise<ToolResult | readonly ToolResult[]> {
     checkIdempotencyKey(idempotencyKey);

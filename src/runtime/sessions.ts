@@ -24,6 +24,7 @@ import { RuntimeSession, type SessionHost, type SessionTurn } from "./runtime-se
 import { recordStart, type SessionStart } from "./session-start.ts";
 import { simulationParts } from "./simulation-parts.ts";
 import { byToolset, makeSnapshot, type SessionSnapshot } from "./snapshot.ts";
+import type { KeyedOptions } from "./submissions.ts";
 import { submitCalls } from "./submit-calls.ts";
 
 export class Sessions implements SessionHost {
@@ -91,11 +92,7 @@ export class Sessions implements SessionHost {
     return this.#options.runner.turn(session, work, signal);
   }
 
-  submit(
-    session: RuntimeSession,
-    calls: readonly ToolCall[],
-    options: ExecuteOptions & { readonly idempotencyKey: string },
-  ): Promise<readonly ToolResult[]> {
+  submit(session: RuntimeSession, calls: readonly ToolCall[], options: KeyedOptions): Promise<readonly ToolResult[]> {
     return submitCalls(session, calls, options, { runner: this.#options.runner, events: ownEvents });
   }
 

@@ -6,6 +6,7 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonLimits } from "../core/base/json-limits.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { ExecuteOptions } from "../call/execute-options.ts";
 import { readCall } from "../call/admit/read-call.ts";
 
 /** A batch that was submitted under a key. */
@@ -18,6 +19,13 @@ export interface Submitted {
   /** Its state before the calls that the store had kept from starting were run, which holds again when these are rolled back. */
   readonly earlier?: Submitted;
 }
+
+/** The options of a batch with a key. */
+export type KeyedOptions = ExecuteOptions & {
+  readonly idempotencyKey: string;
+  /** The code of a composite tool makes it again after a crash, and continues from what it was answered: calls that a full store kept from starting are not run now. */
+  readonly keepsRefused?: boolean;
+};
 
 type Results = readonly ToolResult[];
 

@@ -10,7 +10,7 @@ import { readAhead, type CallRunner } from "./run-calls.ts";
 import { closedSession } from "./session-errors.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 import { errorAfter, whenStored } from "./when-stored.ts";
-import { digestOfCalls, type Submitted } from "./submissions.ts";
+import { digestOfCalls, type KeyedOptions, type Submitted } from "./submissions.ts";
 
 export interface SubmitParts {
   readonly runner: CallRunner;
@@ -22,7 +22,7 @@ export interface SubmitParts {
 export function submitCalls(
   session: RuntimeSession,
   calls: readonly ToolCall[],
-  options: ExecuteOptions & { readonly idempotencyKey: string },
+  { keepsRefused = false, ...options }: KeyedOptions,
   parts: SubmitParts,
 ): Promise<readonly ToolResult[]> {
   if (session.closed) return Promise.reject(closedSession(session));
@@ -36,6 +36,7 @@ export function submitCalls(
     read: async (submitted) => {
       const results = await readResults(session, submitted, parts.events(session, submitted.startsAt));
       await whenStored(session, results);
+      if (keepsRefused) return results;
       const callIds = results.map((result) => (wasKeptFromStarting(result) ? undefined : result.callId));
       const left = sent.filter((_call, index) => callIds[index] === undefined);
       if (left.length === 0) return results;

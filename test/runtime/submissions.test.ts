@@ -184,6 +184,40 @@ test("I11 a repetition that fails as a whole takes back the calls that it ran, a
   expect(set).toBe(1);
 });
 
+test.each([
+  ["the result of its call said so", 1],
+  ["its call threw", 2],
+])(
+  "I11 the handler of a composite tool goes on after a crash from what it was answered, where a full store refused its call and %s",
+  async (_how, failures) => {
+    const store = new FailingStore();
+    const paid: unknown[] = [];
+    const orders = (isStuck: boolean): readonly Tool[] => [
+      tool("pay", ({ by }) => (paid.push(by), by), { effects: money }),
+      {
+        name: "order",
+        description: "Pays by card, else in cash.",
+        inputSchema: { type: "object" },
+        composite: true,
+        async execute(_input, { execute }) {
+          let left = isStuck ? failures : 0;
+          store.passHold = async () => void (store.durableError = left-- > 0 ? FULL : undefined);
+          const card = await execute({ name: "pay", input: { by: "card" } }).catch(() => undefined);
+          if (card?.status === "ok") return card.output;
+          const cash = await execute({ name: "pay", input: { by: "cash" } });
+          return isStuck ? new Promise(() => {}) : cash.output;
+        },
+      },
+    ];
+    const session = testRuntime({ store, tools: orders(true) }).runtime.session("s");
+    await session.addMessage({ role: "user", content: "buy" });
+    void session.execute({ name: "order" }, KEY);
+    await settle();
+    const resumed = await restarted(store, orders(false));
+    expect([paid, (await resumed.execute({ name: "order" }, KEY)).output]).toEqual([["cash"], "cash"]);
+  },
+);
+
 test("I11 a batch that was interrupted is answered, after a restart, with what became of its calls", async () => {
   const store = new FailingStore();
   const calls = [{ name: "fast" }, { name: "pay" }, { name: "read" }];
