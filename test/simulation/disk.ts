@@ -73,6 +73,8 @@ export class SimulatedStore implements Store {
   readonly kind = "simulated";
   readonly outlivesProcess = true;
   isDead = false;
+  /** Nothing more can be written from here: every write fails, and may be tried again. */
+  isFull = false;
   /** How many results were put into the cache from here. */
   resultsPut = 0;
   readonly parts: SimulatedStoreParts;
@@ -174,7 +176,7 @@ export class SimulatedStore implements Store {
   die(share: number): void {
     this.isDead = true;
     const { disk, sabotage, seen } = this.parts;
-    const written = Math.round(this.#waiting.length * share);
+    const written = this.isFull ? 0 : Math.round(this.#waiting.length * share);
     if (written < this.#waiting.length) seen("crash that loses what was not acknowledged");
     this.#write(this.#waiting.slice(0, written));
     this.#waiting = [];
@@ -220,8 +222,8 @@ export class SimulatedStore implements Store {
     clock.timer(
       () => {
         this.#flush = undefined;
-        if (fails) {
-          seen("store that fails and is tried again");
+        if (fails || this.isFull) {
+          seen(this.isFull ? "store that is full" : "store that fails and is tried again");
           flush.reject(new ToolError("store_failed", "The disk is full."));
           return;
         }

@@ -10,7 +10,7 @@ import { Broken } from "./broken.ts";
 import type { Disk } from "./disk.ts";
 import type { SimulatedProcess } from "./process.ts";
 import { checkState, checkVoided } from "./session-state.ts";
-import { RULES, RUNTIME_LIMIT, TOOLSET_LIMITS } from "./tools.ts";
+import { RULES, RUNTIME_LIMIT, TOOLSET_LIMITS, type Write } from "./tools.ts";
 
 /** What a process is known to be doing. */
 class Doings {
@@ -68,10 +68,14 @@ export class Invariants {
   readonly #forgotten = new Set<string>();
   /** Calls that began in any process. */
   readonly #known = new Set<string>();
-  /** How much of each log has been looked at. */
+  /** By order that several calls carry out, how many. */
+  readonly #ordered = new Map<string, number>();
+  /** By order that may not be repeated, the keys under which it was done. */
+  readonly #done = new Map<string, Set<string>>();
   /** Some process has had its clock on the wall put forward or back. */
   clocksWereSet = false;
   readonly #poisoned = new Map<string, number>();
+  /** How much of each log has been looked at. */
   readonly #looked = new Map<string, { lines: number; token: number; open: Set<string>; ended: Set<string>; jobs: Set<string> }>();
 
   constructor(parts: { readonly disk: Disk; readonly bank: Bank; readonly now: () => number; readonly seen: (point: string) => void }) {
@@ -135,22 +139,25 @@ export class Invariants {
       throw new Broken(9, `${toolName} was tried again ${count.retries} times for ${count.requests} calls.`);
   }
 
-  wrote({
-    process,
-    callId,
-    resource,
-    version,
-  }: {
-    readonly process: number;
-    readonly callId: string;
-    readonly resource: string;
-    readonly version: number;
-  }): void {
+  /** So many calls of one batch carry out the same order. */
+  ordered(tag: string, calls: number): void {
+    this.#ordered.set(tag, calls);
+  }
+
+  wrote({ process, callId, resource, version, tag, key, idempotent }: Write & { readonly process: number }): void {
+    if (!idempotent) this.#checkOnce(tag, key);
     const doings = this.#of(process);
     let writing = doings.writing.get(callId);
     if (writing === undefined) doings.writing.set(callId, (writing = new Map()));
     writing.set(resource, Math.max(version, writing.get(resource) ?? 0));
     doings.writes++;
+  }
+
+  /** However often a batch is sent under its key, and whatever was refused and run again under another call. */
+  #checkOnce(tag: string, key: string): void {
+    const keys = this.#done.get(tag) ?? new Set();
+    this.#done.set(tag, keys.add(key));
+    if (keys.size > (this.#ordered.get(tag) ?? 1)) throw new Broken(11, `${tag} was done under the keys ${[...keys].join(", ")}.`);
   }
 
   event(process: SimulatedProcess, event: RuntimeEvent): void {

@@ -23,6 +23,7 @@ const WEIGHTS = {
   "execute without a session": 4,
   "execute and throw": 5,
   "execute twice": 6,
+  "fill the store": 3,
   "read again": 16,
   "cancel before": 2,
   "cancel during": 5,
@@ -49,7 +50,6 @@ type Operation = keyof typeof WEIGHTS;
 
 /** Sent once, to be sent again. */
 interface Submission {
-  readonly process: SimulatedProcess;
   readonly sessionId: string;
   readonly calls: readonly ToolCall[];
   readonly idempotencyKey: string;
@@ -113,6 +113,8 @@ class Operator {
         return this.#execute(process, session, this.#orders.batch(), { onError: "throw" });
       case "execute twice":
         return this.#submit(process, session);
+      case "fill the store":
+        return this.#fillStore(process, session);
       case "read again":
         return this.#execute(process, session, [this.#orders.cachedCall("wait"), this.#orders.cachedCall("wait")], { concurrent: true });
       case "fail often":
@@ -238,19 +240,38 @@ class Operator {
     const { dice } = this.#world;
     const known = this.#submissions.filter((one) => process.sessions.get(one.sessionId)?.closed === false);
     if (known.length > 0 && dice.chance(0.6)) return this.#send(process, dice.of(known));
-    const submission: Submission = {
-      process,
-      sessionId: session.id,
-      calls: this.#orders.batch(),
-      idempotencyKey: `key ${this.#orders.calls}`,
-      user: dice.of(USERS),
-    };
-    this.#submissions = [...this.#submissions.slice(-9), submission];
+    const submission = this.#newSubmission(session);
     this.#send(process, submission);
     if (dice.chance(0.3)) this.#send(process, submission);
   }
 
-  #send(process: SimulatedProcess, { sessionId, calls, idempotencyKey, user }: Submission): void {
+  #newSubmission({ id: sessionId }: RuntimeSession): Submission {
+    const calls = this.#orders.batch();
+    const submission = { sessionId, calls, idempotencyKey: `key ${this.#orders.calls}`, user: this.#world.dice.of(USERS) };
+    this.#submissions = [...this.#submissions.slice(-9), submission];
+    return submission;
+  }
+
+  /** A process can write nothing for a while. A batch is sent before or in that time, again and again until it is over, and then once more. */
+  #fillStore(process: SimulatedProcess, session: RuntimeSession): void {
+    const { dice } = this.#world;
+    const { clock, store } = process;
+    const submission = this.#newSubmission(session);
+    const fill = (): void => void (store.isFull = true);
+    const [fullAfterMs, freeAfterMs, everyMs] = [dice.of([0, 0, 3, 10]), dice.between(15, 120), dice.of([1, 5, 20])];
+    if (fullAfterMs === 0) fill();
+    else clock.timer(fill, fullAfterMs);
+    this.#send(process, submission);
+    for (let afterMs = everyMs; afterMs < freeAfterMs; afterMs += everyMs) clock.timer(() => this.#send(process, submission), afterMs);
+    clock.timer(() => {
+      store.isFull = false;
+      this.#send(process, submission);
+    }, freeAfterMs);
+  }
+
+  #send(process: SimulatedProcess, { sessionId, calls, user, ...submission }: Submission): void {
+    const isAnother = this.#world.sabotage === "send under another key";
+    const idempotencyKey = isAnother ? `key ${++this.#orders.calls}` : submission.idempotencyKey;
     const session = process.sessions.get(sessionId);
     if (session === undefined) return;
     const work = session.execute(calls, { idempotencyKey, data: { user, session } });

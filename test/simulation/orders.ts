@@ -65,6 +65,9 @@ export class Orders {
     const { dice } = this.#world;
     const calls = Array.from({ length: dice.between(1, 5) }, () => this.call(dice.chance(0.03) ? "bank::pya" : dice.of(TOOLS)));
     const [first] = calls;
-    return first !== undefined && dice.chance(0.1) ? [...calls, { ...first, id: `id ${++this.calls}` }] : calls;
+    if (first === undefined || !dice.chance(0.1)) return calls;
+    const { tag } = { tag: undefined, ...(typeof first.input === "object" ? first.input : {}) };
+    if (typeof tag === "string") this.#world.invariants.ordered(tag, 2);
+    return [...calls, { ...first, id: `id ${++this.calls}` }];
   }
 }

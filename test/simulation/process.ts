@@ -16,7 +16,7 @@ import { SimulatedStore, type Disk } from "./disk.ts";
 import { Broken } from "./broken.ts";
 import type { Invariants } from "./invariants.ts";
 import type { Sabotage } from "./sabotage.ts";
-import { RUNTIME_LIMIT, toolsetsOf, type ToolHost } from "./tools.ts";
+import { RUNTIME_LIMIT, toolsetsOf, type ToolHost, type Write } from "./tools.ts";
 
 /** What all processes of a world have in common. */
 export interface Surroundings {
@@ -163,8 +163,8 @@ export class SimulatedProcess implements ToolHost {
     return leave;
   }
 
-  wrote(callId: string, resource: string, version: number): void {
-    this.#world.invariants.wrote({ process: this.number, callId, resource, version });
+  wrote(write: Write): void {
+    this.#world.check(() => this.#world.invariants.wrote({ process: this.number, ...write }));
   }
 
   poison(callId: string): void {

@@ -18,6 +18,8 @@ export const SABOTAGES = [
   "forget the attempts",
   /** A submission that is sent again comes to something else. */
   "change a result",
+  /** A batch that is sent again is sent under another key. */
+  "send under another key",
   /** A listener hears of one end twice. */
   "end twice",
   /** The ends of some jobs are not written. */

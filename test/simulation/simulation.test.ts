@@ -46,6 +46,7 @@ const CAUGHT = {
   "forget a limit": [8],
   "forget the attempts": [9],
   "change a result": [3],
+  "send under another key": [11],
   "end twice": [2],
   "leave out the end of a job": [17],
   "leave out a removal": [5, 18],

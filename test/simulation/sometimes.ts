@@ -30,6 +30,8 @@ export const SOMETIMES: readonly string[] = [
   "interrupted call found not to have happened",
   "crash that loses what was not acknowledged",
   "store that fails and is tried again",
+  "store that is full",
+  "calls that a full store refused run under their key",
   "session taken over",
   "stale owner refused",
   "session restored from a snapshot",

@@ -50,6 +50,18 @@ export const RULES: Readonly<Record<string, ToolRules>> = {
 export const TOOLSET_LIMITS: Readonly<Record<string, number>> = { bank: 4, work: 3 };
 export const RUNTIME_LIMIT = 6;
 
+/** One effect on a document or an account, which may have been there before where the tool is idempotent. */
+export interface Write {
+  readonly callId: string;
+  readonly resource: string;
+  /** That it left. */
+  readonly version: number;
+  /** The order that it carried out, and the key that it was done under. */
+  readonly tag: string;
+  readonly key: string;
+  readonly idempotent: boolean;
+}
+
 /** What tools need of their process. */
 export interface ToolHost {
   readonly number: number;
@@ -59,7 +71,7 @@ export interface ToolHost {
   /** A handler begins; the returned function says that it has come to its end. */
   enter(toolName: string, deed: Deed, context: ToolContext): () => void;
   /** A write was done by this call. */
-  wrote(callId: string, resource: string, version: number): void;
+  wrote(write: Write): void;
   seen(point: string): void;
   /** Ends the process. */
   poison(callId: string): void;
@@ -163,7 +175,8 @@ function effect(
   const request = { resource, tool: qualified.split("::")[1] ?? "", key: context.idempotencyKey, process: number };
   const version = rules.idempotent === true ? bank.commitOnce(request) : bank.commit(request);
   if (version === undefined) throw new Error("The bank was told that this request is given up.");
-  host.wrote(context.callId, resource, version);
+  const { callId, idempotencyKey: key } = context;
+  host.wrote({ callId, resource, version, tag: order.tag, key, idempotent: rules.idempotent === true });
   return { ...answer, version };
 }
 

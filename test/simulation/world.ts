@@ -50,6 +50,9 @@ export class World implements Surroundings {
   readonly #pending = new Map<number, number>();
   /** The first thing found wrong outside the scheduler's own steps. */
   #broken: unknown;
+  /** The calls of each key, as it was begun last; those that the store kept from starting. */
+  readonly #batches = new Map<string, readonly string[]>();
+  readonly #refused = new Set<string>();
   readonly #ids = countingIds();
   #numbers = 0;
 
@@ -177,6 +180,13 @@ export class World implements Surroundings {
     if (this.clock.pending > 0) throw new Broken(14, `${this.clock.pending} timers wait.`);
   }
 
+  #noticeBatch({ sessionId, idempotencyKey, callIds }: RuntimeEvent & { readonly type: "batch-start" }): void {
+    const key = `${sessionId} ${idempotencyKey}`;
+    const before = this.#batches.get(key) ?? [];
+    this.#batches.set(key, callIds);
+    if (before.some((callId) => this.#refused.has(callId))) this.seen("calls that a full store refused run under their key");
+  }
+
   /** Looks where nobody would hear of it: in handlers and listeners. */
   check(check: () => void): void {
     try {
@@ -198,8 +208,10 @@ export class World implements Surroundings {
     if (event.type === "job-start" && event.queued === true) this.seen("job queued");
     if (event.type === "job-end") this.seen(`job: ${event.status}`);
     if (event.type === "job-output" && event.asks === true) this.seen("job that asks");
+    if (event.type === "batch-start") this.#noticeBatch(event);
     if (event.type !== "call-end") return;
     const { result } = event;
+    if (result.error?.code === "store_failed" && result.attempts === 0) this.#refused.add(event.callId);
     this.seen(`result: ${result.error?.code ?? result.status}`);
     if (result.status === "ok" && result.attempts > 1) this.seen("retry, then success");
     if (result.error?.retryable === true && result.attempts > 1) this.seen("retries exhausted");
