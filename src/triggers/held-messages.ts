@@ -18,15 +18,27 @@ export interface HeldMessages {
   settlesSoon: boolean;
 }
 
-const HELD = new WeakMap<ChannelStore, Map<string, HeldMessages>>();
+const QUEUES = new WeakMap<ChannelStore, Map<string, HeldMessages>>();
 
-/** Those of a queue: each time the same object. */
-export function heldMessages(store: ChannelStore, channel: string): HeldMessages {
-  const ofStore = HELD.get(store) ?? new Map<string, HeldMessages>();
-  HELD.set(store, ofStore);
-  const before = ofStore.get(channel);
+/** By the name of a queue, what is held of it, for as long as anything is: a program may have a queue for each of its users. */
+export function heldQueues(store: ChannelStore): Map<string, HeldMessages> {
+  const queues = QUEUES.get(store) ?? new Map<string, HeldMessages>();
+  QUEUES.set(store, queues);
+  return queues;
+}
+
+/** The record of a queue: each time the same object, until `letGo` forgets it. */
+export function heldOf(queues: Map<string, HeldMessages>, name: string): HeldMessages {
+  const before = queues.get(name);
   if (before !== undefined) return before;
   const held: HeldMessages = { unsettled: new Map(), holds: new Map(), taking: new Set(), settling: undefined, settlesSoon: false };
-  ofStore.set(channel, held);
+  queues.set(name, held);
   return held;
+}
+
+/** Forgets a queue of which nothing is held, taken or settled. */
+export function letGo(queues: Map<string, HeldMessages>, name: string): void {
+  const held = queues.get(name);
+  if (held === undefined || held.settling !== undefined || held.settlesSoon) return;
+  if (held.unsettled.size + held.holds.size + held.taking.size === 0) queues.delete(name);
 }

@@ -7,7 +7,7 @@ import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
 import type { StoreFollower } from "../core/store-changes.ts";
 import type { ChannelMessage } from "./channel-message.ts";
-import { heldMessages, type HeldMessages, type Settlement } from "./held-messages.ts";
+import { heldOf, heldQueues, letGo, type HeldMessages, type Settlement } from "./held-messages.ts";
 import { isFor, type MessageReader, type ReadMessage, type ReaderOptions } from "./message-reader.ts";
 import { cancelled } from "./subscription.ts";
 
@@ -41,8 +41,8 @@ export class KeptMessages {
   readonly #starting = new Set<Promise<unknown>>();
   /** Senders that wait for room: the first of them tries, the others wait for their turn. */
   readonly #senders: (() => void)[] = [];
-  /** Of a queue; other objects over the same store share it. */
-  readonly #held: HeldMessages;
+  /** Other objects over the same store share them. */
+  readonly #queues: Map<string, HeldMessages>;
   #following: StoreFollower | undefined;
   #cancelLook: (() => void) | undefined;
   #last = 0;
@@ -50,7 +50,12 @@ export class KeptMessages {
 
   constructor(options: KeptMessagesOptions) {
     this.#options = options;
-    this.#held = heldMessages(options.store.channels, options.name);
+    this.#queues = heldQueues(options.store.channels);
+  }
+
+  /** Of a queue. Not to be kept over an await. */
+  get #held(): HeldMessages {
+    return heldOf(this.#queues, this.#options.name);
   }
 
   /** Resolves to whether the store has the message: to false for a queue that is full, or whose room others wait for already. */
@@ -179,35 +184,42 @@ export class KeptMessages {
       return entry;
     } finally {
       this.#held.taking.delete(taking);
+      letGo(this.#queues, this.#options.name);
     }
   }
 
   /** After a failure it is tried again by itself: no reader may be left here. */
   async #settle(number: number, settlement: Settlement, hold: object | undefined): Promise<void> {
-    const { store, name: channel } = this.#options;
+    const { store, name } = this.#options;
     try {
-      await store.channels[settlement]({ channel, number });
+      await store.channels[settlement]({ channel: name, number });
     } catch (thrown: unknown) {
-      if (this.#held.holds.get(number) !== hold) return; // another reader has it: only the answer was lost
+      if (this.#queues.get(name)?.holds.get(number) !== hold) return; // another reader has it: only the answer was lost
       this.#held.unsettled.set(number, settlement);
       this.#settleLater(thrown);
       throw thrown;
     }
-    if (this.#held.holds.get(number) === hold) {
-      this.#held.unsettled.delete(number);
-      this.#held.holds.delete(number);
+    const held = this.#queues.get(name);
+    if (held !== undefined && held.holds.get(number) === hold) {
+      held.unsettled.delete(number);
+      held.holds.delete(number);
+      letGo(this.#queues, name);
     }
     if (settlement === "giveBack" || this.#senders.length > 0) this.#wake();
   }
 
   /** Once at a time, and not while one is being taken: a message that is given back a second time may be another reader's by then. */
   async #settleRest(): Promise<void> {
-    if (this.#held.unsettled.size === 0) return;
+    if ((this.#queues.get(this.#options.name)?.unsettled.size ?? 0) === 0) return;
     const settleEach = async (): Promise<void> => {
       await Promise.allSettled(this.#held.taking);
       for (const [number, settlement] of this.#held.unsettled) await this.#settle(number, settlement, this.#held.holds.get(number));
     };
-    await (this.#held.settling ??= settleEach().finally(() => (this.#held.settling = undefined)));
+    const settled = (): void => {
+      this.#held.settling = undefined;
+      letGo(this.#queues, this.#options.name);
+    };
+    await (this.#held.settling ??= settleEach().finally(settled));
   }
 
   /** A store that was closed has let go of what its process had taken; one that fails for good otherwise learns it when a message is taken next. */
@@ -216,6 +228,7 @@ export class KeptMessages {
     this.#held.settlesSoon = true;
     const settle = (): void => {
       this.#held.settlesSoon = false;
+      letGo(this.#queues, this.#options.name);
       this.#settleRest().catch(() => {}); // it is tried again
     };
     this.#options.ports.clock.timer(settle, SETTLE_AGAIN_MS, { background: true });

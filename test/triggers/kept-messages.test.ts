@@ -7,6 +7,7 @@ import type { StoreChange } from "../../src/core/store-changes.ts";
 import { fakePorts, type FakePorts } from "../../src/testing/fake-ports.ts";
 import type { Channel, ChannelOptions } from "../../src/triggers/channel.ts";
 import { createChannels } from "../../src/triggers/channels.ts";
+import { heldQueues } from "../../src/triggers/held-messages.ts";
 
 const SECOND_MS = 1_000;
 const NEVER = new AbortController().signal;
@@ -17,6 +18,8 @@ interface Bench {
   /** The same channel by another `createChannels` over the same store. */
   readonly twin: Channel;
   readonly kept: MemoryChannels;
+  /** The queues of which this process remembers anything. */
+  remembered(): readonly string[];
   /** How often each method was called. */
   readonly calls: Record<string, number>;
   /** The next call of this method fails; with `retryable: false` as of a file that is not there. */
@@ -66,7 +69,8 @@ function bench(options: ChannelOptions = {}): Bench {
   const warnings = () => ports.log.lines.map(({ message }) => message);
   const failNext = (method: string, retryable = true): void => void failing.set(method, retryable);
   const answerNext = (method: string, answered: Promise<void>): void => void late.set(method, answered);
-  return { ports, channel, twin, kept, calls, failNext, answerNext, tell, warnings };
+  const remembered = () => [...heldQueues(channels).keys()];
+  return { ports, channel, twin, kept, remembered, calls, failNext, answerNext, tell, warnings };
 }
 
 const send = (channel: Channel, content: string) => channel.send(content, { sender: "station" });
@@ -282,6 +286,31 @@ test("a message that the store did not take back while its file was away is give
   await settle(own);
   expect(own.calls["giveBack"]).toBe(2);
   expect((await next)?.message.content).toBe("1");
+});
+
+test.each([
+  ["received", "done", undefined],
+  ["received, which the store did not take at first", "done", "end"],
+  ["given back", "giveBack", undefined],
+  ["given back, which the store did not take at first", "giveBack", "giveBack"],
+] as const)("a queue is remembered no longer than until its message is %s", async (_how, settlement, failing) => {
+  const own = bench();
+  expect(own.remembered()).toEqual([]);
+  await send(own.channel, "1");
+  const left = new AbortController();
+  const read = await own.channel.reader({ reader: "desk" }).next(left.signal);
+  const idle = own.twin.reader({ reader: "office" }).next(left.signal); // finds nothing
+  await settle(own);
+  left.abort();
+  await idle;
+  expect(own.remembered()).toEqual(["news"]);
+  if (failing !== undefined) own.failNext(failing);
+  await read?.[settlement]().catch(() => {});
+  expect(own.remembered()).toEqual(failing === undefined ? [] : ["news"]);
+  await own.ports.clock.advance(SECOND_MS);
+  expect(own.remembered()).toEqual([]);
+  await own.channel.reader({ reader: "desk" }).next(AbortSignal.abort());
+  expect(own.remembered()).toEqual([]);
 });
 
 test("a message that another process sent wakes the readers of its own channel, and of all channels where it is not named", async () => {

@@ -19,7 +19,8 @@ export class MemoryChannels implements ChannelStore {
   }
 
   async send({ channel, body, sender, senderId, capacity, keep }: NewChannelEntry): Promise<number> {
-    const kept = this.#of(channel);
+    const kept = this.#channels.get(channel) ?? [];
+    this.#channels.set(channel, kept);
     const open = kept.filter(({ hasEnded }) => !hasEnded);
     if (capacity !== undefined && open.length >= capacity) return 0;
     const number = Math.max(Math.trunc(this.#clock.wallTime()), (this.#last.get(channel) ?? 0) + 1);
@@ -78,10 +79,8 @@ export class MemoryChannels implements ChannelStore {
     return this.#of(channel).find((one) => one.number === number);
   }
 
-  #of(channel: string): Kept[] {
-    const kept = this.#channels.get(channel) ?? [];
-    this.#channels.set(channel, kept);
-    return kept;
+  #of(channel: string): readonly Kept[] {
+    return this.#channels.get(channel) ?? [];
   }
 }
 

@@ -9,6 +9,8 @@ import type { Tables } from "./tables.ts";
 
 /** Old messages are removed with one of so many. */
 const REMOVED_EVERY = 64;
+/** For so many channels it is counted. */
+const COUNTED = 1_000;
 
 /** Rolls back: the number that was drawn for a message that is refused. */
 const FULL = new Error("The queue is full.");
@@ -27,6 +29,7 @@ export class SqlChannels implements ChannelStore {
   send(message: NewChannelEntry): Promise<number> {
     const channel = storedText(message.channel);
     const isQueue = message.capacity !== undefined;
+    if (this.#sent.size >= COUNTED) this.#sent.clear(); // the next one of each removes old ones
     const sent = this.#sent.get(channel) ?? 0;
     this.#sent.set(channel, sent + 1);
     const sending = this.#connection.tables.transaction().execute(async (tables) => {
