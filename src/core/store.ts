@@ -148,6 +148,11 @@ export interface EventLog {
   confirm?(): Promise<void>;
   /** Events from a position on, what is only buffered included. */
   read(options?: ReadOptions): Promise<EventPage>;
+  /**
+   * From now on, `close` leaves the log as the end of this process would: the next claim of it, by whatever process, finds that it was left open.
+   * Left out by a store that ends with its process.
+   */
+  leaveOpen?(): void;
   /** Writes what is buffered and gives up the claim. Idempotent. Rejects as `whenDurable` does. */
   close(): Promise<void>;
 }

@@ -31,68 +31,88 @@ export async function endStoredCalls(
 
 /**
  * After a crash, ends what is open in the sessions that calls of this one had begun, and left when they ended. To be called by what claims a log for
- * a short time: the next claim does not find that its process had crashed.
+ * a short time: the next claim finds that its process had crashed only where something is left.
  */
 export async function endLeftOpen(store: Store, log: EventLog, at: number): Promise<void> {
   if (!log.wasLeftOpen) return;
   const { sessionId } = log;
+  const ending = { reason: "the call that had begun its session has ended", at };
   const ended: string[] = [];
-  for await (const events of readEventPages(log))
-    for (const event of events) if (event.type === "call-end" && event.sessionId === sessionId) ended.push(event.callId);
-  for (const callId of await leftOpenWithin(store, sessionId, ended))
-    await endBegunBy(store, { sessionId, callId }, { reason: "the call that had begun its session has ended", at });
+  try {
+    for await (const events of readEventPages(log))
+      for (const event of events) if (event.type === "call-end" && event.sessionId === sessionId) ended.push(event.callId);
+    for (const callId of await leftOpenWithin(store, sessionId, ended))
+      if (!(await endBegunBy(store, { sessionId, callId }, ending))) log.leaveOpen?.();
+  } catch (thrown: unknown) {
+    log.leaveOpen?.(); // what is claimed next looks again
+    throw thrown;
+  }
 }
 
 /**
- * Removes a session that is not open here, for good. What its calls have left open in sessions of their own is ended before: these stay, and nothing
- * takes them up any more. Resolves to whether there was one.
+ * Removes a session that is not open here, for good. What its calls have left open in sessions of their own is ended behind it: these stay, and nothing
+ * takes them up any more. A removal that is refused ends nothing. Resolves to whether there was one.
  *
- * @throws ToolError as `Store.remove`. By rejecting
+ * @throws ToolError as `Store.remove`; `store_failed` also where the session is removed, and not all of that is ended. By rejecting
  */
 export async function removeStored(store: Store, sessionId: string, at: number): Promise<boolean> {
-  const log = await claimIfFree(store, sessionId);
+  const claimed = await claimIfFree(store, sessionId);
+  const log = claimed === "busy" ? undefined : claimed;
+  if (log?.wasLeftOpen === true) log.leaveOpen?.();
   try {
-    if (log !== undefined) await endWithin(store, log, { reason: "the session was removed", at }).catch(passStoreFailure);
-    return await store.remove(sessionId);
+    const callIds = log === undefined ? [] : await callsWithOpenSessions(store, log);
+    const wasThere = await store.remove(sessionId);
+    const ending = { reason: "the session was removed", at, takeOver: true };
+    for (const callId of callIds) await endBegunBy(store, { sessionId, callId }, ending);
+    return wasThere;
   } finally {
     await log?.close().catch(() => {}); // it is lost with its session
   }
 }
 
-async function endWithin(store: Store, log: EventLog, ending: Ending): Promise<void> {
+/** The calls of a session whose own sessions have open calls, or may have: those without a result, and those whose process had crashed. */
+async function callsWithOpenSessions(store: Store, log: EventLog): Promise<readonly string[]> {
   const { sessionId } = log;
-  const { open } = await foldedLog(log);
-  await endLeftOpen(store, log, ending.at);
-  for (const { callId } of open) await endBegunBy(store, { sessionId, callId }, { ...ending, takeOver: true });
+  try {
+    const { open, ended } = await foldedLog(log);
+    const left = log.wasLeftOpen ? await leftOpenWithin(store, sessionId, ended) : [];
+    return [...left, ...open.map(({ callId }) => callId)];
+  } catch (thrown: unknown) {
+    passStoreFailure(thrown);
+    return []; // it is damaged, and removed all the same
+  }
 }
 
+/** False where another process has the session open, which may end before it has ended what is open. */
 async function endBegunBy(
   store: Store,
   place: CallPlace,
   { takeOver = false, ...ending }: Ending & { readonly takeOver?: boolean },
-): Promise<void> {
+): Promise<boolean> {
   const log = await claimIfFree(store, innerIdOf(place.sessionId, place.callId), takeOver);
-  if (log === undefined) return;
+  if (log === undefined || log === "busy") return log === undefined;
   try {
     const { first, open } = await foldedLog(log);
-    if (!isBegunBy(place, first)) return;
+    if (!isBegunBy(place, first)) return true;
     await endLeftOpen(store, log, ending.at);
     await endStoredCalls(store, log, { calls: open.toReversed(), ...ending });
     await withdrawQuestions(store, log, ending);
   } catch (thrown: unknown) {
+    log.leaveOpen?.();
     passStoreFailure(thrown);
   } finally {
     await log.close().catch(passStoreFailure);
   }
+  return true;
 }
 
 /** Undefined where there is none, or none that can be written. @throws ToolError `store_failed`. By rejecting */
-async function claimIfFree(store: Store, id: string, takeOver: boolean = false): Promise<EventLog | undefined> {
+async function claimIfFree(store: Store, id: string, takeOver: boolean = false): Promise<EventLog | "busy" | undefined> {
   try {
     return await store.claim(id, { takeOver });
   } catch (thrown: unknown) {
     passStoreFailure(thrown);
-    return undefined;
+    return ToolError.fromUnknown(thrown, "store_failed").code === "resource_busy" ? "busy" : undefined;
   }
 }
 
@@ -105,13 +125,22 @@ export async function withdrawQuestions(store: Store, { sessionId }: EventLog, {
   await store.approvals.withdrawAbandoned({ sessionId, at });
 }
 
-export async function foldedLog(log: EventLog): Promise<{ readonly first: SessionEvent | undefined; readonly open: readonly OpenCall[] }> {
+interface FoldedLog {
+  readonly first: SessionEvent | undefined;
+  readonly open: readonly OpenCall[];
+  /** The ids of its own calls that have a result. */
+  readonly ended: readonly string[];
+}
+
+export async function foldedLog(log: EventLog): Promise<FoldedLog> {
   const fold = new SessionFold(1, log.sessionId);
   let first: SessionEvent | undefined;
+  const ended: string[] = [];
   for await (const events of readEventPages(log))
     for (const event of events) {
       first ??= event;
       fold.apply(event);
+      if (event.type === "call-end" && event.sessionId === log.sessionId) ended.push(event.callId);
     }
-  return { first, open: fold.open };
+  return { first, open: fold.open, ended };
 }

@@ -40,8 +40,6 @@ export class ResumedSessions {
   readonly #options: SessionsOptions;
   readonly #parts: CallParts;
   readonly #newSessions: NewSessions;
-  /** The ids of sessions that were left open by a crash, and whose ended calls may have left sessions open that are not settled yet. */
-  readonly #unsettled = new Set<string>();
   readonly #settling = new Set<{ readonly sessionId: string; readonly whenSettled: Promise<void> }>();
 
   constructor(options: SessionsOptions, newSessions: NewSessions) {
@@ -87,19 +85,18 @@ export class ResumedSessions {
       const fold = new SessionFold(this.#newSessions.keep, id, this.#parts.faults.mayHit(this.#parts.registry));
       const left: string[] = []; // calls that may have left a session open
       const notice = (event: SessionEvent): void => void (mayHaveLeft(id, this.#parts.registry, event) && left.push(event.callId));
-      if (eventLog.wasLeftOpen) this.#unsettled.add(id);
-      await foldLog(eventLog, fold, { parentCall, notice: this.#unsettled.has(id) ? notice : undefined });
+      await foldLog(eventLog, fold, { parentCall, notice: eventLog.wasLeftOpen ? notice : undefined });
       session = this.#newSessions.begin({ id, parentCall, ...around, eventLog, ...fold.start });
       options.begun?.(session);
-      await this.#settleLeftOpen(id, left, store); // before it can be given up: the next claim, elsewhere, does not find that there was a crash
-      this.#unsettled.delete(id);
+      await this.#settleLeftOpen(session, left, store);
       resuming.check();
-      if (options.interrupted === "settle") await this.#settleWithin(id, fold);
+      if (options.interrupted === "settle") await this.#settleWithin(session, fold);
       const callOptions = this.#options.runner.callOptions({});
       await this.#continueCalls(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
       await this.#parts.approvals.resumed(id);
       return session;
     } catch (thrown: unknown) {
+      eventLog.leaveOpen?.(); // whatever claims it next, anywhere, finds it as after a crash
       session?.noteLoss(ToolError.fromUnknown(thrown, "store_failed")); // its jobs are not cancelled: whatever resumes it next has them, as after a crash
       await (session ?? eventLog).close().catch(() => {}); // the first error is reported
       if (session !== undefined) this.#parts.jobs.forget(id);
@@ -113,7 +110,7 @@ export class ResumedSessions {
    */
   async #continueCalls(session: RuntimeSession, fold: SessionFold, { over, ...options }: ContinueOptions): Promise<void> {
     const ended = ({ callId, attempts, plan }: CallRun): void => {
-      if (session.broken === undefined && (attempts === 0 || plan?.tool.composite === true)) this.#settleRest(session.id, callId);
+      if (session.broken === undefined && (attempts === 0 || plan?.tool.composite === true)) this.#settleRest(session, callId);
     };
     const forget =
       over === undefined
@@ -128,14 +125,14 @@ export class ResumedSessions {
   }
 
   /** Settles the sessions that interrupted calls have begun, before these calls end: none of them is run again and takes its session up. */
-  async #settleWithin(sessionId: string, { open }: SessionFold): Promise<void> {
-    for (const { callId } of open) await this.#settleOf(sessionId, callId);
+  async #settleWithin(session: RuntimeSession, { open }: SessionFold): Promise<void> {
+    for (const { callId } of open) await this.#settleOf(session, callId);
   }
 
   /** Settles the sessions that a crash left open though the calls that had begun them have ended: nothing takes them up. */
-  async #settleLeftOpen(sessionId: string, callIds: readonly string[], store: Store): Promise<void> {
-    const left = await leftOpenWithin(store, sessionId, callIds);
-    const settle = (callId: string): Promise<void> => this.#settleOf(sessionId, callId, false); // another process may have been quicker
+  async #settleLeftOpen(session: RuntimeSession, callIds: readonly string[], store: Store): Promise<void> {
+    const left = await leftOpenWithin(store, session.id, callIds);
+    const settle = (callId: string): Promise<void> => this.#settleOf(session, callId, false); // another process may have been quicker
     for (let at = 0; at < left.length; at += AT_ONCE) await Promise.all(left.slice(at, at + AT_ONCE).map(settle));
   }
 
@@ -145,26 +142,29 @@ export class ResumedSessions {
   }
 
   /** Settles the session that a call had begun, unless its handler has taken it up, and closes it itself. */
-  #settleRest(sessionId: string, callId: string): void {
+  #settleRest(session: RuntimeSession, callId: string): void {
     const { open } = this.#newSessions;
+    const { id: sessionId } = session;
     const inner = innerIdOf(sessionId, callId);
     const settle = async (): Promise<void> => {
       await open.whenResumed(inner); // the attempt is over, so what it still resumes is given up
-      if (open.holderOf(inner) === undefined) await this.#settleOf(sessionId, callId);
+      if (open.holderOf(inner) === undefined) await this.#settleOf(session, callId);
     };
     const one = { sessionId, whenSettled: settle().finally(() => this.#settling.delete(one)) };
     this.#settling.add(one);
   }
 
   /** Settles the session that a call has begun, if any. One that cannot be settled, or is open here, does not keep its call from being settled. */
-  async #settleOf(sessionId: string, callId: string, takeOver: boolean = true): Promise<void> {
+  async #settleOf({ id: sessionId, eventLog }: RuntimeSession, callId: string, takeOver: boolean = true): Promise<void> {
     const parentCall = { sessionId, callId };
     try {
       const inner = await this.resume(innerIdOf(sessionId, callId), { interrupted: "settle", takeOver, parentCall });
       await inner.close();
     } catch (thrown: unknown) {
       const { code, message } = ToolError.fromUnknown(thrown, "store_failed");
-      if (code !== "not_found") this.#parts.ports.log.warn(`A session that the call ${callId} has begun was not settled: ${message}`);
+      if (code === "not_found") return;
+      eventLog?.leaveOpen?.(); // whatever resumes the session next looks again
+      this.#parts.ports.log.warn(`A session that the call ${callId} has begun was not settled: ${message}`);
     }
   }
 

@@ -103,6 +103,23 @@ export const sharingCases: readonly StoreCase[] = [
     await left.close();
     equal((await other.claim("left")).wasLeftOpen, false);
   }),
+  caseOfTwo("a log is left open on demand, with what was added to it, and nothing keeps others from it", async (one, other) => {
+    for (const count of [0, 1]) {
+      const id = `left ${count}`;
+      const made = one.create(id, { at: 1, durability: "sync" });
+      made.append([message(id, 1)]);
+      await made.close();
+      const first = await one.claim(id);
+      first.leaveOpen?.();
+      if (count > 0) first.append([message(id, 2)]);
+      await first.close();
+      equal((await other.list({ sessionIds: [id] }))[0]?.isLeftOpen, true);
+      const second = await other.claim(id);
+      equal(second.wasLeftOpen, true);
+      await second.close();
+      equal((await one.claim(id)).wasLeftOpen, false);
+    }
+  }),
   caseOfTwo("I04 a session that was taken over writes no more from where it was, and the sessions beside it go on", async (one, other) => {
     const lost = one.create("lost", { at: 1, durability: "sync" });
     const kept = one.create("kept", { at: 1, durability: "sync" });

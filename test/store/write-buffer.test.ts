@@ -327,6 +327,7 @@ function clockThatMoves() {
 class TestLog implements BufferedLog {
   readonly sessionId: string;
   readonly epoch = 1;
+  readonly leavesOpen = false;
   readonly lost: string[] = [];
 
   constructor(sessionId: string) {

@@ -43,6 +43,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
   #length: number;
   #failure: ToolError | undefined;
   #isClosed = false;
+  #leavesOpen = false;
   #closing: Promise<void> | undefined;
 
   constructor(parts: DatabaseLogParts) {
@@ -58,6 +59,14 @@ export class DatabaseLog implements EventLog, BufferedLog {
 
   get length(): number {
     return this.#length;
+  }
+
+  leaveOpen(): void {
+    this.#leavesOpen = true;
+  }
+
+  get leavesOpen(): boolean {
+    return this.#leavesOpen;
   }
 
   /** True where the claim found no such request, the first time that it is asked for: later there may be one. */

@@ -20,6 +20,8 @@ export interface BufferedLog {
   readonly sessionId: string;
   /** That of its claim. */
   readonly epoch: number;
+  /** Its claim is given up as by a process that is gone. */
+  readonly leavesOpen: boolean;
   /** Called when the log is lost: nothing of it that still waited will be written. */
   fail(error: ToolError): void;
 }
@@ -358,6 +360,7 @@ function writesOf(group: readonly Entry[]): readonly LogWrite[] {
     for (const row of rows) write.events.push(row);
     if (jobs !== undefined) write.jobs = write.jobs === undefined ? jobs : [...write.jobs, ...jobs];
     if (release) write.release = true;
+    if (release && log.leavesOpen) write.leavesOpen = true;
   }
   return [...writes.values()];
 }

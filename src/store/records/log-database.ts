@@ -35,6 +35,8 @@ export interface LogWrite {
   readonly jobs?: readonly JobChange[] | undefined;
   /** The claim is given up with these events, or without any. One that is not held any more is ignored. */
   readonly release?: boolean;
+  /** With `release`: the next claim finds that the session was left open. */
+  readonly leavesOpen?: boolean;
 }
 
 /** A session whose part of a group was left out, because its log can never be written again. */

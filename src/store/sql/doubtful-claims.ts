@@ -4,7 +4,7 @@
  */
 import type { Kysely } from "kysely";
 import { isToolError } from "../../core/error.ts";
-import type { Owner } from "./owner.ts";
+import { ownerAfter, type Owner } from "./owner.ts";
 import type { Tables } from "./tables.ts";
 
 export class DoubtfulClaims {
@@ -18,13 +18,16 @@ export class DoubtfulClaims {
     this.#owner = owner;
   }
 
-  /** Runs a claim, and notes its session where it rejects and this owner may have the session. */
-  async watch<Answer>(id: string, claim: () => Promise<Answer>): Promise<Answer> {
+  /**
+   * Runs a claim, and notes its session where it rejects and this owner may have the session. Called with whether an earlier one did: the owner
+   * before that is not known any more, and may have left the session open.
+   */
+  async watch<Answer>(id: string, claim: (isDoubtful: boolean) => Promise<Answer>): Promise<Answer> {
     // A claim that is made meanwhile would be given up too
     while (this.#givingUp !== undefined) await this.#givingUp;
-    this.#ids.delete(id);
+    const isDoubtful = this.#ids.delete(id);
     try {
-      return await claim();
+      return await claim(isDoubtful);
     } catch (error: unknown) {
       if (!isToolError(error) || !OF_OTHERS.has(error.code)) this.#ids.add(id);
       throw error;
@@ -66,7 +69,7 @@ async function giveUp(tables: Kysely<Tables>, { owner, ids }: { readonly owner: 
   for (const { id, epoch } of claimed)
     await tables
       .updateTable("haft_session")
-      .set({ owner: null })
+      .set({ owner: ownerAfter({ leavesOpen: true }) }) // its last owner may have, and is not known any more
       .where("id", "=", id)
       .where("owner", "=", owner)
       .where("epoch", "=", epoch) // should this arrive late, a later claim is not given up

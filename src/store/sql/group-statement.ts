@@ -3,6 +3,7 @@ import { sql, type RawBuilder } from "kysely";
 import { foldJobChanges, type FoldedJob } from "../records/fold-job-changes.ts";
 import type { LogWrite } from "../records/log-database.ts";
 import { originalText, storedText } from "../records/stored-text.ts";
+import { ownerAfter } from "./owner.ts";
 import type { EventTable, SessionTable } from "./tables.ts";
 import { jobEnded, type WebhookMessage } from "../records/webhook-messages.ts";
 
@@ -22,7 +23,7 @@ export type GroupKind = "moved" | "made" | "added" | "begun" | "changed" | "kept
 /** The name, the type and the values of a column, for an array of rows. */
 type Column<Row> = readonly [name: string, type: "text" | "bigint", valueOf: (row: Row) => unknown];
 
-const ownerOf = ({ write, to }: GroupPart): string | null => (write.release === true ? null : to.owner);
+const ownerOf = ({ write, to }: GroupPart): string | null => (write.release === true ? ownerAfter(write) : to.owner);
 
 const MOVED: readonly Column<GroupPart>[] = [
   ["id", "text", ({ to }) => to.id],

@@ -11,7 +11,7 @@ import { KnownRecords } from "./known-records.ts";
 import type { LogReader } from "./log-reader.ts";
 import { JobStatements } from "./job-statements.ts";
 import type { LogStatements } from "./log-statements.ts";
-import type { Owner } from "./owner.ts";
+import { ownerAfter, type Owner } from "./owner.ts";
 import { QuickAppends } from "./quick-appends.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { storedText } from "../records/stored-text.ts";
@@ -131,10 +131,11 @@ export class LogWriter {
     return this.#append(transaction, write, row);
   }
 
-  async #release(transaction: Transaction<Tables>, { sessionId, epoch }: LogWrite): Promise<void> {
+  async #release(transaction: Transaction<Tables>, write: LogWrite): Promise<void> {
+    const { sessionId, epoch } = write;
     await transaction
       .updateTable("haft_session")
-      .set({ owner: null })
+      .set({ owner: ownerAfter(write) })
       .where("id", "=", storedText(sessionId))
       .where("owner", "=", this.#owner.id ?? "")
       .where("epoch", "=", epoch)

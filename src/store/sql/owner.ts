@@ -11,6 +11,14 @@ import type { OwnerTable, Tables } from "./tables.ts";
 /** Owners that ended without closing are forgotten after a day. */
 const FORGOTTEN_MS = 86_400_000;
 
+/** In place of an owner that is gone: none has this id. */
+const GONE = "";
+
+/** The owner of a session whose claim is given up. @param leavesOpen the next claim is to find that the session was left open */
+export function ownerAfter({ leavesOpen = false }: { readonly leavesOpen?: boolean | undefined }): string | null {
+  return leavesOpen ? GONE : null;
+}
+
 /** An owner that lives. */
 export interface LivingOwner {
   readonly id: string;

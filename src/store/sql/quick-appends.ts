@@ -12,6 +12,7 @@ import type { JobStatements } from "./job-statements.ts";
 import type { KnownRecords } from "./known-records.ts";
 import type { LogWrite } from "../records/log-database.ts";
 import type { ImmediateSql, RunStatement } from "./sql-connection.ts";
+import { ownerAfter } from "./owner.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 
 export interface QuickAppendsParts {
@@ -55,7 +56,7 @@ export class QuickAppends {
     const last = events.at(-1);
     if (last === undefined) {
       if (write.release !== true) return false;
-      this.#statements.release([null, row.id, row.owner, row.epoch]);
+      this.#statements.release([ownerAfter(write), row.id, row.owner, row.epoch]);
       return true;
     }
     const session = movedRecord(row, last);
@@ -64,7 +65,7 @@ export class QuickAppends {
     for (const { session, position, at, type, call_id, body, checksum } of events)
       insert([session, position, at, type, call_id, body, checksum]);
     if (write.jobs !== undefined) this.#writeJobs(row.id, write.jobs);
-    if (write.release === true) this.#statements.release([null, row.id, row.owner, row.epoch]);
+    if (write.release === true) this.#statements.release([ownerAfter(write), row.id, row.owner, row.epoch]);
     records.note(write.sessionId, session);
     return true;
   }
@@ -83,7 +84,7 @@ function insertEvent(tables: Kysely<Tables>) {
   return tables.insertInto("haft_event").values(event).compile();
 }
 
-/** Parameters: null, id, owner and epoch. */
+/** Parameters: the owner from then on, id, owner and epoch. */
 function releaseSession(tables: Kysely<Tables>) {
   const mine = tables.updateTable("haft_session").set({ owner: null });
   return mine.where("id", "=", "").where("owner", "=", "").where("epoch", "=", 0).compile();

@@ -20,7 +20,7 @@ import { LogWriter } from "./log-writer.ts";
 import { requireAccess, requireApprovals, requireCalls, requireChannels, requireFeed, requireJobs, requireProcesses } from "./migrate.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
-import { SessionClaims, claimedAs, lookAt, notFound, optionsOf } from "./session-claims.ts";
+import { SessionClaims, claimedAs, lookAt, notFound, optionsOf, type FoundBefore } from "./session-claims.ts";
 import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
 import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
@@ -94,15 +94,12 @@ export class SqlDatabase implements LogDatabase {
 
   claim(request: ClaimRequest): Promise<ClaimAnswer> {
     const id = storedText(request.sessionId);
-    return this.#doubtful.watch(id, () => this.#claim(id, request));
+    return this.#doubtful.watch(id, (isDoubtful) => this.#claim(id, request, { wasLeftOpen: isDoubtful }));
   }
 
-  async #claim(id: string, request: ClaimRequest): Promise<ClaimAnswer> {
+  async #claim(id: string, request: ClaimRequest, before: FoundBefore): Promise<ClaimAnswer> {
     const claimed = request.takeOver || request.verified > 0 ? undefined : (await this.#groupClaims?.add(id))?.get(id);
-    if (claimed === undefined) {
-      const before = { wasLeftOpen: false };
-      return this.#do("could not claim a session", (tables) => this.#claims.claim(tables, request, before));
-    }
+    if (claimed === undefined) return this.#do("could not claim a session", (tables) => this.#claims.claim(tables, request, before));
     const { row, ...seen } = claimed;
     this.#writer.remember(request.sessionId, row);
     return claimedAs(row, { ...seen, wasLeftOpen: false }); // it had no owner

@@ -1,6 +1,6 @@
 /** Sessions that ended calls left open in a crash, when the first claim of the session around them comes to nothing. */
 import { expect, test } from "vitest";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store, StoredSession } from "../../../src/core/store.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
@@ -64,18 +64,25 @@ async function crashed() {
     ),
   );
   const left = new Set(["s", inner]); // their process is gone
+  const busy = new Set<string>(); // another process has them
   const [list, claim] = [store.list.bind(store), store.claim.bind(store)];
   let failures = 0;
   Object.assign(store, {
-    claim: async (id: string, options: object) =>
-      Object.defineProperty(await claim(id, options), "wasLeftOpen", { value: left.delete(id) }),
+    claim: async (id: string, options: object) => {
+      if (busy.has(id)) throw new ToolError("resource_busy", "It is open in another process.");
+      const leaveOpen = () => void left.add(id);
+      return Object.defineProperties(await claim(id, options), {
+        wasLeftOpen: { value: left.delete(id) },
+        leaveOpen: { value: leaveOpen },
+      });
+    },
     list: async (options: object) => {
       if (failures-- > 0) throw new ToolError("store_failed", "no");
       return (await list(options)).map((one) => (left.has(one.sessionId) ? { ...one, isLeftOpen: true } : one));
     },
   });
   const innerTypes = async () => (await eventsOf(store, inner)).map(({ type }) => type);
-  return { store, jobId, inner, innerTypes, failNext: () => void (failures = 1) };
+  return { store, jobId, inner, innerTypes, busy, failNext: () => void (failures = 1) };
 }
 
 test("are settled by the next resume when the first could not read the store", async () => {
@@ -84,6 +91,57 @@ test("are settled by the next resume when the first could not read the store", a
   failNext();
   await expect(runtime.resume("s")).rejects.toMatchObject({ code: "store_failed" });
   await runtime.resume("s");
+  expect((await innerTypes()).at(-1)).toBe("call-end");
+  await runtime.close();
+});
+
+/** What claims the session around them, and lets go of it again. */
+const LOOKS: Readonly<
+  Record<
+    string,
+    (runtime: Runtime, known: { readonly store: Store; readonly stored: StoredSession; readonly jobId: string }) => Promise<unknown>
+  >
+> = {
+  "a resume": async (runtime) => (await runtime.resume("s")).close(),
+  "the cancel of a job": (runtime, { jobId: id }) => runtime.jobs.cancelStored({ id }),
+  "the pause of a trigger": (_runtime, { store, stored }) =>
+    pauseStoredTrigger(store, stored, { id: "none", paused: true, ports: systemPorts }),
+};
+
+test.each(Object.entries(LOOKS).flatMap(([what, look]) => [false, true].map((isBusy) => [what, isBusy, look] as const)))(
+  "are settled by another process where %s did not, because another process had them (%s) or the store could not be read",
+  async (_what, isBusy, look) => {
+    const { store, jobId, inner, innerTypes, busy, failNext } = await crashed();
+    const [first, next] = [runtimeOver(store), runtimeOver(store)];
+    const [stored] = await store.list({ sessionId: "s" });
+    if (stored === undefined) throw new Error("it is not there");
+    if (isBusy) busy.add(inner);
+    else failNext();
+    await look(first, { store, stored, jobId }).catch(() => {});
+    expect((await innerTypes()).at(-1)).toBe("call-intent");
+    busy.clear();
+    await next.resume("s");
+    expect((await innerTypes()).at(-1)).toBe("call-end");
+    await next.close();
+  },
+);
+
+test("are as they were where the session around them cannot be removed, as it has a branch, and are settled by its next resume", async () => {
+  const { store, innerTypes } = await crashed();
+  const { length = 0 } = (await store.list({ sessionId: "s" }))[0] ?? {};
+  await store.create("branch", { at: 0, durability: "async", parent: { sessionId: "s", length } }).close();
+  const runtime = runtimeOver(store);
+  await expect(runtime.sessions.forget("s")).rejects.toMatchObject({ code: "conflict" });
+  expect((await innerTypes()).at(-1)).toBe("call-intent");
+  await runtime.resume("s");
+  expect((await innerTypes()).at(-1)).toBe("call-end");
+  await runtime.close();
+});
+
+test("are ended where the session around them is removed", async () => {
+  const { store, innerTypes } = await crashed();
+  const runtime = runtimeOver(store);
+  expect(await runtime.sessions.forget("s")).toBe(true);
   expect((await innerTypes()).at(-1)).toBe("call-end");
   await runtime.close();
 });
