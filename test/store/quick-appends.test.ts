@@ -70,3 +70,25 @@ test("a commit that failed leaves nothing behind, and is made again with what ca
   expect((await store.read("one")).events).toEqual(messages("one", 1, 401));
   await store.close();
 });
+
+test("logs that are confirmed together are asked about by one statement, which changes nothing and finds the one that is lost", async () => {
+  const { store, file } = localStore(temporaryFile());
+  const logs = ["lost", ...Array.from({ length: 99 }, (_, index) => `kept ${index}`)].map((id) => store.create(id, OPTIONS));
+  for (const log of logs) log.append(messages(log.sessionId, 1, 1));
+  await Promise.all(logs.map(async (log) => log.whenDurable()));
+  const texts: string[] = [];
+  const prepare = file.prepare.bind(file);
+  file.prepare = (text) => {
+    texts.push(text);
+    return prepare(text);
+  };
+  await Promise.all(logs.map(async (log) => log.confirm?.()));
+  expect(texts.map((text) => text.slice(0, 6))).toEqual(["select"]);
+  file.exec(`update haft_session set owner = 'another', epoch = epoch + 1 where id = '"lost"'`);
+  const ends = await Promise.allSettled(logs.map(async (log) => log.confirm?.()));
+  expect(ends.filter(({ status }) => status === "rejected")).toEqual([
+    { status: "rejected", reason: expect.objectContaining({ code: "conflict" }) },
+  ]);
+  expect(logs.filter(({ failure }) => failure !== undefined).map(({ sessionId }) => sessionId)).toEqual(["lost"]);
+  await store.close();
+});

@@ -99,7 +99,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     return this.#failure === undefined ? this.#parts.buffer.whenDurable(this) : Promise.reject(this.#failure);
   }
 
-  /** Writes no event: a write names the claim, and is refused where that is another's. */
+  /** A write without events: the database looks whether the claim that it names is still there. */
   async confirm(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     if (!this.#isClosed && !this.#parts.buffer.holds(this)) this.#parts.buffer.add(this, { from: this.#length + 1, rows: [] });

@@ -18,6 +18,9 @@ import { storedText } from "../records/stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 import { withParameters } from "./with-parameters.ts";
 
+/** So many sessions are asked about in one statement. */
+const ASKED_AT_ONCE = 500;
+
 export interface LogWriterParts {
   readonly connection: SqlConnection;
   readonly statements: LogStatements;
@@ -83,10 +86,26 @@ export class LogWriter {
     return this.#connection.isTaken(error) || this.#connection.isUnfit(error);
   }
 
-  async #commit(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+  async #commit(tables: Kysely<Tables>, asked: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    const writes = asked.some(isQuestion) ? await this.#withoutHeld(tables, asked) : asked;
+    if (writes.length === 0) return [];
     if (this.#quick?.writeAll(writes) === true) return [];
     const left = (await this.#groups?.write(tables, writes)) ?? writes;
     return left.length === 0 ? [] : await this.#commitInTransaction(tables, left);
+  }
+
+  /** Leaves out those that only ask whether a session is still this owner's, where it is: many in one statement, which locks nothing. */
+  async #withoutHeld(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogWrite[]> {
+    const epochs = new Map<string, number>();
+    const ids = writes.filter(isQuestion).map(({ sessionId }) => storedText(sessionId));
+    for (let at = 0; at < ids.length; at += ASKED_AT_ONCE) {
+      const some = tables
+        .selectFrom("haft_session")
+        .select(["id", "epoch"])
+        .where("id", "in", ids.slice(at, at + ASKED_AT_ONCE));
+      for (const { id, epoch } of await some.where("owner", "=", this.#owner.id ?? "").execute()) epochs.set(id, epoch);
+    }
+    return writes.filter((write) => !isQuestion(write) || epochs.get(storedText(write.sessionId)) !== write.epoch);
   }
 
   async #commitInTransaction(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
@@ -206,6 +225,11 @@ export class LogWriter {
       operatorHint: "Claim the session again to continue it.",
     });
   }
+}
+
+/** Whether it only asks if the session is still this owner's: see `EventLog.confirm`. */
+function isQuestion({ events, create, jobs, release }: LogWrite): boolean {
+  return events.length === 0 && create === undefined && jobs === undefined && release !== true;
 }
 
 function name({ sessionId }: LogWrite): string {

@@ -68,6 +68,16 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     expect((await store.read("made")).events).toHaveLength(4);
   });
 
+  test("logs that are confirmed together are asked about by one statement, which changes nothing", async () => {
+    const { store, watch } = storeOf("confirmed");
+    const logs = Array.from({ length: 50 }, (_, index) => store.create(`shop ${index}`, { at: 1, durability: "sync" }));
+    for (const log of logs) log.append([message(log.sessionId, 1)]);
+    await Promise.all(logs.map(async (log) => log.whenDurable()));
+    watch.texts.length = 0;
+    await Promise.all(logs.map(async (log) => log.confirm?.()));
+    expect(watch.texts.map((text) => text.slice(0, 6))).toEqual(["select"]);
+  });
+
   test("a log that was closed, and whose answer was lost, is closed and has everything once, also where another has claimed it since", async () => {
     const { store, watch } = storeOf("lost");
     const other = storeOf("lost").store;
