@@ -3,6 +3,7 @@ import { sql, type Transaction } from "kysely";
 import { keptMediaType } from "../../core/artifact.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { requireCurrent, runNext } from "../sql/migrate.ts";
+import { ownerAfter } from "../sql/owner.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import type { Tables } from "../sql/tables.ts";
 import { checkSessions } from "./check-sessions.ts";
@@ -142,9 +143,9 @@ function unfit(
   });
 }
 
-/** Rows that are not the same in the copy: no process has a session of it open, and media types are as artifacts have them now. */
+/** Rows that are not the same in the copy: no process has a session of it open, those that one had are left open, and media types are as artifacts have them now. */
 const COPIED_AS = new Map<string, (row: Row) => Row>([
-  ["haft_session", (row) => ({ ...row, owner: null })],
+  ["haft_session", (row) => ({ ...row, owner: ownerAfter({ leavesOpen: row["owner"] !== null }) })],
   ["haft_artifact", (row) => ({ ...row, media_type: keptMediaType(String(row["media_type"])) })],
 ]);
 

@@ -85,6 +85,23 @@ for (const { name, start, isRun } of SUBJECTS)
       for await (const finding of checkStore(await target.connection())) expect.fail(finding.what);
     });
 
+    test("a session that a process had open, or had left open, is left open in the copy", async () => {
+      const [source, target] = [keep(), inFile(temporaryFile())];
+      const store = source.store();
+      const logs = ["closed", "left", "open"].map((id) => store.create(id, { at: 1, durability: "sync" }));
+      for (const log of logs) log.append(messages(log.sessionId, 1, 2));
+      logs[1]?.leaveOpen?.();
+      await logs[0]?.close();
+      await logs[1]?.close();
+      await logs[2]?.whenDurable();
+      await copy(source, target);
+      const copied = target.store();
+      const claimed = await Promise.all(logs.map(({ sessionId }) => copied.claim(sessionId)));
+      expect(claimed.map(({ wasLeftOpen }) => wasLeftOpen)).toEqual([false, true, true]);
+      await copied.close();
+      await store.close();
+    });
+
     test("a target that is not empty is refused and left alone; one that has only its tables is taken", async () => {
       const source = await filled(inFile(temporaryFile()));
       const target = keep();
