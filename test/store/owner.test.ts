@@ -1,10 +1,15 @@
 /** Owners of open sessions: when they count as alive, and when not. */
-import type { KyselyPlugin } from "kysely";
-import { expect, onTestFinished, test } from "vitest";
+import { sql, type KyselyPlugin } from "kysely";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { connectStore } from "../../src/store/connect-store.ts";
+import { HEARTBEAT_MS, LEASE_MS } from "../../src/store/records/store-options.ts";
 import { migrate } from "../../src/store/sql/migrate.ts";
 import { Owner } from "../../src/store/sql/owner.ts";
+import type { SqlConnection } from "../../src/store/sql/sql-connection.ts";
+import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { temporaryFile } from "./temporary-file.ts";
+
+const DAY_MS = 86_400_000;
 
 test("issue 21.2 an owner that leaves in the middle of a beat is gone for good: what it had is free at once", async () => {
   const connection = await connectStore({ path: temporaryFile() });
@@ -28,4 +33,77 @@ test("issue 21.2 an owner that leaves in the middle of a beat is gone for good: 
   await Promise.all([beat, left]);
   expect(await connection.tables.selectFrom("haft_owner").select("id").execute()).toEqual([]);
   expect(await new Owner(connection).living(connection.tables)).toEqual([]);
+});
+
+/** Owners over one database whose clock can be set, while the time that elapses goes on. */
+async function fleetOfOwners() {
+  const connection = await connectStore({ path: temporaryFile() });
+  onTestFinished(() => connection.close());
+  await migrate(connection);
+  const clock = new FakeClock();
+  let aheadMs = 0;
+  const seen: SqlConnection = {
+    ...connection,
+    liveness: { leaseMs: LEASE_MS, seesProcesses: false, clock },
+    get databaseTime() {
+      return sql<number>`${clock.wallTime() + aheadMs}`;
+    },
+  };
+  const tables = connection.tables;
+  const register = async (owner: Owner): Promise<string> => {
+    await tables.transaction().execute((transaction) => owner.register(transaction));
+    owner.confirm();
+    return owner.id ?? "";
+  };
+  return {
+    tables,
+    clock,
+    register,
+    owner: () => new Owner(seen),
+    setClock: (ms: number) => void (aheadMs += ms),
+  };
+}
+
+describe("an owner is judged by lengths of time alone", () => {
+  test.each([30_000, -30_000, 600_000, -600_000, 3_600_000, -3_600_000, 2 * DAY_MS, -2 * DAY_MS])(
+    "when the database's clock is set by %i ms one that lives is never gone, and one that ended is gone after three leases",
+    async (ms) => {
+      const { tables, clock, register, owner, setClock } = await fleetOfOwners();
+      const [living, ended, looking, late] = [owner(), owner(), owner(), owner()];
+      const [livingId, endedId] = [await register(living), await register(ended)];
+      await register(looking);
+      expect(await looking.gone(tables, [livingId, endedId])).toEqual([]);
+      expect(await late.living(tables)).toHaveLength(3);
+      setClock(ms);
+      for (let passedMs = 0; passedMs <= 3 * LEASE_MS; passedMs += 1_000) {
+        if (passedMs % HEARTBEAT_MS === HEARTBEAT_MS - 1_000) await living.beat(tables);
+        expect(await looking.gone(tables, [livingId])).toEqual([]);
+        expect(await looking.living(tables)).toContain(livingId);
+        if (passedMs === 2_000) await register(late); // which forgets those that ended long ago
+        await clock.advance(1_000);
+      }
+      expect(await looking.gone(tables, [livingId, endedId])).toEqual([endedId]);
+      expect(await looking.describe(tables, endedId)).toBeUndefined();
+    },
+  );
+
+  test("a process that comes after the database's clock was put back waits for one that lives", async () => {
+    const { tables, clock, register, owner, setClock } = await fleetOfOwners();
+    const [living, ended] = [owner(), owner()];
+    const [livingId, endedId] = [await register(living), await register(ended)];
+    setClock(-3_600_000);
+    const come = owner();
+    expect(await come.gone(tables, [livingId, endedId])).toEqual([]);
+    await clock.advance(HEARTBEAT_MS);
+    await living.beat(tables);
+    await clock.advance(LEASE_MS - HEARTBEAT_MS);
+    expect(await come.gone(tables, [livingId, endedId])).toEqual([endedId]);
+  });
+
+  test("one that ended before this process came is gone at once", async () => {
+    const { tables, clock, register, owner } = await fleetOfOwners();
+    const endedId = await register(owner());
+    await clock.advance(LEASE_MS + 1);
+    expect(await owner().gone(tables, [endedId])).toEqual([endedId]);
+  });
 });

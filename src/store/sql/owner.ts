@@ -2,8 +2,11 @@
 import { hostname } from "node:os";
 import type { Kysely, Transaction } from "kysely";
 import { addToDescription, type ProcessDescription } from "../../core/process-store.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { ClockWatch } from "./clock-watch.ts";
 import { valueOf } from "./database-time.ts";
 import { readMark } from "../records/feed-mark.ts";
+import { HEARTBEATS_IN_LEASE } from "../records/store-options.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { readableTime } from "../records/stored-text.ts";
 import type { OwnerTable, Tables } from "./tables.ts";
@@ -39,6 +42,7 @@ export interface DescribedOwner extends OwnerTable {
 
 export class Owner {
   readonly #connection: SqlConnection;
+  readonly #watch: ClockWatch;
   #id: string | undefined;
   #registered = false;
   /** Undefined until it announced itself. */
@@ -51,6 +55,8 @@ export class Owner {
 
   constructor(connection: SqlConnection) {
     this.#connection = connection;
+    const { leaseMs, clock = systemPorts.clock } = connection.liveness;
+    this.#watch = new ClockWatch({ clock, toleranceMs: leaseMs / HEARTBEATS_IN_LEASE });
   }
 
   /** Undefined until something was first claimed. */
@@ -69,10 +75,11 @@ export class Owner {
     const now = await this.#now(transaction);
     const newId = await this.#newId(transaction);
     const id = (this.#id ??= newId); // another transaction may have been quicker
-    await transaction
-      .deleteFrom("haft_owner")
-      .where("seen_at", "<", now - FORGOTTEN_MS)
-      .execute();
+    if (!this.#isClockDoubtful)
+      await transaction
+        .deleteFrom("haft_owner")
+        .where("seen_at", "<", now - FORGOTTEN_MS)
+        .execute();
     if (this.#startedAt !== undefined) await forgetProcesses(transaction);
     await this.#beat(transaction, id, now);
   }
@@ -187,9 +194,22 @@ export class Owner {
     );
   }
 
-  /** A process that is gone holds nothing; one that cannot be seen from here is believed as long as it is heard of. */
+  /**
+   * A process that is gone holds nothing; one that cannot be seen from here is believed as long as it is heard of. After the database's
+   * clock was set, all are believed for as long as a lease: those that live have said so again by then.
+   */
   #isAlive(row: OwnerTable, now: number): boolean {
-    return now - row.seen_at <= this.#connection.liveness.leaseMs && (!this.#isHere(row) || isRunning(row.pid));
+    if (this.#isHere(row) && !isRunning(row.pid)) return false;
+    const silentMs = now - row.seen_at;
+    const { leaseMs } = this.#connection.liveness;
+    if (Math.abs(silentMs) <= leaseMs) return true;
+    // A time that is still to come shows by itself that the clock was put back.
+    return silentMs < 0 ? this.#watch.evenForMs < leaseMs : this.#isClockDoubtful;
+  }
+
+  /** A time that is longer ago than a lease may be new. */
+  get #isClockDoubtful(): boolean {
+    return this.#watch.wasSet && this.#watch.evenForMs < this.#connection.liveness.leaseMs;
   }
 
   #isHere({ host }: OwnerTable): boolean {
@@ -197,7 +217,7 @@ export class Owner {
   }
 
   #now(tables: Kysely<Tables>): Promise<number> {
-    return valueOf(this.#connection.databaseTime, tables);
+    return this.#watch.read(() => valueOf(this.#connection.databaseTime, tables));
   }
 
   #newId(tables: Kysely<Tables>): Promise<string> {

@@ -1,6 +1,7 @@
 /** The part of the database that the statements need to know: the part in which SQLite and others differ. */
 import type { CompiledQuery, Kysely, RawBuilder, Transaction } from "kysely";
 import type { ToolError } from "../../core/error.ts";
+import type { Clock } from "../../core/ports.ts";
 import type { SchemaShape } from "./schema-shape.ts";
 import type { Tables } from "./tables.ts";
 
@@ -63,6 +64,8 @@ export interface Liveness {
   readonly leaseMs: number;
   /** All owners of one host see each other's processes: one whose process is gone is gone at once. */
   readonly seesProcesses: boolean;
+  /** By which it is noticed that the database's clock was set. @default that of the system */
+  readonly clock?: Pick<Clock, "now">;
 }
 
 /** Statements that have run when the function that runs them returns, on the connection that `tables` uses as well. */

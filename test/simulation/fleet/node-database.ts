@@ -63,7 +63,11 @@ function connect({ node, clock, link, sabotage }: NodeStoreParts): SqlConnection
   const place = "The simulated database";
   return {
     tables,
-    liveness: { leaseMs: sabotage === "never take what a dead node had" ? Number.MAX_SAFE_INTEGER : LEASE_MS, seesProcesses: false },
+    liveness: {
+      leaseMs: sabotage === "never take what a dead node had" ? Number.MAX_SAFE_INTEGER : LEASE_MS,
+      seesProcesses: false,
+      clock,
+    },
     maxKeyBytes: 2_000,
     place,
     databaseTime: sabotage === "take over by the clock of the node" ? sql<number>`haft_now_of(${sql.lit(node)})` : sql<number>`haft_now()`,

@@ -1,0 +1,60 @@
+/** Notices that the database's clock was set: times that were written before say nothing about how long ago that was. */
+import type { Clock } from "../../core/ports.ts";
+
+/** A reading of the database's clock, and when this process asked for it and had it. */
+interface Reading {
+  readonly time: number;
+  readonly askedAt: number;
+  readonly answeredAt: number;
+}
+
+export interface ClockWatchOptions {
+  /** That of this process, of which only lengths of time are used. */
+  readonly clock: Pick<Clock, "now">;
+  /** How far the two clocks may come apart between two readings. */
+  readonly toleranceMs: number;
+}
+
+export class ClockWatch {
+  readonly #clock: Pick<Clock, "now">;
+  readonly #toleranceMs: number;
+  #last: Reading | undefined;
+  #since = Infinity;
+  #wasSet = false;
+
+  constructor({ clock, toleranceMs }: ClockWatchOptions) {
+    this.#clock = clock;
+    this.#toleranceMs = toleranceMs;
+  }
+
+  /** Whether the clock was set since the first reading: also after a failover to a server whose clock differs, and while this machine was suspended. */
+  get wasSet(): boolean {
+    return this.#wasSet;
+  }
+
+  /** For how long the clock is known to run evenly: since the first reading, or since it was seen to be set. */
+  get evenForMs(): number {
+    return Math.max(0, this.#clock.now() - this.#since);
+  }
+
+  async read(read: () => Promise<number>): Promise<number> {
+    const askedAt = this.#clock.now();
+    const time = await read();
+    this.#note({ time, askedAt, answeredAt: this.#clock.now() });
+    return time;
+  }
+
+  /** The clock was read at some moment between the question and its answer. */
+  #note(reading: Reading): void {
+    const { time, askedAt, answeredAt } = reading;
+    const last = this.#last;
+    this.#last = reading;
+    const isFirst = last === undefined;
+    const passedMs = isFirst ? 0 : time - last.time;
+    const isEven =
+      !isFirst && passedMs >= askedAt - last.answeredAt - this.#toleranceMs && passedMs <= answeredAt - last.askedAt + this.#toleranceMs;
+    if (isEven) return;
+    this.#since = answeredAt;
+    this.#wasSet ||= !isFirst;
+  }
+}
