@@ -18,7 +18,7 @@ export async function withLockFile<T>(
   const owner = newSecret();
   while (!(await created(path, owner))) {
     signal.throwIfAborted();
-    await removeStale(path, clock);
+    await removeStale(path);
     await pause(clock, LOOK_MS, signal);
   }
   try {
@@ -46,11 +46,16 @@ async function created(path: string, owner: string): Promise<boolean> {
   }
 }
 
-/** Removes a lock whose process has ended: one process at a time, as it makes a second file for this lock. A second file that is as old was left as well. */
-async function removeStale(path: string, clock: Clock): Promise<void> {
-  const isStale = ({ mtimeMs }: { readonly mtimeMs: number }): boolean => clock.wallTime() - mtimeMs >= STALE_MS;
+/**
+ * Removes a lock whose process has ended: one process at a time, as it makes a second file for this lock. A second file that is as old was left as well. How old a
+ * file is says the clock that wrote its time: that of the file system, which on a share is another machine's.
+ */
+async function removeStale(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
-  if (found === undefined || !isStale(found)) return;
+  if (found === undefined) return;
+  const now = await fileTime(path);
+  const isStale = ({ mtimeMs }: { readonly mtimeMs: number }): boolean => now - mtimeMs >= STALE_MS;
+  if (!isStale(found)) return;
   const claim = `${path}.${found.ino}-${Math.trunc(found.mtimeMs)}`;
   const claimed = await stat(claim).catch(() => undefined);
   if (claimed !== undefined && isStale(claimed)) await rm(claim, { force: true });
@@ -58,4 +63,16 @@ async function removeStale(path: string, clock: Clock): Promise<void> {
   const { ino, mtimeMs } = (await stat(path).catch(() => undefined)) ?? {};
   if (ino === found.ino && mtimeMs === found.mtimeMs) await rm(path, { force: true });
   await rm(claim, { force: true });
+}
+
+/** The present time by the clock of the file system: that of a file which is new. */
+async function fileTime(beside: string): Promise<number> {
+  const path = `${beside}.${newSecret()}`;
+  const file = await open(path, "wx", 0o600);
+  try {
+    await rm(path, { force: true });
+    return (await file.stat()).mtimeMs;
+  } finally {
+    await file.close();
+  }
 }

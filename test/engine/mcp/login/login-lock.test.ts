@@ -1,0 +1,58 @@
+/** The lock of processes that renew the same token, where their clocks differ from the one by which files have their times. */
+import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { Clock } from "../../../../src/core/ports.ts";
+import { systemPorts } from "../../../../src/core/system-ports.ts";
+import { withLockFile } from "../../../../src/engine/mcp/login/login-lock.ts";
+
+const { signal } = new AbortController();
+
+function clockAhead(ms: number): Clock {
+  return { ...systemPorts.clock, wallTime: () => systemPorts.clock.wallTime() + ms };
+}
+
+async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "haft-"));
+  onTestFinished(() => rm(path, { recursive: true }));
+  return path;
+}
+
+describe.each([3_600_000, -3_600_000])("a process whose clock is %i ms ahead", (aheadMs) => {
+  test("takes no lock from one that has it", async () => {
+    const path = join(await folder(), "a.lock");
+    const order: string[] = [];
+    const [began, ends] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const first = withLockFile(path, { clock: systemPorts.clock, signal }, async () => {
+      began.resolve();
+      await ends.promise;
+      order.push("first ended");
+    });
+    await began.promise;
+    const looked = Promise.withResolvers<void>();
+    let looks = 0;
+    const clock: Clock = {
+      ...clockAhead(aheadMs),
+      timer(fire, delayMs) {
+        if (++looks === 3) looked.resolve();
+        return systemPorts.clock.timer(fire, delayMs);
+      },
+    };
+    const second = withLockFile(path, { clock, signal }, async () => void order.push("second began"));
+    await looked.promise;
+    ends.resolve();
+    await Promise.all([first, second]);
+    expect(order).toEqual(["first ended", "second began"]);
+    expect(await readdir(join(path, ".."))).toEqual([]);
+  });
+
+  test("removes one that was left a minute ago", async () => {
+    const path = join(await folder(), "a.lock");
+    await writeFile(path, "of a process that is gone");
+    const leftAt = systemPorts.clock.wallTime() / 1_000 - 61;
+    await utimes(path, leftAt, leftAt);
+    expect(await withLockFile(path, { clock: clockAhead(aheadMs), signal }, () => Promise.resolve("done"))).toBe("done");
+    expect(await readdir(join(path, ".."))).toEqual([]);
+  });
+});
