@@ -1,5 +1,6 @@
 /** `fetch` for libraries that bring their own HTTP words, over a client that guards where requests go. */
-import { ToolError } from "../core/error.ts";
+import { causesOf } from "../core/base/causes.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
 import type { HttpClient, HttpResponse } from "./http-request.ts";
 import { CONNECTION_HEADERS } from "./request-head.ts";
 
@@ -109,4 +110,11 @@ function streamBody(answer: HttpResponse, signal: AbortSignal): ReadableStream<U
 /** The rejection of the platform's fetch: anything at all when that is the reason of the signal. */
 function fetchFailure(error: unknown, message: string, signal: AbortSignal): unknown {
   return signal.aborted ? signal.reason : new TypeError(message, { cause: error });
+}
+
+/** Why a guarded `fetch` rejected, for the operator: the TypeError only says that it failed. */
+export function describeFetchFailure(thrown: unknown): string {
+  const reason = [...causesOf(thrown)].find((each) => each instanceof ToolError);
+  if (reason === undefined) return describeThrown(thrown);
+  return reason.operatorHint === undefined ? reason.message : `${reason.message} ${reason.operatorHint}`;
 }

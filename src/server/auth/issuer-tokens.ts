@@ -2,9 +2,10 @@
 import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from "jose";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { ToolError, describeThrown } from "../../core/error.ts";
+import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
+import { describeFetchFailure } from "../../net/guarded-fetch.ts";
 import type { RequestHead } from "../http/request-head.ts";
 import { bearerToken } from "./credentials.ts";
 import { IssuerKeys, NoIssuerKeys, requireSafe } from "./issuer-keys.ts";
@@ -157,7 +158,7 @@ class IssuerTokens implements Authenticator {
     if (thrown instanceof jose.errors.JOSEError || clock.now() - this.#saidAt < LOG_EVERY_MS) return;
     this.#saidAt = clock.now();
     const reason = thrown instanceof NoIssuerKeys ? thrown.cause : thrown;
-    log.warn(`Tokens of ${this.#options.issuer} cannot be checked: ${describeThrown(reason)}`);
+    log.warn(`Tokens of ${this.#options.issuer} cannot be checked: ${describeFetchFailure(reason)}`);
   }
 }
 

@@ -6,7 +6,7 @@ import type { Clock, Log } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { WEBHOOK_TYPES, type WebhookDelivery, type WebhookType } from "../../core/webhook-store.ts";
-import { guardedFetch } from "../../net/guarded-fetch.ts";
+import { describeFetchFailure, guardedFetch } from "../../net/guarded-fetch.ts";
 import { httpClient } from "../../net/http-client.ts";
 import type { HttpClient } from "../../net/http-request.ts";
 import { webhookHeaders, webhookKey } from "./sign-webhook.ts";
@@ -140,7 +140,7 @@ export class WebhookSender {
       if (answer.status >= 200 && answer.status < 300) return undefined;
       return answer.status === 410 ? GONE : `it was answered with status ${answer.status}`;
     } catch (thrown: unknown) {
-      return describeThrown(thrown);
+      return describeFetchFailure(thrown);
     } finally {
       stop();
     }

@@ -155,10 +155,20 @@ test("D12 metadata of another issuer name no keys", async () => {
   expect(JSON.stringify(log.lines)).toContain("those of another issuer");
 });
 
-test("F02 the keys of an issuer in a private network are not fetched unless it is named", async () => {
-  const { issuer, scopes } = await world({}, []);
+test("F02 the keys of an issuer in a private network are not fetched unless it is named, and the log says what to name", async () => {
+  const { issuer, scopes, log } = await world({}, []);
   await expect(scopes()).rejects.toMatchObject(UNKNOWN);
   expect(issuer.asked).toEqual([]);
+  expect(log.lines.map(({ message }) => message).join()).toContain(`list "${issuer.host}" in allowPrivate`);
+});
+
+test("the log says why the keys of an issuer could not be fetched", async () => {
+  const { issuer, scopes, log } = await world();
+  await issuer.stop();
+  await expect(scopes()).rejects.toMatchObject(UNKNOWN);
+  expect(log.lines.map(({ message }) => message).join()).toContain(
+    `Tokens of ${issuer.url} cannot be checked: No connection to ${issuer.host}: nothing accepts connections there (ECONNREFUSED).`,
+  );
 });
 
 test("issue 19.5 scopes are those of the claim that is named, by what each means; others allow nothing", async () => {

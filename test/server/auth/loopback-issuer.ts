@@ -1,5 +1,5 @@
 /** An issuer of tokens on a port of this machine, with keys of its own that can be replaced. */
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import { SignJWT, exportJWK, exportSPKI, generateKeyPair, type CryptoKey, type JWK, type JWTHeaderParameters } from "jose";
 import { onTestFinished } from "vitest";
@@ -27,6 +27,7 @@ export class LoopbackIssuer {
   /** What its metadata say that it is. */
   named: string | undefined;
   readonly #now: () => number;
+  #server: Server | undefined;
   #published: readonly JWK[] = [];
   #current: SigningKey | undefined;
   #kids = 0;
@@ -49,8 +50,14 @@ export class LoopbackIssuer {
     onTestFinished(() => void server.close());
     const address = server.address();
     issuer = new LoopbackIssuer(typeof address === "object" && address !== null ? address.port : 0, now);
+    issuer.#server = server;
     await issuer.rotate();
     return issuer;
+  }
+
+  /** Accepts no more connections. */
+  async stop(): Promise<void> {
+    await new Promise((resolve) => this.#server?.close(resolve));
   }
 
   private answer(path: string): { readonly status: number; readonly body: unknown } {

@@ -177,6 +177,24 @@ test("issue 19.4 private addresses, bad secrets and unknown types are refused, w
   expect(place.received).toEqual([]);
 });
 
+test("one that is given up is logged with why it was not sent, and what would work", async () => {
+  const place = await receiver();
+  const store = memoryStore();
+  const ports = fakePorts();
+  const sender = new WebhookSender({ store, webhooks: [{ url: place.url, secret: SECRET }], ports });
+  onTestFinished(() => sender.close());
+  await sender.start();
+  const now = ports.clock.wallTime();
+  await store.approvals.put(question(now));
+  for (let tries = 1; tries < 10; tries++) expect(await store.webhooks.claim({ now, until: now, limit: 1 })).toHaveLength(1);
+  await ports.clock.advance(1_000);
+  for (let turns = 0; turns < 200 && ports.log.lines.length === 0; turns++) await settle();
+  expect(ports.log.lines.map(({ message }) => message).join()).toContain(
+    `to ${place.host} is given up after 10 tries: ${place.host} is not called: 127.0.0.1 `,
+  );
+  expect(ports.log.lines.map(({ message }) => message).join()).toContain(`list "${place.host}" in allowPrivate`);
+});
+
 function question(askedAt: number) {
   const text = { sessionId: "s", callId: "c", turnId: "t", toolName: "a::b", description: "", reason: "It may do harm." };
   return { id: "approval_1", ...text, input: { path: "/secret" }, digest: "d", definition: "f", simulated: false, askedAt };
