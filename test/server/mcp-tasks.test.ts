@@ -58,6 +58,13 @@ async function serving(execute: (input: JsonObject, context: ToolContext) => unk
   };
 }
 
+test("clients are told to ask twice at least while a task is kept", async () => {
+  const { runtime } = await openRuntime({ tools: [tool(() => "done")] });
+  const { url } = await listening(runtime, { tasks: { ttlMs: 3_000, pollIntervalMs: 60_000 } });
+  const { result } = await raw(url, "tools/call", { name: "work", arguments: {} }, { capabilities: ABLE });
+  expect(result).toMatchObject({ resultType: "task", ttlMs: 3_000, pollIntervalMs: 1_500 });
+});
+
 const WAIT = { timeout: 20_000, interval: 5 };
 
 test("issue 19.7 a call that is not over in time becomes a task, and one that is stays a call", async () => {

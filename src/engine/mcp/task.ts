@@ -32,6 +32,7 @@ export interface TaskOptions {
 const MIN_POLL_MS = 100;
 const MAX_POLL_MS = 60_000;
 const DEFAULT_POLL_MS = 1_000;
+const LOOKS_IN_LIFE = 4;
 /**
  * So often in a row may what passes go wrong while a task is followed: to ask again changes nothing. With the pauses between, a server may be away for about
  * three minutes.
@@ -223,9 +224,12 @@ function begun(fault: string): WorkBegun {
   return new WorkBegun("the task had begun", { cause: new ServerFault("invalid_output", fault) });
 }
 
-function pollMs({ pollInterval, pollIntervalMs }: JsonObject): number {
+/** As often as the server wants, and several times before it may forget the task, which a server that is set up carelessly does between two looks. */
+function pollMs({ pollInterval, pollIntervalMs, ttl, ttlMs }: JsonObject): number {
   const wanted = pollIntervalMs ?? pollInterval;
-  return Math.min(Math.max(typeof wanted === "number" ? wanted : DEFAULT_POLL_MS, MIN_POLL_MS), MAX_POLL_MS);
+  const kept = ttlMs ?? ttl;
+  const mostMs = typeof kept === "number" ? Math.min(kept / LOOKS_IN_LIFE, MAX_POLL_MS) : MAX_POLL_MS;
+  return Math.max(Math.min(typeof wanted === "number" ? wanted : DEFAULT_POLL_MS, mostMs), MIN_POLL_MS);
 }
 
 function failureOf(error: JsonValue | undefined, statusMessage: JsonValue | undefined): RpcFailure {

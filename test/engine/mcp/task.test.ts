@@ -41,6 +41,20 @@ test("revision 2026-07-28: a task is a job that is asked about until it has its 
   expect(asked.filter(({ method }) => method === "tasks/get").map(({ headers }) => headers["mcp-name"])).toEqual(["t1", "t1"]);
 });
 
+test("revision 2026-07-28: a task is asked about before the server may forget it, however seldom the server wants that", async () => {
+  const task = { ...working, ttlMs: 400, pollIntervalMs: 60_000 };
+  const { url } = await loopbackMcp({
+    ...withTask(),
+    "tools/call": () => ({ ...task, resultType: "task" }),
+    "tasks/get": () => ({ ...task, resultType: "complete", status: "completed", result: text("okay") }),
+  });
+  const { engine } = await openHttp({ url });
+
+  const job = await jobOf(engine.call(request("echo"), toolContext()));
+
+  expect(await job.result).toEqual(okay);
+});
+
 test("a task that is said to be completed and has no result ends the job", async () => {
   const { url } = await loopbackMcp(withTask({ status: "completed" }));
   const { engine } = await openHttp({ url });
@@ -104,14 +118,17 @@ test("a cancelled job is cancelled on the server, and nobody asks about it any m
   expect(asked.at(-1)).toMatchObject({ method: "tasks/cancel", params: { taskId: "t1" } });
 });
 
-test("revision 2025-11-25: a tool that must be a task is called as one, and its result is fetched", async () => {
+test.each([
+  ["and its result is fetched", { ttl: null, pollInterval: 1 }],
+  ["and asked about before the server may forget it", { ttl: 400, pollInterval: 60_000 }],
+])("revision 2025-11-25: a tool that must be a task is called as one, %s", async (_what, times) => {
   const { url, asked } = await loopbackMcp({
     ...legacy({ tools: {}, tasks: { requests: { tools: { call: {} } } } }),
     "tools/list": () => ({
       ...toolList([]),
       tools: [{ name: "slow", inputSchema: { type: "object" }, execution: { taskSupport: "required" } }],
     }),
-    "tools/call": () => ({ task: { ...working, ttl: null, pollInterval: 1 } }),
+    "tools/call": () => ({ task: { ...working, ...times } }),
     "tasks/get": () => ({ ...working, status: "completed" }),
     "tasks/result": () => text("okay"),
   });
