@@ -3,7 +3,7 @@ import type { AuthProvider } from "@modelcontextprotocol/client";
 import type { ToolContext } from "../../../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../../../core/engine.ts";
 import { causesOf } from "../../../core/base/causes.ts";
-import { ToolError, describeThrown } from "../../../core/error.ts";
+import { ToolError } from "../../../core/error.ts";
 import { redactError, redactor, type Redact } from "../../../core/base/redact.ts";
 import { RemoteJob } from "../../../core/remote-job.ts";
 import type { Tool } from "../../../core/tool.ts";
@@ -211,20 +211,23 @@ export class PerUserEngine implements Engine {
 
   /** Undefined while no user is logged in. @throws ToolError where tools were listed before and may be again: they are kept. By rejecting */
   async #listedForUser(signal: AbortSignal): Promise<readonly Tool[] | undefined> {
-    let passing: ToolError | undefined;
+    let failed: ToolError | undefined;
     const { logins } = this.#auth.type === "user-login" ? this.#auth : { logins: undefined };
-    const server = this.#context?.toolset ?? "";
+    const { toolset: server = "", log } = this.#context ?? {};
     for (const user of (await logins?.users(server)) ?? []) {
+      const connection = this.#connectionOf(user);
+      const redact = await connection.redact().catch(() => redactor({})); // now: a token that is refused is gone afterwards
       try {
-        const { engine, tools } = await this.#connectionOf(user).opening;
+        const { engine, tools } = await connection.opening;
         return this.#isListed ? ((await engine.list?.(signal)) ?? tools) : tools;
       } catch (thrown: unknown) {
-        this.#context?.log.debug(`MCP server "${server}" did not list its tools to a user: ${describeThrown(thrown)}`);
-        const error = ToolError.fromUnknown(thrown, "unavailable");
-        if (error.retryable) passing = error;
+        const error = redactError(ToolError.fromUnknown(thrown, "unavailable"), redact);
+        if (failed === undefined || error.retryable) failed = error;
       }
     }
-    if (this.#isListed && passing !== undefined) throw passing;
+    if (failed === undefined) return undefined;
+    if (this.#isListed && failed.retryable) throw failed;
+    log?.warn(`MCP server "${server}" lists no tools to users who have logged in, so it has the tool login alone: ${failed.message}`);
     return undefined;
   }
 

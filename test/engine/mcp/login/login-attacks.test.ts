@@ -14,11 +14,12 @@ import { freePort, gateway, type Gateway } from "./gateway.ts";
 const folderOfLogins = async (): Promise<string> => join(await mkdtemp(join(tmpdir(), "haft-")), "logins");
 
 /** Another process with the folder of a gateway. */
-async function sharing({ tickets, authority }: Gateway, folder: string) {
+async function sharing({ tickets, authority }: Gateway, folder: string, log = new MemoryLog()) {
   const logins = new UserLogins({ folder, ports: { log: new MemoryLog() } });
   const allowPrivate = [new URL(authority.issuer).host];
   const runtime = createRuntime({
     toolsets: [mcpToolset("tickets", { url: tickets.url, auth: { type: "user-login", logins }, allowPrivate })],
+    ports: { log },
   });
   onTestFinished(async () => void (await runtime.close()));
   expect((await runtime.open()).failed).toEqual([]);
@@ -42,6 +43,26 @@ test("two processes that renew the token of a user at the same time use its refr
   expect(await Promise.all(calls)).toEqual(["ada", "ada"]);
   expect(first.authority.asked.slice(before)).toHaveLength(1);
   expect((await readdir(folder)).filter((name) => !name.endsWith(".json"))).toEqual([]);
+});
+
+test.each([
+  ["is not renewed now", "it answered 503", true],
+  ["was revoked", "there is no login", false],
+])("a process that comes when a login %s logs why it has no tools of the server, without the token", async (_what, why, isKept) => {
+  const folder = await folderOfLogins();
+  const first = await gateway({ logins: { folder } });
+  await first.logIn("user-1", "ada");
+  await first.authority.end("ada", isKept ? ["AccessToken"] : ["AccessToken", "RefreshToken"]);
+  if (isKept) first.authority.fail({ status: 503, body: "{}" });
+  const log = new MemoryLog();
+  const call = await sharing(first, folder, log);
+  expect(await call()).toContain("No tool");
+  const lines = JSON.stringify(log.lines);
+  expect(lines).toContain("lists no tools to users who have logged in");
+  expect(lines).toContain(why);
+  for (const token of first.authority.given) expect(lines).not.toContain(token);
+  first.authority.fail(undefined);
+  expect(await (await sharing(first, folder))()).toContain(isKept ? "ada" : "No tool");
 });
 
 test("a process that was killed while it renewed a token holds up no other one for good", async () => {
