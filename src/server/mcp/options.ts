@@ -65,7 +65,7 @@ export interface McpTaskOptions {
   readonly taskAfterMs?: number;
   /** How long a task that has ended can be asked for, in milliseconds. Integer ≥ 1. @default 86_400_000 */
   readonly ttlMs?: number;
-  /** How often clients are to ask, in milliseconds: at least twice within `ttlMs`, whatever is given. Integer ≥ 1. @default 1_000 */
+  /** The interval at which clients are to ask, in milliseconds; half of `ttlMs` where that is less. Integer ≥ 1. @default 1_000 */
   readonly pollIntervalMs?: number;
   /** Most tasks, those that have ended and are kept included; what comes after is answered when it ends. @default 10_000 */
   readonly maxTasks?: number;
@@ -154,7 +154,7 @@ function taskSettings(options: McpTaskOptions): TaskSettings {
   const { taskAfterMs = 5_000, ttlMs = 86_400_000, pollIntervalMs = 1_000, maxTasks = 10_000 } = options;
   checkWhole({ taskAfterMs, maxTasks }, 0);
   checkWhole({ ttlMs, pollIntervalMs }, 1);
-  // A client that asks as seldom as it is told to finds the task there still
+  // At a longer interval a client would find no task any more
   return { taskAfterMs, ttlMs, pollIntervalMs: Math.min(pollIntervalMs, Math.ceil(ttlMs / 2)), maxTasks };
 }
 
