@@ -13,7 +13,11 @@ import { dropDeclarations } from "./drop-declarations.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 rmSync(new URL("../dist", import.meta.url), { recursive: true, force: true });
-const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit", shell: process.platform === "win32" });
+const { status } = spawnSync("tsc", ["--singleThreaded", "-p", "tsconfig.build.json"], {
+  cwd: root,
+  stdio: "inherit",
+  shell: process.platform === "win32",
+});
 if (status !== 0) process.exit(status ?? 1);
 dropDeclarations(root, fileURLToPath(new URL("../dist", import.meta.url)));
 

@@ -6,24 +6,24 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * In the order they start; a check `after` another waits for it, and runs only when that one passed. The compiler has one thread: more would take
- * the processor from the checks beside it.
+ * In the order they start, so that no long one is left to the end, which it would have to itself; a check `after` another waits for it, and runs only
+ * when that one passed. The compiler has one thread: more would take the processor from the checks beside it.
  */
 const CHECKS = [
   { name: "build", run: () => command("node", "scripts/build.mjs") },
   { name: "types", run: () => command("tsc", "--singleThreaded", "-p", ".") },
-  { name: "page types", run: () => command("tsc", "--singleThreaded", "-p", "src/dashboard") },
+  { name: "exports", after: "build", run: () => command("attw", "--pack", ".", "--profile", "esm-only") },
   { name: "lint", run: () => command("oxlint") },
-  { name: "format", run: () => command("oxfmt", "--check") },
-  { name: "dead code", run: () => command("knip") },
-  { name: "docs", run: () => command("vitest", "run", "test/house/docs.test.ts") },
-  { name: "lockfiles", run: checkLockfile },
   { name: "api", after: "build", run: () => command("node", "scripts/api-reference.mjs", "--check") },
+  { name: "bare types", after: "build", run: () => command("node", "scripts/type-package.mjs") },
+  { name: "dead code", run: () => command("knip") },
+  { name: "page types", run: () => command("tsc", "--singleThreaded", "-p", "src/dashboard") },
   { name: "package", after: "build", run: () => command("publint", "--strict") },
   { name: "size", after: "build", run: () => command("node", "scripts/package-size.mjs") },
-  { name: "bare types", after: "build", run: () => command("node", "scripts/type-package.mjs") },
   { name: "use", after: "build", run: () => command("node", "scripts/try-package.mjs") },
-  { name: "exports", after: "build", run: () => command("attw", "--pack", ".", "--profile", "esm-only") },
+  { name: "docs", run: () => command("vitest", "run", "test/house/docs.test.ts") },
+  { name: "format", run: () => command("oxfmt", "--check") },
+  { name: "lockfiles", run: checkLockfile },
 ];
 const AT_ONCE = 2;
 

@@ -119,21 +119,27 @@ test.skipIf(CHOSEN.length === 0).each(CHOSEN)(
     const document = parseJson(text, { maxChars: Number.MAX_SAFE_INTEGER, maxDepth: 200 });
     if (!isJsonObject(document)) throw new Error(`${file} is not an object`);
     const refused: string[] = [];
+    /** Most operations of a large document answer with what another one does; each answer is tried once. */
+    const tried = new Set<string>();
     let compared = 0;
     let operations = 0;
     for (const { tool, operation } of importOpenApi(document, { origin: file }).operations) {
       if (tool.outputSchema === undefined) continue;
       operations++;
+      const schemas = successSchemas(document, operation.method, operation.path);
+      const answers = JSON.stringify(schemas);
+      if (tried.has(answers)) continue;
+      tried.add(answers);
       const relaxed = compileSchema(tool.outputSchema);
-      for (const schema of successSchemas(document, operation.method, operation.path)) {
-        const { value, valid } = exampleValue(schema, { random: seededRandom(operations) });
+      for (const schema of schemas) {
+        const { value, valid } = exampleValue(new OriginalSchema(document).read(schema), { random: seededRandom(operations) });
         if (!valid) continue;
         compared++;
         const [problem] = relaxed.problems(value, 1);
         if (problem !== undefined) refused.push(`${tool.name} ${problem.path} ${problem.message}`);
       }
     }
-    console.info(`${file}: ${compared} answers of ${operations} operations`);
+    console.info(`${file}: ${compared} different answers of ${operations} operations`);
     expect(refused).toEqual([]);
   },
 );
@@ -154,6 +160,6 @@ function successSchemas(document: JsonObject, method: string, path: string): rea
       const schema: unknown = Object.hasOwn(document, "swagger")
         ? Reflect.get(Object(follow(response)), "schema")
         : Reflect.get(Object(at(at(response, "content"), "application/json")), "schema");
-      return isJsonObject(schema) ? [new OriginalSchema(document).read(schema)] : [];
+      return isJsonObject(schema) ? [schema] : [];
     });
 }
