@@ -13,7 +13,10 @@ import { loadWorlds, worldsPresent, type RecordedTask } from "./recorded-worlds.
 import { Score, totalsOf } from "./score.ts";
 import { traceRuntime } from "./trace-runtime.ts";
 import type { TraceStep } from "./trace-tools.ts";
+import { useSqliteThreads } from "../../bundled-threads.ts";
 import { IN_CI, inCI } from "../../ci.ts";
+
+useSqliteThreads();
 
 const SEED = 20_260_304;
 
