@@ -1,6 +1,6 @@
 /** Schemas of Swagger 2.0, OpenAPI 3.0 and 3.1 as JSON Schema 2020-12, with their references kept. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { addChoice } from "./answer-choice.ts";
+import { addChoice } from "./choice.ts";
 import { definitionName } from "./definition-name.ts";
 import { own } from "../../core/base/own.ts";
 import type { OpenApiDocument } from "./document.ts";
@@ -351,7 +351,7 @@ export class SchemaConverter {
       }
       const parts = list.map((branch, index) => this.#child(branch, walk, [keyword, String(index)], true));
       const schemas = parts.map(({ schema }) => schema);
-      if (keyword === "oneOf" && this.#direction === "output") addChoice(schemas, walk.members);
+      if (keyword === "oneOf") addChoice(schemas, walk.members);
       else walk.members[keyword] = Object.freeze(schemas);
       if (keyword === "allOf") all = parts;
       walk.isBytes ||= parts.some(({ isBytes }) => isBytes === true);

@@ -6,7 +6,7 @@ const NULL: JsonObject = Object.freeze({ type: "null" });
 /** The schema itself where null fits already, else a new one that is not frozen. */
 export function withNull(schema: JsonObject): JsonObject {
   const { type, enum: values, anyOf } = schema;
-  const isComposed = ["$ref", "allOf", "anyOf", "oneOf", "not", "const", "if"].some((keyword) => Object.hasOwn(schema, keyword));
+  const isComposed = ["$ref", "allOf", "anyOf", "not", "const", "if"].some((keyword) => Object.hasOwn(schema, keyword));
   if (type === undefined && values === undefined && !isComposed) return schema;
   if (!isComposed) return plainWithNull(schema, type, values);
   if (isJsonArray(anyOf) && Object.keys(schema).every((keyword) => keyword === "anyOf" || ANNOTATIONS.has(keyword))) {

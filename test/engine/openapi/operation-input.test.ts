@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import { requestBody as requestBodyOf } from "../../../src/engine/rest/request-body.ts";
+import { compileSchema } from "../../../src/schema/compile-schema.ts";
 import { validateInput } from "../../../src/schema/validation-result.ts";
 import { imported, only, openApi, property, withBody } from "./imported.ts";
 
@@ -218,6 +219,21 @@ test("F0.20 whatever is no plain object goes under one key", () => {
   ];
   for (const schema of schemas) expect(withBody(schema).operation.body?.fields).toEqual({ key: "body" });
   expect(withBody({ type: "object", properties: {}, additionalProperties: false }).operation.body?.fields).toEqual([]);
+});
+
+test("F0.20 a value that fits several alternatives of a document is taken, one that fits none is not", () => {
+  const id = { oneOf: [{ type: "integer" }, { type: "string", format: "uuid" }, { type: "string", minLength: 4 }] };
+  const email = { type: "object", properties: { email: { type: "string" } } };
+  const confirmed = { type: "object", properties: { email: { type: "string" }, code: { type: "string" } }, required: ["email"] };
+  const schema = { type: "object", properties: { id, change: { oneOf: [email, confirmed] } }, additionalProperties: false };
+  const validator = compileSchema(withBody(schema).tool.inputSchema);
+  expect([7, "0b9d2a2c-8a39-4bb0-9a57-a1c1bb9f8a3a", "abcd"].map((value) => validator.check({ id: value }))).toEqual([true, true, true]);
+  expect([true, 1.5, {}].map((value) => validator.check({ id: value }))).toEqual([false, false, false]);
+  expect([{ email: "a@b.c" }, { email: "a@b.c", code: "1" }, { email: 1 }].map((change) => validator.check({ change }))).toEqual([
+    true,
+    true,
+    false,
+  ]);
 });
 
 test("F0.20 an object that is put together of parts is one list of fields", () => {

@@ -29,7 +29,7 @@ const BROKEN: readonly (readonly [what: string, raw: JsonValue, mended: unknown]
   [
     "nullable oneOf",
     { description: "d", oneOf: [{ type: "string" }], nullable: true },
-    { description: "d", anyOf: [{ oneOf: [{ type: "string" }] }, { type: "null" }] },
+    { description: "d", anyOf: [{ type: "string" }, { type: "null" }] },
   ],
   [
     "exclusiveMinimum as a flag",
