@@ -1,11 +1,12 @@
 /** Owners of open sessions: when they count as alive, and when not. */
-import { sql, type KyselyPlugin } from "kysely";
+import { sql, type Kysely, type KyselyPlugin } from "kysely";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connectStore } from "../../src/store/connect-store.ts";
 import { HEARTBEAT_MS, LEASE_MS } from "../../src/store/records/store-options.ts";
 import { migrate } from "../../src/store/sql/migrate.ts";
 import { Owner } from "../../src/store/sql/owner.ts";
 import type { SqlConnection } from "../../src/store/sql/sql-connection.ts";
+import type { Tables } from "../../src/store/sql/tables.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { temporaryFile } from "./temporary-file.ts";
 
@@ -64,6 +65,15 @@ async function fleetOfOwners() {
   };
 }
 
+/** What a look finds of an owner that lives. */
+async function found(owner: Owner, look: "living" | "gone" | "describe" | "all" | "others", of: { readonly tables: Kysely<Tables>; readonly id: string }) {
+  const { tables, id } = of;
+  if (look === "gone") return (await owner.gone(tables, [id])).length === 0 ? id : undefined;
+  if (look === "describe") return await owner.describe(tables, id);
+  if (look === "all") return (await owner.all(tables)).filter(({ isAlive }) => isAlive);
+  return await owner[look](tables);
+}
+
 describe("an owner is judged by lengths of time alone", () => {
   test.each([30_000, -30_000, 600_000, -600_000, 3_600_000, -3_600_000, 2 * DAY_MS, -2 * DAY_MS])(
     "when the database's clock is set by %i ms one that lives is never gone, and one that ended is gone after three leases",
@@ -98,6 +108,29 @@ describe("an owner is judged by lengths of time alone", () => {
     await living.beat(tables);
     await clock.advance(LEASE_MS - HEARTBEAT_MS);
     expect(await come.gone(tables, [livingId, endedId])).toEqual([endedId]);
+  });
+
+  const looks = ["living", "gone", "describe", "all", "others"] as const;
+  test.each(looks)("one that lives is seen to live by %s while the clock is set or a connection is waited for", async (look) => {
+    const { tables, clock, register, owner, setClock } = await fleetOfOwners();
+    const [living, looking] = [owner(), owner()];
+    const livingId = await register(living);
+    for (const meanwhile of [() => setClock(3_600_000), () => clock.advance(LEASE_MS + 1)]) {
+      for (let beats = 0; beats <= 4; beats++) {
+        await looking.living(tables);
+        await clock.advance(HEARTBEAT_MS);
+        await living.beat(tables);
+      }
+      const answered = tables.withPlugin({
+        transformQuery: ({ node }) => node,
+        async transformResult({ result }) {
+          await meanwhile();
+          await living.beat(tables);
+          return result;
+        },
+      });
+      expect(JSON.stringify((await found(looking, look, { tables: answered, id: livingId })) ?? "")).toContain(look === "others" ? "process" : livingId);
+    }
   });
 
   test("one that ended before this process came is gone at once", async () => {

@@ -37,11 +37,13 @@ export class ClockWatch {
     return Math.max(0, this.#clock.now() - this.#since);
   }
 
-  async read(read: () => Promise<number>): Promise<number> {
+  /** @param timeIn the database's time in its answer; undefined where that has none */
+  async reading<Answer>(ask: () => Promise<Answer>, timeIn: (answer: Answer) => number | undefined): Promise<Answer> {
     const askedAt = this.#clock.now();
-    const time = await read();
-    this.#note({ time, askedAt, answeredAt: this.#clock.now() });
-    return time;
+    const answer = await ask();
+    const time = timeIn(answer);
+    if (time !== undefined) this.#note({ time, askedAt, answeredAt: this.#clock.now() });
+    return answer;
   }
 
   /** The clock was read at some moment between the question and its answer. */

@@ -31,6 +31,11 @@ export interface LivingOwner {
   readonly address: string | undefined;
 }
 
+/** An owner, and the database's time when it was read. */
+interface SeenOwner extends OwnerTable {
+  readonly now: number;
+}
+
 /** An owner, and the description of its process where it announced one. */
 export interface DescribedOwner extends OwnerTable {
   readonly isAlive: boolean;
@@ -147,8 +152,8 @@ export class Owner {
 
   /** An owner by its id, this one included; undefined when it is gone. */
   async describe(tables: Kysely<Tables>, id: string): Promise<LivingOwner | undefined> {
-    const row = await tables.selectFrom("haft_owner").selectAll().where("id", "=", id).executeTakeFirst();
-    if (row === undefined || (id !== this.#id && !this.#isAlive(row, await this.#now(tables)))) return undefined;
+    const [row] = await this.#read(tables, [id]);
+    if (row === undefined || (id !== this.#id && !this.#isAlive(row))) return undefined;
     return { id, text: `process ${row.pid} on host ${row.host}`, address: id === this.#id ? undefined : (row.address ?? undefined) };
   }
 
@@ -156,41 +161,35 @@ export class Owner {
   async gone(tables: Kysely<Tables>, ids: readonly string[]): Promise<readonly string[]> {
     const others = [...new Set(ids)].filter((id) => id !== this.#id);
     if (others.length === 0) return [];
-    const rows = await tables.selectFrom("haft_owner").selectAll().where("id", "in", others).execute();
-    const now = await this.#now(tables);
-    const living = new Set(rows.filter((row) => this.#isAlive(row, now)).map(({ id }) => id));
+    const rows = await this.#read(tables, others);
+    const living = new Set(rows.filter((row) => this.#isAlive(row)).map(({ id }) => id));
     return others.filter((id) => !living.has(id));
   }
 
   /** The ids of all owners that live. */
   async living(tables: Kysely<Tables>): Promise<readonly string[]> {
-    const now = await this.#now(tables);
-    const rows = await tables.selectFrom("haft_owner").selectAll().execute();
-    return rows.filter((row) => this.#isAlive(row, now)).map(({ id }) => id);
+    return (await this.#read(tables)).filter((row) => this.#isAlive(row)).map(({ id }) => id);
   }
 
   /** All owners, and whether each lives, with what they announced. */
   async all(tables: Kysely<Tables>): Promise<readonly DescribedOwner[]> {
-    const now = await this.#now(tables);
-    const rows = await tables
-      .selectFrom("haft_owner")
-      .leftJoin("haft_process", "haft_process.owner", "haft_owner.id")
-      .selectAll("haft_owner")
-      .select(["haft_process.started_at", "haft_process.about", "haft_process.events_behind"])
-      .execute();
-    return rows.map((row) => {
-      const seen = { ...row, seen_at: readableTime(row.seen_at) };
-      return { ...seen, isAlive: row.id === this.#id || this.#isAlive(seen, now), silentMs: Math.max(0, now - seen.seen_at) };
+    const rows = await this.#read(tables);
+    const processes = await tables.selectFrom("haft_process").select(["owner", "started_at", "about", "events_behind"]).execute();
+    const described = new Map(processes.map(({ owner, ...told }) => [owner, told]));
+    return rows.map(({ now, ...row }) => {
+      const { started_at = null, about = null, events_behind = null } = described.get(row.id) ?? {};
+      const seen = { ...row, seen_at: readableTime(row.seen_at), started_at, about, events_behind };
+      const isAlive = row.id === this.#id || this.#isAlive({ ...seen, now });
+      return { ...seen, isAlive, silentMs: Math.max(0, now - seen.seen_at) };
     });
   }
 
   /** Other owners whose process runs, however long they were silent: one that is stopped may hold a lock of the database. */
   async others(tables: Kysely<Tables>): Promise<readonly string[]> {
-    const now = await this.#now(tables);
-    const rows = await tables.selectFrom("haft_owner").selectAll().orderBy("seen_at").execute();
-    const running = rows.filter((row) => row.id !== this.#id && (this.#isHere(row) ? isRunning(row.pid) : this.#isAlive(row, now)));
+    const rows = (await this.#read(tables)).toSorted((one, other) => one.seen_at - other.seen_at);
+    const running = rows.filter((row) => row.id !== this.#id && (this.#isHere(row) ? isRunning(row.pid) : this.#isAlive(row)));
     return running.map(
-      ({ pid, host, seen_at }) => `process ${pid} on host ${host}, last seen ${Math.round((now - seen_at) / 1_000)} s ago`,
+      ({ pid, host, seen_at, now }) => `process ${pid} on host ${host}, last seen ${Math.round((now - seen_at) / 1_000)} s ago`,
     );
   }
 
@@ -198,9 +197,9 @@ export class Owner {
    * A process that is gone holds nothing; one that cannot be seen from here is believed as long as it is heard of. After the database's
    * clock was set, all are believed for as long as a lease: those that live have said so again by then.
    */
-  #isAlive(row: OwnerTable, now: number): boolean {
+  #isAlive(row: SeenOwner): boolean {
     if (this.#isHere(row) && !isRunning(row.pid)) return false;
-    const silentMs = now - row.seen_at;
+    const silentMs = row.now - row.seen_at;
     const { leaseMs } = this.#connection.liveness;
     if (Math.abs(silentMs) <= leaseMs) return true;
     // A time that is still to come shows by itself that the clock was put back.
@@ -216,8 +215,20 @@ export class Owner {
     return this.#connection.liveness.seesProcesses && host === hostname();
   }
 
+  /** With the time in one statement: between two, the clock may be set, or a connection be waited for. */
+  async #read(tables: Kysely<Tables>, ids?: readonly string[]): Promise<readonly SeenOwner[]> {
+    const all = tables.selectFrom("haft_owner").selectAll().select(this.#connection.databaseTime.as("now"));
+    return await this.#watch.reading(
+      () => (ids === undefined ? all : all.where("id", "in", ids)).execute(),
+      ([row]) => row?.now,
+    );
+  }
+
   #now(tables: Kysely<Tables>): Promise<number> {
-    return this.#watch.read(() => valueOf(this.#connection.databaseTime, tables));
+    return this.#watch.reading(
+      () => valueOf(this.#connection.databaseTime, tables),
+      (now) => now,
+    );
   }
 
   #newId(tables: Kysely<Tables>): Promise<string> {
