@@ -133,6 +133,17 @@ describe("an owner is judged by lengths of time alone", () => {
     }
   });
 
+  test.each([200e-6, -200e-6])("one that ended is gone at once where the clocks come apart steadily, by %d, and a process looks twice a day", async (drift) => {
+    const { clock, tables, register, owner, setClock } = await fleetOfOwners();
+    const looking = owner();
+    for (let looks = 0; looks < 4; looks++) {
+      const endedId = await register(owner());
+      await clock.advance(DAY_MS / 2);
+      setClock((drift * DAY_MS) / 2);
+      expect(await looking.gone(tables, [endedId])).toEqual([endedId]);
+    }
+  });
+
   test("one that ended before this process came is gone at once", async () => {
     const { tables, clock, register, owner } = await fleetOfOwners();
     const endedId = await register(owner());

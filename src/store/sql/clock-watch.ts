@@ -11,9 +11,12 @@ interface Reading {
 export interface ClockWatchOptions {
   /** That of this process, of which only lengths of time are used. */
   readonly clock: Pick<Clock, "now">;
-  /** How far the two clocks may come apart between two readings. */
+  /** How far the two clocks may come apart between two readings, besides their drift. */
   readonly toleranceMs: number;
 }
+
+/** Two clocks that nobody sets come apart by less. */
+const MOST_DRIFT = 500e-6;
 
 export class ClockWatch {
   readonly #clock: Pick<Clock, "now">;
@@ -51,12 +54,13 @@ export class ClockWatch {
     const { time, askedAt, answeredAt } = reading;
     const last = this.#last;
     this.#last = reading;
-    const isFirst = last === undefined;
-    const passedMs = isFirst ? 0 : time - last.time;
-    const isEven =
-      !isFirst && passedMs >= askedAt - last.answeredAt - this.#toleranceMs && passedMs <= answeredAt - last.askedAt + this.#toleranceMs;
-    if (isEven) return;
+    if (last !== undefined) {
+      const [leastMs, mostMs] = [askedAt - last.answeredAt, answeredAt - last.askedAt];
+      const passedMs = time - last.time;
+      const apartMs = this.#toleranceMs + Math.abs(mostMs) * MOST_DRIFT;
+      if (passedMs >= leastMs - apartMs && passedMs <= mostMs + apartMs) return;
+      this.#wasSet = true;
+    }
     this.#since = answeredAt;
-    this.#wasSet ||= !isFirst;
   }
 }
