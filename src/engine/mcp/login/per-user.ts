@@ -57,6 +57,8 @@ export class PerUserEngine implements Engine {
   /** Lists the tools with credentials of its own. */
   #lister: Engine | undefined;
   #isListed = false;
+  /** Why it listed no tools, as it was logged last. */
+  #unlisted: string | undefined;
   #closing = new AbortController();
   readonly #closers: (() => void)[] = [];
 
@@ -216,17 +218,22 @@ export class PerUserEngine implements Engine {
     const { toolset: server = "", log } = this.#context ?? {};
     for (const user of (await logins?.users(server)) ?? []) {
       const connection = this.#connectionOf(user);
-      const redact = await connection.redact().catch(() => redactor({})); // now: a token that is refused is gone afterwards
+      let before = redactor();
       try {
+        before = await connection.redact(); // a token that is refused is gone afterwards
         const { engine, tools } = await connection.opening;
-        return this.#isListed ? ((await engine.list?.(signal)) ?? tools) : tools;
+        const listed = this.#isListed ? ((await engine.list?.(signal)) ?? tools) : tools;
+        this.#unlisted = undefined;
+        return listed;
       } catch (thrown: unknown) {
-        const error = redactError(ToolError.fromUnknown(thrown, "unavailable"), redact);
+        const error = redactError(await redactedError(thrown, connection), before);
         if (failed === undefined || error.retryable) failed = error;
       }
     }
     if (failed === undefined) return undefined;
     if (this.#isListed && failed.retryable) throw failed;
+    if (failed.message === this.#unlisted) return undefined;
+    this.#unlisted = failed.message;
     log?.warn(`MCP server "${server}" lists no tools to users who have logged in, so it has the tool login alone: ${failed.message}`);
     return undefined;
   }
@@ -315,6 +322,15 @@ function holdFor(job: RemoteJob, connection: Connection): void {
   const release = (): void => void connection.calls--;
   connection.calls++;
   job.result.then(release, release);
+}
+
+/** Without the tokens of now, which may have been renewed. Where they cannot be read, that is the error: the other one may say them. */
+async function redactedError(thrown: unknown, { redact }: Connection): Promise<ToolError> {
+  try {
+    return redactError(ToolError.fromUnknown(thrown, "unavailable"), await redact());
+  } catch (unread: unknown) {
+    return ToolError.fromUnknown(unread, "unavailable");
+  }
 }
 
 async function closed({ opening }: Connection): Promise<void> {

@@ -23,8 +23,9 @@ async function sharing({ tickets, authority }: Gateway, folder: string, log = ne
   });
   onTestFinished(async () => void (await runtime.close()));
   expect((await runtime.open()).failed).toEqual([]);
-  return async (): Promise<string> =>
+  const call = async (): Promise<string> =>
     resultText(await runtime.execute({ name: "tickets::whoami", input: {} }, { data: { principal: { id: "user-1" } } }));
+  return Object.assign(call, { refresh: () => runtime.refresh() });
 }
 
 test("two processes that renew the token of a user at the same time use its refresh token once, and both go on", async () => {
@@ -63,6 +64,26 @@ test.each([
   for (const token of first.authority.given) expect(lines).not.toContain(token);
   first.authority.fail(undefined);
   expect(await (await sharing(first, folder))()).toContain(isKept ? "ada" : "No tool");
+});
+
+test("a token that was renewed while tools were listed is in no log, and why there are none is logged once", async () => {
+  const folder = await folderOfLogins();
+  const tickets = { hides: false };
+  const first = await gateway({ logins: { folder }, tickets });
+  await first.logIn("user-1", "ada");
+  await first.authority.end("ada", ["AccessToken"]);
+  tickets.hides = true;
+  const log = new MemoryLog();
+  const call = await sharing(first, folder, log);
+  expect(first.authority.given).toHaveLength(4);
+  const why = () => log.lines.filter(({ message }) => message.includes("the token [token] may list no tools"));
+  expect(why()).toHaveLength(1);
+  await call.refresh();
+  expect(why()).toHaveLength(1);
+  for (const token of first.authority.given) expect(JSON.stringify(log.lines)).not.toContain(token);
+  tickets.hides = false;
+  await call.refresh();
+  expect(await call()).toContain("ada");
 });
 
 test("a process that was killed while it renewed a token holds up no other one for good", async () => {
