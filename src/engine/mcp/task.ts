@@ -224,11 +224,11 @@ function begun(fault: string): WorkBegun {
   return new WorkBegun("the task had begun", { cause: new ServerFault("invalid_output", fault) });
 }
 
-/** As often as the server wants, and several times before it may forget the task, which a server that is set up carelessly does between two looks. */
+/** As often as the server wants, and several times before it may forget the task, which a server that is set up carelessly does between two looks. A life of 0 or less is taken for none that was given. */
 function pollMs({ pollInterval, pollIntervalMs, ttl, ttlMs }: JsonObject): number {
   const wanted = pollIntervalMs ?? pollInterval;
   const kept = ttlMs ?? ttl;
-  const mostMs = typeof kept === "number" ? Math.min(kept / LOOKS_IN_LIFE, MAX_POLL_MS) : MAX_POLL_MS;
+  const mostMs = typeof kept === "number" && kept > 0 ? Math.min(kept / LOOKS_IN_LIFE, MAX_POLL_MS) : MAX_POLL_MS;
   return Math.max(Math.min(typeof wanted === "number" ? wanted : DEFAULT_POLL_MS, mostMs), MIN_POLL_MS);
 }
 

@@ -2,6 +2,7 @@ import { expect, test, vi } from "vitest";
 import { ToolOutput } from "../../../src/core/content.ts";
 import { RemoteJob } from "../../../src/core/remote-job.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
+import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { request, requestOf, toolContext } from "../engine-contexts.ts";
 import { openReference, rejection } from "../mcp-engine.ts";
 import { legacy, loopbackMcp, modern, openHttp, text, toolList, type Answers } from "./loopback-mcp.ts";
@@ -54,6 +55,24 @@ test("revision 2026-07-28: a task is asked about before the server may forget it
 
   expect(await job.result).toEqual(okay);
 });
+
+test.each([{ ttlMs: 0 }, { ttlMs: -1 }, { ttlMs: null }, { ttlMs: "1" }, { ttlMs: 1e300 }, { ttl: 0 }, { ttl: null }])(
+  "a server whose tasks live for %o is asked no more often than it wants",
+  async (life) => {
+    const { ttlMs: _, ...task } = working;
+    const { url } = await loopbackMcp({
+      ...withTask({ status: "completed", result: text("okay") }),
+      "tools/call": () => ({ ...task, ...life, resultType: "task", pollIntervalMs: 50_000 }),
+    });
+    const clock = new FakeClock();
+    const { engine } = await openHttp({ url }, { clock });
+    const waits = vi.spyOn(clock, "timer");
+    const job = await jobOf(engine.call(request("echo"), toolContext()));
+    await clock.advance(50_000);
+    expect(await job.result).toEqual(okay);
+    expect(waits.mock.calls.map(([, delayMs]) => delayMs)).toContain(50_000);
+  },
+);
 
 test("a task that is said to be completed and has no result ends the job", async () => {
   const { url } = await loopbackMcp(withTask({ status: "completed" }));
