@@ -16,9 +16,14 @@ export async function withLockFile<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const owner = newSecret();
+  let aheadMs: number | undefined;
   while (!(await created(path, owner))) {
     signal.throwIfAborted();
-    await removeStale(path);
+    const fileNow = aheadMs === undefined ? await fileTime(path) : aheadMs + clock.now();
+    if (fileNow !== undefined) {
+      aheadMs ??= fileNow - clock.now();
+      await removeStale(path, fileNow);
+    }
     await pause(clock, LOOK_MS, signal);
   }
   try {
@@ -48,12 +53,13 @@ async function created(path: string, owner: string): Promise<boolean> {
 
 /**
  * Removes a lock whose process has ended: one process at a time, as it makes a second file for this lock. A second file that is as old was left as well. How old a
- * file is says the clock that wrote its time: that of the file system, which on a share is another machine's.
+ * file is says the clock that wrote its time: that of the file system, which on a share is another machine's. It is read again for a lock that seems old, since it may
+ * have been set.
  */
-async function removeStale(path: string): Promise<void> {
+async function removeStale(path: string, about: number): Promise<void> {
   const found = await stat(path).catch(() => undefined);
-  if (found === undefined) return;
-  const now = await fileTime(path);
+  if (found === undefined || about - found.mtimeMs < STALE_MS) return;
+  const now = (await fileTime(path)) ?? -Infinity;
   const isStale = ({ mtimeMs }: { readonly mtimeMs: number }): boolean => now - mtimeMs >= STALE_MS;
   if (!isStale(found)) return;
   const claim = `${path}.${found.ino}-${Math.trunc(found.mtimeMs)}`;
@@ -65,14 +71,15 @@ async function removeStale(path: string): Promise<void> {
   await rm(claim, { force: true });
 }
 
-/** The present time by the clock of the file system: that of a file which is new. */
-async function fileTime(beside: string): Promise<number> {
-  const path = `${beside}.${newSecret()}`;
-  const file = await open(path, "wx", 0o600);
-  try {
-    await rm(path, { force: true });
-    return (await file.stat()).mtimeMs;
-  } finally {
-    await file.close();
-  }
+/**
+ * The present time by the clock of the file system: that of a file which is new. It has the same name each time, so that one which is left by a crash does not stay.
+ * Undefined while another process makes it.
+ */
+async function fileTime(beside: string): Promise<number | undefined> {
+  const path = `${beside}.time`;
+  await rm(path, { force: true });
+  if (!(await created(path, ""))) return undefined;
+  const made = await stat(path).catch(() => undefined);
+  await rm(path, { force: true });
+  return made?.mtimeMs;
 }
