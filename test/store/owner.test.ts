@@ -66,7 +66,11 @@ async function fleetOfOwners() {
 }
 
 /** What a look finds of an owner that lives. */
-async function found(owner: Owner, look: "living" | "gone" | "describe" | "all" | "others", of: { readonly tables: Kysely<Tables>; readonly id: string }) {
+async function found(
+  owner: Owner,
+  look: "living" | "gone" | "describe" | "all" | "others",
+  of: { readonly tables: Kysely<Tables>; readonly id: string },
+) {
   const { tables, id } = of;
   if (look === "gone") return (await owner.gone(tables, [id])).length === 0 ? id : undefined;
   if (look === "describe") return await owner.describe(tables, id);
@@ -129,20 +133,25 @@ describe("an owner is judged by lengths of time alone", () => {
           return result;
         },
       });
-      expect(JSON.stringify((await found(looking, look, { tables: answered, id: livingId })) ?? "")).toContain(look === "others" ? "process" : livingId);
+      expect(JSON.stringify((await found(looking, look, { tables: answered, id: livingId })) ?? "")).toContain(
+        look === "others" ? "process" : livingId,
+      );
     }
   });
 
-  test.each([200e-6, -200e-6])("one that ended is gone at once where the clocks come apart steadily, by %d, and a process looks twice a day", async (drift) => {
-    const { clock, tables, register, owner, setClock } = await fleetOfOwners();
-    const looking = owner();
-    for (let looks = 0; looks < 4; looks++) {
-      const endedId = await register(owner());
-      await clock.advance(DAY_MS / 2);
-      setClock((drift * DAY_MS) / 2);
-      expect(await looking.gone(tables, [endedId])).toEqual([endedId]);
-    }
-  });
+  test.each([200e-6, -200e-6])(
+    "one that ended is gone at once where the clocks come apart steadily, by %d, and a process looks twice a day",
+    async (drift) => {
+      const { clock, tables, register, owner, setClock } = await fleetOfOwners();
+      const looking = owner();
+      for (let looks = 0; looks < 4; looks++) {
+        const endedId = await register(owner());
+        await clock.advance(DAY_MS / 2);
+        setClock((drift * DAY_MS) / 2);
+        expect(await looking.gone(tables, [endedId])).toEqual([endedId]);
+      }
+    },
+  );
 
   test("one that ended before this process came is gone at once", async () => {
     const { tables, clock, register, owner } = await fleetOfOwners();

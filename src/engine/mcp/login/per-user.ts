@@ -53,12 +53,14 @@ export class PerUserEngine implements Engine {
   /** By user, the one used last at the end. */
   readonly #connections = new Map<string, Connection>();
   #context: EngineContext | undefined;
-  #server: Omit<LoginServer, "client" | "onLogin"> | undefined;
+  #server: Omit<LoginServer, "client" | "onLogin" | "onLogout"> | undefined;
   /** Lists the tools with credentials of its own. */
   #lister: Engine | undefined;
   #isListed = false;
   /** Why it listed no tools, as it was logged last. */
   #unlisted: string | undefined;
+  /** Those who did so while tools were listed. */
+  readonly #loggedOut = new Set<string>();
   #closing = new AbortController();
   readonly #closers: (() => void)[] = [];
 
@@ -85,7 +87,14 @@ export class PerUserEngine implements Engine {
     const server = { url, sdk: await loadClient(), fetch: guardedFetch(client) };
     this.#server = server;
     if (auth.type === "user-login")
-      this.#closers.push(auth.logins.add(toolset, { ...server, client: auth, onLogin: (user) => this.#loggedIn(user) }));
+      this.#closers.push(
+        auth.logins.add(toolset, {
+          ...server,
+          client: auth,
+          onLogin: (user) => this.#loggedIn(user),
+          onLogout: (user) => void this.#loggedOut.add(user),
+        }),
+      );
     try {
       return await this.list(context.signal);
     } catch (error: unknown) {
@@ -216,17 +225,19 @@ export class PerUserEngine implements Engine {
     let failed: ToolError | undefined;
     const { logins } = this.#auth.type === "user-login" ? this.#auth : { logins: undefined };
     const { toolset: server = "", log } = this.#context ?? {};
+    this.#loggedOut.clear();
     for (const user of (await logins?.users(server)) ?? []) {
       const connection = this.#connectionOf(user);
-      let before = redactor();
+      const before = connection.redact(); // a token that is refused is gone afterwards
+      before.catch(() => undefined); // it fails again below
       try {
-        before = await connection.redact(); // a token that is refused is gone afterwards
         const { engine, tools } = await connection.opening;
         const listed = this.#isListed ? ((await engine.list?.(signal)) ?? tools) : tools;
         this.#unlisted = undefined;
         return listed;
       } catch (thrown: unknown) {
-        const error = redactError(await redactedError(thrown, connection), before);
+        if (this.#loggedOut.has(user)) continue;
+        const error = await redactedError(thrown, [before, connection.redact()]);
         if (failed === undefined || error.retryable) failed = error;
       }
     }
@@ -324,10 +335,10 @@ function holdFor(job: RemoteJob, connection: Connection): void {
   job.result.then(release, release);
 }
 
-/** Without the tokens of now, which may have been renewed. Where they cannot be read, that is the error: the other one may say them. */
-async function redactedError(thrown: unknown, { redact }: Connection): Promise<ToolError> {
+/** Where the tokens cannot be read, that is the error: the other one may say them. */
+async function redactedError(thrown: unknown, redacts: readonly Promise<Redact>[]): Promise<ToolError> {
   try {
-    return redactError(ToolError.fromUnknown(thrown, "unavailable"), await redact());
+    return (await Promise.all(redacts)).reduce(redactError, ToolError.fromUnknown(thrown, "unavailable"));
   } catch (unread: unknown) {
     return ToolError.fromUnknown(unread, "unavailable");
   }

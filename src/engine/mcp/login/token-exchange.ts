@@ -25,14 +25,14 @@ const EXCHANGE_MS = 30_000;
 
 /** The tokens of one user, in memory. */
 export class ExchangedTokens implements AuthProvider {
-  readonly #server: Omit<LoginServer, "client" | "onLogin">;
+  readonly #server: Omit<LoginServer, "client" | "onLogin" | "onLogout">;
   readonly #provider: ExchangeProvider;
   readonly #clock: Clock;
   #renewing: Promise<void> | undefined;
   #renewedAt: number | undefined;
 
   constructor(
-    server: Omit<LoginServer, "client" | "onLogin">,
+    server: Omit<LoginServer, "client" | "onLogin" | "onLogout">,
     exchange: TokenExchange,
     { user, clock }: { readonly user: string; readonly clock: Clock },
   ) {

@@ -18,16 +18,15 @@ import { PendingLogins, cookieIn, cookieOf, nameOf, type PendingLogin } from "./
 import { revokeToken } from "./revoke-token.ts";
 import { UserProvider, type LoginClient, type LoginRequest, type UserProviderOptions } from "./user-provider.ts";
 
-type ClientModule = typeof import("@modelcontextprotocol/client");
-
 /** An MCP server whose users log in. */
 export interface LoginServer {
   readonly url: URL;
   readonly client: LoginClient;
-  readonly sdk: ClientModule;
+  readonly sdk: typeof import("@modelcontextprotocol/client");
   readonly fetch: FetchLike;
-  /** Called when a user has logged in. */
+  /** Called when a user has logged in, or out. */
   onLogin(user: string): void;
+  onLogout(user: string): void;
 }
 
 /** A refusal of a server. */
@@ -144,6 +143,7 @@ export class UserLogins {
       return kept;
     });
     if (tokens === undefined) return false;
+    this.#servers.get(server)?.onLogout(user);
     const { redirectUrl = this.#callbackUrl() ?? "", clientScope, clientMetadataUrl } = tokens;
     const provider = this.#provider(key, { redirectUrl, clientScope, clientMetadataUrl });
     await this.#flows

@@ -190,6 +190,8 @@ export interface TicketServerOptions {
   readonly offers?: readonly string[];
   /** Whether it refuses to list its tools, with the token in the refusal; read with each request. @default false */
   readonly hides?: boolean;
+  /** Called before it lists its tools. */
+  readonly beforeList?: (() => Promise<void>) | undefined;
   /** A call with a token that is not valid is refused once this has resolved. */
   readonly beforeRefusal?: (() => Promise<void>) | undefined;
   /** The scope without which it refuses calls with 403, and whether it refuses those with it as well. */
@@ -210,7 +212,8 @@ export async function ticketServer(authority: AuthorizationServer, options: Tick
   const calls: { account: string; token: string }[] = [];
   const handler = createMcpHandler(({ authInfo }) => {
     const server = new McpServer({ name: "tickets", version: "1" }, { capabilities: { tools: {} } });
-    server.setRequestHandler("tools/list", () => {
+    server.setRequestHandler("tools/list", async () => {
+      await options.beforeList?.();
       if (options.hides === true) throw new Error(`the token ${authInfo?.token} may list no tools`);
       return { tools: [{ name: "whoami", description: "Says who calls.", inputSchema: { type: "object" } }] };
     });

@@ -164,6 +164,18 @@ testInCI("issue 19.7 a logout ends in time where the authorization server does n
   held.release();
 });
 
+test("a user who logs out while tools are listed is none of those whom the log says that there are no tools for", async () => {
+  const tickets = { hides: false, beforeList: undefined as (() => Promise<void>) | undefined };
+  const { logins, runtime, log, logIn } = await gateway({ tickets });
+  await logIn("user-1", "ada");
+  await runtime.refresh();
+  tickets.hides = true;
+  tickets.beforeList = async () => void (await logins.logout("tickets", "user-1"));
+  await runtime.refresh();
+  expect(log.lines).toEqual([]);
+  expect(runtime.registry.names()).toContain("tickets::login");
+});
+
 test("issue 19.7 a user who logs out during a renewal is logged out, and the renewed token is revoked", async () => {
   const { authority, logins, call, logIn } = await gateway();
   await logIn("user-1", "ada");
