@@ -15,7 +15,7 @@ export interface ClockWatchOptions {
   readonly toleranceMs: number;
 }
 
-/** Two clocks that nobody sets come apart by less. */
+/** Two clocks that are not set come apart by less, of the time that passes. */
 const MOST_DRIFT = 500e-6;
 
 export class ClockWatch {
@@ -57,7 +57,7 @@ export class ClockWatch {
     if (last !== undefined) {
       const [leastMs, mostMs] = [askedAt - last.answeredAt, answeredAt - last.askedAt];
       const passedMs = time - last.time;
-      const apartMs = this.#toleranceMs + Math.abs(mostMs) * MOST_DRIFT;
+      const apartMs = this.#toleranceMs + mostMs * MOST_DRIFT;
       if (passedMs >= leastMs - apartMs && passedMs <= mostMs + apartMs) return;
       this.#wasSet = true;
     }
