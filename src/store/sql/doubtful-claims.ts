@@ -4,6 +4,7 @@
  */
 import type { Kysely } from "kysely";
 import { isToolError } from "../../core/error.ts";
+import type { ClaimAnswer } from "../records/log-database.ts";
 import { ownerAfter, type Owner } from "./owner.ts";
 import type { Tables } from "./tables.ts";
 
@@ -22,12 +23,14 @@ export class DoubtfulClaims {
    * Runs a claim, and notes its session where it rejects and this owner may have the session. Called with whether an earlier one did: the owner
    * before that is not known any more, and may have left the session open.
    */
-  async watch<Answer>(id: string, claim: (isDoubtful: boolean) => Promise<Answer>): Promise<Answer> {
+  async watch(id: string, claim: (isDoubtful: boolean) => Promise<ClaimAnswer>): Promise<ClaimAnswer> {
     // A claim that is made meanwhile would be given up too
     while (this.#givingUp !== undefined) await this.#givingUp;
     const isDoubtful = this.#ids.delete(id);
     try {
-      return await claim(isDoubtful);
+      const answer = await claim(isDoubtful);
+      if (isDoubtful && !answer.claimed) this.#ids.add(id); // it is asked again
+      return answer;
     } catch (error: unknown) {
       if (!isToolError(error) || !OF_OTHERS.has(error.code)) this.#ids.add(id);
       throw error;

@@ -163,6 +163,26 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     await expect(other.claim("shop")).rejects.toMatchObject({ code: "resource_busy" });
   });
 
+  test("a long log that may have been left open is known as such by a claim that takes several requests, after one whose answer was lost", async () => {
+    const { store: other } = storeOf("long");
+    const log = other.create("shop", { at: 1, durability: "async" });
+    for (let from = 1; from < 5_800; from += 200) log.append(messages("shop", from, from + 199));
+    await log.close();
+    const settings = checkPostgresSettings({ url: running?.url ?? "", schema: "long", retryMs: 0 });
+    const watch: Watch = { texts: [], before: () => {}, after: () => {} };
+    const database = openPostgresDatabase(settings, async () => watchedPool(await postgresPool(settings), watch));
+    onTestFinished(() => database.close());
+    watch.after = (text) => {
+      const isClaimed = watch.texts.some((one) => one.startsWith("update"));
+      if (isClaimed && text === "commit") throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+    };
+    const request = { sessionId: "shop", takeOver: false };
+    await expect(database.claim({ ...request, verified: 5_800 })).rejects.toMatchObject({ code: "store_failed" });
+    watch.after = () => {};
+    expect(await database.claim({ ...request, verified: 0 })).toEqual({ claimed: false, verified: 5_000 });
+    expect(await database.claim({ ...request, verified: 5_000 })).toMatchObject({ claimed: true, length: 5_800, wasLeftOpen: true });
+  });
+
   test("a session that nothing was asked of is resumed with one statement, and its job run and its log closed with two", async () => {
     const [sender, worker] = [storeOf("resumed"), storeOf("resumed")];
     await worker.store.open();
