@@ -63,7 +63,9 @@ export async function removeStored(store: Store, sessionId: string, at: number):
     const callIds = log === undefined ? [] : await callsWithOpenSessions(store, log);
     const wasThere = await store.remove(sessionId);
     const ending = { reason: "the session was removed", at, takeOver: true };
-    for (const callId of callIds) await endBegunBy(store, { sessionId, callId }, ending);
+    const failed: unknown[] = []; // one that cannot be ended does not keep the others from it: nothing looks for them later
+    for (const callId of callIds) await endBegunBy(store, { sessionId, callId }, ending).catch((thrown: unknown) => failed.push(thrown));
+    if (failed.length > 0) throw failed[0];
     return wasThere;
   } finally {
     await log?.close().catch(() => {}); // it is lost with its session
@@ -93,7 +95,10 @@ async function endBegunBy(
   if (log === undefined || log === "busy") return log === undefined;
   try {
     const { first, open } = await foldedLog(log);
-    if (!isBegunBy(place, first)) return true;
+    if (!isBegunBy(place, first)) {
+      if (log.wasLeftOpen) log.leaveOpen?.(); // as it was found
+      return true;
+    }
     await endLeftOpen(store, log, ending.at);
     await endStoredCalls(store, log, { calls: open.toReversed(), ...ending });
     await withdrawQuestions(store, log, ending);

@@ -73,9 +73,11 @@ export class OpenSessions {
       await session.close();
     }
     const { store, parts } = this.#options;
-    if (session === undefined) return store !== undefined && removeStored(store, id, parts.ports.clock.wallTime());
-    await store?.remove(id);
-    return true;
+    if (store === undefined) return session !== undefined;
+    // The call that asks may still use the session that it has begun.
+    const isInside = session?.turns.isInside === true;
+    const wasThere = isInside ? await store.remove(id) : await removeStored(store, id, parts.ports.clock.wallTime());
+    return wasThere || session !== undefined;
   }
 
   /** Ends a resume whose session is being removed. A call of it that asks for that does not wait for its own end. */

@@ -33,6 +33,9 @@ type ContinueOptions = Omit<ResumeParts, "ended"> & Pick<TakeUpOptions, "over">;
 
 type CallEnd = SessionEvent & { readonly type: "call-end" };
 
+/** A session that is damaged, or that the call has not begun, cannot be settled later either. */
+const LASTING: ReadonlySet<string> = new Set(["corrupt_record", "duplicate"]);
+
 /** So many sessions are looked at and settled at the same time. */
 const AT_ONCE = 32;
 
@@ -163,7 +166,7 @@ export class ResumedSessions {
     } catch (thrown: unknown) {
       const { code, message } = ToolError.fromUnknown(thrown, "store_failed");
       if (code === "not_found") return;
-      eventLog?.leaveOpen?.(); // whatever resumes the session next looks again
+      if (!LASTING.has(code)) eventLog?.leaveOpen?.(); // whatever resumes the session next looks again
       this.#parts.ports.log.warn(`A session that the call ${callId} has begun was not settled: ${message}`);
     }
   }

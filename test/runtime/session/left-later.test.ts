@@ -72,8 +72,8 @@ async function crashed() {
       if (busy.has(id)) throw new ToolError("resource_busy", "It is open in another process.");
       const leaveOpen = () => void left.add(id);
       return Object.defineProperties(await claim(id, options), {
-        wasLeftOpen: { value: left.delete(id) },
-        leaveOpen: { value: leaveOpen },
+        wasLeftOpen: { value: left.delete(id), configurable: true },
+        leaveOpen: { value: leaveOpen, configurable: true },
       });
     },
     list: async (options: object) => {
@@ -82,7 +82,7 @@ async function crashed() {
     },
   });
   const innerTypes = async () => (await eventsOf(store, inner)).map(({ type }) => type);
-  return { store, jobId, inner, innerTypes, busy, failNext: () => void (failures = 1) };
+  return { store, jobId, inner, innerTypes, busy, left, failNext: () => void (failures = 1) };
 }
 
 test("are settled by the next resume when the first could not read the store", async () => {
@@ -145,6 +145,72 @@ test("are ended where the session around them is removed", async () => {
   expect((await innerTypes()).at(-1)).toBe("call-end");
   await runtime.close();
 });
+
+test("are ended where the session around them is removed by the process that has it open, and could not settle them when it resumed it", async () => {
+  const { store, inner, innerTypes, busy } = await crashed();
+  const runtime = runtimeOver(store);
+  busy.add(inner);
+  await runtime.resume("s");
+  busy.clear();
+  expect(await runtime.sessions.forget("s")).toBe(true);
+  expect((await innerTypes()).at(-1)).toBe("call-end");
+  await runtime.close();
+});
+
+/** A session like the inner one, with an open call, that another call is said to have begun. */
+async function alike(store: Store, inner: string, { id, callId }: { readonly id: string; readonly callId: string }): Promise<void> {
+  const log = store.create(id, { at: 0, durability: "async" });
+  const parentCall = { sessionId: "s", callId };
+  log.append(
+    (await eventsOf(store, inner)).map((event) => ({ ...event, sessionId: id, ...(event.type === "session-start" ? { parentCall } : {}) })),
+  );
+  await log.close();
+}
+
+test("do not keep the sessions of other calls from being ended where the session around them is removed, and the first cannot be claimed", async () => {
+  const { store, jobId, inner } = await crashed();
+  const other = `s/${jobId}`;
+  await alike(store, inner, { id: other, callId: jobId });
+  const claim = store.claim.bind(store);
+  const failing = async (id: string, options: object) =>
+    id === inner ? Promise.reject(new ToolError("store_failed", "no")) : claim(id, options);
+  Object.assign(store, { claim: failing });
+  const runtime = runtimeOver(store);
+  await expect(runtime.sessions.forget("s")).rejects.toMatchObject({ code: "store_failed" });
+  expect((await eventsOf(store, other)).at(-1)?.type).toBe("call-end");
+  await runtime.close();
+});
+
+test("a session that something else has begun is as left open as it was found where the call of its id ends", async () => {
+  const { store, jobId, inner, left } = await crashed();
+  const other = `s/${jobId}`;
+  await alike(store, inner, { id: other, callId: "another" });
+  left.add(other);
+  const runtime = runtimeOver(store);
+  expect(await runtime.jobs.cancelStored({ id: jobId })).toBe("ended");
+  expect(left).toEqual(new Set([other]));
+  await runtime.close();
+});
+
+test.each(["is damaged", "another call has begun"])(
+  "are not looked for at each resume for ever where one cannot be settled that %s",
+  async (what) => {
+    const { store, inner, left } = await crashed();
+    const claim = store.claim.bind(store);
+    const read = () => Promise.reject(new ToolError("corrupt_record", "It is damaged."));
+    if (what !== "is damaged") {
+      await store.remove(inner);
+      await alike(store, "s", { id: inner, callId: "another" });
+    }
+    const claimed = async (id: string, options: object) =>
+      id === inner && what === "is damaged" ? Object.defineProperty(await claim(id, options), "read", { value: read }) : claim(id, options);
+    Object.assign(store, { claim: claimed });
+    const runtime = runtimeOver(store);
+    await (await runtime.resume("s")).close();
+    expect(left).toEqual(new Set([inner]));
+    await runtime.close();
+  },
+);
 
 test("are settled when a resume is given up", async () => {
   const { store, innerTypes } = await crashed();
