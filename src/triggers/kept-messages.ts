@@ -161,7 +161,7 @@ export class KeptMessages {
 
   #queueReader({ reader, from }: ReaderOptions): MessageReader {
     const nextOf = async (): Promise<ReadMessage | undefined> => {
-      await this.#settleRest();
+      while (this.#isUnsettled) await this.#settleRest(); // nothing comes between the last look and the request for the next one
       const entry = await this.#take({ channel: this.#options.name, reader, from });
       if (entry === undefined) return undefined;
       const { number } = entry;
@@ -208,11 +208,15 @@ export class KeptMessages {
     if (settlement === "giveBack" || this.#senders.length > 0) this.#wake();
   }
 
+  get #isUnsettled(): boolean {
+    return (this.#queues.get(this.#options.name)?.unsettled.size ?? 0) > 0;
+  }
+
   /** Once at a time, and not while one is being taken: a message that is given back a second time may be another reader's by then. */
   async #settleRest(): Promise<void> {
-    if ((this.#queues.get(this.#options.name)?.unsettled.size ?? 0) === 0) return;
+    if (!this.#isUnsettled) return;
     const settleEach = async (): Promise<void> => {
-      await Promise.allSettled(this.#held.taking);
+      while (this.#held.taking.size > 0) await Promise.allSettled(this.#held.taking);
       for (const [number, settlement] of this.#held.unsettled) await this.#settle(number, settlement, this.#held.holds.get(number));
     };
     const settled = (): void => {

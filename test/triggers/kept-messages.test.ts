@@ -263,6 +263,32 @@ test.each([
   expect(await own.kept.take({ channel: "news", reader: "third" })).toBeUndefined();
 });
 
+test("a message is not given back a second time while another reader here gets it, whenever two of them ask", async () => {
+  const starts = Array.from({ length: 144 }, (_, index) => [index % 12, Math.floor(index / 12)]);
+  const received = await Promise.all(
+    starts.map(async ([first = 0, second = 0]) => {
+      const own = bench();
+      await send(own.channel, "1");
+      const read = await own.channel.reader({ reader: "desk" }).next(NEVER);
+      const lost = Promise.withResolvers<void>();
+      own.answerNext("giveBack", lost.promise);
+      read?.giveBack().catch(() => {}); // it was taken back, and the store did not say so
+      await settle(own);
+      lost.reject(new ToolError("store_failed", "The connection was lost.", { retryable: true }));
+      const messages: unknown[] = [];
+      const next = async (reader: string, after: number): Promise<void> => {
+        for (let tick = 0; tick < after; tick++) await Promise.resolve();
+        messages.push(await own.channel.reader({ reader }).next(NEVER));
+      };
+      void next("office", first);
+      void next("hall", second);
+      await own.ports.clock.advance(10 * SECOND_MS);
+      return messages.length;
+    }),
+  );
+  expect(received).toEqual(starts.map(() => 1));
+});
+
 test("a message whose end the store did not take is ended as soon as it can be, though nobody reads here any more", async () => {
   const own = bench();
   await send(own.channel, "1");
