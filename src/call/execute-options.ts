@@ -39,7 +39,7 @@ export interface ExecuteOptions {
   readonly recordHistory?: boolean;
   /**
    * Names these calls, in a session: submitted again with the same key, they are not run again but answered with their first
-   * results, after a crash as well. Calls that a full store kept from starting are run then. 1 to 1,024 characters.
+   * results, after a crash as well. Calls that a full store kept from starting are run then, except in a session of `sessionWithin`. 1 to 1,024 characters.
    */
   readonly idempotencyKey?: string;
   /**

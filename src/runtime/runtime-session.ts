@@ -173,6 +173,7 @@ export class RuntimeSession extends ReceivingSession {
   execute(calls: ToolCall | readonly ToolCall[], options: ExecuteOptions = NO_OPTIONS): Promise<ToolResult | readonly ToolResult[]> {
     try {
       if (options === null || options.idempotencyKey === undefined) return this.#host.run(this, calls, options);
+      if (this.parentCall !== undefined) return submitWithin(this, calls, options); // the handler that it belongs to runs again after a crash
       return this.#submit(calls, options, options.idempotencyKey);
     } catch (thrown: unknown) {
       return Promise.reject(unreadableOptions(thrown));

@@ -2,7 +2,9 @@
 import { expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import type { Tool } from "../../src/core/tool.ts";
+import type { ToolResult } from "../../src/core/result.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { sessionWithin } from "../../src/runtime/session-within.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 import { FailingStore } from "./session/failing-store.ts";
@@ -185,11 +187,13 @@ test("I11 a repetition that fails as a whole takes back the calls that it ran, a
 });
 
 test.each([
-  ["the result of its call said so", 1],
-  ["its call threw", 2],
+  ["its call", "the result said so", 1],
+  ["its call", "it threw", 2],
+  ["a call in its own session", "the result said so", 1],
+  ["a call in its own session", "it threw", 2],
 ])(
-  "I11 the handler of a composite tool goes on after a crash from what it was answered, where a full store refused its call and %s",
-  async (_how, failures) => {
+  "I11 the handler of a composite tool goes on after a crash from what it was answered, where a full store refused %s and %s",
+  async (whose, _how, failures) => {
     const store = new FailingStore();
     const paid: unknown[] = [];
     const orders = (isStuck: boolean): readonly Tool[] => [
@@ -199,12 +203,18 @@ test.each([
         description: "Pays by card, else in cash.",
         inputSchema: { type: "object" },
         composite: true,
-        async execute(_input, { execute }) {
+        async execute(_input, context) {
+          const own = whose === "its call" ? undefined : await sessionWithin(context);
+          const pay = (by: string): Promise<ToolResult> => {
+            const call = { name: "pay", input: { by } };
+            return own === undefined ? context.execute(call) : own.execute(call, { idempotencyKey: by });
+          };
+          await store.logs.get("s")?.whenDurable();
           let left = isStuck ? failures : 0;
           store.passHold = async () => void (store.durableError = left-- > 0 ? FULL : undefined);
-          const card = await execute({ name: "pay", input: { by: "card" } }).catch(() => undefined);
+          const card = await pay("card").catch(() => undefined);
           if (card?.status === "ok") return card.output;
-          const cash = await execute({ name: "pay", input: { by: "cash" } });
+          const cash = await pay("cash");
           return isStuck ? new Promise(() => {}) : cash.output;
         },
       },
