@@ -3,6 +3,7 @@ import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { pendingResult } from "../core/job-message.ts";
+import { wasKeptFromStarting } from "../core/kept-from-starting.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Submission } from "../call/batch.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
@@ -58,11 +59,6 @@ async function runList(
 ): Promise<readonly ToolResult[]> {
   const results = await runner.run(session, calls, options, submission);
   return Array.isArray(results) ? (results as readonly ToolResult[]) : []; // a list of calls gives a list of results
-}
-
-/** Whether the store could not take the intent of the call: nothing of it has happened, and it may be run when the store can. */
-function wasKeptFromStarting({ error, attempts }: ToolResult): boolean {
-  return attempts === 0 && error?.code === "store_failed" && error.outcome === "not_started";
 }
 
 async function readResults(

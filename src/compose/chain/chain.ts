@@ -26,7 +26,8 @@ export interface RunChainOptions {
   readonly signal?: AbortSignal;
   /**
    * In a session: names this run. A chain that is run again with the same key, such as after a crash, is answered with the first results
-   * of the steps that were called before, and continues after them. 1 to 1,000 characters.
+   * of the steps that were called before, and continues after them. It ends at a step that a full store kept from starting, whatever
+   * `stopOnFailure` says, and continues with that one. 1 to 1,000 characters.
    */
   readonly idempotencyKey?: string;
 }
@@ -168,6 +169,7 @@ export class Chain {
               }),
             whole: (result) => wholeResult(session, result),
             signal,
+            isKeyed: idempotencyKey !== undefined,
           },
           stopOnFailure,
         ),

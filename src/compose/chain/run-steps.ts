@@ -1,6 +1,7 @@
 /** Runs the steps of a chain, one after the other, over a context that grows. */
 import type { ToolCall } from "../../core/call.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { wasKeptFromStarting } from "../../core/kept-from-starting.ts";
 import { followSteps, outlineOf } from "../../core/base/json-steps.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
 import { roundMs } from "../../core/system-ports.ts";
@@ -31,6 +32,8 @@ export interface StepRunner {
   /** The whole answer, also where the model is shown less of it; or why there is no more of it. */
   whole(result: ToolResult): WholeResult | string;
   readonly signal: AbortSignal | undefined;
+  /** A step that a full store kept from starting runs in a repetition: none that may follow from its answer is called before. */
+  readonly isKeyed?: boolean;
   /** Called with the keys of the context that a step has set, also where their values are what they were. */
   kept?(keys: readonly string[]): void;
 }
@@ -45,7 +48,7 @@ export async function runSteps(
   const run = new ChainRun(context, runner);
   for (const [index, read] of steps.entries()) {
     const succeeded = await run.step(read, index);
-    if (!succeeded && (stopOnFailure || runner.signal?.aborted === true)) break;
+    if (!succeeded && (stopOnFailure || runner.signal?.aborted === true || run.waitsForStore)) break;
   }
   return run.result();
 }
@@ -77,6 +80,12 @@ class ChainRun {
       this.#errors.push(...thrown.details, `${name} failed: ${thrown.message}`);
       return false;
     }
+  }
+
+  /** Whether its last step is to be run in a repetition. */
+  get waitsForStore(): boolean {
+    const last = this.#stepResults.at(-1);
+    return this.#runner.isKeyed === true && last !== undefined && wasKeptFromStarting(last);
   }
 
   result(): ChainResult {
