@@ -73,11 +73,25 @@ export class OpenSessions {
       await session.close();
     }
     const { store, parts } = this.#options;
-    if (store === undefined) return session !== undefined;
     // The call that asks may still use the session that it has begun.
     const isInside = session?.turns.isInside === true;
-    const wasThere = isInside ? await store.remove(id) : await removeStored(store, id, parts.ports.clock.wallTime());
-    return wasThere || session !== undefined;
+    let wasThere = session !== undefined;
+    if (store !== undefined)
+      wasThere = (isInside ? await store.remove(id) : await removeStored(store, id, parts.ports.clock.wallTime())) || wasThere;
+    if (!isInside) await this.#endWithin(id);
+    return wasThere;
+  }
+
+  /** Closes the sessions that calls of a session have begun and that are open here: their handlers may not have done so when they were cancelled. */
+  async #endWithin(id: string): Promise<void> {
+    const end = async (inner: RuntimeSession): Promise<void> => {
+      inner.markClosed();
+      endCalls(inner, this.#options.parts.running, "the session was removed");
+      await inner.close();
+      await this.#endWithin(inner.id);
+    };
+    const within = [...this.#byId.values()].filter(({ parentCall, turns }) => parentCall?.sessionId === id && !turns.isInside);
+    for (const ended of await Promise.allSettled(within.map(end))) if (ended.status === "rejected") throw ended.reason;
   }
 
   /** Ends a resume whose session is being removed. A call of it that asks for that does not wait for its own end. */

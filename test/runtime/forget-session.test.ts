@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { defineTool } from "../../src/registry/define-tool.ts";
+import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
+import { sessionWithin } from "../../src/runtime/session-within.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
@@ -198,3 +200,34 @@ test("a removal from within a session that is being removed does not free the id
   await Promise.all([outer, inner]);
   await runtime.session("s").close();
 });
+
+test.each(["a turn", "a job"])(
+  "calls in the sessions that those of %s have begun end when their session is forgotten, though a handler does not end them",
+  async (where) => {
+    const store = memoryStore();
+    const begun = gate();
+    const waits = tool("wait", () => (begun.open(), new Promise(() => {})), { effects: { writes: ["inner"] }, timeoutMs: 0 });
+    const delegate = (name: string, call: string): Tool => ({
+      name,
+      description: "Has others work.",
+      inputSchema: { type: "object" },
+      composite: true,
+      timeoutMs: 0,
+      execute: async (_input, context) => (await (await sessionWithin(context)).execute({ name: call })).status,
+    });
+    const runtime = createRuntime({ store, tools: [waits, delegate("within", "wait"), delegate("around", "within")] });
+    const session = runtime.session("a");
+    if (where === "a job") await session.submit({ name: "around" });
+    else void session.execute({ name: "around" });
+    await begun.promise;
+    expect(await runtime.sessions.forget("a")).toBe(true);
+    const stored = await store.list();
+    expect(stored).toHaveLength(2);
+    for (const { sessionId } of stored) {
+      const { events } = await store.read(sessionId);
+      expect(events.filter(({ type }) => type === "call-end")).toHaveLength(1);
+    }
+    expect(runtime.sessions.list()).toEqual([]);
+    await runtime.close();
+  },
+);
