@@ -33,7 +33,7 @@ const CONTROL_ESCAPES: ReadonlyMap<string, number> = new Map([
   ["f", 12],
   ["r", 13],
 ]);
-const LAST_CODE_POINT = 0x10ffff;
+export const LAST_CODE_POINT = 0x10ffff;
 /** Everything but the four line ends, which is what `.` means without the `s` flag. */
 const DOT: PatternNode = { type: "set", negated: true, members: [single(10), single(13), range(0x2028, 0x2029)] };
 
@@ -182,10 +182,10 @@ class PatternReader {
       return single(control);
     }
     if (this.unicode && (letter === "p" || letter === "P")) return this.property();
-    for (const form of NUMERIC_ESCAPES) {
+    for (const form of this.unicode ? NUMERIC_ESCAPES : OLDER_ESCAPES) {
       form.lastIndex = this.at;
       const found = form.exec(this.source);
-      if (found === null || (found[0].startsWith("u{") && !this.unicode)) continue;
+      if (found === null) continue;
       this.at = form.lastIndex;
       return single(escapedCode(found));
     }
@@ -211,8 +211,9 @@ class PatternReader {
     return single(Number.parseInt(digits, 8));
   }
 
+  /** The next character, which is a UTF-16 unit without `u`. */
   private codePoint(): number {
-    const code = this.source.codePointAt(this.at) ?? 0;
+    const code = (this.unicode ? this.source.codePointAt(this.at) : this.source.charCodeAt(this.at)) ?? 0;
     this.at += code > 0xffff ? 2 : 1;
     return code;
   }
@@ -238,13 +239,13 @@ const BRACES = /\{(\d+)(,(\d*))?\}/uy;
 /** ECMA-262, Annex B.1.2, LegacyOctalEscapeSequence: up to 255. */
 const OCTAL = /[0-3][0-7]{0,2}|[4-7][0-7]?/uy;
 const PROPERTY = /([pP])\{([^}]*)\}/uy;
-/** A surrogate pair, `\u{…}`, `\uXXXX`, `\xXX` and `\cX`, in that order. */
+/** `\uXXXX`, `\xXX` and `\cX`. */
+const OLDER_ESCAPES: readonly RegExp[] = [/u([\da-fA-F]{4})/y, /x([\da-fA-F]{2})/y, /c([a-zA-Z])/y];
+/** With `u` also a surrogate pair and `\u{…}`. */
 const NUMERIC_ESCAPES: readonly RegExp[] = [
   /u([dD][89abAB][\da-fA-F]{2})\\u([dD][c-fC-F][\da-fA-F]{2})/y,
   /u\{([\da-fA-F]+)\}/y,
-  /u([\da-fA-F]{4})/y,
-  /x([\da-fA-F]{2})/y,
-  /c([a-zA-Z])/y,
+  ...OLDER_ESCAPES,
 ];
 
 function escapedCode(found: RegExpExecArray): number {
