@@ -4,6 +4,7 @@ import { nativeCost } from "../../src/schema/pattern/pattern-cost.ts";
 import { automatonMatcher } from "../../src/schema/pattern/automaton.ts";
 import { readPattern } from "../../src/schema/pattern/pattern-syntax.ts";
 import { compilePattern, linearPattern } from "../../src/schema/pattern/pattern.ts";
+import { MAX_STEPS } from "../../src/schema/schema-limits.ts";
 import { searchForm } from "../../src/schema/pattern/search-form.ts";
 
 /** As the automaton sees it, also where the native engine may run. */
@@ -46,18 +47,34 @@ test.each([
 describe("the native engine runs only what is linear there", () => {
   const cost = (source: string): unknown => nativeCost(readPattern(source, true));
 
-  test.each(["^(a+)+$", "a+b", "^a+b+$", "^(a|b)*$", "^(a?){30}$", "^(a{1,30}){1,30}$", "\\s+$", "^.*(x|y){1,20}$", "(^a+)+", "^a*|b+c"])(
-    "A10 %s is not",
-    (source) => {
-      expect(cost(source)).toBeUndefined();
-    },
-  );
+  test.each([
+    "^(a+)+$",
+    "a+b",
+    "^a+b+$",
+    "^(a|b)*$",
+    "^(a?){30}$",
+    "^(a{1,30}){1,30}$",
+    "\\s+$",
+    "^.*(x|y){1,20}$",
+    "(^a+)+",
+    "^a*|b+c",
+    "\\p{L}\\p{L}\\p{L}\\p{L}x",
+  ])("A10 %s is not", (source) => {
+    expect(cost(source)).toBeUndefined();
+  });
+
+  test("A10 a hundred look-arounds at each character are not", () => {
+    expect(cost(`^(?:${"(?=)".repeat(101)}a)*$`)).toBeUndefined();
+  });
 
   test.each([
     ["^a+$", { fixed: 0, perCharacter: 4 }],
     ["abc", { fixed: 0, perCharacter: 4 }],
     ["^a{2}|b", { fixed: 4, perCharacter: 2 }],
     ["^(?:ab){1,3}$", { fixed: 13, perCharacter: 0 }],
+    ["^(?!a)b", { fixed: 5, perCharacter: 0 }],
+    ["^[\\p{L}\\d]$", { fixed: 35, perCharacter: 0 }],
+    ["^.{0,501}$", { fixed: 0, perCharacter: 19 }],
   ])("%s costs %j", (source, expected) => {
     expect(cost(source)).toEqual(expected);
   });
@@ -172,6 +189,44 @@ test("A10 a text that leads to more situations than are kept is read to its end,
   expect(matches(subject)).toBe(false);
   expect(matches(`${subject}c${"a".repeat(200)}`)).toBe(true);
   expect(stepsPerCharacter).toBeGreaterThan(100);
+});
+
+describe("a step is short, whatever the pattern", () => {
+  const characters = (count: number, from: number) =>
+    Array.from({ length: count }, (_none, index) => String.fromCodePoint(from + index * 3)).join("");
+
+  test("A10 for sets of many ranges and a text of many different characters", () => {
+    const { test: matches, stepsPerCharacter } = linearPattern(`(?:[${characters(1300, 0x100)}]+|.)+\\0$`);
+    expect(stepsPerCharacter).toBeLessThan(2);
+    const started = performance.now();
+    expect(matches(characters(300_000, 0x10000))).toBe(false);
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+
+  test("A10 for properties, each of which is charged for", () => {
+    const properties = ["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "No"].map((name) => `\\p{${name}}`).join("");
+    const { test: matches, stepsPerCharacter, compileCost } = linearPattern(`(?:[${properties.repeat(60)}]+)+\\u{0}$`);
+    expect([stepsPerCharacter > 300, compileCost > 60_000]).toEqual([true, true]);
+    const started = performance.now();
+    expect(matches(characters(300_000, 0x10000))).toBe(false);
+    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(linearPattern(`^[${properties}]*$`).compileCost).toBeGreaterThan(1_000);
+  });
+
+  test("A10 for captures, which the native engine would keep at each turn", () => {
+    expect(linearPattern(`^(?:${"()".repeat(1_000)}a)*c`).test("a".repeat(50_000))).toBe(false);
+    expect(compilePattern("^(?<name>[(]\\((?<!b)(c|d))+$")("((c((d")).toBe(true);
+  });
+});
+
+test.each([
+  ["^(?:(?=a)a)*c", 12_000_000],
+  ["^.{0,2147483646}c", 1_600_000],
+])("A10 the memory of the native engine ends no match of %s", (source, length) => {
+  const { test: matches, stepsPerCharacter } = linearPattern(source);
+  expect(matches("a".repeat(length))).toBe(false);
+  expect(stepsPerCharacter).toBeGreaterThan(0.15);
+  if (length < 2_000_000) expect(2 * length * stepsPerCharacter).toBeGreaterThan(MAX_STEPS);
 });
 
 test("patterns that only the older syntax allows are read as it reads them", () => {

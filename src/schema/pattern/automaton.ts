@@ -34,8 +34,10 @@ interface StateSet {
 
 /** Each is one bit of an exact number. */
 const MAX_CONDITIONS = 40;
-/** Largest cache of an automaton, in states and transitions; beyond it, sets are computed each time. */
-const MAX_CACHED = 2_000;
+/** Most that the automata of a pattern keep together, in states and transitions; beyond it, sets are computed each time. */
+const MAX_CACHED = 4_000;
+/** Most states of a set that is looked up by its states again and again, as the transition to it is not cached. */
+const MAX_LOOKED_UP = 32;
 
 /**
  * Returns a function that says whether a pattern matches anywhere in a text.
@@ -49,7 +51,7 @@ const MAX_CACHED = 2_000;
  */
 export function automatonMatcher(tree: PatternNode, unicode: boolean): (text: string) => boolean {
   const looks: Look[] = [];
-  const automaton = new Automaton(tree, { unicode, isForwards: true, looks });
+  const automaton = new Automaton(tree, { unicode, isForwards: true, looks, classes: new CharacterClasses(), cache: { size: 0 } });
   return (text) => {
     for (const look of looks) look.automaton.run(text, (look.found = new Uint8Array(text.length + 1)));
     const isFound = automaton.run(text);
@@ -65,11 +67,14 @@ interface AutomatonOptions {
   readonly isForwards: boolean;
   /** All look-around of the pattern is added to it, the innermost first. */
   readonly looks: Look[];
+  readonly classes: CharacterClasses;
+  /** How much all automata of the pattern keep. */
+  readonly cache: { size: number };
 }
 
 class Automaton {
   readonly #options: AutomatonOptions;
-  readonly #classes = new CharacterClasses();
+  readonly #classes: CharacterClasses;
   readonly #states: State[] = [];
   readonly #conditions: Condition[] = [];
   readonly #lookOf = new Map<PatternNode, Look>();
@@ -78,13 +83,13 @@ class Automaton {
   readonly #isAnchored: boolean;
   readonly #initial: StateSet = { states: [], accepts: false, transitions: new Map() };
   readonly #stateSets = new Map<string, StateSet>();
-  #cached = 0;
   /** By state: the latest step that added it. */
   readonly #addedAt: Float64Array;
   #step = 0;
 
   constructor(tree: PatternNode, options: AutomatonOptions) {
     this.#options = options;
+    this.#classes = options.classes;
     this.#start = this.#add(tree, this.#state({ type: "accept" }));
     this.#isAnchored = options.isForwards && isAnchored(tree);
     this.#addedAt = new Float64Array(this.#states.length);
@@ -130,22 +135,24 @@ class Automaton {
     const characterClass = this.#classes.classOf(code);
     const key = holding * (CharacterClasses.UNCACHED + 1) + characterClass;
     const known = current.transitions?.get(key);
-    if (known !== undefined && characterClass !== CharacterClasses.UNCACHED) return known;
-    const next = this.#cachedSet(this.#compute(current, characterClass, holding));
-    if (next.transitions === undefined || current.transitions === undefined) return next;
+    if (known !== undefined) return known;
+    const computed = this.#compute(current, characterClass, holding);
+    if (characterClass === CharacterClasses.UNCACHED && computed.states.length > MAX_LOOKED_UP) return computed;
+    const next = this.#cachedSet(computed);
+    if (next.transitions === undefined || current.transitions === undefined || characterClass === CharacterClasses.UNCACHED) return next;
     current.transitions.set(key, next);
-    this.#cached++;
+    this.#options.cache.size++;
     return next;
   }
 
   #cachedSet({ states, accepts }: StateSet): StateSet {
-    if (this.#cached > MAX_CACHED) return { states, accepts, transitions: undefined };
+    if (this.#options.cache.size > MAX_CACHED) return { states, accepts, transitions: undefined };
     const key = `${accepts ? "!" : ""}${states.join()}`;
     let known = this.#stateSets.get(key);
     if (known === undefined) {
       known = { states, accepts, transitions: new Map() };
       this.#stateSets.set(key, known);
-      this.#cached += states.length + 1;
+      this.#options.cache.size += states.length + 1;
     }
     return known;
   }

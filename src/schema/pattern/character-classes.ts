@@ -1,30 +1,49 @@
 /** The equivalence classes of characters: a pattern cannot tell characters apart that are in the same of its sets. */
-import type { PatternNode, SetMember } from "./pattern-syntax.ts";
+import { type PatternNode, type SetMember, LAST_CODE_POINT } from "./pattern-syntax.ts";
 
 type CharacterSet = Extract<PatternNode, { type: "set" }>;
-type CharacterTest = (code: number) => boolean;
+
+/** The characters of a set: those of `bounds`, and those that have one of its properties. */
+interface SetTest {
+  /** Sorted: the first character of a range, the one after its last, and so on. */
+  readonly bounds: readonly number[];
+  /** Answered by the engine itself, one character at a time. */
+  readonly properties: RegExp | undefined;
+  readonly negated: boolean;
+}
 
 /** Most classes that are kept: a pattern with many sets can have one for each character of a text. */
 const MAX_CLASSES = 500;
+/** Most places in sets that are kept for these classes. */
+const MAX_MEMBERS = 100_000;
 /** Most characters whose class is kept. */
-const MAX_CHARACTERS = 5_000;
+const MAX_CHARACTERS = 2_000;
+/** Most places between bounds whose class is kept: a pattern has fewer of them, but for the properties that differ there. */
+const MAX_PLACES = 10_000;
 
 export class CharacterClasses {
   /** The number of a class that is not kept. Others have lower numbers. */
   static readonly UNCACHED = MAX_CLASSES;
-  readonly #tests: CharacterTest[] = [];
+  readonly #tests: SetTest[] = [];
   readonly #sets = new Map<string, number>();
   /** By class, 1 for each set that contains it. */
   readonly #members: Uint8Array[] = [];
   readonly #classes = new Map<string, number>();
   readonly #known = new Map<number, number>();
+  /** The classes of all characters between two bounds, which have the same properties. */
+  readonly #places = new Map<number | string, number>();
+  /** Those of all sets, sorted. */
+  #bounds: readonly number[] | undefined;
+  readonly #properties: RegExp[] = [];
 
   /** Adds a set; all of them before the first `classOf`. Returns its number. */
   addSet(set: CharacterSet): number {
     const key = JSON.stringify([set.negated, set.members]);
     let number = this.#sets.get(key);
     if (number === undefined) {
-      number = this.#tests.push(testOf(set)) - 1;
+      const test = testOf(set);
+      number = this.#tests.push(test) - 1;
+      if (test.properties !== undefined) this.#properties.push(test.properties);
       this.#sets.set(key, number);
     }
     return number;
@@ -34,13 +53,11 @@ export class CharacterClasses {
   classOf(code: number): number {
     const known = this.#known.get(code);
     if (known !== undefined) return known;
-    const members = Uint8Array.from(this.#tests, (test) => (test(code) ? 1 : 0));
-    const key = members.join("");
-    let found = this.#classes.get(key);
+    const place = this.#placeOf(code);
+    let found = this.#places.get(place);
     if (found === undefined) {
-      found = Math.min(this.#classes.size, CharacterClasses.UNCACHED);
-      this.#members[found] = members;
-      if (found < CharacterClasses.UNCACHED) this.#classes.set(key, found);
+      found = this.#addClass(code);
+      if (found < CharacterClasses.UNCACHED && this.#places.size < MAX_PLACES) this.#places.set(place, found);
     }
     if (found < CharacterClasses.UNCACHED && this.#known.size < MAX_CHARACTERS) this.#known.set(code, found);
     return found;
@@ -49,17 +66,112 @@ export class CharacterClasses {
   isIn(set: number, characterClass: number): boolean {
     return this.#members[characterClass]?.[set] === 1;
   }
+
+  /** Tells characters apart that a set tells apart, by looking at each set that has properties and at no other. */
+  #placeOf(code: number): number | string {
+    this.#bounds ??= [...new Set(this.#tests.flatMap(({ bounds }) => bounds))].sort((one, other) => one - other);
+    const interval = countUpTo(this.#bounds, code);
+    if (this.#properties.length === 0) return interval;
+    const character = String.fromCodePoint(code);
+    return this.#properties.reduce((place, property) => place + (property.test(character) ? "1" : "0"), `${interval} `);
+  }
+
+  #addClass(code: number): number {
+    const members = new Uint8Array(this.#tests.length);
+    let index = 0;
+    for (const test of this.#tests) members[index++] = contains(test, code) ? 1 : 0;
+    const kept = this.#classes.size;
+    if (kept === MAX_CLASSES || kept * members.length > MAX_MEMBERS) {
+      this.#members[CharacterClasses.UNCACHED] = members;
+      return CharacterClasses.UNCACHED;
+    }
+    const key = members.join("");
+    const found = this.#classes.get(key) ?? kept;
+    this.#members[found] = members;
+    this.#classes.set(key, found);
+    return found;
+  }
 }
 
-function testOf({ members, negated }: CharacterSet): CharacterTest {
-  const tests = members.map(testOfMember);
-  return (code) => tests.some((test) => test(code)) !== negated;
+function contains({ bounds, properties, negated }: SetTest, code: number): boolean {
+  const isListed = countUpTo(bounds, code) % 2 === 1;
+  return (isListed || (properties !== undefined && properties.test(String.fromCodePoint(code)))) !== negated;
 }
 
-/** `\d` and `\p{…}` are tested by the engine itself, one character at a time. */
-function testOfMember(member: SetMember): CharacterTest {
-  if (member.type === "range") return (code) => code >= member.from && code <= member.to;
-  const source = member.type === "class" ? `\\${member.name}` : `\\${member.negated ? "P" : "p"}{${member.name}}`;
-  const expression = new RegExp(source, "u");
-  return (code) => expression.test(String.fromCodePoint(code));
+/** How many of the sorted numbers are not larger. */
+function countUpTo(sorted: readonly number[], code: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] ?? 0) <= code) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function testOf({ members, negated }: CharacterSet): SetTest {
+  const properties = members.flatMap((member) => (member.type === "property" ? `\\${member.negated ? "P" : "p"}{${member.name}}` : []));
+  return {
+    bounds: joined(members.flatMap(rangesOf)),
+    properties: properties.length === 0 ? undefined : new RegExp(`[${[...new Set(properties)].join("")}]`, "u"),
+    negated,
+  };
+}
+
+type Range = readonly [from: number, to: number];
+
+function joined(ranges: readonly Range[]): readonly number[] {
+  const bounds: number[] = [];
+  let end = -1;
+  for (const [from, to] of [...ranges].sort(([one], [other]) => one - other)) {
+    if (from > end || bounds.length === 0) bounds.push(from, to + 1);
+    else bounds[bounds.length - 1] = Math.max(end, to + 1);
+    end = bounds.at(-1) ?? 0;
+  }
+  return bounds;
+}
+
+const DIGITS: readonly Range[] = [[48, 57]];
+const WORD: readonly Range[] = [...DIGITS, [65, 90], [95, 95], [97, 122]];
+/** ECMA-262, WhiteSpace and LineTerminator. */
+const SPACE: readonly Range[] = [
+  ...([
+    [9, 13],
+    [32, 32],
+    [0xa0, 0xa0],
+    [0x1680, 0x1680],
+    [0x2000, 0x200a],
+    [0x2028, 0x2029],
+  ] as const),
+  ...([
+    [0x202f, 0x202f],
+    [0x205f, 0x205f],
+    [0x3000, 0x3000],
+    [0xfeff, 0xfeff],
+  ] as const),
+];
+
+function rangesOf(member: SetMember): readonly Range[] {
+  if (member.type === "range") return [[member.from, member.to]];
+  if (member.type === "property") return [];
+  switch (member.name) {
+    case "d":
+      return DIGITS;
+    case "w":
+      return WORD;
+    case "s":
+      return SPACE;
+    case "D":
+      return others(DIGITS);
+    case "W":
+      return others(WORD);
+    case "S":
+      return others(SPACE);
+  }
+}
+
+function others(ranges: readonly Range[]): readonly Range[] {
+  const ends = [...ranges.map(([from]) => from - 1), LAST_CODE_POINT];
+  return [0, ...ranges.map(([, to]) => to + 1)].map((from, index) => [from, ends[index] ?? from]);
 }

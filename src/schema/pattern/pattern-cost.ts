@@ -69,6 +69,7 @@ export function patternSize(tree: PatternNode): number {
 function work(tree: PatternNode): Work {
   switch (tree.type) {
     case "set":
+      return setWork(tree);
     case "edge":
       return ONE;
     case "sequence":
@@ -76,9 +77,38 @@ function work(tree: PatternNode): Work {
     case "choice":
       return choiceWork(tree.branches);
     case "repeat":
-      return isLongRun(tree) ? ONE_BY_ONE : repeatWork(work(tree.body), tree.min, tree.max);
+      return isLongRun(tree)
+        ? { ...ONE_BY_ONE, steps: Math.max(ONE_BY_ONE.steps, work(tree.body).steps) }
+        : repeatWork(work(tree.body), tree.min, tree.max);
+    case "look": {
+      const { steps, degree } = work(tree.body);
+      return { ways: 1, steps: bounded(steps + 1), waysDegree: 0, degree }; // it is not tried in another way
+    }
+  }
+}
+
+/** A set of many ranges takes a search of them, and so do the 600 of a property such as `\p{L}`; the engine also takes long to compile several in a row. */
+function setWork({ members }: Extract<PatternNode, { type: "set" }>): Work {
+  return members.length > MANY_RANGES || members.some(({ type }) => type === "property") ? { ...ONE, steps: SEARCH_STEPS } : ONE;
+}
+
+const MANY_RANGES = 16;
+const SEARCH_STEPS = 32;
+
+/** How many properties of characters the pattern names. */
+export function propertyCount(tree: PatternNode): number {
+  switch (tree.type) {
+    case "set":
+      return tree.members.filter(({ type }) => type === "property").length;
+    case "edge":
+      return 0;
+    case "sequence":
+      return tree.items.reduce((sum, item) => sum + propertyCount(item), 0);
+    case "choice":
+      return tree.branches.reduce((sum, branch) => sum + propertyCount(branch), 0);
+    case "repeat":
     case "look":
-      return { ...work(tree.body), ways: 1, waysDegree: 0 }; // it is not tried in another way
+      return propertyCount(tree.body);
   }
 }
 
@@ -88,7 +118,8 @@ function isLongRun({ body, max }: Extract<PatternNode, { type: "repeat" }>): boo
 }
 
 const LONG = 500;
-const ONE_BY_ONE: Work = { ways: 1, steps: 1, waysDegree: 1, degree: 1 };
+/** Its steps are so many because the engine counts the rounds, and keeps each of them: in a text that uses up its memory, validation has no steps left. */
+const ONE_BY_ONE: Work = { ways: 1, steps: 16, waysDegree: 1, degree: 1 };
 
 /** Each item runs once for every way in which the items before it matched. */
 function sequenceWork(items: readonly PatternNode[]): Work {

@@ -2,8 +2,8 @@
 import { ToolError } from "../../core/error.ts";
 import { MAX_PATTERN_LENGTH } from "../schema-limits.ts";
 import { automatonMatcher } from "./automaton.ts";
-import { type MatchCost, nativeCost, patternSize } from "./pattern-cost.ts";
-import { UnreadablePattern, readPattern } from "./pattern-syntax.ts";
+import { type MatchCost, nativeCost, patternSize, propertyCount } from "./pattern-cost.ts";
+import { type PatternNode, UnreadablePattern, readPattern } from "./pattern-syntax.ts";
 import { searchForm } from "./search-form.ts";
 
 /** A pattern that is ready to run, and the steps to charge for it: `stepsPerTest + text.length * stepsPerCharacter`. */
@@ -69,23 +69,51 @@ function compile(source: string): LinearPattern {
   const native = nativePattern(source);
   const tree = readPattern(source, native.unicode);
   const cost = nativeCost(tree);
-  if (cost !== undefined) return { test: (text) => native.test(text), ...nativeSteps(cost), compileCost: NATIVE_COMPILE_COST };
+  const properties = propertyCount(tree);
+  const compileCost = NATIVE_COMPILE_COST + source.length + properties * PROPERTY_COMPILE_COST;
+  if (cost !== undefined) return { test: nativeTest(source, native.unicode, tree), ...nativeSteps(cost), compileCost };
   const wanted = searchForm(tree);
   const size = patternSize(wanted);
   if (size > MAX_STATES) throw new UnreadablePattern("its repeats are too large when written out");
   return {
     test: automatonMatcher(wanted, native.unicode),
     stepsPerTest: 1,
-    stepsPerCharacter: 1 + size / STATES_PER_STEP,
-    compileCost: NATIVE_COMPILE_COST + size,
+    stepsPerCharacter: 1 + size / STATES_PER_STEP + properties / PROPERTIES_PER_STEP,
+    compileCost: compileCost + size,
   };
 }
 
+/** Captures are left out: nothing asks for them, and the engine keeps all of them at each turn of a repeat. */
+function nativeTest(source: string, unicode: boolean, tree: PatternNode): (text: string) => boolean {
+  const native = new RegExp(
+    source.replaceAll(GROUP, (found) => (found.startsWith("(") ? "(?:" : found)),
+    unicode ? "u" : "",
+  );
+  let automaton: ((text: string) => boolean) | undefined;
+  return (text) => {
+    try {
+      return native.test(text);
+    } catch (error: unknown) {
+      const wanted = searchForm(tree);
+      // The engine has 64 MB for the places where it may try again, which some millions of characters can use up.
+      if (!(error instanceof RangeError) || patternSize(wanted) > MAX_STATES) throw error;
+      automaton ??= automatonMatcher(wanted, unicode);
+      return automaton(text);
+    }
+  };
+}
+
+/** An escape or a character class, which stay as they are, or the beginning of a group that captures. */
+const GROUP = /\\[^]|\[(?:\\[^]|[^\]\\])*\]|\((?!\?)|\(\?<(?![=!])[^>]*>/gu;
 const NATIVE_COMPILE_COST = 50;
+/** The engine collects the characters of a property each time. */
+const PROPERTY_COMPILE_COST = 100;
 /** Most states of an automaton, its repeats written out. */
 const MAX_STATES = 5_000;
 /** How many states of an automaton are advanced in one step. */
 const STATES_PER_STEP = 8;
+/** Of how many properties a character is tried in one step. */
+const PROPERTIES_PER_STEP = 2;
 /** How many comparisons of the native engine weigh as much as one step. */
 const COMPARISONS_PER_STEP = 32;
 
