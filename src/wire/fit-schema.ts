@@ -6,7 +6,7 @@ import { copySchema } from "../schema/import-schema.ts";
 import { countNodes } from "../schema/schema-part.ts";
 import { SchemaFitter } from "./subset/schema-fitter.ts";
 import type { SchemaLoss } from "./subset/place.ts";
-import { SUBSET_RULES, type SchemaSubset, type SubsetRules } from "./subset/subset-rules.ts";
+import { SUBSET_RULES, type SchemaSubset, type SubsetRules, isPlainText } from "./subset/subset-rules.ts";
 
 export type { SchemaLoss } from "./subset/place.ts";
 export type { SchemaSubset } from "./subset/subset-rules.ts";
@@ -51,10 +51,10 @@ const HALF_PAIR = /(?<!\\)(?:\\\\)*\\ud[89a-f]/u;
 
 function fitOnce(schema: JsonSchema, subset: SchemaSubset): FittedSchema {
   const root = readSchema(schema);
-  if (HALF_PAIR.test(JSON.stringify(root)))
-    throw new ToolError("invalid_schema", "The schema holds half a surrogate pair, which providers refuse.");
+  const text = JSON.stringify(root);
+  if (HALF_PAIR.test(text)) throw new ToolError("invalid_schema", "The schema holds half a surrogate pair, which providers refuse.");
   const rules = SUBSET_RULES[subset];
-  if (subset === "json-schema" && isPlain(root))
+  if (subset === "json-schema" && isPlain(root) && isPlainText(text))
     return { schema: { ...root, type: "object", properties: isJsonObject(root["properties"]) ? root["properties"] : {} }, losses: [] };
   const fitted = withDefinitions(root, rules) ?? withoutReferences(root, rules);
   const over = tooMuch(fitted.schema, rules);

@@ -170,6 +170,35 @@ describe("the root", () => {
     });
   });
 
+  test("a pattern that looks around is told and not sent, as it makes providers refuse the whole request", () => {
+    const email = "^(?!\\.)[a-z.]+@[a-z.]+$"; // as zod writes it
+    const schema = {
+      type: "object",
+      "x-own": 1,
+      properties: {
+        to: { type: "array", items: { $ref: "#/$defs/email" } },
+        headers: { type: "object", patternProperties: { "^(?=x-)": { type: "string" } } },
+        name: { type: "string", pattern: "^[a-z]+$", not: { pattern: "a(?<=a)" }, description: "Not (?=this)." },
+      },
+      $defs: { email: { type: "string", format: "email", pattern: email } },
+    };
+    const { schema: sent, losses } = fitSchema(schema, "json-schema");
+    expect(sent).toEqual({
+      ...schema,
+      properties: {
+        to: { type: "array", items: { $ref: "#/$defs/email" } },
+        headers: { type: "object", description: '(patternProperties: {"^(?=x-)":{"type":"string"}})' },
+        name: { type: "string", pattern: "^[a-z]+$", description: 'Not (?=this). (not: {"pattern":"a(?<=a)"})' },
+      },
+      $defs: { email: { type: "string", format: "email", description: `(pattern: ${JSON.stringify(email)})` } },
+    });
+    expect(losses.map(({ path }) => path)).toEqual([
+      "$.properties.headers.patternProperties",
+      "$.properties.name.not",
+      "$.$defs.email.pattern",
+    ]);
+  });
+
   test("allOf and a reference at the root are laid together without loss", () => {
     const schema = {
       allOf: [{ $ref: "#/$defs/base" }, { properties: { b: { type: "string" } } }],

@@ -1,6 +1,6 @@
 /** The parts of JSON Schema that each provider takes, as data: one walker does what these say. */
 import { words } from "../../core/base/wording.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { KNOWN_KEYWORDS } from "./keywords.ts";
 
 /**
@@ -56,9 +56,26 @@ const PRIMITIVES = words("string number boolean null");
 const ANY_KIND = words("string number boolean null array object");
 const REFERENCES = ["$ref", "$defs"] as const;
 
-/** Every engine of patterns that providers use refuses to look around or back. */
+/**
+ * Every engine of patterns that providers use refuses to look around or back. One such pattern makes OpenAI and those that build a grammar of all
+ * tools refuse the whole request, also where no tool is strict.
+ */
 function isPlainPattern(pattern: JsonValue): boolean {
-  return typeof pattern === "string" && !/\(\?(?:<?[=!])|\\[1-9k]/u.test(pattern);
+  return typeof pattern === "string" && isPlainText(pattern);
+}
+
+/** Whether a pattern, or the JSON of a schema, has nothing that looks around or back. */
+export function isPlainText(text: string): boolean {
+  return !/\(\?<?[=!]|\\[1-9k]/u.test(text);
+}
+
+function havePlainNames(schemas: JsonValue): boolean {
+  return !isJsonObject(schemas) || Object.keys(schemas).every(isPlainText);
+}
+
+/** Of a condition, which would turn about without its pattern. */
+function isPlainSchema(schema: JsonValue): boolean {
+  return isPlainText(JSON.stringify(schema));
 }
 
 function oneOfFormats(formats: string): (format: JsonValue) => boolean {
@@ -69,7 +86,14 @@ function oneOfFormats(formats: string): (format: JsonValue) => boolean {
 const INLINE: ReadonlySet<string> = new Set([...KNOWN_KEYWORDS].filter((keyword) => !/^\$|^definitions$/u.test(keyword)));
 
 export const SUBSET_RULES: Readonly<Record<SchemaSubset, SubsetRules>> = {
-  "json-schema": { keeps: KNOWN_KEYWORDS, keepsUnknown: true, references: "keep", types: "list", enums: ANY_KIND },
+  "json-schema": {
+    keeps: KNOWN_KEYWORDS,
+    keepsUnknown: true,
+    accepts: { pattern: isPlainPattern, patternProperties: havePlainNames, not: isPlainSchema, if: isPlainSchema },
+    references: "keep",
+    types: "list",
+    enums: ANY_KIND,
+  },
   /** @see https://platform.openai.com/docs/guides/structured-outputs#supported-schemas */
   "openai-strict": {
     keeps: new Set([
