@@ -1,9 +1,8 @@
 /** The constraints of a schema on one value, gathered over `$ref` and `allOf`: all that repairs need to know of it. */
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
-import { compileSchema, type Validator } from "./compile-schema.ts";
 import { foldKey } from "./repair/coerce.ts";
-import { compilePattern } from "./pattern/pattern.ts";
+import type { PatternBudget } from "./pattern/pattern.ts";
 import { own } from "../core/base/own.ts";
 import { References } from "./references/references.ts";
 import { SchemaParts } from "./schema-part.ts";
@@ -45,7 +44,6 @@ export class SchemaShapes {
   readonly #references: References | undefined;
   readonly #shapes = new Map<JsonObject, SchemaShape>();
   readonly #foldedKeys = new Map<SchemaShape, ReadonlyMap<string, string | undefined>>();
-  readonly #patternNames = new Map<SchemaShape, Validator>();
 
   constructor(root: JsonSchema) {
     this.root = root as JsonValue; // what can be compiled is plain JSON
@@ -63,27 +61,17 @@ export class SchemaShapes {
     return shape;
   }
 
-  /** True when the object may not have this key. */
-  forbids(shape: SchemaShape, key: string): boolean {
+  /** True when the object may not have this key; not where the patterns cannot tell within their budget. */
+  forbids(shape: SchemaShape, key: string, budget: PatternBudget): boolean {
     if (!shape.closed || shape.properties.has(key)) return false;
-    if (shape.patterns.length === 0) return true;
-    let names = this.#patternNames.get(shape);
-    if (names === undefined) {
-      names = compileSchema({
-        type: "object",
-        patternProperties: Object.fromEntries(shape.patterns.map((pattern) => [pattern, true])),
-        additionalProperties: false,
-      });
-      this.#patternNames.set(shape, names);
-    }
-    return !names.check(Object.fromEntries([[key, null]]));
+    return !shape.patterns.some((pattern) => budget.matches(pattern, key)) && (shape.patterns.length === 0 || !budget.isUsedUp);
   }
 
   /** The schema of the value at a key: of its property, else of the first pattern that it matches, else of all other keys. */
-  schemaAt(shape: SchemaShape, key: string): JsonValue | undefined {
+  schemaAt(shape: SchemaShape, key: string, budget: PatternBudget): JsonValue | undefined {
     const property = shape.properties.get(key);
     if (property !== undefined || shape.patterns.length === 0) return property ?? shape.additional;
-    const match = shape.patterns.findIndex((pattern) => compilePattern(pattern)(key));
+    const match = shape.patterns.findIndex((pattern) => budget.matches(pattern, key));
     return match < 0 ? shape.additional : shape.patternSchemas[match];
   }
 

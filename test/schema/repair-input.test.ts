@@ -280,6 +280,19 @@ test("values below patternProperties are repaired by the schema of the pattern t
   expect(fit(schema, { n_a: "5", b_a: "true", other: "0.5" })).toMatchObject({ ok: true, value: { n_a: 5, b_a: true, other: 0.5 } });
 });
 
+test.each([READ, WRITE])("A10 long keys for a costly pattern are not tried for longer than one validation would take: %j", (options) => {
+  const schema = {
+    type: "object",
+    properties: { a: { type: "integer" } },
+    patternProperties: { "(?:.*a){50}(?:.*b){50}(?:.{0,40}c){40}$": { type: "integer" } },
+    additionalProperties: false,
+  };
+  const keys = Array.from({ length: 1_000 }, (_none, index) => `${index}`.padEnd(400, "cab"));
+  const started = performance.now();
+  expect(fit(schema, { ...Object.fromEntries(keys.map((key) => [key, 1])), a: "1" }, options).ok).toBe(false);
+  expect(performance.now() - started).toBeLessThan(2_000);
+});
+
 describe("what loses nothing is repaired", () => {
   test.each<[JsonValue, unknown, unknown]>([
     [{ type: "integer" }, "5", 5],

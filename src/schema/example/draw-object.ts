@@ -1,6 +1,5 @@
 /** Objects: which properties, and what each has to be. */
 import type { JsonValue } from "../../core/base/json.ts";
-import { compilePattern } from "../pattern/pattern.ts";
 import { agree } from "./agree.ts";
 import { own } from "../../core/base/own.ts";
 import type { Demand, Part } from "./demand.ts";
@@ -230,7 +229,7 @@ function propertyParts({ propertyRules, otherProperties }: Demand, name: string,
     const byPattern = Object.entries(patterns);
     drawing.spend(byPattern.length / PATTERNS_PER_DRAW);
     for (const [pattern, schema] of byPattern) {
-      if (!compilePattern(pattern)(name)) continue;
+      if (!drawing.matches(pattern, name)) continue;
       schemas.push(schema);
       isNamed = true;
     }

@@ -52,6 +52,8 @@ export interface Drawing {
   /** The facts that the descriptions of a place state; undefined for none. */
   told(parts: readonly Part[]): Described | undefined;
   fits(part: Part, value: JsonValue): boolean;
+  /** Whether a pattern matches a name; false where the steps for patterns are used up. */
+  matches(pattern: string, name: string): boolean;
   /** Charges for work that is not drawing: one unit is some microseconds. */
   spend(work: number): void;
 }

@@ -113,5 +113,18 @@ function isMember(member: SetMember, character: string): boolean {
   const code = character.codePointAt(0) ?? 0;
   if (member.type === "range") return code >= member.from && code <= member.to;
   if (member.type === "class") return CLASSES[member.name]?.test(character) ?? false;
-  return new RegExp(`\\p{${member.name}}`, "u").test(character) !== member.negated; // a name that the engine has accepted before
+  return propertyOf(member.name).test(character) !== member.negated;
+}
+
+const properties = new Map<string, RegExp>();
+
+/** A name that the engine has accepted before. */
+function propertyOf(name: string): RegExp {
+  let property = properties.get(name);
+  if (property === undefined) {
+    property = new RegExp(`\\p{${name}}`, "u");
+    if (properties.size >= MAX_KEPT) properties.clear();
+    properties.set(name, property);
+  }
+  return property;
 }

@@ -1,5 +1,5 @@
 /** Strings that fit patterns, formats and lengths, and where they can the name. */
-import { compilePattern } from "../pattern/pattern.ts";
+import type { PatternBudget } from "../pattern/pattern.ts";
 import { formatText } from "./format-text.ts";
 import { patternText } from "./pattern-text.ts";
 import { type TextNames, plausibleText } from "./plausible-text.ts";
@@ -17,14 +17,14 @@ const MAX_LENGTH = 100_000;
 const PATTERN_TRIES = 12;
 
 /** A string within the bounds; undefined where none is found. Lengths count code points. */
-export function plausibleString(bounds: StringBounds, names: TextNames, random: RandomStream): string | undefined {
+export function plausibleString(bounds: StringBounds, names: TextNames, random: RandomStream, budget: PatternBudget): string | undefined {
   const { minLength, maxLength, patterns, format } = bounds;
   if (minLength > maxLength || minLength > MAX_LENGTH) return undefined;
   const plain = (format === undefined ? undefined : formatText(format, random)) ?? plausibleText(names, random);
   const fitted = toLength(plain, minLength, maxLength);
   if (patterns.length === 0) return fitted;
-  const tests = patterns.map(compilePattern);
-  const fits = (text: string): boolean => isLength(text, minLength, maxLength) && tests.every((test) => test(text));
+  const fits = (text: string): boolean =>
+    isLength(text, minLength, maxLength) && patterns.every((pattern) => budget.matches(pattern, text));
   if (fits(fitted)) return fitted;
   return fromPatterns(bounds, random, fits);
 }

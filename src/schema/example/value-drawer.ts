@@ -18,6 +18,7 @@ import { isPersonNoun } from "./person-nouns.ts";
 import { plainName } from "./name-words.ts";
 import { isFlagName } from "./plausible-text.ts";
 import { isWholeByName, plausibleNumber } from "./plausible-number.ts";
+import { PatternBudget } from "../pattern/pattern.ts";
 import { plausibleString } from "./plausible-string.ts";
 import type { RandomStream } from "./random-stream.ts";
 import { resultAsked } from "./relations/results.ts";
@@ -42,10 +43,12 @@ export interface Budget {
   checkSteps: number;
   /** Steps for the checks of the whole value. */
   finalSteps: number;
+  /** For the patterns of texts and of names that are made. */
+  readonly patterns: PatternBudget;
 }
 
 export function newBudget(): Budget {
-  return { draws: MAX_DRAWS, checkSteps: MAX_CHECK_STEPS, finalSteps: 2 * MAX_STEPS };
+  return { draws: MAX_DRAWS, checkSteps: MAX_CHECK_STEPS, finalSteps: 2 * MAX_STEPS, patterns: new PatternBudget() };
 }
 
 export interface DrawerOptions {
@@ -97,6 +100,10 @@ export class ValueDrawer implements Drawing {
     return valid;
   }
 
+  matches(pattern: string, name: string): boolean {
+    return this.#options.budget.patterns.matches(pattern, name);
+  }
+
   spend(work: number): void {
     this.#options.budget.draws -= work;
   }
@@ -139,7 +146,7 @@ export class ValueDrawer implements Drawing {
     const named = fullName(place, this.subject);
     const topic = aboutItself(place, topicOf(place.whose) ?? this.#options.topic);
     const told = described(description);
-    const text = plausibleString(demand, { name: named, description, told, topic }, random);
+    const text = plausibleString(demand, { name: named, description, told, topic }, random, this.#options.budget.patterns);
     this.spend((text?.length ?? 0) / CHARACTERS_PER_DRAW);
     if (text === undefined || demand.patterns.length > 0) return text;
     const days = given.daysFor(name);

@@ -1,6 +1,6 @@
 /** Regular expressions of schemas, which are untrusted: matched in linear time or refused. */
 import { ToolError } from "../../core/error.ts";
-import { MAX_PATTERN_LENGTH } from "../schema-limits.ts";
+import { MAX_PATTERN_LENGTH, MAX_STEPS } from "../schema-limits.ts";
 import { automatonMatcher } from "./automaton.ts";
 import { type MatchCost, nativeCost, patternSize, propertyCount } from "./pattern-cost.ts";
 import { type PatternNode, UnreadablePattern, readPattern } from "./pattern-syntax.ts";
@@ -40,6 +40,22 @@ export function linearPattern(source: string): LinearPattern {
   if (cache.size >= MAX_CACHED) cache.clear();
   cache.set(source, compiled);
   return compiled;
+}
+
+/** Runs patterns as long as the steps of one validation last. */
+export class PatternBudget {
+  #stepsLeft = MAX_STEPS;
+
+  get isUsedUp(): boolean {
+    return this.#stepsLeft < 0;
+  }
+
+  /** Whether the pattern matches; false where it may not run any more. @throws ToolError as `compilePattern` */
+  matches(source: string, text: string): boolean {
+    const { test, stepsPerTest, stepsPerCharacter } = linearPattern(source);
+    this.#stepsLeft -= stepsPerTest + text.length * stepsPerCharacter;
+    return this.#stepsLeft >= 0 && test(text);
+  }
 }
 
 /** Whether `compilePattern` takes it. */

@@ -4,6 +4,7 @@ import type { Repair } from "../../core/result.ts";
 import { coerceText, kindOf, nearestMember } from "./coerce.ts";
 import { copyJsonText, fixJsonText } from "./fix-json-text.ts";
 import { MAX_DAMAGED_CHARS } from "../json-text/damaged-text.ts";
+import { PatternBudget } from "../pattern/pattern.ts";
 import { countNodes, stepsFor } from "../schema-part.ts";
 import { showValue } from "../schema-problem.ts";
 import type { SchemaShape, SchemaShapes } from "../schema-shape.ts";
@@ -38,6 +39,7 @@ export class RepairWalk {
   readonly #shapes: SchemaShapes;
   readonly #options: WalkOptions;
   readonly #steps: (string | number)[] = [];
+  readonly #patterns = new PatternBudget();
   #stepsLeft = MAX_STEPS;
   #searchLeft = MAX_SEARCH_STEPS;
   #textLeft = MAX_TEXT;
@@ -143,7 +145,7 @@ export class RepairWalk {
     for (const [key, value] of Object.entries(object)) {
       this.#stepsLeft -= shape.patterns.length;
       const name = renames?.get(key) ?? key;
-      if (this.#options.dropUnknownKeys && this.#shapes.forbids(shape, name)) {
+      if (this.#options.dropUnknownKeys && this.#shapes.forbids(shape, name, this.#patterns)) {
         this.#noteAt(key, "dropped", UNKNOWN_KEY);
         changed = true;
         continue;
@@ -154,7 +156,7 @@ export class RepairWalk {
         continue;
       }
       if (name !== key) this.#noteAt(name, "renamed", `${showValue(key)} → ${showValue(name)}`);
-      const repaired = this.#repairChild(this.#shapes.schemaAt(shape, name), value, name);
+      const repaired = this.#repairChild(this.#shapes.schemaAt(shape, name, this.#patterns), value, name);
       changed ||= name !== key || repaired !== value;
       members.push([name, repaired]);
     }
@@ -184,7 +186,12 @@ export class RepairWalk {
     for (const key of Object.keys(object)) {
       if (shape.properties.has(key)) continue;
       const name = this.#shapes.nearKey(shape, key);
-      if (name === undefined || Object.hasOwn(object, name) || !(shape.required.has(name) || this.#shapes.forbids(shape, key))) continue;
+      if (
+        name === undefined ||
+        Object.hasOwn(object, name) ||
+        !(shape.required.has(name) || this.#shapes.forbids(shape, key, this.#patterns))
+      )
+        continue;
       found ??= new Map();
       found.set(name, found.has(name) ? undefined : key);
     }

@@ -321,6 +321,20 @@ describe("schemas of strangers", () => {
     expect(value).toEqual({ a: expect.stringMatching(/[A-Z][a-z]+$/u), b: expect.stringContaining("y") });
   });
 
+  test.each([
+    { type: "string", minLength: 90_000, pattern: "(?:.*a){50}(?:.*b){50}(?:.{0,40}c){40}$" },
+    {
+      type: "object",
+      minProperties: 3,
+      propertyNames: { minLength: 90_000 },
+      patternProperties: { "(?:.*a){50}(?:.*b){50}(?:.{0,40}c){40}$": { type: "string" } },
+    },
+  ])("F0.40 with patterns and lengths that no validation could check are given up: %j", (schema) => {
+    const started = performance.now();
+    expect(example(schema).valid).toBe(false);
+    expect(performance.now() - started).toBeLessThan(2_000);
+  });
+
   test("F0.40 that are broken are refused with the place", () => {
     expect(() => example({ type: "object", properties: { a: { minimum: "low" } } })).toThrow(/#\/properties\/a\/minimum/u);
     expect(() => example({ $ref: "https://example.com/schema.json" })).toThrow(/never fetched/u);
