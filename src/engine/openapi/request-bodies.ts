@@ -185,12 +185,16 @@ function holdsBytes(part: SchemaPart, converter: SchemaConverter): boolean {
   return typeof contentMediaType === "string" && contentEncoding === undefined && !isTextType(parseMediaType(contentMediaType).type);
 }
 
-/** Says of bytes how JSON holds them, where the document does not. */
+/** Says of bytes how JSON holds them, where the document does not. Their examples are names of files. */
 function asBase64(part: SchemaPart): SchemaPart {
   const { schema } = part;
-  if (!isJsonObject(schema) || typeof schema["contentMediaType"] !== "string" || Object.hasOwn(schema, "contentEncoding")) return part;
-  const members: Record<string, JsonValue> = { ...schema, contentEncoding: "base64" };
-  note({ members }, BASE64_NOTE);
+  if (!isJsonObject(schema)) return part;
+  const members: Record<string, JsonValue> = { ...schema };
+  delete members["examples"];
+  if (typeof schema["contentMediaType"] === "string" && !Object.hasOwn(schema, "contentEncoding")) {
+    members["contentEncoding"] = "base64";
+    note({ members }, BASE64_NOTE);
+  }
   return { ...part, schema: Object.freeze(members) };
 }
 

@@ -318,6 +318,20 @@ test("F0.20 examples and defaults of bytes, which are names of files, are not pa
   expect(property(form, "logo")).toEqual({ type: "string", contentEncoding: "base64", description: "The bytes in Base64." });
 });
 
+test.each<[string, JsonObject]>([
+  ["a list", { type: "array", items: { type: "string", format: "binary" } }],
+  ["a list of a $ref", { type: "array", items: { $ref: "#/components/schemas/File" } }],
+  ["a choice", { anyOf: [{ type: "string", format: "binary" }, { type: "null" }] }],
+  ["a $ref", { $ref: "#/components/schemas/File" }],
+  ["of a media type", { type: "string", contentMediaType: "image/png" }],
+])("F0.20 nor are the examples of bytes in %s", (_form, schema) => {
+  const content = { "multipart/form-data": { schema: { type: "object", properties: { logo: { ...schema, example: "logo.png" } } } } };
+  const components = { schemas: { File: { type: "string", format: "binary", example: "file.png" } } };
+  const form = only(openApi("3.1", { "/x": { post: { requestBody: { content }, responses: {} } } }, { components }));
+  expect(JSON.stringify(form.tool.inputSchema)).not.toContain(".png");
+  expect(form.operation.body?.encoding).toEqual({ logo: { binary: true } });
+});
+
 test("F0.20 the parts of a multipart body that are bytes are said to be, of either version and behind any $ref", () => {
   const properties: JsonObject = {
     one: { type: "string", format: "binary" },
