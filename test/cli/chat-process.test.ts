@@ -213,7 +213,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
 
   test("commands that are pasted, or typed ahead, are commands each", async () => {
     const project = await chatProject({ script: [] });
-    const { end } = await chatAt(project, 80, [{ when: /^you$/mu, keys: "/help\n/tools\n/exit\n" }]);
+    const { end } = await chatAt(project, 80, [{ when: /^you$/mu, keys: "/help\n\n/tools\n \n/exit\n" }]);
     expect(project.asked).toEqual([]);
     expect(end).toContain("/help");
     expect(end).toContain("shop::wipe");

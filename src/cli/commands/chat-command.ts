@@ -209,7 +209,8 @@ async function* readLines(context: CommandContext, prompt: string): AsyncGenerat
     const line = await ask(prompt, signal, { isPrompt: true });
     if (line === undefined) return;
     const lines = line.split("\n");
-    if (lines.every((each) => each.startsWith("/"))) yield* lines; // commands that were typed ahead, or pasted
+    const isCommands = lines.every((each) => each.startsWith("/") || each.trim() === "");
+    if (isCommands) yield* lines; // typed ahead, or pasted with blank lines between them
     else yield line;
   }
 }
