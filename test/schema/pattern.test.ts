@@ -74,6 +74,7 @@ describe("the native engine runs only what is linear there", () => {
     ["^(?:ab){1,3}$", { fixed: 13, perCharacter: 0 }],
     ["^(?!a)b", { fixed: 5, perCharacter: 0 }],
     ["^[\\p{L}\\d]$", { fixed: 35, perCharacter: 0 }],
+    ["^[^a]\\W.😀b$", { fixed: 20, perCharacter: 0 }],
     ["^.{0,501}$", { fixed: 0, perCharacter: 19 }],
   ])("%s costs %j", (source, expected) => {
     expect(cost(source)).toEqual(expected);

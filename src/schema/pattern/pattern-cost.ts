@@ -1,5 +1,5 @@
 /** Judges how much work a backtracking engine can be made to do by a pattern, whatever the text. */
-import type { PatternNode } from "./pattern-syntax.ts";
+import type { PatternNode, SetMember } from "./pattern-syntax.ts";
 
 /** Upper bounds, multiplied out, so ambiguity anywhere counts against the whole pattern. */
 interface Work {
@@ -88,10 +88,17 @@ function work(tree: PatternNode): Work {
 }
 
 /** A set of many ranges takes a search of them, and so do the 600 of a property such as `\p{L}`; the engine also takes long to compile several in a row. */
-function setWork({ members }: Extract<PatternNode, { type: "set" }>): Work {
-  return members.length > MANY_RANGES || members.some(({ type }) => type === "property") ? { ...ONE, steps: SEARCH_STEPS } : ONE;
+function setWork({ members, negated }: Extract<PatternNode, { type: "set" }>): Work {
+  if (members.length > MANY_RANGES || members.some(({ type }) => type === "property")) return { ...ONE, steps: SEARCH_STEPS };
+  return negated || members.some(holdsPairs) ? { ...ONE, steps: PAIR_STEPS } : ONE;
 }
 
+/** Whether it has characters that are two UTF-16 units, which the engine tries as two and as one. */
+function holdsPairs(member: SetMember): boolean {
+  return member.type === "range" ? member.to > 0xffff : /[DWS]/u.test(member.name);
+}
+
+const PAIR_STEPS = 4;
 const MANY_RANGES = 16;
 const SEARCH_STEPS = 32;
 
