@@ -212,6 +212,7 @@ describe("a step is short, whatever the pattern", () => {
     expect(matches(characters(300_000, 0x10000))).toBe(false);
     expect(performance.now() - started).toBeLessThan(1_000);
     expect(linearPattern(`^[${properties}]*$`).compileCost).toBeGreaterThan(1_000);
+    expect(linearPattern(`^${"[ab]".repeat(1_000)}$`).compileCost).toBeGreaterThan(1_000);
   });
 
   test("A10 for captures, which the native engine would keep at each turn", () => {

@@ -86,7 +86,7 @@ function compile(source: string): LinearPattern {
   const tree = readPattern(source, native.unicode);
   const cost = nativeCost(tree);
   const properties = propertyCount(tree);
-  const compileCost = NATIVE_COMPILE_COST + source.length + properties * PROPERTY_COMPILE_COST;
+  const compileCost = NATIVE_COMPILE_COST + source.length / CHARACTERS_PER_COST + properties * PROPERTY_COMPILE_COST;
   if (cost !== undefined) return { test: nativeTest(source, native.unicode, tree), ...nativeSteps(cost), compileCost };
   const wanted = searchForm(tree);
   const size = patternSize(wanted);
@@ -122,6 +122,7 @@ function nativeTest(source: string, unicode: boolean, tree: PatternNode): (text:
 /** An escape or a character class, which stay as they are, or the beginning of a group that captures. */
 const GROUP = /\\[^]|\[(?:\\[^]|[^\]\\])*\]|\((?!\?)|\(\?<(?![=!])[^>]*>/gu;
 const NATIVE_COMPILE_COST = 50;
+const CHARACTERS_PER_COST = 4;
 /** The engine collects the characters of a property each time. */
 const PROPERTY_COMPILE_COST = 100;
 /** Most states of an automaton, its repeats written out. */
