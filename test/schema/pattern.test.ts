@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { inProcessorTime } from "../processor-time.ts";
 import { nativeCost } from "../../src/schema/pattern/pattern-cost.ts";
 import { automatonMatcher } from "../../src/schema/pattern/automaton.ts";
 import { readPattern } from "../../src/schema/pattern/pattern-syntax.ts";
@@ -199,18 +200,14 @@ describe("a step is short, whatever the pattern", () => {
   test("A10 for sets of many ranges and a text of many different characters", () => {
     const { test: matches, stepsPerCharacter } = linearPattern(`(?:[${characters(1300, 0x100)}]+|.)+\\0$`);
     expect(stepsPerCharacter).toBeLessThan(2);
-    const started = performance.now();
-    expect(matches(characters(300_000, 0x10000))).toBe(false);
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(inProcessorTime(1_000, () => matches(characters(300_000, 0x10000)))).toBe(false);
   });
 
   test("A10 for properties, each of which is charged for", () => {
     const properties = ["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "No"].map((name) => `\\p{${name}}`).join("");
     const { test: matches, stepsPerCharacter, compileCost } = linearPattern(`(?:[${properties.repeat(60)}]+)+\\u{0}$`);
     expect([stepsPerCharacter > 300, compileCost > 60_000]).toEqual([true, true]);
-    const started = performance.now();
-    expect(matches(characters(300_000, 0x10000))).toBe(false);
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(inProcessorTime(1_000, () => matches(characters(300_000, 0x10000)))).toBe(false);
     expect(linearPattern(`^[${properties}]*$`).compileCost).toBeGreaterThan(1_000);
     expect(linearPattern(`^${"[ab]".repeat(1_000)}$`).compileCost).toBeGreaterThan(1_000);
   });

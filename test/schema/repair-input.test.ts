@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { inProcessorTime } from "../processor-time.ts";
 import fc from "fast-check";
 import { type JsonObject, type JsonValue, copyJson } from "../../src/core/base/json.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
@@ -288,9 +289,7 @@ test.each([READ, WRITE])("A10 long keys for a costly pattern are not tried for l
     additionalProperties: false,
   };
   const keys = Array.from({ length: 1_000 }, (_none, index) => `${index}`.padEnd(400, "cab"));
-  const started = performance.now();
-  expect(fit(schema, { ...Object.fromEntries(keys.map((key) => [key, 1])), a: "1" }, options).ok).toBe(false);
-  expect(performance.now() - started).toBeLessThan(2_000);
+  expect(inProcessorTime(2_000, () => fit(schema, { ...Object.fromEntries(keys.map((key) => [key, 1])), a: "1" }, options).ok)).toBe(false);
 });
 
 describe("what loses nothing is repaired", () => {
