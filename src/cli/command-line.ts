@@ -88,7 +88,7 @@ export const OPTIONS = {
     kind: "string",
     value: "<effort>",
     example: "low",
-    help: "none, minimal, low, medium or high",
+    help: "none, minimal, low, medium, high, xhigh or max",
   },
   prompt: {
     kind: "string",

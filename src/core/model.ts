@@ -26,7 +26,7 @@ export interface ModelTool {
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
 
 /** How much a model may be asked to reason before it answers; `none` asks for no reasoning. */
-export const REASONING_EFFORTS = ["none", "minimal", "low", "medium", "high"] as const;
+export const REASONING_EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 /** How much a model reasons before it answers: one of `REASONING_EFFORTS`. */
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
 

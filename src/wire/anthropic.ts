@@ -5,13 +5,13 @@ import type { ModelRequest, ModelTool } from "../core/model.ts";
 import type { AskOptions } from "./alternating-turns.ts";
 import { checkingAnswers } from "./answered-calls.ts";
 import { ANTHROPIC, toAnthropicMessages, toolResultBlock } from "./anthropic-conversation.ts";
-import { ADAPTIVE, claudeEfforts } from "./anthropic/claude-efforts.ts";
+import { ADAPTIVE, claudeCanBeForced, claudeEfforts, claudeTakesTemperature } from "./anthropic/claude-models.ts";
 import { MessageReader } from "./anthropic/message-reader.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
 import { chosenTool, namedWords } from "./own-tools.ts";
-import { effortFields } from "./reasoning-effort.ts";
+import { effortFields, noTemperature } from "./reasoning-effort.ts";
 import { heldSchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
@@ -88,16 +88,16 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     { format: ANTHROPIC, model, efforts: claudeEfforts(model, request.toolChoice) },
     notes,
   );
-  const isThinking = thinking === ADAPTIVE && native["thinking"] === undefined;
-  if (isThinking && temperature !== undefined) notes.push(NO_TEMPERATURE);
+  const temperate = claudeTakesTemperature(model) && (thinking !== ADAPTIVE || native["thinking"] !== undefined);
+  if (temperature !== undefined && !temperate) notes.push(noTemperature(ANTHROPIC, model));
   const body: JsonObject = {
     model,
     max_tokens,
     ...(system.length === 0 ? {} : { system }),
     messages: said.messages,
     ...(tools.length === 0 ? {} : { tools }),
-    ...choiceOf(request, encoded),
-    ...(temperature === undefined || isThinking ? {} : { temperature }),
+    ...choiceOf(request, encoded, { model, notes }),
+    ...(temperature === undefined || !temperate ? {} : { temperature }),
     ...(thinking === undefined ? {} : { thinking }),
     ...(stream ? { stream } : {}),
     ...native,
@@ -105,8 +105,6 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   };
   return { body, toolNames: new Map([...said.toolNames, ...toolNames]), notes };
 }
-
-const NO_TEMPERATURE: WireNote = { kind: "unsupported", note: `${ANTHROPIC} takes no temperature where the model thinks.` };
 
 /** Models from before the API had structured outputs, which refuse to be asked for them. */
 const OLD_MODEL = /claude-(?:instant|[123](?!\d)|(?:sonnet|opus)-4-(?:0|\d{8})(?!\d))/u;
@@ -128,12 +126,20 @@ function systemBlocks(system: string | undefined): readonly JsonObject[] {
 
 const CHOICES = { auto: "auto", none: "none", required: "any" } as const;
 
-/** Left out where it says what the API does anyway. */
-function choiceOf({ toolChoice = "auto", parallelCalls = true }: ModelRequest, encoded: EncodedTools): JsonObject {
+/** Left out where it says what the API does anyway. A call is not required of a model that refuses that, which a note says. */
+function choiceOf(
+  { toolChoice = "auto", parallelCalls = true }: ModelRequest,
+  encoded: EncodedTools,
+  { model, notes }: { readonly model: string; readonly notes: WireNote[] },
+): JsonObject {
   const name = chosenTool(toolChoice, encoded);
-  if (encoded.tools.length === 0 || (toolChoice === "auto" && parallelCalls)) return {};
-  const choice: JsonObject = typeof toolChoice === "string" ? { type: CHOICES[toolChoice] } : { type: "tool", name: name ?? "" };
-  return { tool_choice: parallelCalls || toolChoice === "none" ? choice : { ...choice, disable_parallel_tool_use: true } };
+  if (encoded.tools.length === 0) return {};
+  const isRefused = toolChoice !== "auto" && toolChoice !== "none" && !claudeCanBeForced(model);
+  if (isRefused) notes.push({ kind: "unsupported", note: `${ANTHROPIC} cannot require calls of ${model}.` });
+  const wanted = isRefused ? "auto" : toolChoice;
+  if (wanted === "auto" && parallelCalls) return {};
+  const choice: JsonObject = typeof wanted === "string" ? { type: CHOICES[wanted] } : { type: "tool", name: name ?? "" };
+  return { tool_choice: parallelCalls || wanted === "none" ? choice : { ...choice, disable_parallel_tool_use: true } };
 }
 
 function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {

@@ -5,11 +5,11 @@ import { checkingAnswers } from "./answered-calls.ts";
 import { BEDROCK, ConverseWriter, textBlock, toConverseMessages } from "./bedrock/conversation.ts";
 import { ConverseReader } from "./bedrock/message-reader.ts";
 import { candidateCount } from "./candidates.ts";
-import { ADAPTIVE, claudeEfforts } from "./anthropic/claude-efforts.ts";
+import { ADAPTIVE, claudeCanBeForced, claudeEfforts, claudeTakesTemperature } from "./anthropic/claude-models.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
 import { chosenTool, namedWords } from "./own-tools.ts";
-import { effortFields, effortsAs, type EffortFields } from "./reasoning-effort.ts";
+import { effortFields, effortsAs, noTemperature, type EffortFields } from "./reasoning-effort.ts";
 import { heldSchema, replyName, unsupportedReply } from "./response-format.ts";
 import type { AnsweredCall, EncodeToolsOptions, EncodedRequest, EncodedTools, WireFormat, WireNote, WireTarget } from "./wire-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -45,7 +45,7 @@ function encodeTools(tools: readonly ModelTool[], { strict = false, model = "" }
     subset: NOVA.test(model) ? "bedrock-nova" : "json-schema",
     strictSubset: strict && !WITHOUT_SCHEMAS.test(model) ? "anthropic-strict" : undefined,
     ownNames: (words: JsonObject) => namedWords(isJsonObject(words["toolSpec"]) ? words["toolSpec"] : words),
-    isClaude: model.includes("claude"),
+    isClaude: isClaude(model),
   } as const;
   return encodeEachTool(tools, rules, (tool) => ({
     toolSpec: {
@@ -71,9 +71,9 @@ function encodeRequest(request: ModelRequest, { model, strict = false }: WireTar
   candidateCount(request, { format: BEDROCK, most: 1 }, notes);
   const { effort, ...ofModel } = effortFields(request, { format: BEDROCK, model, efforts: effortsOf(model, toolChoice) }, notes);
   const modelFields = mergeNative("additionalModelRequestFields", ofModel, native);
-  const isThinking = thinks(modelFields["additionalModelRequestFields"]);
-  if (isThinking && temperature !== undefined) notes.push(NO_TEMPERATURE);
-  const inferenceConfig = omitUndefined({ maxTokens, temperature: isThinking ? undefined : temperature });
+  const temperate = !thinks(modelFields["additionalModelRequestFields"]) && (!isClaude(model) || claudeTakesTemperature(model));
+  if (temperature !== undefined && !temperate) notes.push(noTemperature(BEDROCK, model));
+  const inferenceConfig = omitUndefined({ maxTokens, temperature: temperate ? temperature : undefined });
   const body: JsonObject = {
     messages: said.messages,
     ...(system.length === 0 ? {} : { system }),
@@ -88,7 +88,9 @@ function encodeRequest(request: ModelRequest, { model, strict = false }: WireTar
 
 const NO_SWITCH: WireNote = { kind: "unsupported", note: `${BEDROCK} has no setting for one call at a time.` };
 
-const NO_TEMPERATURE: WireNote = { kind: "unsupported", note: `${BEDROCK} takes no temperature where Claude thinks.` };
+function isClaude(model: string): boolean {
+  return model.includes("claude");
+}
 
 function thinks(modelFields: JsonValue | undefined): boolean {
   return isJsonObject(modelFields) && modelFields["thinking"] === ADAPTIVE;
@@ -107,7 +109,7 @@ const GPT_OSS_EFFORTS = effortsAs((effort) => ({ reasoning_effort: effort }), ["
  * @see https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
  */
 function effortsOf(model: string, toolChoice: ToolChoice): EffortFields {
-  if (model.includes("claude")) return claudeEfforts(model, toolChoice);
+  if (isClaude(model)) return claudeEfforts(model, toolChoice);
   if (/(?:^|[./])nova-2-/u.test(model)) return NOVA_EFFORTS;
   return model.includes("gpt-oss") ? GPT_OSS_EFFORTS : {};
 }
@@ -142,7 +144,7 @@ function toolConfigOf(
   const { tools } = encoded;
   if (tools.length === 0 || toolChoice === "none") return {};
   if (toolChoice === "auto") return { toolConfig: { tools } };
-  if (WITHOUT_CHOICE.test(model)) {
+  if (WITHOUT_CHOICE.test(model) || (isClaude(model) && !claudeCanBeForced(model))) {
     notes.push({ kind: "unsupported", note: `${BEDROCK} cannot require calls of ${model}.` });
     return { toolConfig: { tools } };
   }

@@ -1,9 +1,10 @@
 /** The differences between providers that speak Chat Completions, as data. */
-import type { JsonObject } from "../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { ReasoningEffort } from "../core/model.ts";
 import type { IdRule } from "./conversation-steps.ts";
 import type { SchemaSubset } from "./fit-schema.ts";
-import { effortsAs, openAiEfforts, type EffortFields } from "./reasoning-effort.ts";
+import { openAiEfforts, takesTemperature } from "./openai-models.ts";
+import { effortsAs, type EffortFields } from "./reasoning-effort.ts";
 
 /** How a provider wants the reasoning of its own messages back. */
 export interface ReasoningRule {
@@ -63,6 +64,8 @@ export interface ChatVariant {
   readonly reasoning?: ReasoningRule;
   /** How a request asks for more or less reasoning, by the model. */
   readonly efforts: (model: string) => EffortFields;
+  /** Whether a model takes a temperature in a request that asks for this effort. @default it does */
+  readonly takesTemperature?: (model: string, effort: JsonValue | undefined) => boolean;
   /** Fields of a message and of its calls that go back as they came. */
   readonly keptFields: readonly string[];
   /** JSON inside of text has a space behind `:` and `,`, as Python writes it. */
@@ -118,12 +121,13 @@ const OPENAI: Difference = {
   strict: "openai-strict",
   maxTools: 128,
   efforts: (model) => openAiEfforts(model, effortField),
+  takesTemperature,
 };
 const NO_THINKING: JsonObject = { thinking: { type: "disabled" } };
 const THINKING: JsonObject = { thinking: { type: "enabled" } };
-/** It reads `minimal` as `low` and `medium` as `high`. */
+/** It reads `minimal` as `low`, and `medium` and `xhigh` as `high`. */
 const DEEPSEEK_EFFORTS: EffortFields = {
-  ...effortsAs((effort) => ({ ...THINKING, ...effortField(effort) }), ["minimal", "low", "medium", "high"]),
+  ...effortsAs((effort) => ({ ...THINKING, ...effortField(effort) }), ["minimal", "low", "medium", "high", "xhigh", "max"]),
   none: NO_THINKING,
 };
 const OPENROUTER_EFFORTS = effortsAs((effort) => ({ reasoning: { effort } }));
@@ -187,7 +191,13 @@ const DIFFERENCES = {
   huggingface: { ...ONE_REPLY },
   cerebras: { ...efforts("none", "low", "medium", "high"), ...ONE_REPLY, maxTokensField: "max_completion_tokens", strict: "openai-strict" },
   /** Calls carry signatures in `extra_content`, without which Gemini 3 refuses them. */
-  gemini: { parallelSwitch: false, keptFields: ["extra_content"], maxCandidates: 8, logprobs: false },
+  gemini: {
+    ...efforts("none", "minimal", "low", "medium", "high"),
+    parallelSwitch: false,
+    keptFields: ["extra_content"],
+    maxCandidates: 8,
+    logprobs: false,
+  },
   mistral: {
     ...efforts("none", "high"),
     ids: MISTRAL_IDS,

@@ -9,9 +9,10 @@ import { PLAIN_CHAT, chatVariant, type ChatVariant } from "./chat-variants.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool, type WireTool } from "./encode-tools.ts";
 import { ChatReader } from "./openai-chat/chat-reader.ts";
+import { isReasoningModel } from "./openai-models.ts";
 import { resultContent, shownMedia, toOpenAiMessages } from "./openai-conversation.ts";
 import { chosenTool } from "./own-tools.ts";
-import { effortFields } from "./reasoning-effort.ts";
+import { effortFields, noTemperature } from "./reasoning-effort.ts";
 import { asksForJson, replyName, replySchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
@@ -52,6 +53,7 @@ const VARIANT: OptionNames<ChatVariant> = {
   strictTurns: true,
   reasoning: true,
   efforts: true,
+  takesTemperature: true,
   keptFields: true,
   spacedJson: true,
 };
@@ -131,6 +133,9 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     notes.push({ kind: "unsupported", note: `${variant.name} has no setting for several calls at once.` });
   const role = systemRole !== undefined && variant.developerRole ? systemRole : variant.systemRole;
   const said = system === undefined ? [] : [{ role, content: system.toWellFormed() }];
+  const effort = effortFields(request, { format: variant.name, model, efforts: variant.efforts(model) }, notes);
+  const temperate = variant.takesTemperature?.(model, native["reasoning_effort"] ?? effort["reasoning_effort"]) ?? true;
+  if (temperature !== undefined && !temperate) notes.push(noTemperature(variant.name, model));
   const body: JsonObject = {
     model,
     messages: [...said, ...conversation.messages],
@@ -138,8 +143,8 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     ...(toolChoice === undefined ? {} : choiceOf(toolChoice, tools, encoded, variant)),
     ...(offered && parallelCalls !== undefined && variant.parallelSwitch ? { parallel_tool_calls: parallelCalls } : {}),
     ...(maxOutputTokens === undefined ? {} : { [variant.maxTokensField]: maxOutputTokens }),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...effortFields(request, { format: variant.name, model, efforts: variant.efforts(model) }, notes),
+    ...(temperature === undefined || !temperate ? {} : { temperature }),
+    ...effort,
     ...responseFormatOf(request, variant, { notes, messages: [...said, ...conversation.messages] }),
     ...candidatesOf(request, variant, { notes, model }),
     ...(stream ? { stream, ...(variant.streamOptions ? { stream_options: { include_usage: true } } : {}) } : {}),
@@ -172,9 +177,6 @@ function responseFormatOf(
   return {};
 }
 
-/** Models that reason refuse to tell how probable their tokens are. */
-const REASONING_MODEL = /^(?:o\d|gpt-5(?!(?:\.\d+)?-chat))/u;
-
 function candidatesOf(
   request: ModelRequest,
   { name: format, maxCandidates: most, logprobs }: ChatVariant,
@@ -182,7 +184,7 @@ function candidatesOf(
 ): JsonObject {
   const n = candidateCount(request, { format, most }, notes);
   if (n === undefined) return {};
-  if (logprobs !== false && !REASONING_MODEL.test(model.slice(model.lastIndexOf("/") + 1))) return { n, logprobs };
+  if (logprobs !== false && !isReasoningModel(model)) return { n, logprobs };
   notes.push({ kind: "unsupported", note: `${format} does not say how probable a reply of ${model} is.` });
   return { n };
 }

@@ -9,7 +9,8 @@ import { mergeNative } from "./merge-native.ts";
 import { ResponsesDecoder } from "./responses/decoder.ts";
 import { FORMAT, toInputItems } from "./responses/input-items.ts";
 import { BUILT_IN_TOOLS } from "./responses/items.ts";
-import { effortFields, openAiEfforts } from "./reasoning-effort.ts";
+import { isPlainModel, openAiEfforts, takesTemperature } from "./openai-models.ts";
+import { effortFields, noTemperature } from "./reasoning-effort.ts";
 import { textOf } from "./read-field.ts";
 import { asksForJson, replyName, replySchema, unsupportedReply } from "./response-format.ts";
 import { resultItem } from "./responses/result-items.ts";
@@ -83,18 +84,19 @@ function ownWords({ providers }: ModelTool): JsonObject | undefined {
   return providers !== undefined && Object.hasOwn(providers, FORMAT) ? providers[FORMAT] : undefined;
 }
 
-/** Models that do not reason refuse to be asked for encrypted reasoning, and to be given that of others. */
-const PLAIN_MODEL = /^(?:ft:)?(?:gpt-[34]|gpt-5(?:\.\d+)?-chat|chatgpt-)/u;
-
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
   const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
   const encoded = encodeTools(tools, { strict });
   const offered = encoded.tools.length > 0;
   const stored = native["store"] === true;
-  const reasons = !PLAIN_MODEL.test(model.slice(model.lastIndexOf("/") + 1));
+  const reasons = !isPlainModel(model);
   const input = toInputItems(messages, { tools: offered || native["tools"] !== undefined, stored, reasons });
   const notes: WireNote[] = [...encoded.notes];
   candidateCount(request, { format: FORMAT, most: 1 }, notes);
+  const effort = effortFields(request, { format: FORMAT, model, efforts: openAiEfforts(model, effortOf) }, notes);
+  const reasoning = mergeNative("reasoning", effort, native);
+  const temperate = takesTemperature(model, effortIn(reasoning));
+  if (temperature !== undefined && !temperate) notes.push(noTemperature(FORMAT, model));
   const body: JsonObject = {
     model,
     ...(system === undefined ? {} : { instructions: system.toWellFormed() }),
@@ -102,18 +104,22 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     ...(offered ? { tools: encoded.tools } : {}),
     ...(toolChoice === undefined ? {} : choiceOf(toolChoice, tools, encoded)),
     ...(offered && parallelCalls !== undefined ? { parallel_tool_calls: parallelCalls } : {}),
-    ...omitUndefined({ max_output_tokens: maxOutputTokens, temperature }),
+    ...omitUndefined({ max_output_tokens: maxOutputTokens, temperature: temperate ? temperature : undefined }),
     ...(stream ? { stream } : {}),
     store: false,
     ...(stored || !reasons ? {} : { include: ["reasoning.encrypted_content"] }),
     ...native,
-    ...mergeNative("reasoning", effortFields(request, { format: FORMAT, model, efforts: openAiEfforts(model, effortOf) }, notes), native),
+    ...reasoning,
     ...mergeNative("text", textFormat(request, input.messages, notes), native),
   };
   return { body, toolNames: new Map([...input.toolNames, ...encoded.toolNames]), notes };
 }
 
 const effortOf = (effort: ReasoningEffort): JsonObject => ({ effort });
+
+function effortIn({ reasoning }: JsonObject): JsonValue | undefined {
+  return isJsonObject(reasoning) ? reasoning["effort"] : undefined;
+}
 
 /** The provider looks for the word JSON in the input alone, not in the instructions. */
 function textFormat({ responseFormat }: ModelRequest, input: readonly JsonObject[], notes: WireNote[]): JsonObject {

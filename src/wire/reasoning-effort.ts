@@ -34,25 +34,7 @@ export function effortFields(
   return {};
 }
 
-const WITHOUT_REASONING: readonly ReasoningEffort[] = ["none"];
-const LOW_TO_HIGH: readonly ReasoningEffort[] = ["low", "medium", "high"];
-
-/**
- * The efforts of OpenAI's models, by the beginning of a name, the first that fits; a name that fits none takes all.
- *
- * @see https://developers.openai.com/api/docs/guides/reasoning
- */
-const OPENAI_MODELS: readonly (readonly [name: RegExp, efforts: readonly ReasoningEffort[]])[] = [
-  [/^(?:ft:)?(?:gpt-[34]|gpt-5(?:\.\d+)?-chat|chatgpt-)/u, WITHOUT_REASONING],
-  [/^o\d/u, LOW_TO_HIGH],
-  [/^gpt-5-pro/u, ["high"]],
-  [/^gpt-5(?![.\d])/u, ["minimal", ...LOW_TO_HIGH]],
-  [/^gpt-5\.\d/u, ["none", ...LOW_TO_HIGH]],
-];
-
-/** The efforts that OpenAI's models can be asked for. A model that does not reason need not be given one. */
-export function openAiEfforts(model: string, write: (effort: ReasoningEffort) => JsonObject): EffortFields {
-  const name = model.slice(model.lastIndexOf("/") + 1);
-  const efforts = OPENAI_MODELS.find(([known]) => known.test(name))?.[1];
-  return efforts === WITHOUT_REASONING ? { none: {} } : effortsAs(write, efforts);
+/** The note on a temperature that is left out. */
+export function noTemperature(format: string, model: string): WireNote {
+  return { kind: "unsupported", note: `${format} takes no temperature for ${model} in such a request.` };
 }

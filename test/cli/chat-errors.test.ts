@@ -135,7 +135,7 @@ describe("which model", () => {
     const { exitCode, stderr } = await project.haft(["chat", "--reasoning-effort", "hihg"]);
     expect([exitCode, stderr]).toEqual([
       2,
-      expect.stringContaining('--reasoning-effort is "hihg"; it takes one of "none", "minimal", "low", "medium", "high".'),
+      expect.stringContaining('--reasoning-effort is "hihg"; it takes one of "none", "minimal", "low", "medium", "high", "xhigh", "max".'),
     ]);
   });
 

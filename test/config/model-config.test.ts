@@ -27,7 +27,7 @@ describe("problems", () => {
     [
       "a reasoning effort",
       '[model]\nname = "a/b"\nreasoningEffort = "hihg"',
-      '3:1: model.reasoningEffort: must be one of "none", "minimal", "low", "medium", "high", not "hihg". Did you mean "high"?',
+      '3:1: model.reasoningEffort: must be one of "none", "minimal", "low", "medium", "high", "xhigh", "max", not "hihg". Did you mean "high"?',
     ],
     ["a temperature", '[model]\nname = "a/b"\ntemperature = 3', "3:1: model.temperature: must be a number from 0 to 2, not 3."],
     [

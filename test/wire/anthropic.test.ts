@@ -417,9 +417,9 @@ describe("a request", () => {
       temperature: 0.5,
       native: { thinking: { type: "adaptive" }, max_tokens: 200 },
     };
-    expect(FORMAT.encodeRequest(request, { model: "claude" })).toEqual({
+    expect(FORMAT.encodeRequest(request, { model: "claude-sonnet-4-6" })).toEqual({
       body: {
-        model: "claude",
+        model: "claude-sonnet-4-6",
         max_tokens: 200,
         system: [
           { type: "text", text: "Be brief." },
@@ -447,13 +447,13 @@ describe("a request", () => {
   ] as const)("F4.16 the choice %j with parallel calls %j is %j", (toolChoice, parallelCalls, expected) => {
     const rest = parallelCalls === undefined ? {} : { parallelCalls };
     const request = { messages: [], tools: [WEATHER], toolChoice, ...rest };
-    expect(FORMAT.encodeRequest(request, { model: "claude" }).body["tool_choice"]).toEqual(expected);
+    expect(FORMAT.encodeRequest(request, { model: "claude-sonnet-4-6" }).body["tool_choice"]).toEqual(expected);
   });
 
   test("F4.16 a choice that cannot be made is refused", () => {
     const wrong = expect.objectContaining({ code: "invalid_argument" });
     const choose = (toolChoice: "required" | { readonly tool: string }, tools: readonly ModelTool[]): unknown =>
-      FORMAT.encodeRequest({ messages: [], tools, toolChoice }, { model: "claude" });
+      FORMAT.encodeRequest({ messages: [], tools, toolChoice }, { model: "claude-sonnet-4-6" });
     expect(() => choose({ tool: "a::b" }, [WEATHER])).toThrow(wrong);
     expect(() => choose("required", [])).toThrow(wrong);
   });

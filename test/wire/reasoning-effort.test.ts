@@ -36,6 +36,9 @@ type Row = readonly [name: string, format: WireFormat, model: string, ...by: rea
 const field = (effort: string): JsonObject => ({ reasoning_effort: effort });
 const responses = (effort: string): JsonObject => ({ reasoning: { effort } });
 const claude = (effort: string): JsonObject => ({ thinking: { type: "adaptive" }, output_config: { effort } });
+const LOW_TO_HIGH = ["low", "medium", "high"] as const;
+const LOW_TO_XHIGH = [...LOW_TO_HIGH, "xhigh"] as const;
+const LOW_TO_MAX = [...LOW_TO_XHIGH, "max"] as const;
 const DISABLED: JsonObject = { thinking: { type: "disabled" } };
 const onBedrock = (effort: string): JsonObject => ({
   additionalModelRequestFields: { thinking: { type: "adaptive" } },
@@ -47,41 +50,63 @@ const budget = (thinkingBudget: number): JsonObject => ({ generationConfig: { th
 const interaction = (thinking_level: string): JsonObject => ({ generation_config: { thinking_level } });
 const deepseek = (effort: string): JsonObject => ({ thinking: { type: "enabled" }, reasoning_effort: effort });
 
-/** none, minimal, low, medium, high */
+/** none, minimal, low, medium, high, xhigh, max; those behind the last are "no" */
 const ROWS: readonly Row[] = [
   ["a server that speaks Chat Completions", openAiChat("vllm"), "m", ...REASONING_EFFORTS.map(field)],
   ["GPT-5", openAiChat(), "gpt-5", "no", field("minimal"), field("low"), field("medium"), field("high")],
-  ["GPT-5.2", openAiChat(), "gpt-5.2", field("none"), "no", field("low"), field("medium"), field("high")],
+  ["GPT-5 Codex", openAiChat(), "gpt-5-codex", "no", "no", ...LOW_TO_HIGH.map(field)],
+  ["GPT-5.1", openAiChat(), "gpt-5.1", field("none"), "no", ...LOW_TO_HIGH.map(field)],
+  ["GPT-5.1 Codex Max", openAiChat(), "gpt-5.1-codex-max", field("none"), "no", ...LOW_TO_XHIGH.map(field)],
+  ["GPT-5.2", openAiChat(), "gpt-5.2", field("none"), "no", ...LOW_TO_XHIGH.map(field)],
+  ["GPT-5.2 pro", openAiChat(), "gpt-5.2-pro", "no", "no", "no", field("medium"), field("high"), field("xhigh")],
+  ["GPT-5.6", openAiChat(), "gpt-5.6-sol", field("none"), "no", ...LOW_TO_MAX.map(field)],
+  ["GPT-6 Luna", openAiChat(), "gpt-6-luna", field("none"), "no", ...LOW_TO_MAX.map(field)],
+  ["GPT-6.2 Astra, which always reasons", openAiChat(), "gpt-6.2-astra", "no", "no", ...LOW_TO_MAX.map(field)],
+  ["a model of OpenAI's that is not known", openAiChat(), "gpt-9", "no", "no", ...LOW_TO_MAX.map(field)],
   ["o3", openAiChat(), "o3", "no", "no", field("low"), field("medium"), field("high")],
   ["GPT-5 pro", openAiChat(), "gpt-5-pro", "no", "no", "no", "no", field("high")],
   ["a model that does not reason", openAiChat(), "gpt-4.1", {}, "no", "no", "no", "no"],
   ["a deployment of Azure", openAiChat("azure"), "ours", ...REASONING_EFFORTS.map(field)],
   ["OpenRouter", openAiChat("openrouter"), "a/b", ...REASONING_EFFORTS.map(responses)],
-  ["DeepSeek", openAiChat("deepseek"), "m", DISABLED, deepseek("minimal"), deepseek("low"), deepseek("medium"), deepseek("high")],
+  [
+    "DeepSeek",
+    openAiChat("deepseek"),
+    "m",
+    DISABLED,
+    deepseek("minimal"),
+    deepseek("low"),
+    deepseek("medium"),
+    deepseek("high"),
+    deepseek("xhigh"),
+    deepseek("max"),
+  ],
   ["Groq", openAiChat("groq"), "m", field("none"), "no", field("low"), field("medium"), field("high")],
   ["xAI", openAiChat("xai"), "m", field("none"), "no", field("low"), field("medium"), field("high")],
   ["Cerebras", openAiChat("cerebras"), "m", field("none"), "no", field("low"), field("medium"), field("high")],
   ["Moonshot", openAiChat("moonshot"), "m", DISABLED, "no", "no", "no", "no"],
   ["Zhipu", openAiChat("zhipu"), "m", DISABLED, "no", "no", "no", "no"],
   ["Alibaba", openAiChat("alibaba"), "m", { enable_thinking: false }, "no", "no", "no", "no"],
-  ["Gemini's Chat Completions", openAiChat("gemini"), "gemini-3-flash", ...REASONING_EFFORTS.map(field)],
+  ["Gemini's Chat Completions", openAiChat("gemini"), "gemini-3-flash", field("none"), field("minimal"), ...LOW_TO_HIGH.map(field)],
   ["Mistral", mistral(), "mistral-small-latest", field("none"), "no", "no", "no", field("high")],
-  ["Responses", openAiResponses(), "gpt-5.2", responses("none"), "no", responses("low"), responses("medium"), responses("high")],
+  ["Responses", openAiResponses(), "gpt-5.2", responses("none"), "no", ...LOW_TO_XHIGH.map(responses)],
   ["Responses of another model", openAiResponses(), "m", ...REASONING_EFFORTS.map(responses)],
   ["Responses of GPT-4o", openAiResponses(), "gpt-4o", {}, "no", "no", "no", "no"],
-  ["Claude Opus 5", anthropicMessages(), "claude-opus-5", DISABLED, "no", claude("low"), claude("medium"), claude("high")],
-  ["Claude Sonnet 4.6", anthropicMessages(), "claude-sonnet-4-6", DISABLED, "no", claude("low"), claude("medium"), claude("high")],
-  ["Claude Haiku 5.5", anthropicMessages(), "claude-haiku-5-5", DISABLED, "no", claude("low"), claude("medium"), claude("high")],
+  ["Claude Opus 5", anthropicMessages(), "claude-opus-5", DISABLED, "no", ...LOW_TO_MAX.map(claude)],
+  ["Claude Opus 4.7", anthropicMessages(), "claude-opus-4-7", DISABLED, "no", ...LOW_TO_MAX.map(claude)],
+  ["Claude Sonnet 4.6", anthropicMessages(), "claude-sonnet-4-6", DISABLED, "no", ...LOW_TO_HIGH.map(claude), "no", claude("max")],
+  ["Claude Haiku 5.5", anthropicMessages(), "claude-haiku-5-5", DISABLED, "no", ...LOW_TO_MAX.map(claude)],
+  ["Claude Opus 5.5, which always thinks", anthropicMessages(), "claude-opus-5-5", "no", "no", ...LOW_TO_MAX.map(claude)],
   [
-    "Claude Fable 5, which always thinks",
+    "Claude Sonnet 5.5, which thinks between calls",
     anthropicMessages(),
-    "claude-fable-5",
+    "claude-sonnet-5-5",
+    { thinking: { type: "between_tools" } },
     "no",
-    "no",
-    claude("low"),
-    claude("medium"),
-    claude("high"),
+    ...LOW_TO_MAX.map(claude),
   ],
+  ["Claude Fable 5, which always thinks", anthropicMessages(), "claude-fable-5", "no", "no", ...LOW_TO_MAX.map(claude)],
+  ["Claude Mythos, without a version", anthropicMessages(), "claude-mythos-preview", "no", "no", ...LOW_TO_MAX.map(claude)],
+  ["a Claude that is not known", anthropicMessages(), "claude-sage-7", "no", "no", ...LOW_TO_MAX.map(claude)],
   [
     "Claude Opus 4.5, with an effort alone",
     anthropicMessages(),
@@ -94,6 +119,7 @@ const ROWS: readonly Row[] = [
   ["Claude Sonnet 4", anthropicMessages(), "claude-sonnet-4-20250514", DISABLED, "no", "no", "no", "no"],
   ["Claude 3.5, which does not think", anthropicMessages(), "claude-3-5-haiku-latest", {}, "no", "no", "no", "no"],
   ["Gemini 3 Flash", gemini(), "gemini-3-flash", "no", level("minimal"), level("low"), level("medium"), level("high")],
+  ["Gemini 3.8 Flash", gemini(), "gemini-3.8-flash", "no", "no", ...LOW_TO_HIGH.map(level)],
   ["Gemini 3 Pro", gemini(), "gemini-3-pro-preview", "no", "no", level("low"), "no", level("high")],
   ["Gemini 3.1 Pro", gemini(), "gemini-3.1-pro-preview", "no", "no", level("low"), level("medium"), level("high")],
   ["Gemini 2.5 Flash", gemini(), "gemini-2.5-flash", budget(0), budget(1_024), budget(1_024), budget(8_192), budget(24_576)],
@@ -116,9 +142,9 @@ const ROWS: readonly Row[] = [
     "us.anthropic.claude-opus-4-6-v1",
     { additionalModelRequestFields: DISABLED },
     "no",
-    onBedrock("low"),
-    onBedrock("medium"),
-    onBedrock("high"),
+    ...LOW_TO_HIGH.map(onBedrock),
+    "no",
+    onBedrock("max"),
   ],
   [
     "Nova 2",
@@ -143,7 +169,7 @@ const ROWS: readonly Row[] = [
 
 const NAMED = ROWS.map(([name, format, model, ...by]) => ({ name, format, model, by }));
 test.each(NAMED)("F15.4 $name is asked for the efforts that it has", ({ format, model, by }) => {
-  expect(efforts(format, model)).toEqual(Object.fromEntries(REASONING_EFFORTS.map((effort, index) => [effort, by[index]])));
+  expect(efforts(format, model)).toEqual(Object.fromEntries(REASONING_EFFORTS.map((effort, index) => [effort, by[index] ?? "no"])));
 });
 
 describe("F15.4 an effort that cannot be asked for", () => {
@@ -161,7 +187,7 @@ describe("F15.4 an effort that cannot be asked for", () => {
   test("is refused where it does not exist", () => {
     const reasoningEffort = "extreme" as ReasoningEffort; // as JavaScript may give it
     expect(() => encode(gemini(), "gemini-3-flash", { reasoningEffort })).toThrow(
-      'reasoningEffort of a request is "extreme"; it takes one of "none", "minimal", "low", "medium", "high".',
+      'reasoningEffort of a request is "extreme"; it takes one of "none", "minimal", "low", "medium", "high", "xhigh", "max".',
     );
   });
 });
@@ -188,14 +214,16 @@ describe("F15.4 beside the effort", () => {
 
   test("Claude is given no temperature while it thinks, which a note says", () => {
     const request = { reasoningEffort: "high", temperature: 0.5 } as const;
-    const own = encode(anthropicMessages(), "claude-opus-5", request);
+    const own = encode(anthropicMessages(), "claude-opus-4-6", request);
     expect(own.body["temperature"]).toBeUndefined();
-    expect(own.notes).toEqual(["unsupported: anthropic-messages takes no temperature where the model thinks."]);
-    const hosted = encode(bedrockConverse(), "anthropic.claude-opus-5", request);
+    expect(own.notes).toEqual(["unsupported: anthropic-messages takes no temperature for claude-opus-4-6 in such a request."]);
+    const hosted = encode(bedrockConverse(), "anthropic.claude-opus-4-6-v1", request);
     expect(hosted.body["inferenceConfig"]).toBeUndefined();
-    expect(hosted.notes).toEqual(["unsupported: bedrock-converse takes no temperature where Claude thinks."]);
+    expect(hosted.notes).toEqual([
+      "unsupported: bedrock-converse takes no temperature for anthropic.claude-opus-4-6-v1 in such a request.",
+    ]);
     const native = { thinking: { type: "disabled" } };
-    expect(encode(anthropicMessages(), "claude-opus-5", { ...request, native })).toMatchObject({ body: { temperature: 0.5 }, notes: [] });
+    expect(encode(anthropicMessages(), "claude-opus-4-6", { ...request, native })).toMatchObject({ body: { temperature: 0.5 }, notes: [] });
   });
 
   test("Claude is not asked to think where it must call, as the API refuses both at once", () => {

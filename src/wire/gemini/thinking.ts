@@ -16,8 +16,11 @@ const WITHOUT = /(?:^|\/)(?:gemini-(?:1|2\.0)|gemma-[123](?!\d))/u;
  */
 const BUDGETS = { minimal: 1_024, low: 1_024, medium: 8_192, high: 24_576 } as const;
 
+/** The smaller models of Gemini 3 before 3.8, which have a least level. */
+const WITH_MINIMAL = /(?:^|\/)gemini-3(?:\.[0-7])?-flash/u;
+
 /**
- * The levels of Gemini 3; the larger models have no least one, and the first of them none between.
+ * The levels of Gemini 3; the larger models and those from 3.8 on have no least one, and the first of the larger none between.
  *
  * @see https://ai.google.dev/gemini-api/docs/thinking
  */
@@ -25,8 +28,7 @@ export function geminiLevels(model: string, write: (effort: ReasoningEffort) => 
   if (WITHOUT.test(model)) return { none: {} };
   if (!NEW_MODEL.test(model) && WITH_BUDGET.test(model)) return {};
   if (/(?:^|\/)gemini-3-pro/u.test(model)) return effortsAs(write, ["low", "high"]);
-  if (/(?:^|\/)gemini-[\d.]+-pro/u.test(model)) return effortsAs(write, ["low", "medium", "high"]);
-  return effortsAs(write, ["minimal", "low", "medium", "high"]);
+  return effortsAs(write, WITH_MINIMAL.test(model) ? ["minimal", "low", "medium", "high"] : ["low", "medium", "high"]);
 }
 
 /** The fields of `generationConfig`: a level, or a budget for the models before levels. Pro models think in any case. */

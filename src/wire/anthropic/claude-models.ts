@@ -1,0 +1,84 @@
+/** What Claude takes in a request, by the family and the version in the name of a model. Claude without a version is a new model; models of others that speak the format are sent what was asked for. */
+import type { JsonObject } from "../../core/base/json.ts";
+import type { ReasoningEffort, ToolChoice } from "../../core/model.ts";
+import { effortsAs, type EffortFields } from "../reasoning-effort.ts";
+
+/** Claude decides by itself when to think, guided by the effort. */
+export const ADAPTIVE: JsonObject = { type: "adaptive" };
+const DISABLED: JsonObject = { type: "disabled" };
+/** Claude thinks only between calls. */
+const BETWEEN_TOOLS: JsonObject = { type: "between_tools" };
+
+const NAME = /claude-(?:(?<family>[a-z]+)-)?v?(?:(?<major>\d+)(?:[.-](?<minor>\d{1,2})(?!\d))?)?(?:-(?<behind>[a-z]+))?/u;
+
+/** The version whose words models of others have taken over. */
+const OTHERS = 5;
+
+interface ClaudeModel {
+  /** `opus`, `sonnet`; undefined where the name has none. */
+  readonly family: string | undefined;
+  readonly version: number;
+}
+
+/** Undefined for a model that is not Claude. */
+function claudeModel(model: string): ClaudeModel | undefined {
+  if (!model.includes("claude")) return undefined;
+  const { family, major, minor, behind } = NAME.exec(model)?.groups ?? {};
+  return { family: family ?? behind, version: major === undefined ? Infinity : Number(`${major}.${(minor ?? "0").slice(0, 1)}`) };
+}
+
+/** Of the newest models `haiku` alone may be made not to think at all. */
+function alwaysThinks({ family, version }: ClaudeModel): boolean {
+  return isFable(family) || (version >= 5.5 && family !== "haiku");
+}
+
+function isFable(family: string | undefined): boolean {
+  return family === "fable" || family === "mythos";
+}
+
+/**
+ * The efforts that a model can be asked for, as `thinking` and `effort`. Thinking is not asked for where a call is required, as the API refuses both at
+ * once. Efforts came with Opus 4.5, thinking without a budget and `max` with 4.6, `xhigh` with 4.7.
+ *
+ * @see https://platform.claude.com/docs/en/build-with-claude/effort
+ * @see https://platform.claude.com/docs/en/build-with-claude/thinking (2026-11)
+ */
+export function claudeEfforts(model: string, toolChoice: ToolChoice = "auto"): EffortFields {
+  const claude = claudeModel(model) ?? { family: undefined, version: OTHERS };
+  const { family, version } = claude;
+  const none = noThinking(claude);
+  if (version < 4.6 && !(version === 4.5 && family === "opus")) return none;
+  const thinks = version >= 4.6 && (toolChoice === "auto" || toolChoice === "none");
+  return { ...none, ...effortsAs((effort) => (thinks ? { thinking: ADAPTIVE, effort } : { effort }), levelsOf(version)) };
+}
+
+function noThinking(claude: ClaudeModel): EffortFields {
+  if (claude.family === "sonnet" && claude.version >= 5.5) return { none: { thinking: BETWEEN_TOOLS } };
+  if (alwaysThinks(claude)) return {};
+  return { none: claude.version < 3.7 ? {} : { thinking: DISABLED } };
+}
+
+function levelsOf(version: number): readonly ReasoningEffort[] {
+  if (version < 4.6) return ["low", "medium", "high"];
+  return version < 4.7 ? ["low", "medium", "high", "max"] : ["low", "medium", "high", "xhigh", "max"];
+}
+
+/**
+ * Models released after Opus 4.6 refuse every temperature but 1, which is what they do anyway.
+ *
+ * @see https://platform.claude.com/docs/en/api/messages (2026-11)
+ */
+export function claudeTakesTemperature(model: string): boolean {
+  return (claudeModel(model)?.version ?? 0) <= 4.6;
+}
+
+/**
+ * Models that always think refuse a request that requires a call.
+ *
+ * @see https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5#forced-tool-use-is-not-supported
+ * @see https://platform.claude.com/docs/en/models/sonnet-5-5/whats-new-sonnet-5-5#forced-tool-use-is-not-supported
+ */
+export function claudeCanBeForced(model: string): boolean {
+  const claude = claudeModel(model);
+  return claude === undefined || !alwaysThinks(claude) || (isFable(claude.family) && claude.version === 5);
+}
