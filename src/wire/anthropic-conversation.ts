@@ -66,7 +66,10 @@ const writeAssistant = writtenOnce(
       ?.filter(isSendable)
       .map((block) => withReturnableName(block, callOf(block, step))) ?? ownBlocks(step),
 );
-const writeResults = writtenOnce(({ calls }: AssistantStep) => calls.map(({ id, result }) => toolResultBlock(id, result)));
+const writeResults = writtenOnce((step: AssistantStep) => {
+  const made = nativeBlocks(step, ANTHROPIC, callIdOf) ?? [];
+  return step.calls.map(({ id, result }) => ({ ...toolResultBlock(id, result), ...toolsetOf(made, id) }));
+});
 const writeSpoken = writtenOnce(spokenBlocks);
 const writeNote = writtenOnce(({ content }: SpokenStep) => textBlock(contentText(content)));
 
@@ -98,6 +101,12 @@ function callIdOf(block: JsonValue): string | undefined {
 function callOf(block: JsonObject, { calls }: AssistantStep): WireCall | undefined {
   const id = callIdOf(block);
   return id === undefined ? undefined : calls.find((call) => call.id === id);
+}
+
+/** The answer to a call of a toolset's member names the toolset, too. */
+function toolsetOf(made: readonly JsonValue[], id: string): JsonObject {
+  const { toolset_name: name } = made.filter(isJsonObject).find((block) => callIdOf(block) === id) ?? {};
+  return typeof name === "string" ? { toolset_name: name } : {};
 }
 
 /** The API makes blocks without text, and refuses them when they come back. */

@@ -11,6 +11,7 @@ import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
 import { chosenTool, namedWords } from "./own-tools.ts";
+import { textOf } from "./read-field.ts";
 import { effortFields, noTemperature } from "./reasoning-effort.ts";
 import { heldSchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
@@ -33,7 +34,8 @@ const DEFAULT_MAX_TOKENS = 8_192;
  * Anthropic's Messages API: `/messages` behind `https://api.anthropic.com/v1`.
  *
  * Thinking, its signatures and what the API ran itself are kept in `native` and go back as they came. The calls of client tools that
- * Anthropic defines (`bash_20250124`, `text_editor_…`, `memory_…`, `computer_…`) are calls like any other.
+ * Anthropic defines (`bash_20250124`, `text_editor_…`, `memory_…`, `computer_…`) are calls like any other; those of a toolset
+ * (`computer_toolset_…`, `browser_toolset_…`) are calls of its one tool, with the name of the member as `action` in their input.
  *
  * @see https://docs.anthropic.com/en/api/messages
  */
@@ -56,7 +58,7 @@ function encodeTools(tools: readonly ModelTool[], { strict = false }: EncodeTool
     format: ANTHROPIC,
     subset: "json-schema",
     strictSubset: strict ? "anthropic-strict" : undefined,
-    ownNames: namedWords,
+    ownNames,
     isClaude: true,
   } as const;
   return encodeEachTool(tools, rules, (tool) => ({
@@ -65,6 +67,14 @@ function encodeTools(tools: readonly ModelTool[], { strict = false }: EncodeTool
     input_schema: tool.schema,
     ...(tool.strict ? { strict: true } : {}),
   }));
+}
+
+/** `computer_toolset_20260801` has no name: the calls of its members say that they are of `computer`. */
+const TOOLSET = /^(?<name>[a-z]+)_toolset_\d+$/u;
+
+function ownNames(words: JsonObject): readonly string[] {
+  const { name } = TOOLSET.exec(textOf(words["type"]) ?? "")?.groups ?? {};
+  return name === undefined ? namedWords(words) : [name];
 }
 
 function encodeMessages(

@@ -56,6 +56,18 @@ export class ContentBlock {
     return this.#json === "" ? (this.#fields["input"] ?? {}) : this.#json;
   }
 
+  /** The name of the tool that is called: of a member of a toolset, the toolset's. */
+  get toolName(): string {
+    return this.text("toolset_name") || this.text("name");
+  }
+
+  /** What the tool is given: of a member of a toolset, its name is the `action`. */
+  get toolInput(): JsonValue {
+    if (this.text("toolset_name") === "") return this.input;
+    const input = readInput(this.input);
+    return isJsonObject(input) ? { ...input, action: this.text("name") } : input;
+  }
+
   get whole(): JsonObject {
     if (this.#citations.length > 0) return { ...this.#fields, citations: this.#citations };
     if (!this.calls) return this.#fields;

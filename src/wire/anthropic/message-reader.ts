@@ -104,7 +104,7 @@ export class MessageReader implements StreamDecoder {
     this.#open.set(index, key);
     if (block.type === "text") this.#reply.text(block.text("text"));
     else if (block.type === "thinking") this.#reply.reasoning(block.text("thinking"));
-    else if (block.type === "tool_use") this.#reply.open(key, { id: block.text("id"), name: block.text("name") });
+    else if (block.type === "tool_use") this.#reply.open(key, { id: block.text("id"), name: block.toolName });
   }
 
   #add(index: JsonValue | undefined, delta: JsonObject): void {
@@ -134,7 +134,7 @@ export class MessageReader implements StreamDecoder {
 
   #finishBlock(block: ContentBlock, key: number): void {
     if (block.type === "tool_use") {
-      this.#reply.setInput(key, block.input);
+      this.#reply.setInput(key, block.toolInput);
       this.#reply.seal(key);
     } else if (PROVIDER_CALLS.has(block.type)) {
       const { input = {} } = block.whole;

@@ -269,7 +269,9 @@ export class ResponsesDecoder implements StreamDecoder {
 const INCOMPLETE: ReadonlyMap<string, FinishReason> = new Map([
   ["max_output_tokens", "length"],
   ["max_tokens", "length"],
+  ["max_messages", "length"],
   ["content_filter", "content-filter"],
+  ["steered", "pause"],
 ]);
 
 /** Some servers send the arguments as JSON, but take them as text only. */
