@@ -2,6 +2,7 @@
 import { checkMs } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { Model, ModelEvent, ModelOptions, ModelRequest } from "../core/model.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import { RetryBudget } from "../policy/attempts/retry-budget.ts";
@@ -83,6 +84,7 @@ export interface UnsignedRequest {
 export type SignatureHeaders = Readonly<Record<string, string>>;
 
 interface Encoded {
+  readonly json: JsonObject;
   readonly body: string;
   readonly toolNames: ReadonlyMap<string, string>;
 }
@@ -118,7 +120,7 @@ const MAX_WAIT_MS = 60_000;
  * A model that asks a provider over `fetch`.
  *
  * An attempt is made again only while nothing of its answer was given out, and only where the error may pass: rate limits, overload,
- * broken connections, 5xx. Waits as long as the provider asks (`Retry-After`), at most a minute, else with a growing, spread delay. Few
+ * broken connections, 5xx; and once without the reasoning of earlier replies where the provider refuses that. Waits as long as the provider asks (`Retry-After`), at most a minute, else with a growing, spread delay. Few
  * retries with many parallel requests: see `RetryBudget`. A connection that breaks in the middle ends the reply as `truncated`, without calls;
  * one that stalls ends with `timeout`. Redirects are refused. Leaving the loop over the events closes the connection.
  *
@@ -175,7 +177,7 @@ class HttpModel implements Model {
     const forget = caller === undefined ? undefined : onAbort(caller, () => stop.abort());
     meter?.request(this.name);
     try {
-      const encoded = this.#encode(request);
+      let encoded = this.#encode(request);
       this.#budget.requests++;
       for (let attempt = 1; ; attempt++) {
         const exchange = new Exchange(this.#exchange, signal);
@@ -191,7 +193,9 @@ class HttpModel implements Model {
           }
           return;
         } catch (thrown: unknown) {
-          waitMs = this.#waitAfter(thrown, attempt, given);
+          const shorter = given ? undefined : this.#withoutRefused(encoded, thrown, attempt);
+          if (shorter === undefined) waitMs = this.#waitAfter(thrown, attempt, given);
+          else encoded = shorter;
         } finally {
           exchange.close();
         }
@@ -216,6 +220,18 @@ class HttpModel implements Model {
     return waitMs;
   }
 
+  /** The request without what it was refused for, to be sent at once; undefined where it cannot be sent without. */
+  #withoutRefused({ json, toolNames }: Encoded, thrown: unknown, attempt: number): Encoded | undefined {
+    const { format, meter, onRetry, onNotes } = this.#options;
+    const error = this.#secrets.withhold(ToolError.fromUnknown(thrown, "model_failed"));
+    const shorter = format.withoutRefused?.(json, error.message);
+    if (shorter === undefined) return undefined;
+    meter?.retry(this.name);
+    onRetry?.({ attempt, error, waitMs: 0 });
+    onNotes?.([{ kind: "unsupported", note: `${this.name} refused the reasoning of earlier replies, which is left out.` }]);
+    return { json: shorter, body: requestText(shorter), toolNames };
+  }
+
   async #attempt(exchange: Exchange, { body, toolNames }: Encoded): Promise<AnswerEvents> {
     const { format, stream = true, keyHint = "Give apiKey." } = this.#options;
     const response = await exchange.open(this.#url, async () => ({ method: "POST", headers: await this.#headers(body), body }));
@@ -232,7 +248,7 @@ class HttpModel implements Model {
     const { format, model, stream = true, strict = false, onNotes } = this.#options;
     const { body, toolNames, notes } = format.encodeRequest(request, { model, stream, strict });
     if (notes.length > 0) onNotes?.(notes);
-    return { body: requestText(body), toolNames };
+    return { json: body, body: requestText(body), toolNames };
   }
 
   #mayRetry(error: ToolError, attempt: number): boolean {

@@ -83,8 +83,13 @@ const TURNS: TurnRules = {
     const answered = new Set([...blocks, ...behind].map(({ tool_use_id: id }) => id));
     return blocks.filter(({ type, id }) => (type !== "server_tool_use" && type !== "mcp_tool_use") || answered.has(id));
   },
-  isThought: ({ type }) => type === "thinking" || type === "redacted_thinking",
+  isThought,
 };
+
+/** True for a block of reasoning. */
+export function isThought({ type }: JsonObject): boolean {
+  return type === "thinking" || type === "redacted_thinking";
+}
 
 function ownBlocks({ content, calls }: AssistantStep): readonly JsonObject[] {
   return [

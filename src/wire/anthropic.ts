@@ -4,9 +4,10 @@ import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import type { AskOptions } from "./alternating-turns.ts";
 import { checkingAnswers } from "./answered-calls.ts";
-import { ANTHROPIC, toAnthropicMessages, toolResultBlock } from "./anthropic-conversation.ts";
+import { ANTHROPIC, isThought, toAnthropicMessages, toolResultBlock } from "./anthropic-conversation.ts";
 import { ADAPTIVE, claudeCanBeForced, claudeEfforts, claudeTakesTemperature } from "./anthropic/claude-models.ts";
 import { MessageReader } from "./anthropic/message-reader.ts";
+import { withoutThoughts } from "./anthropic/refused-thoughts.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
@@ -47,6 +48,7 @@ export function anthropicMessages(): WireFormat {
     encodeTools,
     encodeMessages,
     encodeRequest,
+    withoutRefused: (body, refusal) => withoutThoughts(body, refusal, isThought),
     encodeResults: checkingAnswers(encodeResults),
     decodeReply: (body, options) => new MessageReader(options).whole(body),
     decodeStream: (options) => new MessageReader(options),

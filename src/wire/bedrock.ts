@@ -6,6 +6,7 @@ import { BEDROCK, ConverseWriter, textBlock, toConverseMessages } from "./bedroc
 import { ConverseReader } from "./bedrock/message-reader.ts";
 import { candidateCount } from "./candidates.ts";
 import { ADAPTIVE, claudeCanBeForced, claudeEfforts, claudeTakesTemperature } from "./anthropic/claude-models.ts";
+import { withoutThoughts } from "./anthropic/refused-thoughts.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
 import { chosenTool, namedWords } from "./own-tools.ts";
@@ -33,6 +34,7 @@ export function bedrockConverse(): WireFormat {
     encodeTools,
     encodeMessages: toConverseMessages,
     encodeRequest,
+    withoutRefused: (body, refusal) => withoutThoughts(body, refusal, (block) => block["reasoningContent"] !== undefined),
     encodeResults: checkingAnswers(encodeResults),
     decodeReply: (body, options) => new ConverseReader(options).whole(body),
     decodeStream: (options) => new ConverseReader(options),

@@ -21,6 +21,13 @@ export interface WireFormat {
   /** The whole body of a request. @throws ToolError `invalid_argument` for a choice of a tool that is not there */
   encodeRequest(request: ModelRequest, target: WireTarget): EncodedRequest;
   /**
+   * The body of a request without the reasoning of earlier replies, where that is what the provider refused it for; undefined for any
+   * other refusal, and where there is none to leave out. Left out where a format's providers do not refuse reasoning.
+   *
+   * @param refusal the provider's message
+   */
+  withoutRefused?(body: JsonObject, refusal: string): JsonObject | undefined;
+  /**
    * The messages that answer calls, for programs that keep the provider's own conversation.
    *
    * @param calls those of the reply that is answered: each must have its answer, and no other may

@@ -1,0 +1,94 @@
+/** Providers that refuse the reasoning of earlier replies are asked once more without it. */
+import { expect, test } from "vitest";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import type { ModelMessage } from "../../src/core/message.ts";
+import { modelFrom } from "../../src/model/model-from.ts";
+import { UsageMeter } from "../../src/model/usage-meter.ts";
+import type { WireNote } from "../../src/wire/wire-format.ts";
+import { said } from "../wire/conversations.ts";
+import { hasty, listen, serve } from "./listen.ts";
+import type { ServedAnswer } from "./provider-server.ts";
+
+/** As Anthropic says it since Claude Fable 5.1, of a conversation whose system prompt, tools or messages have changed. */
+const BOUND =
+  "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or " +
+  'set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".';
+const REFUSAL = { status: 400, kind: "invalid_request_error", message: BOUND } as const;
+const HELLO = { text: "Hello." } as const;
+
+const PROVIDERS = [
+  {
+    provider: "anthropic",
+    served: "anthropic-messages",
+    format: "anthropic-messages",
+    thought: { type: "thinking", thinking: "", signature: "s" },
+    text: (text: string) => ({ type: "text", text }),
+  },
+  {
+    provider: "bedrock",
+    served: "bedrock-converse",
+    format: "bedrock-converse",
+    thought: { reasoningContent: { reasoningText: { text: "", signature: "s" } } },
+    text: (text: string) => ({ text }),
+  },
+] as const;
+type Row = (typeof PROVIDERS)[number];
+
+function conversation({ format, thought, text }: Row): readonly ModelMessage[] {
+  const thoughtful = (words: string, blocks: readonly JsonObject[]) => ({ ...said("assistant", words), native: { format, blocks } });
+  return [
+    said("user", "One?"),
+    thoughtful("One.", [thought, text("One.")]),
+    said("user", "Two?"),
+    thoughtful("Two.", [thought, text("Two"), thought, text(".")]),
+    said("user", "Three?"),
+  ];
+}
+
+async function asked(row: Row, script: readonly ServedAnswer[], messages = conversation(row)) {
+  const server = await serve({ format: row.served, script });
+  const { waits, ports } = hasty();
+  const meter = new UsageMeter();
+  const notes: WireNote[] = [];
+  const model = modelFrom({
+    provider: row.provider,
+    model: "claude-opus-5-5",
+    apiKey: "key",
+    baseUrl: server.url,
+    ports,
+    meter,
+    onNotes: (all) => notes.push(...all),
+  });
+  const { reply, error } = await listen(model, { messages });
+  const sent = server.requests.map(({ body }) => JSON.stringify(body["messages"]).split('"signature"').length - 1);
+  return { reply, error, sent, notes: notes.map(({ note }) => note), waits, server, model };
+}
+
+test.each(PROVIDERS)("$provider is asked once more, without any of it, and at once", async (row) => {
+  const { reply, sent, notes, waits, server, model } = await asked(row, [REFUSAL, HELLO]);
+  expect(reply?.text).toBe("Hello.");
+  expect(sent).toEqual([3, 0]);
+  expect(server.requests[1]?.body["messages"]).toEqual([
+    { role: "user", content: [row.text("One?")] },
+    { role: "assistant", content: [row.text("One.")] },
+    { role: "user", content: [row.text("Two?")] },
+    { role: "assistant", content: [row.text("Two"), row.text(".")] },
+    { role: "user", content: [row.text("Three?")] },
+  ]);
+  expect(notes).toEqual([`${model.name} refused the reasoning of earlier replies, which is left out.`]);
+  expect(waits.every((wait) => wait === 0)).toBe(true);
+});
+
+test.each(PROVIDERS)("$provider is not asked again where it refuses that, too, or refuses something else", async (row) => {
+  const twice = await asked(row, [REFUSAL, REFUSAL, HELLO]);
+  expect([twice.error?.code, twice.sent]).toEqual(["model_failed", [3, 0]]);
+  const other = await asked(row, [{ ...REFUSAL, message: "max_tokens: too many" }, HELLO]);
+  expect([other.error?.code, other.sent]).toEqual(["model_failed", [3]]);
+  const plain = await asked(row, [REFUSAL, HELLO], [said("user", "One?")]);
+  expect([plain.error?.code, plain.sent]).toEqual(["model_failed", [0]]);
+});
+
+test.each(PROVIDERS)("what fails behind it is tried again as ever", async (row) => {
+  const { reply, sent } = await asked(row, [REFUSAL, { status: 529, kind: "overloaded_error", message: "Overloaded" }, HELLO]);
+  expect([reply?.text, sent]).toEqual(["Hello.", [3, 0, 0]]);
+});
