@@ -89,6 +89,17 @@ interface Encoded {
   readonly toolNames: ReadonlyMap<string, string>;
 }
 
+interface NextAttempt {
+  readonly encoded: Encoded;
+  readonly waitMs: number;
+}
+
+interface FailedAttempt {
+  readonly attempt: number;
+  /** Something of its answer was given out. */
+  readonly given: boolean;
+}
+
 export const HTTP_MODEL_OPTIONS: OptionNames<HttpModelOptions> = {
   format: true,
   model: true,
@@ -177,14 +188,13 @@ class HttpModel implements Model {
     const forget = caller === undefined ? undefined : onAbort(caller, () => stop.abort());
     meter?.request(this.name);
     try {
-      let encoded = this.#encode(request);
+      let next: NextAttempt = { encoded: this.#encode(request), waitMs: 0 };
       this.#budget.requests++;
       for (let attempt = 1; ; attempt++) {
         const exchange = new Exchange(this.#exchange, signal);
         let given = false;
-        let waitMs = 0;
         try {
-          const answer = await this.#attempt(exchange, encoded);
+          const answer = await this.#attempt(exchange, next.encoded);
           for (let events = await answer.next(); events !== undefined; events = await answer.next()) {
             given = true;
             const last = events.at(-1);
@@ -193,13 +203,11 @@ class HttpModel implements Model {
           }
           return;
         } catch (thrown: unknown) {
-          const shorter = given ? undefined : this.#withoutRefused(encoded, thrown, attempt);
-          if (shorter === undefined) waitMs = this.#waitAfter(thrown, attempt, given);
-          else encoded = shorter;
+          next = this.#nextAfter(thrown, next.encoded, { attempt, given });
         } finally {
           exchange.close();
         }
-        await this.#pause(waitMs, signal);
+        await this.#pause(next.waitMs, signal);
       }
     } catch (thrown: unknown) {
       meter?.failure(this.name);
@@ -209,25 +217,23 @@ class HttpModel implements Model {
     }
   }
 
-  /** How long to wait before another attempt. @throws ToolError what the attempt failed with, where there is to be none */
-  #waitAfter(thrown: unknown, attempt: number, given: boolean): number {
+  /** The next attempt, and the wait before it. @throws ToolError what the attempt failed with, where there is to be none */
+  #nextAfter(thrown: unknown, encoded: Encoded, { attempt, given }: FailedAttempt): NextAttempt {
     const error = this.#secrets.withhold(ToolError.fromUnknown(thrown, "model_failed"));
     const { retry = {}, meter, onRetry } = this.#options;
-    if (given || !this.#mayRetry(error, attempt)) throw error;
-    const waitMs = retryDelay(error, attempt, retry, this.#ports.random);
+    const shorter = given ? undefined : this.#withoutRefused(encoded, error);
+    if (shorter === undefined && (given || !this.#mayRetry(error, attempt))) throw error;
+    const waitMs = shorter === undefined ? retryDelay(error, attempt, retry, this.#ports.random) : 0;
     meter?.retry(this.name);
     onRetry?.({ attempt, error, waitMs });
-    return waitMs;
+    return { encoded: shorter ?? encoded, waitMs };
   }
 
   /** The request without what it was refused for, to be sent at once; undefined where it cannot be sent without. */
-  #withoutRefused({ json, toolNames }: Encoded, thrown: unknown, attempt: number): Encoded | undefined {
-    const { format, meter, onRetry, onNotes } = this.#options;
-    const error = this.#secrets.withhold(ToolError.fromUnknown(thrown, "model_failed"));
-    const shorter = format.withoutRefused?.(json, error.message);
+  #withoutRefused({ json, toolNames }: Encoded, { message }: ToolError): Encoded | undefined {
+    const { format, onNotes } = this.#options;
+    const shorter = format.withoutRefused?.(json, message);
     if (shorter === undefined) return undefined;
-    meter?.retry(this.name);
-    onRetry?.({ attempt, error, waitMs: 0 });
     onNotes?.([{ kind: "unsupported", note: `${this.name} refused the reasoning of earlier replies, which is left out.` }]);
     return { json: shorter, body: requestText(shorter), toolNames };
   }

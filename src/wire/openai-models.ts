@@ -1,4 +1,4 @@
-/** What OpenAI's models take in a request, by the beginning of a name, the first that fits; names that fit none are those of other servers. */
+/** The settings that OpenAI's models take, by the beginning of a name, the first that fits; names that fit none are those of other servers. */
 import type { JsonObject } from "../core/base/json.ts";
 import type { ReasoningEffort } from "../core/model.ts";
 import { effortsAs, type EffortFields } from "./reasoning-effort.ts";

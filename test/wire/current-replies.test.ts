@@ -1,6 +1,6 @@
 /** Every reason, block and item that the providers' own libraries list is read without loss, whole and streamed. */
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../src/core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { ModelReply } from "../../src/core/model.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";
@@ -29,7 +29,7 @@ function sentBack(format: WireFormat, { text, native, calls }: ModelReply): read
   const messages = [
     said("user", "Go"),
     { ...said("assistant", text), ...(native === undefined ? {} : { native }) },
-    ...calls.map(({ id = "", name, input }) => called(id, name, { id, input })),
+    ...calls.map(({ id = "", name, input }) => called(id, name, { id, input: input as JsonValue })),
     ...calls.map(({ id = "", name }) => answered(id, name, { output: "done" })),
     ...(calls.length === 0 ? [said("user", "And?")] : []),
   ];

@@ -1,4 +1,7 @@
-/** What Claude takes in a request, by the family and the version in the name of a model. Claude without a version is a new model; models of others that speak the format are sent what was asked for. */
+/**
+ * The settings that models of Claude take, by the family and the version in their names. A name without a version is a new model; models of
+ * others that speak the format are sent what was asked for.
+ */
 import type { JsonObject } from "../../core/base/json.ts";
 import type { ReasoningEffort, ToolChoice } from "../../core/model.ts";
 import { effortsAs, type EffortFields } from "../reasoning-effort.ts";

@@ -61,7 +61,7 @@ export class ContentBlock {
     return this.text("toolset_name") || this.text("name");
   }
 
-  /** What the tool is given: of a member of a toolset, its name is the `action`. */
+  /** The input of the tool: of a member of a toolset, with its name as `action`. */
   get toolInput(): JsonValue {
     if (this.text("toolset_name") === "") return this.input;
     const input = readInput(this.input);
