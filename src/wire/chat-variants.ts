@@ -62,6 +62,8 @@ export interface ChatVariant {
    */
   readonly strictTurns?: boolean;
   readonly reasoning?: ReasoningRule;
+  /** A sound is its base64 text alone, without its format. @default false */
+  readonly plainSounds?: boolean;
   /** How a request asks for more or less reasoning, by the model. */
   readonly efforts: (model: string) => EffortFields;
   /** Whether a model takes a temperature in a request that asks for this effort. @default it does */
@@ -209,6 +211,7 @@ const DIFFERENCES = {
     namedResults: true,
     answersResults: true,
     strictTurns: true,
+    plainSounds: true,
     reasoning: { field: "chunks", when: "calls" },
   },
 } as const satisfies Readonly<Record<string, Difference>>;

@@ -51,6 +51,7 @@ const VARIANT: OptionNames<ChatVariant> = {
   namedResults: true,
   answersResults: true,
   strictTurns: true,
+  plainSounds: true,
   reasoning: true,
   efforts: true,
   takesTemperature: true,

@@ -144,10 +144,11 @@ function isMedia(part: ContentPart, { documents }: ChatVariant): boolean {
   return part.type === "audio" && audioFormat(part.mediaType) !== undefined;
 }
 
-function writePart(part: ContentPart, { documents }: ChatVariant): JsonObject {
+function writePart(part: ContentPart, { documents, plainSounds = false }: ChatVariant): JsonObject {
   if (isShownImage(part)) return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
   const format = part.type === "audio" ? audioFormat(part.mediaType) : undefined;
-  if (part.type === "audio" && format !== undefined) return { type: "input_audio", input_audio: { data: part.data, format } };
+  if (part.type === "audio" && format !== undefined)
+    return { type: "input_audio", input_audio: plainSounds ? part.data : { data: part.data, format } };
   const pdf = documents ? pdfData(part) : undefined;
   if (part.type === "file" && pdf !== undefined)
     return { type: "file", file: { filename: (part.name ?? "file.pdf").toWellFormed(), file_data: `data:application/pdf;base64,${pdf}` } };

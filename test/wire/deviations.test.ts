@@ -382,7 +382,7 @@ const ANTHROPIC: readonly Deviation[] = [
     format,
     pieces: [begin(), ...block(0, { ...USE, toolset_name: "browser" }, '{"x":1}'), ...finished("tool_use")],
     body: message([{ ...USE, input: X, toolset_name: "browser" }], "tool_use"),
-    calls: [USED],
+    calls: [{ ...USED, name: "browser", input: { ...X, action: "get" } }],
   },
   {
     title: "blocks and deltas that nobody knows",

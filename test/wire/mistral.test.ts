@@ -85,3 +85,11 @@ test("F4.16 a request asks for any call by Mistral's word, and for no usage", ()
     stream: true,
   });
 });
+
+/** `AudioChunk` of @mistralai/mistralai 2.7.0. */
+test("a sound is sent as its base64 text alone", () => {
+  const sound = { type: "audio", mediaType: "audio/mpeg", data: "SUQz" } as const;
+  expect(format.encodeMessages([said("user", [sound])]).messages).toEqual([
+    { role: "user", content: [{ type: "input_audio", input_audio: "SUQz" }] },
+  ]);
+});
