@@ -13,6 +13,7 @@ import { isPlainModel, openAiEfforts, takesTemperature } from "./openai-models.t
 import { effortFields, noTemperature } from "./reasoning-effort.ts";
 import { textOf } from "./read-field.ts";
 import { asksForJson, replyName, replySchema, unsupportedReply } from "./response-format.ts";
+import { withoutReasoning } from "./responses/refused-reasoning.ts";
 import { resultItem } from "./responses/result-items.ts";
 import type {
   AnsweredCall,
@@ -42,6 +43,7 @@ export function openAiResponses(): WireFormat {
     encodeTools,
     encodeMessages: (messages, { tools = true } = {}) => toInputItems(messages, { tools }),
     encodeRequest,
+    withoutRefused: withoutReasoning,
     encodeResults: checkingAnswers((answers) => answers.map(answerItem)),
     decodeReply,
     decodeStream: (options?: DecodeOptions) => new ResponsesDecoder(options),

@@ -5,7 +5,7 @@ import type { ModelMessage } from "../../src/core/message.ts";
 import { modelFrom } from "../../src/model/model-from.ts";
 import { UsageMeter } from "../../src/model/usage-meter.ts";
 import type { WireNote } from "../../src/wire/wire-format.ts";
-import { said } from "../wire/conversations.ts";
+import { answered, called, said } from "../wire/conversations.ts";
 import { hasty, listen, serve } from "./listen.ts";
 import type { ServedAnswer } from "./provider-server.ts";
 
@@ -91,4 +91,40 @@ test.each(PROVIDERS)("$provider is not asked again where it refuses that, too, o
 test.each(PROVIDERS)("what fails behind it is tried again as ever", async (row) => {
   const { reply, sent } = await asked(row, [REFUSAL, { status: 529, kind: "overloaded_error", message: "Overloaded" }, HELLO]);
   expect([reply?.text, sent]).toEqual(["Hello.", [3, 0, 0]]);
+});
+
+/** As OpenAI says it of reasoning that another deployment has encrypted. */
+const NOT_OURS = {
+  status: 400,
+  kind: "invalid_request_error",
+  message: "The encrypted content for item rs_1 could not be verified. Reason: Encrypted content could not be decrypted or parsed.",
+} as const;
+
+test("openai is asked once more without reasoning that another deployment has encrypted, and with all of its calls", async () => {
+  const server = await serve({ format: "openai-responses", script: [NOT_OURS, HELLO] });
+  const notes: WireNote[] = [];
+  const { ports } = hasty();
+  const settings = { provider: "openai", model: "gpt-6.2-sol", apiKey: "key", baseUrl: server.url, ports } as const;
+  const model = modelFrom({ ...settings, onNotes: (all) => notes.push(...all) });
+  const reasoning = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "e" };
+  const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "look", arguments: "{}", status: "completed" };
+  const messages = [
+    said("user", "Look."),
+    { ...said("assistant", ""), native: { format: "openai-responses", blocks: [reasoning, call] } },
+    called("c1", "look", { id: "call_1" }),
+    answered("c1", "look", { output: "a tree" }),
+  ];
+  const { reply, error } = await listen(model, { messages, tools: [{ name: "look", description: "", inputSchema: { type: "object" } }] });
+  expect([reply?.text, error]).toEqual(["Hello.", undefined]);
+  const { id: _id, ...known } = call;
+  expect(server.requests.map(({ body }) => body["input"])).toEqual([
+    [
+      { type: "message", role: "user", content: "Look." },
+      reasoning,
+      call,
+      { type: "function_call_output", call_id: "call_1", output: "a tree" },
+    ],
+    [{ type: "message", role: "user", content: "Look." }, known, { type: "function_call_output", call_id: "call_1", output: "a tree" }],
+  ]);
+  expect(notes.map(({ note }) => note)).toEqual([`${model.name} refused the reasoning of earlier replies, which is left out.`]);
 });
