@@ -133,6 +133,9 @@ const DEEPSEEK_EFFORTS: EffortFields = {
   none: NO_THINKING,
 };
 const OPENROUTER_EFFORTS = effortsAs((effort) => ({ reasoning: { effort } }));
+const MISTRAL_EFFORTS = effortsAs(effortField, ["none", "high"]);
+/** @see https://docs.mistral.ai/inference/conversations/reasoning (2026-11) */
+const MISTRAL_LARGE_EFFORTS = effortsAs(effortField, ["low", "medium", "high"]);
 const ONE_REPLY: Difference = { maxCandidates: 1 };
 const ANY_OBJECT: Difference = { jsonReplies: ["json_object"] };
 const THINKS_ON: ReasoningRule = { field: "reasoning_content", when: "calls" };
@@ -201,7 +204,7 @@ const DIFFERENCES = {
     logprobs: false,
   },
   mistral: {
-    ...efforts("none", "high"),
+    efforts: (model) => (model.includes("mistral-large-4") ? MISTRAL_LARGE_EFFORTS : MISTRAL_EFFORTS),
     ids: MISTRAL_IDS,
     strict: "openai-strict",
     streamOptions: false,

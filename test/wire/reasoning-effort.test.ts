@@ -88,6 +88,7 @@ const ROWS: readonly Row[] = [
   ["Alibaba", openAiChat("alibaba"), "m", { enable_thinking: false }, "no", "no", "no", "no"],
   ["Gemini's Chat Completions", openAiChat("gemini"), "gemini-3-flash", field("none"), field("minimal"), ...LOW_TO_HIGH.map(field)],
   ["Mistral", mistral(), "mistral-small-latest", field("none"), "no", "no", "no", field("high")],
+  ["Mistral Large 4", mistral(), "mistral-large-4-0", "no", "no", ...LOW_TO_HIGH.map(field)],
   ["Responses", openAiResponses(), "gpt-5.2", responses("none"), "no", ...LOW_TO_XHIGH.map(responses)],
   ["Responses of another model", openAiResponses(), "m", ...REASONING_EFFORTS.map(responses)],
   ["Responses of GPT-4o", openAiResponses(), "gpt-4o", {}, "no", "no", "no", "no"],
