@@ -4,10 +4,11 @@ import type { JsonObject } from "../../src/core/base/json.ts";
 import type { ModelRequest } from "../../src/core/model.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";
+import { gemini } from "../../src/wire/gemini.ts";
 import { openAiChat } from "../../src/wire/openai-chat.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";
 import type { WireFormat } from "../../src/wire/wire-format.ts";
-import { said } from "./conversations.ts";
+import { answered, called, said } from "./conversations.ts";
 
 const TOOLS = [{ name: "look", description: "", inputSchema: { type: "object" } }] as const;
 
@@ -169,5 +170,32 @@ describe("OpenAI", () => {
       [openAiResponses(), "qwen3"],
     ] as const)
       expect(encode(format, model, { temperature: 0.5, reasoningEffort: "max" }).body["temperature"]).toBe(0.5);
+  });
+});
+
+describe("Gemini", () => {
+  /** Of @google/genai 3.3.0 and the list of models at https://ai.google.dev/gemini-api/docs/models (2026-11). */
+  const ROWS = [
+    ...["gemini-3.8-flash", "gemini-3-pro-preview", "gemini-3.1-flash-lite", "gemini-flash-latest", "gemini-flash-lite-latest"].map(
+      (model) => ({ model, isNew: true }),
+    ),
+    { model: "publishers/google/models/gemini-pro-latest", isNew: true },
+    { model: "gemini-10-flash", isNew: true },
+    ...["gemini-2.5-flash", "gemini-2.0-flash", "gemini-1.5-pro", "gemini-robotics-er-1.5-preview", "gemma-3-27b-it"].map((model) => ({
+      model,
+      isNew: false,
+    })),
+  ];
+  test.each(ROWS)("$model is written to as a model from Gemini 3 on: $isNew", ({ model, isNew }) => {
+    const messages = [said("user", "Look."), called("c1", "look"), answered("c1", "look", { output: 1 })];
+    const { body, notes } = encode(gemini(), model, { messages, tools: TOOLS, responseFormat: {} });
+    expect(JSON.stringify(body["contents"]).includes('"thoughtSignature":"skip_thought_signature_validator"')).toBe(isNew);
+    expect(body["generationConfig"]).toEqual(isNew ? { responseMimeType: "application/json" } : undefined);
+    expect(notes).toHaveLength(isNew ? 0 : 1);
+  });
+
+  test.each(["gemini-flash-latest", "gemini-4-flash"])("%s is asked for the levels that the newest models have", (model) => {
+    const { body, notes } = encode(gemini(), model, { reasoningEffort: "low" });
+    expect([body["generationConfig"], notes]).toEqual([{ thinkingConfig: { thinkingLevel: "low" } }, []]);
   });
 });
