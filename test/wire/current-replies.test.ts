@@ -75,6 +75,22 @@ describe("Anthropic", () => {
       expect([reply.finish, reply.finishDetail]).toEqual([finish, reason]);
   });
 
+  /** `RefusalStopDetails` of the same. */
+  const DETAILS = [
+    [{ type: "refusal", category: "cyber", explanation: "It could harm." }, "refusal: It could harm."],
+    [{ type: "refusal", category: "bio", explanation: null }, "refusal: bio"],
+    [{ type: "refusal", category: null, explanation: null }, "refusal"],
+    [null, "refusal"],
+  ] as const;
+  test.each(DETAILS)("a refusal with the details %j is reported as %s", (stop_details, detail) => {
+    const delta = { type: "message_delta", delta: { stop_reason: "refusal", stop_details } };
+    for (const reply of [
+      FORMAT.decodeReply({ ...message([], "refusal"), stop_details }),
+      streamed(FORMAT, [...events([], "refusal").slice(0, 1), delta, { type: "message_stop" }]),
+    ])
+      expect([reply.finish, reply.finishDetail]).toEqual(["refusal", detail]);
+  });
+
   /** The blocks of `BetaContentBlock`, each with the block that it belongs to; text, calls and unknown blocks around them. */
   const BLOCKS: readonly (readonly JsonObject[])[] = [
     [{ type: "thinking", thinking: "", signature: "s" }],

@@ -8,7 +8,7 @@ import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ContentBlock, needsNative } from "./content-block.ts";
 import { providerError } from "../provider-error.ts";
 import { refuseDamaged } from "../framing/wire-json.ts";
-import { countsBesideCache, textOf } from "../read-field.ts";
+import { countsBesideCache, nonEmptyText, textOf } from "../read-field.ts";
 
 /** @see https://docs.anthropic.com/en/api/handling-stop-reasons */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
@@ -144,8 +144,8 @@ export class MessageReader implements StreamDecoder {
   }
 
   #close(message: JsonValue | undefined, usage: JsonValue | undefined): void {
-    const reason = isJsonObject(message) ? message["stop_reason"] : undefined;
-    if (typeof reason === "string") this.#reply.finish(FINISH.get(reason) ?? "other", reason);
+    const { stop_reason: reason, stop_details: details } = isJsonObject(message) ? message : {};
+    if (typeof reason === "string") this.#reply.finish(FINISH.get(reason) ?? "other", detailOf(reason, details));
     if (!isJsonObject(usage)) return;
     const told = Object.entries(usage).filter(([, value]) => value !== null);
     this.#usage = { ...this.#usage, ...Object.fromEntries(told) }; // later numbers are totals, not additions
@@ -166,6 +166,13 @@ export class MessageReader implements StreamDecoder {
     if (this.#chars > this.#maxChars)
       throw new ToolError("too_large", `A message of the model has more than ${this.#maxChars} characters.`);
   }
+}
+
+/** A refusal may be explained, or belong to a category. */
+function detailOf(reason: string, details: JsonValue | undefined): string {
+  const { explanation, category } = isJsonObject(details) ? details : {};
+  const why = nonEmptyText(explanation) ?? nonEmptyText(category);
+  return why === undefined ? reason : `${reason}: ${why}`;
 }
 
 /** `input_tokens` leaves out what was read from the cache or written to it. */
