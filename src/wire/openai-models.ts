@@ -16,7 +16,8 @@ const LOW_TO_MAX: readonly ReasoningEffort[] = [...LOW_TO_HIGH, "xhigh", "max"];
 const PLAIN = /^gpt-(?:[34]|audio|realtime|5(?:\.\d+)?-chat)|^chatgpt-/u;
 
 /**
- * The models that reason. A new model of OpenAI's is like the newest.
+ * The models that reason. A new model of OpenAI's is like the newest; other names with `gpt-` are those of deployments (`gpt-prod`) and of
+ * models of others (`gpt-oss`, `gpt-neo`, `gpt-7b`).
  *
  * @see https://developers.openai.com/api/docs/guides/reasoning
  * @see https://developers.openai.com/api/docs/models (2026-11)
@@ -32,7 +33,7 @@ const MODELS: readonly (readonly [name: RegExp, model: OpenAiModel])[] = [
   [/^gpt-5\.[2-4](?!\d)/u, { efforts: ["none", ...LOW_TO_HIGH, "xhigh"], reasons: false }],
   [/^gpt-5\.5(?!\d)/u, { efforts: ["none", ...LOW_TO_HIGH, "xhigh"] }],
   [/^gpt-(?:5\.\d|6-(?:sol|luna)|6\.1-terra)/u, { efforts: ["none", ...LOW_TO_MAX] }],
-  [/^gpt-(?!oss)/u, { efforts: LOW_TO_MAX }],
+  [/^gpt-(?:(?:[5-9]|[1-9]\d)(?![\d.]*b)|daybreak|rosalind)/u, { efforts: LOW_TO_MAX }],
 ];
 
 /** Without the provider that a gateway puts before it, and the mark of a tuned model. */

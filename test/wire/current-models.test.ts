@@ -53,6 +53,20 @@ const CLAUDE_ROWS = [
   ...CLAUDE.required.map((model) => ({ model, temperature: false, required: true })),
   ...CLAUDE.neither.map((model) => ({ model, temperature: false, required: false })),
   { model: "claude-sage-7", temperature: false, required: false },
+  { model: "claude-sonnet-latest", temperature: false, required: false },
+  // names of deployments and gateways
+  ...[
+    "claude_sonnet_4_5",
+    "claude-4.5-sonnet",
+    "claude-sonnet4.5",
+    "claude3-opus",
+    "claude3.7",
+    "claude-v2",
+    "my-claude",
+    "claude",
+    "claude-prod",
+  ].map((model) => ({ model, temperature: true, required: true })),
+  { model: "claude_opus_5_5", temperature: false, required: false },
 ];
 
 describe("Claude", () => {
@@ -130,6 +144,9 @@ const OPENAI = {
     "o1-pro",
     "ft:o4-mini:org::id",
     "openai/gpt-9",
+    "gpt-10-sol",
+    "gpt-daybreak-blue-latest",
+    "gpt-rosalind-research",
   ],
 } as const;
 const OPENAI_ROWS = [
@@ -171,6 +188,17 @@ describe("OpenAI", () => {
     ] as const)
       expect(encode(format, model, { temperature: 0.5, reasoningEffort: "max" }).body["temperature"]).toBe(0.5);
   });
+
+  test.each(["gpt-prod", "gpt-neo", "EleutherAI/gpt-j-6b", "gpt-neox-20b", "gpt-oss:20b", "gpt-2", "gpt-7b-chat", "gpt-13b", "gpt-6.7b"])(
+    "%s, which only looks like a model of OpenAI's, is given what was asked for",
+    (model) => {
+      const request = { temperature: 0.5, reasoningEffort: "none", candidates: 2 } as const;
+      const { body, notes } = encode(openAiChat(), model, request);
+      expect(body).toMatchObject({ temperature: 0.5, reasoning_effort: "none", logprobs: true });
+      expect(notes).toEqual([]);
+      expect(encode(openAiResponses(), model, { temperature: 0.5 })).toMatchObject({ body: { temperature: 0.5 }, notes: [] });
+    },
+  );
 });
 
 describe("Gemini", () => {

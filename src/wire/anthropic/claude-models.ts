@@ -1,6 +1,6 @@
 /**
- * The settings that models of Claude take, by the family and the version in their names. A name without a version is a new model; models of
- * others that speak the format are sent what was asked for.
+ * The settings that models of Claude take, by the family and the version in their names. A family without a version is a new model. Models of
+ * others that speak the format, and names that tell neither (`my-claude`), are sent what was asked for.
  */
 import type { JsonObject } from "../../core/base/json.ts";
 import type { ReasoningEffort, ToolChoice } from "../../core/model.ts";
@@ -12,7 +12,9 @@ const DISABLED: JsonObject = { type: "disabled" };
 /** Claude thinks only between calls. */
 const BETWEEN_TOOLS: JsonObject = { type: "between_tools" };
 
-const NAME = /claude-(?:(?<family>[a-z]+)-)?v?(?:(?<major>\d+)(?:[.-](?<minor>\d{1,2})(?!\d))?)?(?:-(?<behind>[a-z]+))?/u;
+const NAME =
+  /claude[-_]?(?:(?<family>(?!v\d)[a-z]+)[-_]?)?v?(?:(?<major>\d+)(?:[._-](?<minor>\d{1,2})(?!\d))?)?(?:[-_]?(?<behind>[a-z]+))?/u;
+const FAMILIES: ReadonlySet<string> = new Set(["opus", "sonnet", "haiku", "fable", "mythos"]);
 
 /** The version whose words models of others have taken over. */
 const OTHERS = 5;
@@ -23,11 +25,12 @@ interface ClaudeModel {
   readonly version: number;
 }
 
-/** Undefined for a model that is not Claude. */
+/** Undefined for a name that does not tell which model of Claude's it is. */
 function claudeModel(model: string): ClaudeModel | undefined {
-  if (!model.includes("claude")) return undefined;
-  const { family, major, minor, behind } = NAME.exec(model)?.groups ?? {};
-  return { family: family ?? behind, version: major === undefined ? Infinity : Number(`${major}.${(minor ?? "0").slice(0, 1)}`) };
+  const { family: before, major, minor, behind } = NAME.exec(model)?.groups ?? {};
+  const family = before ?? behind;
+  if (major !== undefined) return { family, version: Number(`${major}.${(minor ?? "0").slice(0, 1)}`) };
+  return family !== undefined && FAMILIES.has(family) ? { family, version: Infinity } : undefined;
 }
 
 /** Of the newest models `haiku` alone may be made not to think at all. */
