@@ -60,7 +60,11 @@ export interface HttpModelOptions {
 
 /** How often a request is sent, and how long is waited between. */
 export interface ModelRetrySettings extends RetrySettings {
-  /** How often a request may be sent in all, the first included. @default 4 */
+  /**
+   * How often a request may be sent in all, the first included. The one attempt without refused reasoning counts, but is made in any case.
+   *
+   * @default 4
+   */
   readonly maxAttempts?: number;
 }
 
@@ -131,8 +135,8 @@ const MAX_WAIT_MS = 60_000;
  * A model that asks a provider over `fetch`.
  *
  * An attempt is made again only while nothing of its answer was given out, and only where the error may pass: rate limits, overload,
- * broken connections, 5xx; and once without the reasoning of earlier replies where the provider refuses that. Waits as long as the provider asks (`Retry-After`), at most a minute, else with a growing, spread delay. Few
- * retries with many parallel requests: see `RetryBudget`. A connection that breaks in the middle ends the reply as `truncated`, without calls;
+ * broken connections, 5xx; and once without the reasoning of earlier replies where the provider refuses that. Waits as long as the provider
+ * asks (`Retry-After`), at most a minute, else with a growing, spread delay. Few retries with many parallel requests: see `RetryBudget`. A connection that breaks in the middle ends the reply as `truncated`, without calls;
  * one that stalls ends with `timeout`. Redirects are refused. Leaving the loop over the events closes the connection.
  *
  * @throws ToolError `invalid_argument` for options that cannot work

@@ -1,9 +1,11 @@
 /** Providers that refuse the reasoning of earlier replies are asked once more without it. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { modelFrom } from "../../src/model/model-from.ts";
+import type { ModelRetrySettings } from "../../src/model/http-model.ts";
 import { UsageMeter } from "../../src/model/usage-meter.ts";
+import { openAiResponses } from "../../src/wire/openai-responses.ts";
 import type { WireNote } from "../../src/wire/wire-format.ts";
 import { answered, called, said } from "../wire/conversations.ts";
 import { hasty, listen, serve } from "./listen.ts";
@@ -45,7 +47,7 @@ function conversation({ format, thought, text }: Row): readonly ModelMessage[] {
   ];
 }
 
-async function asked(row: Row, script: readonly ServedAnswer[], messages = conversation(row)) {
+async function asked(row: Row, script: readonly ServedAnswer[], messages = conversation(row), retry: ModelRetrySettings = {}) {
   const server = await serve({ format: row.served, script });
   const { waits, ports } = hasty();
   const meter = new UsageMeter();
@@ -57,6 +59,7 @@ async function asked(row: Row, script: readonly ServedAnswer[], messages = conve
     baseUrl: server.url,
     ports,
     meter,
+    retry,
     onNotes: (all) => notes.push(...all),
   });
   const { reply, error } = await listen(model, { messages });
@@ -93,6 +96,63 @@ test.each(PROVIDERS)("what fails behind it is tried again as ever", async (row) 
   expect([reply?.text, sent]).toEqual(["Hello.", [3, 0, 0]]);
 });
 
+const BUDGET = { type: "enabled", budget_tokens: 2_000 } as const;
+const ADAPTIVE = { type: "adaptive" } as const;
+
+describe.each([
+  {
+    provider: "anthropic",
+    native: (thinking: JsonObject): JsonObject => ({ thinking }),
+    blocks: [
+      { type: "thinking", thinking: "", signature: "s" },
+      { type: "tool_use", id: "t1", name: "look", input: {} },
+    ],
+    format: "anthropic-messages",
+  },
+  {
+    provider: "bedrock",
+    native: (thinking: JsonObject): JsonObject => ({ additionalModelRequestFields: { thinking, top_k: 5 } }),
+    blocks: [
+      { reasoningContent: { reasoningText: { text: "", signature: "s" } } },
+      { toolUse: { toolUseId: "t1", name: "look", input: {} } },
+    ],
+    format: "bedrock-converse",
+  },
+] as const)("$provider, asked between a call and its answer,", ({ provider, native, blocks, format }) => {
+  async function sent(thinking: JsonObject, more: readonly ModelMessage[] = []) {
+    const server = await serve({ format, script: [REFUSAL, HELLO] });
+    const model = modelFrom({ provider, model: "claude-opus-4-5", apiKey: "key", baseUrl: server.url, ports: hasty().ports });
+    const calling = { ...said("assistant", ""), native: { format, blocks } };
+    const messages = [said("user", "Look."), calling, called("c1", "look", { id: "t1" }), answered("c1", "look", { output: 1 }), ...more];
+    const tools = [{ name: "look", description: "", inputSchema: { type: "object" } }];
+    const { reply } = await listen(model, { messages, tools, native: native(thinking) });
+    expect(reply?.text).toBe("Hello.");
+    return server.requests.map(({ body }) => {
+      const own = body["additionalModelRequestFields"] as JsonObject | undefined;
+      expect(own === undefined ? 5 : own["top_k"]).toBe(5);
+      return (own ?? body)["thinking"];
+    });
+  }
+
+  test("is not asked for thinking within a budget, which would need the block that is gone", async () => {
+    expect(await sent(BUDGET)).toEqual([BUDGET, undefined]);
+  });
+
+  test("is asked for thinking as before where it needs no such block", async () => {
+    expect(await sent(ADAPTIVE)).toEqual([ADAPTIVE, ADAPTIVE]);
+    expect(await sent(BUDGET, [said("assistant", "One."), said("user", "And now?")])).toEqual([BUDGET, BUDGET]);
+  });
+});
+
+test.each(PROVIDERS)("the attempt without it is made also where there is to be one attempt in all, and no other", async (row) => {
+  const once = { maxAttempts: 1 };
+  const { reply, sent } = await asked(row, [REFUSAL, HELLO], conversation(row), once);
+  expect([reply?.text, sent]).toEqual(["Hello.", [3, 0]]);
+  const overloaded = { status: 529, kind: "overloaded_error", message: "Overloaded" } as const;
+  const { error, sent: twice } = await asked(row, [REFUSAL, overloaded, HELLO], conversation(row), once);
+  expect([error?.code, twice]).toEqual(["unavailable", [3, 0]]);
+});
+
 /** As OpenAI says it of reasoning that another deployment has encrypted. */
 const NOT_OURS = {
   status: 400,
@@ -127,4 +187,18 @@ test("openai is asked once more without reasoning that another deployment has en
     [{ type: "message", role: "user", content: "Look." }, known, { type: "function_call_output", call_id: "call_1", output: "a tree" }],
   ]);
   expect(notes.map(({ note }) => note)).toEqual([`${model.name} refused the reasoning of earlier replies, which is left out.`]);
+});
+
+test("the items that reasoning led to have no id any more by which openai would miss it", () => {
+  const { withoutRefused } = openAiResponses();
+  const reasoning = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "e" };
+  const led = ["message", "function_call", "custom_tool_call", "shell_call", "apply_patch_call", "tool_search_call"].map((type) => ({
+    type,
+    call_id: "call_1",
+    status: "completed",
+  }));
+  const searched = { type: "web_search_call", id: "ws_1", status: "completed" };
+  const output = { type: "function_call_output", call_id: "call_1", output: "a tree" };
+  const input = [reasoning, ...led.map((item, index) => ({ ...item, id: `item_${index}` })), searched, output];
+  expect(withoutRefused?.({ model: "m", input }, NOT_OURS.message)).toEqual({ model: "m", input: [...led, searched, output] });
 });

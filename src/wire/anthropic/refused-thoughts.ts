@@ -6,7 +6,8 @@ const REFUSED = /invalid `?signature`? in `?(?:redacted_)?thinking`? block|block
 
 /**
  * The body of a request without the reasoning of the assistant's messages; undefined where the provider refused the request for another
- * reason, and where there is no reasoning in it. All of it goes: what comes behind a block that was left out is refused, too.
+ * reason, and where there is no reasoning in it. All of it goes: what comes behind a block that was left out is refused, too. Thinking
+ * within a budget is not asked for between calls and their answer, as the API then demands a block of it before the calls.
  */
 export function withoutThoughts(body: JsonObject, refusal: string, isThought: (block: JsonObject) => boolean): JsonObject | undefined {
   const { messages } = body;
@@ -21,5 +22,23 @@ export function withoutThoughts(body: JsonObject, refusal: string, isThought: (b
     count++;
     return blocks.length === 0 ? [] : [{ ...message, content: blocks }];
   });
-  return count === 0 ? undefined : { ...body, messages: kept };
+  if (count === 0) return undefined;
+  return { ...(answersCalls(kept.at(-1)) ? withoutBudget(body) : body), messages: kept };
+}
+
+/** True for a message with results, in the words of Anthropic or of Bedrock. */
+function answersCalls(message: JsonValue | undefined): boolean {
+  const { content } = isJsonObject(message) ? message : {};
+  return isJsonArray(content) && content.some((block) => isJsonObject(block) && (block["type"] === "tool_result" || "toolResult" in block));
+}
+
+/** @see https://platform.claude.com/docs/en/build-with-claude/extended-thinking (2026-11) */
+function withoutBudget(body: JsonObject): JsonObject {
+  const { additionalModelRequestFields: ofModel } = body;
+  return isJsonObject(ofModel) ? { ...body, additionalModelRequestFields: withoutEnabled(ofModel) } : withoutEnabled(body);
+}
+
+function withoutEnabled(fields: JsonObject): JsonObject {
+  const { thinking, ...rest } = fields;
+  return isJsonObject(thinking) && thinking["type"] === "enabled" ? rest : fields;
 }

@@ -4,9 +4,19 @@ import { itemType } from "./items.ts";
 
 const REFUSED = /invalid_encrypted_content|encrypted content\b.{0,600}? could not be (?:verified|decrypted)/isu;
 
+/** The items that need no id of their own: calls are known by `call_id`, and a message by its place. */
+const WITHOUT_ID: ReadonlySet<string> = new Set([
+  "message",
+  "function_call",
+  "custom_tool_call",
+  "shell_call",
+  "apply_patch_call",
+  "tool_search_call",
+]);
+
 /**
  * The body of a request without reasoning; undefined where the provider refused the request for another reason, and where there is none in
- * it. The calls that it led to lose their item ids, by which the provider would miss it: they are known by `call_id`.
+ * it. The items that it led to lose their ids, by which the provider would miss it: "was provided without its required 'reasoning' item".
  */
 export function withoutReasoning(body: JsonObject, refusal: string): JsonObject | undefined {
   const { input } = body;
@@ -18,8 +28,7 @@ export function withoutReasoning(body: JsonObject, refusal: string): JsonObject 
 }
 
 function withoutItemId(item: JsonObject): JsonObject {
-  const type = itemType(item);
-  if (type !== "function_call" && type !== "custom_tool_call") return item;
+  if (!WITHOUT_ID.has(itemType(item))) return item;
   const { id: _id, ...rest } = item;
   return rest;
 }
