@@ -154,6 +154,14 @@ describe("Anthropic", () => {
         expect(calls).toEqual([{ id: "t", name: "pc::use", input: { coordinate: [1, 2], action: "left_click" } }]);
     });
 
+    test("is told the member also where the text of the input is damaged, so that it can be repaired", () => {
+      const piece = { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: ' {"coordinate":[1,2],}' } };
+      const start = { type: "content_block_start", index: 0, content_block: { ...member, input: {} } };
+      const [begin = {}, ...rest] = events([], "tool_use");
+      const { calls } = streamed(FORMAT, [begin, start, piece, ...rest]);
+      expect(calls).toEqual([{ id: "t", name: "pc::use", input: '{"action":"left_click","coordinate":[1,2],}' }]);
+    });
+
     test("gets its calls back as they came, and results that name it", () => {
       for (const reply of replies())
         expect(sentBack(FORMAT, reply).slice(1)).toEqual([

@@ -61,11 +61,13 @@ export class ContentBlock {
     return this.text("toolset_name") || this.text("name");
   }
 
-  /** The input of the tool: of a member of a toolset, with its name as `action`. */
+  /** The input of the tool: of a member of a toolset, with its name as `action`, also where its text is not JSON and is yet to be repaired. */
   get toolInput(): JsonValue {
     if (this.text("toolset_name") === "") return this.input;
     const input = readInput(this.input);
-    return isJsonObject(input) ? { ...input, action: this.text("name") } : input;
+    const action = this.text("name");
+    if (isJsonObject(input)) return { ...input, action };
+    return typeof input === "string" ? input.replace(/^\s*\{/u, () => `{"action":${JSON.stringify(action)},`) : input;
   }
 
   get whole(): JsonObject {
