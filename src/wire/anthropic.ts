@@ -100,8 +100,9 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     { format: ANTHROPIC, model, efforts: claudeEfforts(model, request.toolChoice) },
     notes,
   );
-  const temperate = claudeTakesTemperature(model) && (thinking !== ADAPTIVE || native["thinking"] !== undefined);
-  if (temperature !== undefined && !temperate) notes.push(noTemperature(ANTHROPIC, model));
+  const isThinking = thinking === ADAPTIVE && native["thinking"] === undefined;
+  const temperate = temperature === undefined || (!isThinking && claudeTakesTemperature(model));
+  if (!temperate) notes.push(noTemperature(ANTHROPIC, model));
   const body: JsonObject = {
     model,
     max_tokens,

@@ -73,8 +73,9 @@ function encodeRequest(request: ModelRequest, { model, strict = false }: WireTar
   candidateCount(request, { format: BEDROCK, most: 1 }, notes);
   const { effort, ...ofModel } = effortFields(request, { format: BEDROCK, model, efforts: effortsOf(model, toolChoice) }, notes);
   const modelFields = mergeNative("additionalModelRequestFields", ofModel, native);
-  const temperate = !thinks(modelFields["additionalModelRequestFields"]) && (!isClaude(model) || claudeTakesTemperature(model));
-  if (temperature !== undefined && !temperate) notes.push(noTemperature(BEDROCK, model));
+  const isThinking = thinks(modelFields["additionalModelRequestFields"]);
+  const temperate = temperature === undefined || (!isThinking && claudeTakesTemperature(model));
+  if (!temperate) notes.push(noTemperature(BEDROCK, model));
   const inferenceConfig = omitUndefined({ maxTokens, temperature: temperate ? temperature : undefined });
   const body: JsonObject = {
     messages: said.messages,

@@ -135,8 +135,9 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const role = systemRole !== undefined && variant.developerRole ? systemRole : variant.systemRole;
   const said = system === undefined ? [] : [{ role, content: system.toWellFormed() }];
   const effort = effortFields(request, { format: variant.name, model, efforts: variant.efforts(model) }, notes);
-  const temperate = variant.takesTemperature?.(model, native["reasoning_effort"] ?? effort["reasoning_effort"]) ?? true;
-  if (temperature !== undefined && !temperate) notes.push(noTemperature(variant.name, model));
+  const asked = native["reasoning_effort"] ?? effort["reasoning_effort"];
+  const temperate = temperature === undefined || (variant.takesTemperature?.(model, asked) ?? true);
+  if (!temperate) notes.push(noTemperature(variant.name, model));
   const body: JsonObject = {
     model,
     messages: [...said, ...conversation.messages],

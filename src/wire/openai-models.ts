@@ -63,6 +63,8 @@ export function openAiEfforts(model: string, write: (effort: ReasoningEffort) =>
 
 /** Whether a model takes a temperature in a request for this effort: those that reason refuse it. */
 export function takesTemperature(model: string, effort: unknown): boolean {
-  const { reasons = true } = reasoningModel(model) ?? { reasons: false };
-  return effort === undefined || effort === null ? !reasons : effort === "none" || reasoningModel(model) === undefined;
+  const known = reasoningModel(model);
+  if (known === undefined) return true;
+  const { reasons = true } = known;
+  return effort === undefined || effort === null ? !reasons : effort === "none";
 }

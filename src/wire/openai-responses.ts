@@ -97,8 +97,8 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   candidateCount(request, { format: FORMAT, most: 1 }, notes);
   const effort = effortFields(request, { format: FORMAT, model, efforts: openAiEfforts(model, effortOf) }, notes);
   const reasoning = mergeNative("reasoning", effort, native);
-  const temperate = takesTemperature(model, effortIn(reasoning));
-  if (temperature !== undefined && !temperate) notes.push(noTemperature(FORMAT, model));
+  const temperate = temperature === undefined || takesTemperature(model, effortIn(reasoning));
+  if (!temperate) notes.push(noTemperature(FORMAT, model));
   const body: JsonObject = {
     model,
     ...(system === undefined ? {} : { instructions: system.toWellFormed() }),
