@@ -118,6 +118,12 @@ describe.each([
     ],
     format: "bedrock-converse",
   },
+  {
+    provider: "bedrock",
+    native: (thinking: JsonObject): JsonObject => ({ additionalModelRequestFields: { reasoning_config: thinking, top_k: 5 } }),
+    blocks: [{ reasoningContent: { redactedContent: "cg==" } }, { toolUse: { toolUseId: "t1", name: "look", input: {} } }],
+    format: "bedrock-converse",
+  },
 ] as const)("$provider, asked between a call and its answer,", ({ provider, native, blocks, format }) => {
   async function sent(thinking: JsonObject, more: readonly ModelMessage[] = []) {
     const server = await serve({ format, script: [REFUSAL, HELLO] });
@@ -130,7 +136,7 @@ describe.each([
     return server.requests.map(({ body }) => {
       const own = body["additionalModelRequestFields"] as JsonObject | undefined;
       expect(own === undefined ? 5 : own["top_k"]).toBe(5);
-      return (own ?? body)["thinking"];
+      return own === undefined ? body["thinking"] : (own["thinking"] ?? own["reasoning_config"]);
     });
   }
 

@@ -38,7 +38,9 @@ function withoutBudget(body: JsonObject): JsonObject {
   return isJsonObject(ofModel) ? { ...body, additionalModelRequestFields: withoutEnabled(ofModel) } : withoutEnabled(body);
 }
 
+/** By both names that Bedrock has for it. */
 function withoutEnabled(fields: JsonObject): JsonObject {
-  const { thinking, ...rest } = fields;
-  return isJsonObject(thinking) && thinking["type"] === "enabled" ? rest : fields;
+  const isBudget = (key: string, value: JsonValue): boolean =>
+    (key === "thinking" || key === "reasoning_config") && isJsonObject(value) && value["type"] === "enabled";
+  return Object.fromEntries(Object.entries(fields).filter(([key, value]) => !isBudget(key, value)));
 }
