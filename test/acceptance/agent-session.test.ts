@@ -68,7 +68,7 @@ test("a recorded session of an agent with jobs is played again to the same event
   const played = await play();
   if (process.env["HAFT_RECORD"] !== undefined) writeFileSync(RECORDING, played.recording);
   const recorded = readFileSync(RECORDING, "utf8");
-  expect(eventsOf(played.recording)).toEqual(eventsOf(recorded));
+  expect(byCall(played.recording)).toEqual(byCall(recorded));
 
   const store = memoryStore();
   const { sessionId } = await importRecording(store, recorded);
@@ -97,6 +97,11 @@ test("the recorded agent did what it is there for", () => {
 
 function eventsOf(recording: string): readonly SessionEvent[] {
   return parseRecording(recording).events;
+}
+
+/** The events of each call, and those of none. Calls that run at the same time get ahead of each other in one version of Node and not in another. */
+function byCall(recording: string): Partial<Record<string, readonly SessionEvent[]>> {
+  return Object.groupBy(eventsOf(recording), (event) => ("callId" in event ? event.callId : "none"));
 }
 
 async function play(): Promise<Played> {

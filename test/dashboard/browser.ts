@@ -82,7 +82,9 @@ export async function openPage(
       console.error("Content Security Policy: " + violatedDirective + " " + blockedURI),
     );
   `);
-  await page.goto(scene.url + path);
+  const go = () => page.goto(scene.url + path);
+  // Chromium ends what it loads when an interface of the machine comes or goes.
+  await go().catch((thrown: unknown) => (String(thrown).includes("ERR_NETWORK_CHANGED") ? go() : Promise.reject(thrown)));
   return { page, problems };
 }
 

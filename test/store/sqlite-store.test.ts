@@ -170,7 +170,9 @@ test("what cannot be written as JSON, or could not be read back, is refused when
   const append = (value: unknown) => () => log.append([message("a", 1), { ...message("a", 2), extra: value } as never]);
   const cycle: unknown[] = [];
   cycle.push(cycle);
-  for (const value of [1n, cycle, deep(100_000)]) expect(append(value)).toThrow(expect.objectContaining({ code: "not_json" }));
+  for (const value of [1n, cycle]) expect(append(value)).toThrow(expect.objectContaining({ code: "not_json" }));
+  // Until Node 24 what nests so deep could not be written as JSON.
+  expect(append(deep(100_000))).toThrow(expect.objectContaining({ code: expect.stringMatching(/^(?:not_json|too_large)$/u) }));
   expect(append(deep(128))).toThrow(expect.objectContaining({ code: "too_large" }));
   append({ nested: deep(100), text: '"[[[{{{\\"' })();
   await log.whenDurable();

@@ -148,7 +148,9 @@ for (const { name, start, isRun } of SUBJECTS)
       await filled(source);
       await source.execute("update haft_artifact set media_type = 'image/png' || char(0)");
       await copy(source, target);
-      expect(await target.store().artifacts.get(PICTURE.id)).toEqual({ ...PICTURE, mediaType: "application/octet-stream" });
+      // The SQLite of Node 22 gives a text up to its first NUL.
+      const mediaType = Number.parseInt(process.versions.node) < 24 ? "image/png" : "application/octet-stream";
+      expect(await target.store().artifacts.get(PICTURE.id)).toEqual({ ...PICTURE, mediaType });
     });
 
     test.skipIf(name === "SQLite")("a text that PostgreSQL cannot hold ends the copy, says why and leaves nothing", async () => {
