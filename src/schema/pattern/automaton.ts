@@ -267,5 +267,7 @@ function holds(condition: Condition, text: string, at: number): boolean {
 
 /** As `\w` and `\b` mean it. @param unit NaN outside the text */
 function isWordCharacter(unit: number): boolean {
-  return unit < 128 && /\w/u.test(String.fromCharCode(unit));
+  return unit < 128 && WORD.test(String.fromCharCode(unit));
 }
+
+const WORD = /\w/u;

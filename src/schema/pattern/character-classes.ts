@@ -136,20 +136,16 @@ const DIGITS: readonly Range[] = [[48, 57]];
 const WORD: readonly Range[] = [...DIGITS, [65, 90], [95, 95], [97, 122]];
 /** ECMA-262, WhiteSpace and LineTerminator. */
 const SPACE: readonly Range[] = [
-  ...([
-    [9, 13],
-    [32, 32],
-    [0xa0, 0xa0],
-    [0x1680, 0x1680],
-    [0x2000, 0x200a],
-    [0x2028, 0x2029],
-  ] as const),
-  ...([
-    [0x202f, 0x202f],
-    [0x205f, 0x205f],
-    [0x3000, 0x3000],
-    [0xfeff, 0xfeff],
-  ] as const),
+  [9, 13],
+  [32, 32],
+  [0xa0, 0xa0],
+  [0x1680, 0x1680],
+  [0x2000, 0x200a],
+  [0x2028, 0x2029],
+  [0x202f, 0x202f],
+  [0x205f, 0x205f],
+  [0x3000, 0x3000],
+  [0xfeff, 0xfeff],
 ];
 
 function rangesOf(member: SetMember): readonly Range[] {
