@@ -109,7 +109,7 @@ export function anthropicReply(kind: Kind, chars: number): Uint8Array {
   const block = kind === "text" ? { type: "text", text: "" } : { type: "tool_use", id: "toolu_01T1x1fJ", name: "write_file", input: {} };
   const delta = (text: string): object =>
     kind === "text" ? { type: "text_delta", text } : { type: "input_json_delta", partial_json: text };
-  const message = { id: "msg_014p7gG3", type: "message", role: "assistant", model: "claude-sonnet-4-5", content: [] };
+  const message = { id: "msg_014p7gG3", type: "message", role: "assistant", model: "claude-sonnet-5", content: [] };
   return bytes([
     event("message_start", {
       message: { ...message, stop_reason: null, stop_sequence: null, usage: { input_tokens: 10, output_tokens: 1 } },

@@ -20,9 +20,9 @@ const busy = Response.json({ type: "error", error: { type: "overloaded_error", m
 const answers = [busy, new Response(stream, { headers: { "content-type": "text/event-stream" } })];
 const fetch = () => Promise.resolve(answers.shift() ?? Response.error());
 
-const meter = new UsageMeter({ prices: { "anthropic/claude-sonnet-4-5": { inputPerMillion: 3, outputPerMillion: 15 } } });
+const meter = new UsageMeter({ prices: { "anthropic/claude-sonnet-5": { inputPerMillion: 3, outputPerMillion: 15 } } });
 const model = modelFrom(
-  { provider: "anthropic", model: "claude-sonnet-4-5", retry: { maxAttempts: 3, delayMs: 1 } },
+  { provider: "anthropic", model: "claude-sonnet-5", retry: { maxAttempts: 3, delayMs: 1 } },
   {
     environment: { ANTHROPIC_API_KEY: "sk-of-yours" },
     fetch,
@@ -46,5 +46,5 @@ attempt 1: unavailable
 text: I look.
 call: { id: 'toolu_1', name: 'shop::stock', input: { item: 'bread' } }
 end: calls { inputTokens: 420, outputTokens: 31 }
-anthropic/claude-sonnet-4-5: 1 request, 1 retry, 420 tokens in, 31 out, 0.0017 USD
+anthropic/claude-sonnet-5: 1 request, 1 retry, 420 tokens in, 31 out, 0.0017 USD
 */

@@ -45,7 +45,7 @@ async function* stream(calls: readonly string[]): AsyncGenerator<string> {
 }
 
 const runtime = createRuntime({ tools: [order, count] });
-const model = modelFrom("anthropic/claude-sonnet-4-5", { environment: { ANTHROPIC_API_KEY: "sk-of-yours" }, fetch });
+const model = modelFrom("anthropic/claude-sonnet-5", { environment: { ANTHROPIC_API_KEY: "sk-of-yours" }, fetch });
 const loop = createLoop({ model, session: runtime.session() });
 const { text, reason } = await loop.run("How much bread is there? And order salt.");
 console.log(`${reason}: ${text}`);

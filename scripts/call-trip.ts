@@ -63,7 +63,7 @@ function anthropic(): ReturnType<typeof modelFrom> {
     const lines = events().map((event) => `event: ${(event as { type: string }).type}\ndata: ${JSON.stringify(event)}\n\n`);
     return Promise.resolve(new Response(lines.join(""), { headers: { "content-type": "text/event-stream" } }));
   };
-  return modelFrom("anthropic/claude-sonnet-4-5", { environment: { ANTHROPIC_API_KEY: "none" }, fetch });
+  return modelFrom("anthropic/claude-sonnet-5", { environment: { ANTHROPIC_API_KEY: "none" }, fetch });
 }
 
 const CALL = [

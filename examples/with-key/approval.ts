@@ -10,7 +10,7 @@ const mail = defineTool({
   execute: async ({ to }) => `sent to ${to}`,
 });
 const runtime = createRuntime({ tools: [mail] });
-const loop = runtime.loop({ model: "anthropic/claude-sonnet-4-5" });
+const loop = runtime.loop({ model: "anthropic/claude-sonnet-5" });
 
 await loop.run("Send the report.");
 for (const { name, input } of loop.pending()) console.log("?", name, JSON.stringify(input));

@@ -10,6 +10,6 @@ const weather = defineTool({
   execute: ({ city }) => `${city}: -3 °C, snow`,
 });
 
-const loop = createRuntime({ tools: [weather] }).loop({ model: "anthropic/claude-sonnet-4-5" });
+const loop = createRuntime({ tools: [weather] }).loop({ model: "anthropic/claude-sonnet-5" });
 const { text, reason } = await loop.run("Do I need gloves in Oslo today?");
 console.log(`${reason}: ${text}`);

@@ -11,6 +11,6 @@ const runtime = createRuntime({ toolsets: [files] });
 const { failed } = await runtime.open();
 if (failed.length > 0) console.error(failed);
 
-const loop = runtime.loop({ model: "anthropic/claude-sonnet-4-5" });
+const loop = runtime.loop({ model: "anthropic/claude-sonnet-5" });
 console.log((await loop.run("Which files are in this folder?")).text);
 await runtime.close();

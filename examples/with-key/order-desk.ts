@@ -25,7 +25,7 @@ const order = defineTool({
 
 const runtime = createRuntime({ tools: [stock, order], store: sqliteStore({ path: "desk.db" }) });
 const session = await runtime.resume("ada", { create: true });
-const loop = runtime.loop({ session, model: "anthropic/claude-sonnet-4-5", system: "You take orders." });
+const loop = runtime.loop({ session, model: "anthropic/claude-sonnet-5", system: "You take orders." });
 const output = z.object({ reply: z.string(), ordered: z.array(z.string()) });
 for await (const event of loop.stream(process.argv[2] ?? "Is there tea?", { output })) {
   if (event.type === "text-delta") process.stdout.write(event.text);

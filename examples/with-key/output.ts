@@ -3,7 +3,7 @@ import { createRuntime } from "haft";
 import { z } from "zod";
 
 const runtime = createRuntime();
-const loop = runtime.loop({ model: "anthropic/claude-sonnet-4-5" });
+const loop = runtime.loop({ model: "anthropic/claude-sonnet-5" });
 const { output } = await loop.run("What is the weather in Oslo?", { output: z.object({ city: z.string(), celsius: z.number() }) });
 console.log(output?.city, (output?.celsius ?? 0) + 1);
 await runtime.close();

@@ -10,7 +10,7 @@ const stock = defineTool({
   execute: async ({ item }) => `${item}: 3`,
 });
 const runtime = createRuntime({ tools: [stock] });
-const loop = runtime.loop({ model: "anthropic/claude-sonnet-4-5" });
+const loop = runtime.loop({ model: "anthropic/claude-sonnet-5" });
 
 for await (const event of loop.stream("How much bread is there?")) {
   if (event.type === "text-delta") console.log("model:", event.text);

@@ -27,6 +27,20 @@ test("every guide, concept, reference page and decision is linked from the index
   expect(pages.filter((path) => !index.includes(`](${path.slice("docs/".length)})`))).toEqual([]);
 });
 
+/** To be replaced before its provider retires it; `DEPRECATED_MODELS` of `@anthropic-ai/sdk` has the dates. */
+const CLAUDE = "claude-sonnet-5";
+
+test("the documents, the examples and the help of commands name one model of Claude, which is not about to be retired", () => {
+  const texts = [...documents, ...examples, ...readTree("examples/config/**/*.toml"), ...readTree("src/{cli,config}/**/*.ts")];
+  const named = texts
+    .filter(([path]) => !path.startsWith("docs/decisions/"))
+    .flatMap(([path, text]) =>
+      [...text.matchAll(/\bclaude-[a-z]+-\d[\w.-]*/gu)].map(([name]) => ({ path, name: name.replace(/[.-]$/u, "") })),
+    );
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.filter(({ name }) => name !== CLAUDE)).toEqual([]);
+});
+
 test("the README says what each import of the package is for", () => {
   const { exports } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
   const imports = Object.keys(exports).filter((path) => !path.endsWith(".json"));
