@@ -8,6 +8,7 @@ import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { toolDefinition } from "../../registry/tool-definition.ts";
 import { providerName } from "../../wire/provider-name.ts";
+import { inlineReferences } from "./inline-references.ts";
 import type { Settings } from "./options.ts";
 import { pageOf, type Page } from "./page.ts";
 import { VALIDATE_NAME, VALIDATE_TOOL } from "./validate-tool.ts";
@@ -140,13 +141,18 @@ function nameOf(registered: RegisteredTool, shared: boolean): string {
   }
 }
 
-/** The schema of an input as the protocol wants it; undefined where no object fits. Properties that are `true` become `{}`, for older clients. */
+/**
+ * The schema of an input as the protocol wants it, and as clients pass it on to providers that take less; undefined where no object fits.
+ *
+ * It always has `properties`, without which OpenAI refuses a whole request; those that are `true` become `{}`, for older clients.
+ */
 function objectSchema(schema: JsonSchema): JsonObject | undefined {
-  const plain = plainSchema(schema);
-  if (schema === false || plain === undefined) return undefined;
+  const written = plainSchema(schema);
+  if (schema === false || written === undefined) return undefined;
+  const plain = inlineReferences(written);
   const { type = "object", properties } = plain;
   if (type !== "object" && !(Array.isArray(type) && type.includes("object"))) return undefined;
-  if (!isJsonObject(properties)) return { ...plain, type: "object" };
+  if (!isJsonObject(properties)) return { ...plain, type: "object", properties: {} };
   const own = Object.entries(properties).map(([name, value]) => [name, typeof value === "boolean" ? (value ? {} : { not: {} }) : value]);
   return { ...plain, type: "object", properties: Object.fromEntries(own) };
 }
