@@ -341,6 +341,18 @@ describe.each(ERAS)("a person of the %s era who is to approve a call", (era) => 
     expect(textOf(await client.callTool({ name: "burn" }))).toContain(text);
   });
 
+  test("is asked for a yes or no that nothing fills in: a form that is sent as it was shown is no answer", async () => {
+    const { runtime } = await openRuntime({ tools: [burn], approval });
+    const { client } = await overStdio(runtime, { era });
+    const shown: unknown[] = [];
+    client.setRequestHandler("elicitation/create", ({ params }) => {
+      shown.push("requestedSchema" in params ? params.requestedSchema : undefined);
+      return { action: "cancel" };
+    });
+    await client.callTool({ name: "burn" });
+    expect(shown).toEqual([{ type: "object", properties: { allow: { type: "boolean", title: "Let it run" } }, required: ["allow"] }]);
+  });
+
   test("is not there, since the client cannot ask: nobody said no", async () => {
     const { runtime } = await openRuntime({ tools: [burn], approval });
     const { client } = await overStdio(runtime, { era, capabilities: {} });

@@ -18,7 +18,7 @@ export async function mcpApprover({ toolName, reason, input, within = [], covers
   const shown = visible(JSON.stringify(input, undefined, 2) + outer + inner);
   if (client === undefined) throw undecided("the call did not come over MCP, so there is no client to ask");
   if (shown.length > MAX_INPUT_LENGTH) throw undecided("its input is too long to be shown in a question of MCP");
-  const schema = { type: "object", properties: { allow: { type: "boolean", title: "Let it run", default: false } }, required: ["allow"] };
+  const schema = { type: "object", properties: { allow: { type: "boolean", title: "Let it run" } }, required: ["allow"] };
   const answer = await client.elicit({ message: `May ${toolName} run? ${reason}\n${shown}`, schema }, { key: "approval", signal });
   if (answer.action === "cancel") throw undecided("the MCP client did not ask, or its user did not decide");
   return answer.action === "accept" && answer.content?.["allow"] === true ? "allow-once" : "deny";
