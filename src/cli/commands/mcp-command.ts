@@ -7,6 +7,7 @@ import { ERROR_CODES } from "../../core/error-codes.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
+import type { Store } from "../../core/store.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { divertOutput } from "../../processes/divert-output.ts";
@@ -19,6 +20,7 @@ import { logIn } from "./mcp/log-in.ts";
 import { logOut } from "./mcp/log-out.ts";
 import { checkLoginPages, servePages } from "./mcp/server-logins.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
+import { storeOf } from "../open/open-store.ts";
 import { packageVersion } from "../own-package.ts";
 import { safeJson, type Screen } from "../terminal/terminal-text.ts";
 import { readPort, refusePort } from "../input/read-port.ts";
@@ -42,6 +44,7 @@ export const mcpCommand: CommandBody = {
     "or name a file that has it with --token-file. --host takes another address, and",
     "needs a token and --allowed-host. GET /health says whether it runs.",
     "Users log in to servers behind it on its pages, at [serve.logins] origin.",
+    "With [store] in the configuration, calls and tasks are kept there.",
   ],
   args: [0, 0],
   options: ["config", "http", "host", "allowed-host", "token-file", "watch", "validate", "yes"],
@@ -59,7 +62,8 @@ export const mcpCommand: CommandBody = {
     const approve = context.options.yes ? () => "allow-once" as const : mcpApprover;
     const { host = "127.0.0.1" } = context.options;
     const onConfig = (config: OpenRuntime["config"]): void => void (port !== undefined && checkLoginPages(config, host));
-    return withRuntime(context, { approve, manual: true, callTool: true, onConfig }, async (open) => {
+    const store = (config: OpenRuntime["config"]): Store | undefined => storeOf(context, config);
+    return withRuntime(context, { approve, manual: true, callTool: true, onConfig, store }, async (open) => {
       const { runtime, config } = open;
       const pinned = pinnedTools(config.config);
       const { log } = quietPorts(context);

@@ -8,7 +8,7 @@ import type { Ports } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
 import type { ToolPins } from "../../core/tool-pins.ts";
 import { policyOptions } from "../../config/tables/policy-options.ts";
-import { buildArtifacts } from "../../config/build/build-store.ts";
+import { buildArtifacts, buildStore } from "../../config/build/build-store.ts";
 import { buildRuntimeParts } from "../../config/build/build-runtime-parts.ts";
 import { toolCacheFiles, toolCacheFolder } from "../../config/tools/tool-cache-file.ts";
 import { routedOf } from "../../config/haft-config.ts";
@@ -71,7 +71,10 @@ export interface WithRuntimeOptions extends AnswerChoice {
   readonly callTool?: boolean;
   /** Give models the tool `info` where tools have documentation. @default false */
   readonly manual?: boolean;
-  /** The store the runtime keeps sessions and results in, set by the configuration; closed with the runtime. @default none */
+  /**
+   * The store the runtime keeps sessions and results in, set by the configuration; closed with the runtime.
+   * @default that of the configuration where a toolset is shared, opened when something needs it, else none
+   */
   readonly store?: (config: LoadedConfig) => Store | undefined;
   /** Whether jobs are started by other processes, and none here. @default none is left to others */
   readonly leavesJobs?: (config: LoadedConfig) => boolean;
@@ -90,7 +93,7 @@ export async function withRuntime<T>(
   const { signal } = context;
   const config = await configOrNone(context, options.mayLackConfig !== true);
   options.onConfig?.(config);
-  const store = options.store?.(config);
+  const store = options.store === undefined ? storeOfShared(pick(config, options.only)) : options.store(config);
   const trusted = await requireTrust(context, config);
   const triggers = createTriggers({ channels: createChannels(omitUndefined({ store })) });
   const logins = loginsOf(context, config, quietPorts(context));
@@ -99,7 +102,7 @@ export async function withRuntime<T>(
   let endTelemetry: (() => Promise<void>) | undefined;
   try {
     endTelemetry = await startTelemetry({ config: config.config.telemetry, environment: context.environment, runtime });
-    if (store !== undefined && options.storeMayWait !== true) {
+    if (store !== undefined && options.store !== undefined && options.storeMayWait !== true) {
       await untilAborted(store.open(), signal);
       await store.announce({ role: "cli", version: packageVersion() }).catch(() => {}); // what needs the store says what is wrong with it
     }
@@ -118,6 +121,11 @@ export async function withRuntime<T>(
     }
     await endTelemetry?.();
   }
+}
+
+/** Toolsets that are shared need a store, also where no call is made. */
+function storeOfShared(config: LoadedConfig): Store | undefined {
+  return config.config.toolsets.values().some(({ enabled, shared }) => enabled && shared === true) ? buildStore(config) : undefined;
 }
 
 interface Building extends WithRuntimeOptions {

@@ -1,0 +1,50 @@
+/** A configuration with a store, in the commands that need it for its toolsets alone, and as an MCP server. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { PATIENCE_MS, folderWith, haft } from "./run-haft.ts";
+
+const TOOL = `export const note = {
+  name: "note",
+  description: "Notes.",
+  inputSchema: { type: "object", properties: {} },
+  effects: { writes: ["pad"] },
+  execute: () => "noted",
+};
+`;
+
+function project(more: string = ""): string {
+  const config = `[store]\npath = "haft.db"\n[toolsets.pad]\ntype = "module"\npath = "./pad.mjs"\n${more}`;
+  return folderWith({ "pad.mjs": TOOL, "haft.toml": config });
+}
+
+test.each([
+  ["list", []],
+  ["check", []],
+  ["search", ["note"]],
+  ["info", ["pad::note"]],
+  ["call", ["--simulate", "pad::note"]],
+])("haft %s of a toolset that is shared needs no store of its own, and makes none", { timeout: PATIENCE_MS }, async (command, args) => {
+  const folder = project("shared = true\n");
+  const { exitCode } = await haft([command, ...args, "--config", "haft.toml"], { folder });
+  expect({ exitCode, isMade: existsSync(join(folder, "haft.db")) }).toEqual({ exitCode: 0, isMade: false });
+});
+
+test("haft mcp keeps the calls of a client in the store, as one session", { timeout: PATIENCE_MS }, async () => {
+  const folder = project("shared = true\n");
+  const client = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } };
+  const call = { name: "pad__note", arguments: {} };
+  const messages = [
+    { id: 1, method: "initialize", params: client },
+    { method: "notifications/initialized" },
+    { id: 2, method: "tools/call", params: call },
+    { id: 3, method: "tools/call", params: call },
+  ];
+  const input = messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join("");
+  const served = await haft(["mcp", "--config", "haft.toml"], { folder, input });
+  expect(served).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(served.stdout.match(/"text":"noted"/gu)).toHaveLength(2);
+  const { stdout } = await haft(["audit", "--config", "haft.toml"], { folder });
+  expect(new Set(stdout.match(/(?<=called pad::note: ok, .*, session )\S+/gu)).size).toBe(1);
+  expect(stdout.match(/called pad::note: ok/gu)).toHaveLength(2);
+});
