@@ -38,7 +38,7 @@ await listener.close();
 await served.close();
 
 /* Prints:
-remote::garden__paint, remote::haft__read_result
+remote::garden__paint
 remote asks: Which colour for the front?
 front: green
 */

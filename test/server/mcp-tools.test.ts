@@ -7,7 +7,7 @@ import { ToolError } from "../../src/core/error.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
-import { ERAS, openRuntime, overStdio } from "./mcp-clients.ts";
+import { ERAS, listening, openRuntime, overHttp, overStdio, type Era } from "./mcp-clients.ts";
 
 const add = defineTool({
   name: "add",
@@ -269,6 +269,17 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     });
     const { client: without } = await overStdio(runtime, { era });
     expect((await without.listTools()).tools.map(({ name }) => name)).toEqual(["add", "haft__read_result"]);
+  });
+});
+
+test("the rest of a cut result is offered to clients whose calls share a session, where it can be read, and to no others", async () => {
+  const { runtime } = await openRuntime({ tools: [add] });
+  const { url } = await listening(runtime);
+  const named = async (era: Era): Promise<readonly string[]> =>
+    (await (await overHttp(url, { era })).listTools()).tools.map(({ name }) => name);
+  expect({ legacy: await named("legacy"), modern: await named("modern") }).toEqual({
+    legacy: ["add", "haft__read_result"],
+    modern: ["add"],
   });
 });
 

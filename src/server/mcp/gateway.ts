@@ -15,7 +15,16 @@ import { type Connection, wantsLevel } from "./round.ts";
 import { passingServer, type ServerModule } from "./sdk.ts";
 import { CALL_METHOD } from "./plain-call.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
-import type { Caller, CallServing, ConnectionInfo, Handler, McpRequest, Serving, Shared } from "./serving.ts";
+import {
+  noSession,
+  type Caller,
+  type CallServing,
+  type ConnectionInfo,
+  type Handler,
+  type McpRequest,
+  type Serving,
+  type Shared,
+} from "./serving.ts";
 import { Suspensions } from "./suspensions.ts";
 import { addTaskHandlers } from "./tasks/task-handlers.ts";
 import { TASKS_EXTENSION } from "./tasks/task-offer.ts";
@@ -218,10 +227,6 @@ const MODERN_SERVER: CallServing["server"] = {
   getClientCapabilities: () => undefined,
 };
 const MODERN_CONNECTION: Connection = Object.freeze({ era: "modern", logLevel: undefined });
-
-export function noSession(): undefined {
-  return undefined;
-}
 
 /** Tasks as each era knows them. */
 const TASK_CAPABILITIES: Readonly<Record<Era, JsonObject>> = {

@@ -87,6 +87,11 @@ export interface Serving extends CallServing {
 /** The one caller of a server that does not tell callers apart. */
 export const LOCAL_CALLER: Caller = Object.freeze({ id: "local", principal: undefined });
 
+/** The `session` of a connection whose calls have none in common. */
+export function noSession(): undefined {
+  return undefined;
+}
+
 /** @throws ToolError `invalid_input` when it is not a string */
 export function textParam({ params }: McpRequest, name: string): string {
   const value = params?.[name];

@@ -14,7 +14,7 @@ import type { CallAnswer } from "./call-result.ts";
 import { withClient } from "./client.ts";
 import { serveExchange, type Work } from "./serve-exchange.ts";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
-import { textParam, type CallServing, type McpRequest, type Serving } from "./serving.ts";
+import { noSession, textParam, type CallServing, type McpRequest, type Serving } from "./serving.ts";
 import { ServedTask, type TaskEnd } from "./tasks/served-task.ts";
 import { runTaskCall } from "./tasks/task-call.ts";
 import { taskEnd } from "./tasks/task-end.ts";
@@ -29,11 +29,12 @@ export function addToolHandlers(serving: Serving): void {
   handle("tools/list", ({ params }) => {
     const cursor = params?.["cursor"];
     gateway.announcer.check();
-    const page = tools.page(
-      typeof cursor === "string" ? cursor : undefined,
-      serving.connection.era,
-      visibleTo(gateway.settings, serving.info.caller),
-    );
+    const { connection, info } = serving;
+    const page = tools.page(typeof cursor === "string" ? cursor : undefined, {
+      era: connection.era,
+      visible: visibleTo(gateway.settings, info.caller),
+      hasSession: info.session !== noSession,
+    });
     if (page === undefined) throw new sdk.ProtocolError(INVALID_PARAMS, "Invalid cursor: list from the beginning.");
     return { tools: page.items, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
   });

@@ -19,6 +19,15 @@ export interface OfferedTool {
   readonly registered: RegisteredTool;
 }
 
+/** The client that a list is for. */
+interface Listing {
+  readonly era: "legacy" | "modern";
+  /** @default everything is */
+  readonly visible?: Visibility | undefined;
+  /** Without one, the tools of the runtime itself are left out: they read what was said earlier in a session. */
+  readonly hasSession: boolean;
+}
+
 interface Offer {
   readonly version: number;
   readonly tools: readonly OfferedTool[];
@@ -53,8 +62,9 @@ export class ToolList {
   }
 
   /** Undefined for a cursor that is none. Tools whose schemas cannot be used, or not over MCP, are left out of their page. */
-  page(cursor: string | undefined, era: "legacy" | "modern", visible?: Visibility): Page<JsonObject> | undefined {
-    const { tools, program } = this.#current();
+  page(cursor: string | undefined, { era, visible, hasSession }: Listing): Page<JsonObject> | undefined {
+    const { tools: all, program } = this.#current();
+    const tools = hasSession || this.#settings.toolsets !== undefined ? all : all.filter(({ registered }) => !isOwn(registered));
     const permitted = visible === undefined ? tools : tools.filter(({ registered }) => visible.permits(registered.qualifiedName));
     const only =
       program === undefined || !permitted.includes(program) ? undefined : replacedBy(program.registered, permitted.map(registeredOf));
@@ -79,7 +89,7 @@ export class ToolList {
     const { toolsets, session, isListed } = this.#settings;
     const listed = this.#registry
       .list()
-      .filter(({ toolset }) => (toolsets === undefined ? session !== "none" || toolset.name !== OWN_NAMESPACE : toolsets.has(toolset.name)))
+      .filter(({ toolset }) => (toolsets === undefined ? session !== "none" || !isOwn({ toolset }) : toolsets.has(toolset.name)))
       .filter(({ qualifiedName }) => isListed(qualifiedName));
     const shared = new Set<string>();
     listed.forEach(({ qualifiedName }, index) => {
@@ -119,6 +129,10 @@ export class ToolList {
       ...(tags === undefined ? {} : { _meta: { "haft/tags": tags } }),
     };
   }
+}
+
+function isOwn({ toolset }: Pick<RegisteredTool, "toolset">): boolean {
+  return toolset.name === OWN_NAMESPACE;
 }
 
 function registeredOf({ registered }: OfferedTool): RegisteredTool {
