@@ -20,6 +20,7 @@ describe("the files of other MCP clients", () => {
         mcpServers: {
           notes: { command: "npx", args: ["-y", "notes@1.0.0", "${HOME}/notes"], env: { KEY: "${KEY}" } },
           typed: { type: "stdio", command: "${BIN:-node}", args: ["${MISSING:-server.mjs}"] },
+          local: { type: "local", command: "node", args: ["server.mjs"], tools: ["*"] },
           far: { type: "http", url: "https://example.com/mcp", headers: { Authorization: "Bearer ${env:KEY}" } },
           old: { type: "sse", url: "https://example.com/sse" },
           any: { url: "https://example.com" },
@@ -40,6 +41,7 @@ describe("the files of other MCP clients", () => {
     expect(toolsetsOf(loaded)).toEqual({
       notes: { ...started, command: "npx", args: ["-y", "notes@1.0.0", "/home/me/notes"], env: { KEY: "k" } },
       typed: { ...started, command: "node", args: ["server.mjs"] },
+      local: { ...started, command: "node", args: ["server.mjs"] },
       far: { ...reached, url: "https://example.com/mcp", transport: "http", headers: { Authorization: "Bearer k" } },
       old: { ...reached, url: "https://example.com/sse", transport: "sse" },
       any: { ...reached, url: "https://example.com" },
@@ -47,6 +49,7 @@ describe("the files of other MCP clients", () => {
     });
     expect(loaded.sent.map(({ name }) => name)).toEqual(["KEY"]);
     expect(loaded.warnings.map((line) => line.replace(/^.*json/u, ""))).toEqual([
+      expect.stringMatching(/^:1:\d+: mcpServers\.local\.tools: is not used here\.$/u),
       expect.stringMatching(/^:1:\d+: mcpServers\.off\.alwaysAllow: is not used here\.$/u),
     ]);
   });
@@ -94,7 +97,7 @@ describe("the files of other MCP clients", () => {
     [
       "a type that is not known",
       { a: { type: "ws", url: "wss://example.com" } },
-      /mcpServers\.a\.type: must be one of "stdio", "http", "sse"/u,
+      /mcpServers\.a\.type: must be one of "stdio", "local", "http", "sse"/u,
     ],
     [
       "a server at an address without one",

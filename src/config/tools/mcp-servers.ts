@@ -1,4 +1,4 @@
-/** Reads the servers in the files of other MCP clients: `mcpServers` of Claude and Cursor, `servers` of VS Code. */
+/** Reads the servers in the files of other MCP clients: `mcpServers` of Claude, Cursor and Copilot, `servers` of VS Code. */
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import { basename, dirname, resolve } from "node:path";
 import { homeFolder } from "../../documents/home-folder.ts";
@@ -25,7 +25,8 @@ export interface ClientServers {
 const TABLES = ["mcpServers", "servers"] as const;
 /** Folders of editors; what they run, runs in the folder above. */
 const EDITOR_FOLDERS: ReadonlySet<string> = new Set([".vscode", ".cursor", ".claude", ".gemini", ".windsurf"]);
-const TYPES = ["stdio", "http", "sse", "streamable-http", "streamableHttp"] as const;
+/** `local` is Copilot's word for `stdio`. */
+const TYPES = ["stdio", "local", "http", "sse", "streamable-http", "streamableHttp"] as const;
 /** The keys of an entry under `servers` that are allowed next to other keys of ours. */
 const ADDRESSES = ["url", "serverUrl", "httpUrl"] as const;
 
@@ -87,7 +88,8 @@ class ClientServer {
 
   read(): { readonly enabled: boolean; readonly server: McpServer | undefined; readonly notes: readonly Note[] } {
     const table = this.#table;
-    const type = table.choice("type", TYPES);
+    const named = table.choice("type", TYPES);
+    const type = named === "local" ? "stdio" : named;
     const address = ADDRESSES.find((key) => table.has(key));
     const isReached = address !== undefined && type !== "stdio";
     const server = isReached ? this.#address(address, type) : this.#command(type);
