@@ -312,12 +312,12 @@ describe("what goes out", () => {
     await closed;
 
     const second = await listening(runtime, { graceMs: 0 });
-    const late = (await overHttp(second.url, { era: "modern" })).callTool({ name: "deaf" });
-    late.catch(() => {});
-    await vi.waitFor(() => expect(runtime.running).toHaveLength(1));
+    const late = ERAS.map(async (era) => (await overHttp(second.url, { era })).callTool({ name: "deaf" }));
+    await vi.waitFor(() => expect(runtime.running).toHaveLength(2));
     await second.close();
     expect(runtime.running).toEqual([]);
-    await expect(late).rejects.toThrow();
+    const text = expect.stringContaining("Error (cancelled): deaf was cancelled");
+    for (const answer of late) expect(await answer).toMatchObject({ isError: true, content: [{ text }] });
   });
 
   test("E09 a client that goes away cancels its call", async () => {

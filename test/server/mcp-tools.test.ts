@@ -102,6 +102,17 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(refused).toMatchObject({ isError: true, content: [{ type: "text", text: expect.stringContaining("Error (invalid_input)") }] });
   });
 
+  test("a call that ends because the server stops is answered", async () => {
+    const { promise: started, resolve: begin } = Promise.withResolvers<void>();
+    const deaf = defineTool({ name: "deaf", description: "", effects: pure, execute: () => (begin(), new Promise(() => {})) });
+    const { runtime } = await openRuntime({ tools: [deaf] });
+    const { client, server } = await overStdio(runtime, { era });
+    const call = client.callTool({ name: "deaf" });
+    await started;
+    await server.close();
+    expect(await call).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("deaf was cancelled") }] });
+  });
+
   test("images, sound, files and links keep their kind; metadata goes along", async () => {
     const content = [
       { type: "image", mediaType: "image/png", data: "AAAA" },

@@ -7,6 +7,7 @@ import { Announcer, type Audience } from "./announcer.ts";
 import type { CallAnswer } from "./call-result.ts";
 import { callLogOf, type CallLog } from "../auth/call-log.ts";
 import { untilOver } from "../api/until-over.ts";
+import type { Exchange } from "./exchange.ts";
 import { settingsOf, type McpServerOptions, type Settings } from "./options.ts";
 import { addPeerHandlers } from "./peer-handlers.ts";
 import { Peers, isPeerError } from "./peers.ts";
@@ -49,6 +50,7 @@ export class Gateway implements Shared {
   readonly suspensions: Suspensions;
   readonly announcer: Announcer;
   readonly logged = new Set<Serving>();
+  readonly works = new Set<Pick<Exchange<unknown>, "cancel" | "signal">>();
   readonly tasks: Tasks | undefined;
   readonly calls: CallLog | undefined;
   readonly #server: typeof Server;
@@ -140,11 +142,18 @@ export class Gateway implements Shared {
     };
   }
 
-  /** Refuses what comes from now on, and gives what runs a while to end, until the signal aborts. */
+  /**
+   * Refuses what comes from now on, and gives what runs a while to end, until the signal aborts. What still runs is cancelled then, while its
+   * client can be answered: one whose stream ends without an answer may wait for it until its own time is up.
+   */
   async stop(graceMs: number, signal?: AbortSignal): Promise<void> {
     this.#stopping = true;
     if (this.#running.size === 0) return;
     await untilOver(this.#whenIdle(), graceMs, this.settings.clock, signal);
+    const left = [...this.works].filter((work) => !work.signal.aborted);
+    if (left.length === 0) return;
+    for (const work of left) work.cancel("the server is stopping");
+    await untilOver(this.#whenIdle(), DRAIN_MS, this.settings.clock);
   }
 
   async #whenIdle(): Promise<void> {
@@ -219,6 +228,9 @@ export class Gateway implements Shared {
 }
 
 type Era = ConnectionInfo["era"];
+
+/** The longest wait for the answers of calls that were cancelled. */
+const DRAIN_MS = 1_000;
 
 /** The newer revision takes every answer of a call as it is made here, and its clients describe themselves with each request. */
 const MODERN_SERVER: CallServing["server"] = {

@@ -35,16 +35,21 @@ export async function serveExchange<T>(
           return begin({ exchange: own, client: new CallClient(facts, own) });
         })
       : (found as Exchange<T>); // the digest says that it is the same request, which has one kind of result
-  for (;;) {
-    const end = await exchange.serve(round);
-    if (end.done) return end.result;
-    if (suspensions.full) {
-      exchange.refuseWaiting(tooManyWait());
-      continue;
+  gateway.works.add(exchange);
+  try {
+    for (;;) {
+      const end = await exchange.serve(round);
+      if (end.done) return end.result;
+      if (suspensions.full) {
+        exchange.refuseWaiting(tooManyWait());
+        continue;
+      }
+      const requestState = await suspensions.suspend(exchange, digestOf(request, context), context);
+      const inputRequests = Object.fromEntries(Array.from(end.requests, ([key, { method, params }]) => [key, { method, params }]));
+      return { resultType: "input_required", inputRequests, requestState };
     }
-    const requestState = await suspensions.suspend(exchange, digestOf(request, context), context);
-    const inputRequests = Object.fromEntries(Array.from(end.requests, ([key, { method, params }]) => [key, { method, params }]));
-    return { resultType: "input_required", inputRequests, requestState };
+  } finally {
+    gateway.works.delete(exchange);
   }
 }
 

@@ -6,6 +6,7 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { CallLog } from "../auth/call-log.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Announcer } from "./announcer.ts";
+import type { Exchange } from "./exchange.ts";
 import type { Settings } from "./options.ts";
 import type { Peers } from "./peers.ts";
 import type { Connection } from "./round.ts";
@@ -25,6 +26,8 @@ export interface Shared {
   readonly announcer: Announcer;
   /** The connections that have set a log level. */
   readonly logged: Set<Serving>;
+  /** The work of the requests that are being answered. */
+  readonly works: Set<Pick<Exchange<unknown>, "cancel" | "signal">>;
   /** Undefined where none are served. */
   readonly tasks: Tasks | undefined;
   /** Keeps the calls that no session has; undefined without a store. */
