@@ -208,6 +208,8 @@ export interface ListOptions {
   readonly sessionId?: string;
   /** Those of these sessions that there are, at most 500. */
   readonly sessionIds?: readonly string[];
+  /** Those that branch off this session only. */
+  readonly parentId?: string;
   /** Most sessions. Integer ≥ 1. @default 100 */
   readonly limit?: number;
   /** How many to pass over. @default 0 */

@@ -43,8 +43,8 @@ export class OpenSessions {
    * one of them asks for this. Sessions that its calls have begun stay, and what is open in them is ended. A resume that is under way is given up, and rejects with `conflict`. Until this has ended, the id can be neither begun nor
    * resumed: both are refused with `resource_busy`. Resolves to whether there was one.
    *
-   * @throws ToolError `resource_busy` while another process has it open; `conflict` while others are branches of it, after its calls
-   * were cancelled where none of these is open here. By rejecting
+   * @throws ToolError `resource_busy` while another process has it open; `conflict` while others are branches of it; its calls go on
+   * then. By rejecting
    */
   async forget(id: string): Promise<boolean> {
     checkSessionId(id);
@@ -66,8 +66,8 @@ export class OpenSessions {
     const holder = this.#resuming.has(id) ? undefined : this.#byId.get(id); // one that is being closed is waited for as well
     const session = holder?.isEphemeral === true ? undefined : holder;
     if (session !== undefined) {
-      const branch = this.list().find(({ parent, eventLog }) => parent === session && eventLog !== undefined);
-      if (branch !== undefined) throw hasBranch(session, branch); // before calls are cancelled for nothing
+      const branchId = await this.#branchOf(session);
+      if (branchId !== undefined) throw hasBranch(session, branchId); // before calls are cancelled for nothing
       session.markClosed(); // before, so that no call begins behind those that are cancelled
       if (!session.turns.isInside) endCalls(session, this.#options.parts.running, "the session was removed");
       await session.close();
@@ -80,6 +80,14 @@ export class OpenSessions {
       wasThere = (isInside ? await store.remove(id) : await removeStored(store, id, parts.ports.clock.wallTime())) || wasThere;
     if (!isInside) await this.#endWithin(id);
     return wasThere;
+  }
+
+  /** The id of a branch that keeps a session from being removed, whether or not it is open here. */
+  async #branchOf(session: RuntimeSession): Promise<string | undefined> {
+    const branch = this.list().find(({ parent, eventLog }) => parent === session && eventLog !== undefined);
+    if (branch !== undefined || session.eventLog === undefined) return branch?.id;
+    const stored = await this.#options.store?.list({ parentId: session.id, limit: 1 });
+    return stored?.find(({ parent }) => parent?.sessionId === session.id)?.sessionId;
   }
 
   /** Closes the sessions that calls of a session have begun and that are open here: their handlers may not have done so when they were cancelled. */

@@ -19,10 +19,10 @@ export function noBranch(session: Session): ToolError {
   });
 }
 
-export function hasBranch({ id }: Session, branch: Session): ToolError {
+export function hasBranch({ id }: Session, branchId: string): ToolError {
   return new ToolError(
     "conflict",
-    `Session ${JSON.stringify(id)} cannot be removed: session ${branch.id} branches off it and shares its events.`,
+    `Session ${JSON.stringify(id)} cannot be removed: session ${branchId} branches off it and shares its events.`,
     { hint: "Remove the branch first." },
   );
 }

@@ -176,13 +176,14 @@ class MemoryStore implements Store {
 
   async list(options: ListOptions = {}): Promise<readonly StoredSession[]> {
     this.#requireOpen();
-    const { limit, offset, sessionId, sessionIds } = checkListOptions(options);
+    const { limit, offset, sessionId, sessionIds, parentId } = checkListOptions(options);
     const ids = sessionId === undefined ? sessionIds : [sessionId].filter((id) => sessionIds?.includes(id) !== false);
     const named =
       ids === undefined
         ? [...this.#sessions.values()]
         : [...new Set(ids)].map((id) => this.#sessions.get(id)).filter((kept) => kept !== undefined);
-    const sessions = named.sort((one, other) => other.updatedAt - one.updatedAt);
+    const children = parentId === undefined ? named : named.filter((kept) => kept.options.parent?.sessionId === parentId);
+    const sessions = children.sort((one, other) => other.updatedAt - one.updatedAt);
     return sessions.slice(offset, offset + limit).map(({ sessionId, options, updatedAt, length, log }) => ({
       sessionId,
       createdAt: options.at,

@@ -262,6 +262,12 @@ async function branchesShare(store: Store): Promise<void> {
     (await store.list({ limit: 1, offset: 2 })).map(({ sessionId, length, parent }) => ({ sessionId, length, parent })),
     [{ sessionId: "twig", length: 5, parent: { sessionId: "branch", length: 4 } }],
   );
+  const branchesOf = async (parentId: string): Promise<readonly string[]> =>
+    (await store.list({ parentId })).map(({ sessionId }) => sessionId).toSorted();
+  deepEqual(
+    [await branchesOf("root"), await branchesOf("branch"), await branchesOf("twig"), await branchesOf("nowhere")],
+    [["branch"], ["early", "twig"], [], []],
+  );
   await refuses(() => store.remove("branch"), "conflict");
   for (const id of ["twig", "early", "branch", "root"]) equal(await store.remove(id), true);
 }

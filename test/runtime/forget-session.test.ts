@@ -80,6 +80,27 @@ test("F1 a session that cannot be removed, as a branch of it is open, keeps its 
   await runtime.close();
 });
 
+test.each(["memory", "sqlite"])(
+  "F1 a session that cannot be removed, as the store has a branch of it that is not open, keeps its calls: %s",
+  async (kind) => {
+    const store = kind === "memory" ? memoryStore() : sqliteStore({ path: temporaryFile() });
+    const gone = Promise.withResolvers<string>();
+    const pay = defineTool({ name: "pay", description: "Pays.", effects: { writes: ["account"] }, execute: () => gone.promise });
+    const runtime = createRuntime({ store, tools: [pay] });
+    const session = runtime.session("a");
+    await session.execute([]);
+    await session.fork({ id: "b" }).close();
+    const running = session.execute({ name: "pay", input: {} });
+    await expect(runtime.sessions.forget("a")).rejects.toMatchObject({ code: "conflict", message: expect.stringContaining("session b") });
+    expect(session.closed).toBe(false);
+    gone.resolve("paid");
+    expect(await running).toMatchObject({ status: "ok", output: "paid" });
+    expect(await runtime.sessions.forget("b")).toBe(true);
+    expect(await runtime.sessions.forget("a")).toBe(true);
+    await runtime.close();
+  },
+);
+
 test("F1 a session that is being closed is removed when its calls have ended, whose callers have their results", async () => {
   const gone = Promise.withResolvers<string>();
   const begun = Promise.withResolvers<void>();

@@ -25,7 +25,8 @@ const DEFAULT_UNATTENDED = 1_000;
 /** Options of a list of jobs, with their defaults. */
 export type CheckedJobList = ListStoredJobsOptions & CheckedListOptions;
 /** Sessions that are asked for. */
-export type CheckedListOptions = Required<Pick<ListOptions, "limit" | "offset">> & Pick<ListOptions, "sessionId" | "sessionIds">;
+export type CheckedListOptions = Required<Pick<ListOptions, "limit" | "offset">> &
+  Pick<ListOptions, "sessionId" | "sessionIds" | "parentId">;
 
 /** @throws ToolError `invalid_argument` */
 export function checkReadOptions({ from = 1, limit = DEFAULT_EVENTS }: ReadOptions): Required<ReadOptions> {
@@ -38,12 +39,19 @@ export function checkFeedOptions({ after, limit = DEFAULT_EVENTS }: ReadFeedOpti
 }
 
 /** @throws ToolError `invalid_argument` */
-export function checkListOptions({ limit = DEFAULT_SESSIONS, offset = 0, sessionId, sessionIds }: ListOptions): CheckedListOptions {
+export function checkListOptions({
+  limit = DEFAULT_SESSIONS,
+  offset = 0,
+  sessionId,
+  sessionIds,
+  parentId,
+}: ListOptions): CheckedListOptions {
   if (sessionIds !== undefined && sessionIds.length > MOST_NAMED)
     throw new ToolError("invalid_argument", `A list of sessions names at most ${MOST_NAMED} of them, not ${sessionIds.length}.`);
   return {
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(sessionIds === undefined ? {} : { sessionIds: [...sessionIds] }),
+    ...(parentId === undefined ? {} : { parentId }),
     limit: requireWhole("limit", limit, 1),
     offset: requireWhole("offset", offset, 0),
   };

@@ -115,14 +115,15 @@ export class SqlDatabase implements LogDatabase {
     );
   }
 
-  list({ sessionId, sessionIds, limit, offset }: CheckedListOptions): Promise<readonly StoredSession[]> {
+  list({ sessionId, sessionIds, parentId, limit, offset }: CheckedListOptions): Promise<readonly StoredSession[]> {
     if (sessionIds?.length === 0) return Promise.resolve([]);
     return this.#do("could not list its sessions", (tables) =>
       lookAt(tables, async (transaction) => {
         const all = transaction.selectFrom("haft_session").selectAll();
         const named = sessionId === undefined ? all : all.where("id", "=", storedText(sessionId));
         const those = sessionIds === undefined ? named : named.where("id", "in", sessionIds.map(storedText));
-        const newest = those.orderBy("updated_at", "desc").orderBy("id");
+        const children = parentId === undefined ? those : those.where("parent_id", "=", storedText(parentId));
+        const newest = children.orderBy("updated_at", "desc").orderBy("id");
         const sessions: StoredSession[] = [];
         for (const row of await newest.limit(limit).offset(offset).execute()) sessions.push(await this.#describe(transaction, row));
         return sessions;

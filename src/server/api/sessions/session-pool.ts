@@ -130,7 +130,7 @@ export class SessionPool {
    * is given up, as its calls may wait for a person for days. Resolves to whether there was one.
    */
   async remove(id: string): Promise<boolean> {
-    await this.whenLeft(id);
+    if (this.#leaving.has(id)) await this.whenLeft(id); // else at once, so that every later request waits
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#leaving.set(id, promise); // before anything is given up, so that no request joins it
     if (this.#uses.has(id)) this.#removals.set(id, (this.#removals.get(id) ?? 0) + 1);
