@@ -120,8 +120,9 @@ interface HeadAtOptions {
 async function headAt(session: Session, events: AsyncIterable<SessionEvent>, { length, countsCalls }: HeadAtOptions): Promise<SessionHead> {
   checkBranchPoint(session, length);
   const fold = new SessionFold(undefined, session.id, countsCalls);
-  for await (const event of take(events, length)) fold.apply(event);
-  if (fold.openInTurn !== undefined || fold.openRounds.length > 0) throw turnUnderWay(session, length);
+  let last: SessionEvent | undefined;
+  for await (const event of take(events, length)) fold.apply((last = event));
+  if (last?.type === "batch-start" || fold.openInTurn !== undefined || fold.openRounds.length > 0) throw turnUnderWay(session, length);
   return fold.head;
 }
 

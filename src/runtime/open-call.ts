@@ -92,12 +92,28 @@ export function endOpenCall(
   error: ToolError,
   { sessionId, at }: { readonly sessionId: string; readonly at: number },
 ): readonly SessionEvent[] {
-  const status = error.code === "cancelled" ? "cancelled" : "error";
-  const result: ToolResult = {
+  const result = interruptedResult({ callId, id: call.id, name: job?.toolName ?? call.name }, error);
+  const { status } = result;
+  const base = { callId, turnId, sessionId, at };
+  const end = readEvent({ ...base, type: "call-end", result }, "The result of an interrupted call");
+  if (job === undefined) return [end];
+  const { toolName, notify } = job;
+  return [end, readEvent({ ...base, type: "job-end", toolName, status, notify }, "The end of an interrupted job")];
+}
+
+interface InterruptedCall {
+  readonly callId: string;
+  readonly id: string | undefined;
+  readonly name: string;
+}
+
+/** The result of a call that no process runs. */
+export function interruptedResult({ callId, id, name }: InterruptedCall, error: ToolError): ToolResult {
+  return {
     callId,
-    ...(call.id === undefined ? {} : { id: call.id }),
-    name: job?.toolName ?? call.name,
-    status,
+    ...(id === undefined ? {} : { id }),
+    name,
+    status: error.code === "cancelled" ? "cancelled" : "error",
     error: error.toJSON(),
     origin: "live",
     attempts: 0,
@@ -105,9 +121,4 @@ export function endOpenCall(
     repairs: [],
     warnings: [],
   };
-  const base = { callId, turnId, sessionId, at };
-  const end = readEvent({ ...base, type: "call-end", result }, "The result of an interrupted call");
-  if (job === undefined) return [end];
-  const { toolName, notify } = job;
-  return [end, readEvent({ ...base, type: "job-end", toolName, status, notify }, "The end of an interrupted job")];
 }

@@ -6,7 +6,10 @@ import { pendingResult } from "../core/job-message.ts";
 import { wasKeptFromStarting } from "../core/kept-from-starting.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Submission } from "../call/batch.ts";
+import { outcomeUnknown } from "../call/admit/reconcile-call.ts";
+import { readCall } from "../call/admit/read-call.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
+import { interruptedResult } from "./open-call.ts";
 import { readAhead, type CallRunner } from "./run-calls.ts";
 import { closedSession } from "./session-errors.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
@@ -35,7 +38,7 @@ export function submitCalls(
   return session.submissions.results(idempotencyKey, digest, {
     run: () => runList(session, sent, options, { runner: parts.runner, submission: { idempotencyKey, digest } }),
     read: async (submitted) => {
-      const results = await readResults(session, submitted, parts.events(session, submitted.startsAt));
+      const results = await readResults(session, { submitted, sent }, parts.events(session, submitted.startsAt));
       await whenStored(session, results);
       if (keepsRefused) return results;
       const callIds = results.map((result) => (wasKeptFromStarting(result) ? undefined : result.callId));
@@ -63,24 +66,30 @@ async function runList(
 
 async function readResults(
   session: RuntimeSession,
-  { callIds }: Submitted,
+  { submitted: { callIds }, sent }: { readonly submitted: Submitted; readonly sent: readonly ToolCall[] },
   events: AsyncIterable<SessionEvent>,
 ): Promise<readonly ToolResult[]> {
   const wanted = new Set(callIds);
   const found = new Map<string, ToolResult>();
-  const ids = new Map<string, string | undefined>();
+  const begun = new Map<string, string | undefined>(); // with the ids of their callers
   const placeholders = new Map<string, ToolResult>();
   for await (const event of events) {
     if (!("callId" in event) || !wanted.has(event.callId)) continue;
     const { callId } = event;
-    if (event.type === "call-start") ids.set(callId, event.call.id);
+    if (event.type === "call-start") begun.set(callId, event.call.id);
     if (event.type === "job-start")
-      placeholders.set(callId, pendingResult({ callId, id: ids.get(callId), name: event.toolName, mode: event.mode }));
+      placeholders.set(callId, pendingResult({ callId, id: begun.get(callId), name: event.toolName, mode: event.mode }));
     if (event.type === "output-keep") keepAgain(session, event);
     if (event.type === "call-end") found.set(callId, event.result);
     if (found.size === wanted.size) break;
   }
   for (const [callId, placeholder] of placeholders) if (!found.has(callId)) found.set(callId, placeholder);
+  // The recording or the snapshot that the session came from was cut before these began: whether they ran is known nowhere, and nothing ends them.
+  for (const [index, callId] of callIds.entries()) {
+    if (begun.has(callId)) continue;
+    const { id, name } = readCall(sent[index], partsOf(session).inputLimits).call;
+    found.set(callId, interruptedResult({ callId, id, name }, outcomeUnknown(name, "What was recorded ends before it.")));
+  }
   if (found.size < wanted.size)
     throw new ToolError("resource_busy", "The calls that were submitted under this idempotency key have not all ended yet.", {
       hint: "Submit them again when they have: a call that a crash interrupted is being resumed.",

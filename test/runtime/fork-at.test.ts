@@ -52,6 +52,16 @@ test("issue 20.5 a branch that begins after the last event is committed like any
   expect([...session.stateMap.entries()].map(([, value]) => value)).toEqual([116]);
 });
 
+test("issue 20.5 no branch begins inside a batch under a key, be it before the first of its calls", async () => {
+  const { session, events: before } = await played();
+  const calls = [2, 3].map((by) => ({ name: "sum::add", input: { by } }));
+  await session.execute(calls, { idempotencyKey: "k" });
+  const { length } = await eventsOf(session);
+  for (let at = before.length + 1; at < length; at++)
+    await expect(session.forkAt(at)).rejects.toMatchObject({ code: "conflict", message: expect.stringContaining(`after ${at} events`) });
+  for (const at of [before.length, length]) await (await session.forkAt(at)).discard();
+});
+
 test("issue 20.5 a simulated branch of an earlier point runs nothing", async () => {
   const { session, real, starts, events } = await played();
   const branch = await session.forkAt(starts[1] ?? 0, { simulated: true });

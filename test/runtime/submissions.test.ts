@@ -3,6 +3,8 @@ import { expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { ToolResult } from "../../src/core/result.ts";
+import { writeRecording } from "../../src/core/recording/recording.ts";
+import { importRecording } from "../../src/runtime/import-recording.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { sessionWithin } from "../../src/runtime/session-within.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
@@ -305,6 +307,29 @@ test("I11 keys belong to their session: a fork's are its own, and a restored ses
   const other = testRuntime({ store: new FailingStore(), tools: [pay] }).runtime;
   const [same, different] = [other.session("s", { from: snapshot }), other.session("t", { from: snapshot })];
   expect([await same.execute(PAY, KEY), (await different.execute(PAY, KEY))[0]?.output]).toEqual([first, { sum: 5, paid: 7 }]);
+});
+
+test("I11 a recording that ends anywhere inside a batch answers its key with what is known, and runs none of its calls again", async () => {
+  const { runtime, paid, pay } = shop({ store: new FailingStore() });
+  const session = runtime.session("s");
+  await session.execute(PAY, KEY);
+  const snapshot = await session.snapshot();
+  const { events } = snapshot;
+  const batch = events.findIndex(({ type }) => type === "batch-start") + 1;
+  for (let length = batch; length <= events.length; length++) {
+    const store = new FailingStore();
+    await importRecording(store, writeRecording(events.slice(0, length), { sessionId: "s", exportedAt: 5 }));
+    const answer = await (await restarted(store, [pay])).execute(PAY, KEY);
+    const ended = events.slice(0, length).filter(({ type }) => type === "call-end").length;
+    const [known, unknown] = ["ok", "outcome_unknown"];
+    expect(answer.map(({ id, status, error }) => [id, error?.code ?? status])).toEqual([
+      ["p1", ended > 0 ? known : unknown],
+      [undefined, ended > 1 ? known : unknown],
+    ]);
+  }
+  const cut = testRuntime({ tools: [pay] }).runtime.session("s", { from: { ...snapshot, events: events.slice(0, batch) } });
+  expect((await cut.execute(PAY, KEY)).map(({ error }) => error?.code)).toEqual(["outcome_unknown", "outcome_unknown"]);
+  expect(paid()).toBe(2);
 });
 
 test("I11 the results of a key are found however much was recorded since", async () => {
