@@ -6,6 +6,7 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
+import { wasKeptFromStarting } from "../core/kept-from-starting.ts";
 import type { ToolResult } from "../core/result.ts";
 import { leavesOf, similarity, type Leaves } from "./compare-input.ts";
 
@@ -27,7 +28,8 @@ export interface PlacedAnswer {
 }
 
 /**
- * The calls that have a result, in the order they were made; those of batches that were rolled back included.
+ * The calls that have a result, in the order they were made; those of batches that were rolled back included. Of a call that the store kept from
+ * starting, and that ran when its batch was submitted again, the one that ran.
  *
  * @throws ToolError `invalid_argument` for what is not a list of events
  */
@@ -38,7 +40,15 @@ export function recordedCalls(events: Iterable<SessionEvent>): readonly Recorded
     });
   const started = new Map<string, SessionEvent & { readonly type: "call-start" }>();
   const ended = new Map<string, RecordedCall>();
+  const batches = new Map<string, ReadonlySet<string>>();
+  const repeated = new Set<string>();
   for (const event of events) {
+    if (event.type === "batch-start") {
+      const batch = JSON.stringify([event.sessionId, event.idempotencyKey]);
+      const callIds = new Set(event.callIds);
+      for (const callId of batches.get(batch) ?? []) if (!callIds.has(callId)) repeated.add(callId);
+      batches.set(batch, callIds);
+    }
     if (event.type === "call-start" && !started.has(event.callId)) started.set(event.callId, event);
     if (event.type !== "call-end" || ended.has(event.callId)) continue;
     const start = started.get(event.callId);
@@ -50,7 +60,10 @@ export function recordedCalls(events: Iterable<SessionEvent>): readonly Recorded
       isNested: start.parentCallId !== undefined,
     });
   }
-  return [...started.keys()].flatMap((callId) => ended.get(callId) ?? []);
+  return [...started.keys()].flatMap((callId): readonly RecordedCall[] => {
+    const call = ended.get(callId);
+    return call === undefined || (repeated.has(callId) && wasKeptFromStarting(call.result)) ? [] : [call];
+  });
 }
 
 /** For a replay that answers chains and programs as a whole: calls that these made are not made again, and come after those that are. */

@@ -266,6 +266,24 @@ describe("match nearest", () => {
   });
 });
 
+test("a call that a full store kept from starting is replayed with the answer that its batch got when it was submitted again", () => {
+  const batch = (...calls: readonly (readonly SessionEvent[])[]): readonly SessionEvent[] => {
+    const callIds = calls.flatMap(([start]) => (start !== undefined && "callId" in start ? [start.callId] : []));
+    return [{ type: "batch-start", ...FACT, idempotencyKey: "k", digest: "d", callIds }];
+  };
+  const error = { code: "store_failed", message: "The disk is full.", retryable: true, outcome: "not_started" } as const;
+  const full = () => call("pay::card", { sum: 5 }, { status: "error", attempts: 0, error });
+  const ran = call("pay::label", { on: true }, { output: 1 });
+  const [first, second] = [full(), full()];
+  const repeated = call("pay::card", { sum: 5 }, { output: "paid" });
+  const events = [batch(ran, first), ran, first, batch(ran, second), second, batch(ran, repeated), repeated].flat();
+  expect(recordedCalls(events).map(({ result }) => result.output)).toEqual([1, "paid"]);
+  expect(recordedCalls([batch(first), first].flat()).map(({ result }) => result.error?.code)).toEqual(["store_failed"]); // nothing followed
+  const failed = call("pay::card", { sum: 5 }, { status: "error", error: { ...error, outcome: "unknown" } });
+  const again = [batch(failed), failed, batch(repeated), repeated].flat(); // the first was rolled back
+  expect(recordedCalls(again).map(({ result }) => result.status)).toEqual(["error", "ok"]);
+});
+
 test("calls are taken in the order they were made; those without a result, and results without a call, are none", () => {
   const [start, end] = call("a::b", { n: 1 }, { output: 1 });
   const [otherStart, otherEnd] = call("a::b", { n: 2 }, { output: 2 });
