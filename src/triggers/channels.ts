@@ -1,5 +1,6 @@
 /** The channels of a program: those that all agents share, and those that belong to one agent. */
 import { ToolError } from "../core/error.ts";
+import { plural } from "../core/base/wording.ts";
 import { checkedVisibleName } from "../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
@@ -111,6 +112,24 @@ export class Channels {
     if (own !== undefined && own !== channel)
       throw new ToolError("conflict", `The session ${shown(sessionId)} has another channel ${shown(channel.name)}.`);
     place.set(channel.name, channel);
+  }
+
+  /**
+   * Forgets a shared channel, and what waits on it in memory; messages that a store keeps stay there. Returns whether there was one.
+   *
+   * @throws ToolError `conflict` while it has subscribers in this program
+   */
+  remove(name: string): boolean {
+    const channel = this.#shared.get(name);
+    if (channel !== undefined && channel.subscribers > 0)
+      throw new ToolError(
+        "conflict",
+        `The channel ${shown(name)} has ${plural(channel.subscribers, "subscriber")}: it cannot be removed.`,
+        {
+          hint: "End the subscriptions, and the triggers that read it, first.",
+        },
+      );
+    return this.#shared.delete(name);
   }
 
   /** Forgets the channels that belong to one agent alone. */

@@ -180,6 +180,18 @@ describe("F1.56 F1.57 a set of channels", () => {
     expect(channels.get("notes", "s1")).toBe(shared);
   });
 
+  test("a shared channel that is removed is forgotten, not while it has subscribers, and its name is free", () => {
+    const channels = createChannels();
+    const tasks = channels.open("tasks");
+    const subscription = tasks.subscribe("reader");
+    expect(() => channels.remove("tasks")).toThrow(
+      expect.objectContaining({ code: "conflict", message: 'The channel "tasks" has 1 subscriber: it cannot be removed.' }),
+    );
+    subscription.close();
+    expect([channels.remove("tasks"), channels.remove("tasks"), channels.list()]).toEqual([true, false, []]);
+    expect(channels.open("tasks", { kind: "broadcast" })).not.toBe(tasks);
+  });
+
   test.each([
     ["", {}],
     [" x", {}],

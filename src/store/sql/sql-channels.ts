@@ -9,8 +9,10 @@ import type { Tables } from "./tables.ts";
 
 /** Old messages are removed with one of so many. */
 const REMOVED_EVERY = 64;
-/** For so many channels it is counted. */
+/** For so many channels it is counted; for others, the number of a message says whether it is one of those. */
 const COUNTED = 1_000;
+/** 2³² divided by the golden ratio: its multiples are spread evenly, also those of numbers that have an equal distance. */
+const SPREAD = 0x9e3779b1;
 
 /** Rolls back: the number that was drawn for a message that is refused. */
 const FULL = new Error("The queue is full.");
@@ -29,9 +31,8 @@ export class SqlChannels implements ChannelStore {
   send(message: NewChannelEntry): Promise<number> {
     const channel = storedText(message.channel);
     const isQueue = message.capacity !== undefined;
-    if (this.#sent.size >= COUNTED) this.#sent.clear(); // the next one of each removes old ones
-    const sent = this.#sent.get(channel) ?? 0;
-    this.#sent.set(channel, sent + 1);
+    const sent = this.#sent.get(channel) ?? (this.#sent.size < COUNTED ? 0 : undefined);
+    if (sent !== undefined) this.#sent.set(channel, sent + 1);
     const sending = this.#connection.tables.transaction().execute(async (tables) => {
       const number = await this.#nextNumber(tables, channel);
       if (message.capacity !== undefined && (await countOpen(tables, channel)) >= message.capacity) throw FULL;
@@ -40,7 +41,8 @@ export class SqlChannels implements ChannelStore {
         .insertInto("haft_channel_message")
         .values({ channel, number, sender, sender_id: senderId, body: message.body, holder: null, ended: 0 })
         .execute();
-      if (sent % REMOVED_EVERY === 0) await removeOld(tables, { channel, isQueue, keep: message.keep });
+      if (sent === undefined ? isOneOfSoMany(number) : sent % REMOVED_EVERY === 0)
+        await removeOld(tables, { channel, isQueue, keep: message.keep });
       return number;
     });
     return sending.catch((thrown: unknown) => {
@@ -133,6 +135,10 @@ export class SqlChannels implements ChannelStore {
   #entries(channel: string) {
     return this.#connection.tables.selectFrom("haft_channel_message").select(["number", "body"]).where("channel", "=", storedText(channel));
   }
+}
+
+function isOneOfSoMany(number: number): boolean {
+  return Math.imul(number, SPREAD) >>> 0 < 2 ** 32 / REMOVED_EVERY;
 }
 
 /** SQLite gives rows without a prototype. */
