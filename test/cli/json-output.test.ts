@@ -1,7 +1,21 @@
 import { describe, expect, test } from "vitest";
 import { hasTerminals, runAt } from "./chat-terminal.ts";
+import { SessionProject, lines } from "./session-project.ts";
 import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
 import { testInCI } from "../test-in-ci.ts";
+
+const LISTS = [
+  "sessions list",
+  "jobs list",
+  "approvals list",
+  "approvals rules",
+  "keys list",
+  "schedules list",
+  "fleet",
+  "audit",
+  "audit --limit 1",
+  "audit --principal nobody",
+];
 
 describe("--json", { timeout: PATIENCE_MS }, () => {
   testInCI("is JSON alone on standard output, whatever tools and their modules print there", async () => {
@@ -14,6 +28,35 @@ export const noisy = { name: "noisy", description: "Makes a noise.", inputSchema
     const list = await haft(["list", "--json"], { folder, ownProcess: true });
     expect(JSON.parse(list.stdout).map(({ name }: { readonly name: string }) => name)).toContain("n::noisy");
     expect((await haft(["call", "n::noisy"], { folder, ownProcess: true })).stdout).toBe("loading\nhalf a lineand more\n7\n");
+  });
+
+  test("is JSON alone at a terminal as well, whether a command finds nothing, all or a part of what there is", async () => {
+    const project = new SessionProject();
+    const valuesOf = async (line: string): Promise<readonly Record<string, unknown>[]> => {
+      const { stdout } = await project.haft([...line.split(" "), "--json"], { columns: 80 });
+      return stdout
+        .split("\n")
+        .filter(Boolean)
+        .map((text): Record<string, unknown> => JSON.parse(text));
+    };
+    const talk = lines({ role: "user", content: "Soft\u00adhyphen." }, { role: "assistant", calls: [{ name: "shop::mail" }] });
+    await project.haft(["run", "-", "--session", "one"], { input: talk });
+    await project.haft(["keys", "add", "page", "--scope", "read"]);
+    const counts: Record<string, number> = {};
+    for (const line of LISTS) counts[line] = (await valuesOf(line)).length;
+    expect(counts).toEqual({
+      ...Object.fromEntries(LISTS.map((line) => [line, 0])),
+      "sessions list": 1,
+      "keys list": 1,
+      audit: 2,
+      "audit --limit 1": 1,
+    });
+    const [rule] = await valuesOf("approvals rules --add shop::*");
+    expect(await valuesOf(`approvals rules --revoke ${String(rule?.["id"])}`)).toEqual([{ id: rule?.["id"], revoked: true }]);
+    for (const format of ["recording", "openai"]) {
+      const { stdout } = await project.haft(["sessions", "export", "one", "--as", format], { columns: 80 });
+      expect(stdout).toContain("Soft\\u00adhyphen.");
+    }
   });
 
   test.each([[[]], [["sessions"]], [["store"]]])("a command that is missing after %j is an error as JSON", async (words) => {

@@ -75,10 +75,12 @@ function timeOf(option: "since" | "until", text: string, now: number): number {
 
 function print({ options, out }: CommandContext, found: readonly AuditEntry[], limit: number): void {
   const entries = found.slice(0, limit);
-  for (const entry of entries) {
-    if (options.json) out.write(`${safeJson(entry)}\n`);
-    else out.print(`${out.paint("dim", timeText(entry.at))}  ${oneLine(wordsOf(entry), Math.max(40, out.width - 22))}`);
+  if (options.json) {
+    for (const entry of entries) out.write(`${safeJson(entry)}\n`);
+    return;
   }
+  for (const entry of entries)
+    out.print(`${out.paint("dim", timeText(entry.at))}  ${oneLine(wordsOf(entry), Math.max(40, out.width - 22))}`);
   if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the newest ${limit}; --limit shows more`));
   if (entries.length === 0 && out.isTerminal) out.print(out.paint("dim", "nothing"));
 }

@@ -66,7 +66,12 @@ const UNSAFE =
 
 /** JSON as safe to print as text: what `safeText` shows is written as `\u…` escapes, which mean the same. */
 export function safeJson(value: unknown, indent = 0): string {
-  return JSON.stringify(value, undefined, indent).replaceAll(UNSAFE, (character) => character.replaceAll(/[^]/g, escapeUnit));
+  return safeJsonText(JSON.stringify(value, undefined, indent));
+}
+
+/** As `safeJson`, of JSON as text. */
+export function safeJsonText(json: string): string {
+  return json.replaceAll(UNSAFE, (character) => character.replaceAll(/[^]/g, escapeUnit));
 }
 
 /** Safe text in one line of at most `width` columns: line breaks become spaces, the rest is cut with an ellipsis. */

@@ -29,7 +29,7 @@ export const approvalRules: Command = {
         throw new ToolError("not_found", `There is no approval rule ${JSON.stringify(revoke)}.`, {
           operatorHint: "haft approvals rules lists them.",
         });
-      if (revoke !== undefined) return context.out.print(`revoked ${safeText(revoke)}`);
+      if (revoke !== undefined) return printRevoked(context, revoke);
       const expiresAt = expiryOf(time);
       if (add === undefined) return print(context, await inbox.rules());
       print(context, [await inbox.addRule({ pattern: add, by: answerer(), ...omitUndefined({ expiresAt, sessionId }) })]);
@@ -37,6 +37,11 @@ export const approvalRules: Command = {
     return 0;
   },
 };
+
+function printRevoked({ options, out }: CommandContext, id: string): void {
+  if (options.json) out.write(`${safeJson({ id, revoked: true })}\n`);
+  else out.print(`revoked ${safeText(id)}`);
+}
 
 function print({ options, out }: CommandContext, rules: readonly ApprovalRule[]): void {
   for (const rule of rules) {

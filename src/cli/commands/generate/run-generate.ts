@@ -20,7 +20,7 @@ import { withStore } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { refuseInputs } from "../../input/refuse-inputs.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeJson, safeJsonText, safeText } from "../../terminal/terminal-text.ts";
 import { testFileOf } from "../../../generate/conversations/trajectory-parts.ts";
 
 export async function runGenerate(context: CommandContext): Promise<number> {
@@ -138,7 +138,7 @@ async function writeOut(context: CommandContext, progress: Progress, line: strin
   await drained(context);
   const { out } = context;
   if (out.isTerminal) progress.clear();
-  out.write(out.isTerminal ? safeText(line) : line);
+  out.write(out.isTerminal ? safeJsonText(line) : line);
 }
 
 /** Tells of the progress since it began. */

@@ -17,7 +17,7 @@ import { warn } from "../../open/open-runtime.ts";
 import { withSession, withStore } from "../../open/open-store.ts";
 import { Progress, counted } from "../../terminal/progress.ts";
 import { refuseInputs } from "../../input/refuse-inputs.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeJson, safeJsonText, safeText } from "../../terminal/terminal-text.ts";
 import { writeFileWhole } from "../../input/write-file.ts";
 
 const FORMATS = ["recording", "openai", "anthropic", "gemini"] as const;
@@ -142,6 +142,6 @@ async function writeOut(context: CommandContext, text: AsyncIterable<string>): P
   for await (const piece of text) {
     signal.throwIfAborted();
     await drained(context);
-    out.write(out.isTerminal ? safeText(piece) : piece);
+    out.write(out.isTerminal ? safeJsonText(piece) : piece);
   }
 }
