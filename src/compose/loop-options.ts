@@ -24,7 +24,7 @@ export interface LoopRound {
 
 /** Options of a loop. */
 export interface LoopOptions {
-  /** Or its name, `provider/model`, for `modelFrom` of `haft/model`, with the keys in `process.env`: looked up when the loop first runs. */
+  /** Or its name, `provider/model`, for `modelFrom` of `haft/model`, with the keys in `process.env`: these are looked up when the loop first runs. */
   readonly model: Model | string;
   readonly session: RuntimeSession;
   /** The name of the agent in traces. @default that of the runtime */

@@ -5,6 +5,7 @@ import type { SessionMessage } from "../core/message.ts";
 import type { Model } from "../core/model.ts";
 import type { SchemaSource } from "../registry/define-tool.ts";
 import type { InferInput } from "../schema/infer-schema.ts";
+import { providerOf, splitSpec } from "../model/provider-names.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import { visibilityOf, type Visibility } from "../policy/visibility.ts";
 import type { RuntimeSession, SessionTurn } from "../runtime/runtime-session.ts";
@@ -84,7 +85,7 @@ export interface Loop {
   readonly emergencyStop: EmergencyStop | undefined;
 }
 
-/** Makes a loop. @throws ToolError `invalid_argument` for limits or patterns that cannot be */
+/** Makes a loop. @throws ToolError `invalid_argument` for limits or patterns that cannot be, and for a named model whose provider is not known */
 export function createLoop(options: LoopOptions): Loop {
   return new SessionLoop(options);
 }
@@ -95,6 +96,7 @@ function checkParts(options: Partial<LoopOptions> | undefined): void {
     throw new ToolError("invalid_argument", "A loop or an agent needs a model: { model, session }.", {
       hint: 'Name one, "provider/model", or make one with haft/model.',
     });
+  if (typeof options.model === "string") providerOf(splitSpec(options.model));
   if (typeof options.session?.turn !== "function")
     throw new ToolError("invalid_argument", "A loop or an agent needs a session: { model, session }.", {
       hint: "Begin one with runtime.session().",

@@ -3,7 +3,8 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Model } from "../core/model.ts";
 import { HTTP_MODEL_OPTIONS, httpModel, type HttpModelOptions } from "./http-model.ts";
-import { PROVIDER_NAMES, findProvider, nearProviders, type Provider } from "./providers.ts";
+import { knownProvider, providerOf, splitSpec } from "./provider-names.ts";
+import { PROVIDERS, type Provider } from "./providers.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** The settings of an `httpModel`; the provider says the rest. */
@@ -38,9 +39,10 @@ export function modelFrom(spec: string | ModelSpec, context: ModelContext = {}):
   if (typeof spec !== "string" && (typeof spec?.provider !== "string" || typeof spec.model !== "string"))
     throw new ToolError("invalid_argument", "A model is a string, provider/model, or { provider, model } with two strings.");
   if (typeof spec !== "string") checkKnownKeys(spec, SPEC, "modelFrom()");
-  const { provider: wanted, model, apiKey, baseUrl, headers, ...rest } = typeof spec === "string" ? splitSpec(spec) : spec;
-  if (model === "") throw new ToolError("invalid_argument", `A model needs a name behind its provider: ${wanted}/….`);
-  const { name, provider } = knownProvider(wanted);
+  const settings: ModelSpec = typeof spec === "string" ? splitSpec(spec) : spec;
+  const { provider: wanted, model, apiKey, baseUrl, headers, ...rest } = settings;
+  const name = providerOf({ provider: wanted, model });
+  const provider: Provider = PROVIDERS[name];
   const key = apiKey ?? keyOf(provider, environment);
   const { keyHint = keyHintOf(provider) } = rest;
   if (key === undefined && provider.keyOptional !== true && rest.sign === undefined)
@@ -60,35 +62,14 @@ export function modelFrom(spec: string | ModelSpec, context: ModelContext = {}):
 
 type Environment = NonNullable<ModelContext["environment"]>;
 
-/** `provider/model` in its two parts. @throws ToolError `invalid_argument` for a text that names no provider */
-export function splitSpec(spec: string): ModelSpec {
-  const at = spec.indexOf("/");
-  if (at <= 0) {
-    const hint = `Write provider/model, such as anthropic/claude-sonnet. Providers: ${PROVIDER_NAMES.join(", ")}.`;
-    throw new ToolError("invalid_argument", `${JSON.stringify(spec.slice(0, 100))} names no provider.`, { hint });
-  }
-  return { provider: spec.slice(0, at), model: spec.slice(at + 1) };
-}
-
-/** The provider of a name. @throws ToolError `invalid_argument` for one that is not known, naming the nearest. */
-function knownProvider(wanted: string): NonNullable<ReturnType<typeof findProvider>> {
-  const found = findProvider(wanted);
-  if (found !== undefined) return found;
-  const near = nearProviders(wanted).map((name) => JSON.stringify(name));
-  const meant = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
-  throw new ToolError("invalid_argument", `No provider ${JSON.stringify(wanted.slice(0, 100))}.${meant}`, {
-    hint: `There are: ${PROVIDER_NAMES.join(", ")}. A server that speaks Chat Completions is "openai-compatible" with its baseUrl.`,
-  });
-}
-
 /**
  * Checks that the address of a model is known, without its key.
  *
  * @throws ToolError `invalid_argument` for a provider that is not known; `invalid_config` where the address is missing, naming the variable
  */
 export function checkAddress({ provider: wanted, baseUrl }: Pick<ModelSpec, "provider" | "baseUrl">, environment: Environment): void {
-  const { name, provider } = knownProvider(wanted);
-  if (baseUrl === undefined) baseUrlOf(name, provider, environment);
+  const name = knownProvider(wanted);
+  if (baseUrl === undefined) baseUrlOf(name, PROVIDERS[name], environment);
 }
 
 function keyOf({ keyVariables }: Provider, environment: Environment): string | undefined {

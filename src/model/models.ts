@@ -31,7 +31,8 @@ export {
 export { meteredModel } from "./metered-model.ts";
 export { type ModelContext, type ModelSpec, modelFrom } from "./model-from.ts";
 export type { ModelPorts } from "./model-ports.ts";
-export { PROVIDERS, PROVIDER_NAMES, type Provider, type ProviderName } from "./providers.ts";
+export { type ProviderName, PROVIDER_NAMES } from "./provider-names.ts";
+export { PROVIDERS, type Provider } from "./providers.ts";
 export { type ReplyScript, type ScriptedModel, type ScriptedModelOptions, type ScriptedReply, scriptedModel } from "./scripted-model.ts";
 export { type TextToolsOptions, textToolsModel } from "./text-model.ts";
 export { type ModelPrices, type ModelTotals, UsageMeter, type UsageMeterOptions, type UsageRecord, costOf } from "./usage-meter.ts";

@@ -8,6 +8,7 @@ import { ollama } from "../wire/ollama.ts";
 import { openAiChat } from "../wire/openai-chat.ts";
 import { openAiResponses } from "../wire/openai-responses.ts";
 import type { WireFormat } from "../wire/wire-format.ts";
+import { providerName, type ProviderName } from "./provider-names.ts";
 
 /** A provider of models: where it is, and what it speaks. */
 export interface Provider {
@@ -98,27 +99,7 @@ export const PROVIDERS = {
   sglang: { ...chat("sglang", "http://127.0.0.1:30000/v1", "SGLANG_API_KEY"), keyOptional: true },
   "llama-cpp": { ...chat("llama-cpp", "http://127.0.0.1:8080/v1", "LLAMA_API_KEY"), keyOptional: true },
   "lm-studio": { ...chat("lm-studio", "http://127.0.0.1:1234/v1", "LM_STUDIO_API_KEY"), keyOptional: true },
-} as const satisfies Readonly<Record<string, Provider>>;
-
-/** The name of a provider that is known. */
-export type ProviderName = keyof typeof PROVIDERS;
-
-/** Other names for them. */
-const ALIASES: ReadonlyMap<string, ProviderName> = new Map<string, ProviderName>([
-  ["openai-responses", "openai"],
-  ["azure", "azure-openai"],
-  ["claude", "anthropic"],
-  ["google", "gemini"],
-  ["amazon-bedrock", "bedrock"],
-  ["aws", "bedrock"],
-  ["grok", "xai"],
-  ["lmstudio", "lm-studio"],
-  ["llamacpp", "llama-cpp"],
-  ["kimi", "moonshot"],
-  ["moonshotai", "moonshot"],
-  ["zai", "zhipu"],
-  ["qwen", "alibaba"],
-]);
+} as const satisfies Readonly<Record<ProviderName, Provider>>;
 
 function chat(variant: string, baseUrl: string, ...keyVariables: readonly string[]): Provider {
   return { baseUrl, keyVariables, format: () => openAiChat(variant) };
@@ -126,27 +107,6 @@ function chat(variant: string, baseUrl: string, ...keyVariables: readonly string
 
 /** The provider of a name or another name for it, in letters of any size; undefined for one that is not known. */
 export function findProvider(name: string): { readonly name: ProviderName; readonly provider: Provider } | undefined {
-  const folded = name.toLowerCase();
-  const known = ALIASES.get(folded) ?? PROVIDER_NAMES.find((one) => one === folded);
+  const known = providerName(name);
   return known === undefined ? undefined : { name: known, provider: PROVIDERS[known] };
-}
-
-/** The names of the providers that are known. */
-export const PROVIDER_NAMES = Object.keys(PROVIDERS) as readonly ProviderName[]; // the keys of a literal
-
-/** The providers whose names look most like this one, at most three. */
-export function nearProviders(name: string): readonly ProviderName[] {
-  const wanted = pairsOf(name);
-  const rated = [...PROVIDER_NAMES.map((one) => [one, one] as const), ...ALIASES].map(([alias, provider]) => {
-    const pairs = pairsOf(alias);
-    return { provider, likeness: (2 * [...wanted].filter((pair) => pairs.has(pair)).length) / (wanted.size + pairs.size) };
-  });
-  const near = rated.filter(({ likeness }) => likeness >= 0.5).toSorted((one, other) => other.likeness - one.likeness);
-  return [...new Set(near.map(({ provider }) => provider))].slice(0, 3);
-}
-
-/** The pairs of letters that are next to each other, the ends included. */
-function pairsOf(name: string): ReadonlySet<string> {
-  const text = ` ${name.slice(0, 64).toLowerCase()} `;
-  return new Set(Array.from({ length: text.length - 1 }, (_, at) => text.slice(at, at + 2)));
 }

@@ -1,4 +1,4 @@
-import { describe, expect, expectTypeOf, test } from "vitest";
+import { describe, expect, expectTypeOf, test, vi } from "vitest";
 import { z } from "zod";
 import { createRuntime } from "../../src/compose/loop-runtime.ts";
 import type { Model } from "../../src/core/model.ts";
@@ -223,12 +223,19 @@ describe("runtime.loop", () => {
     await runtime.close();
   });
 
-  test("takes the name of a model, and says what is wrong with it when it runs", async () => {
+  test("takes the name of a model: its provider must be known at once, its key when the loop runs", async () => {
     const runtime = createRuntime();
-    await expect(runtime.loop({ model: "opnai/gpt-5" }).run("?")).rejects.toMatchObject({
-      code: "invalid_argument",
-      message: expect.stringContaining('Did you mean "openai"'),
-    });
+    for (const [model, message] of [
+      ["opnai/gpt-5", 'No provider "opnai". Did you mean "openai"'],
+      ["gpt-5", '"gpt-5" names no provider.'],
+      ["openai/", "A model needs a name behind its provider"],
+    ] as const)
+      expect(() => runtime.loop({ model })).toThrow(
+        expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
+      );
+    vi.stubEnv("OPENAI_API_KEY", "");
+    await expect(runtime.loop({ model: "openai/gpt-5" }).run("?")).rejects.toMatchObject({ code: "invalid_config" });
+    vi.unstubAllEnvs();
     expect(() => runtime.loop({} as { model: string })).toThrow("A loop or an agent needs a model");
     expect(() => runtime.loop({ model: "openai/x", sesion: 1 } as { model: string })).toThrow('createLoop() has no option "sesion".');
     await runtime.close();

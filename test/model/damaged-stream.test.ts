@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { ModelCall } from "../../src/core/model.ts";
 import { modelFrom } from "../../src/model/model-from.ts";
-import type { ProviderName } from "../../src/model/providers.ts";
+import type { ProviderName } from "../../src/model/provider-names.ts";
 import type { ServedReply } from "./dialects/dialect.ts";
 import { KEY, hasty, listen, serve, type Heard } from "./listen.ts";
 import { SERVED_FORMATS, type ServedFormat } from "./provider-server.ts";

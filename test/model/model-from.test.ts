@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { modelFrom } from "../../src/model/model-from.ts";
-import { PROVIDERS, PROVIDER_NAMES, nearProviders, type Provider } from "../../src/model/providers.ts";
+import { PROVIDER_NAMES, nearProviders } from "../../src/model/provider-names.ts";
+import { PROVIDERS, type Provider } from "../../src/model/providers.ts";
 import { KEY, QUESTION } from "./listen.ts";
 
 const NOWHERE = { environment: {} };

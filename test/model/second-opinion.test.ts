@@ -1,7 +1,7 @@
 import { LLMock } from "@copilotkit/aimock";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { modelFrom } from "../../src/model/model-from.ts";
-import type { ProviderName } from "../../src/model/providers.ts";
+import type { ProviderName } from "../../src/model/provider-names.ts";
 import { answered, called, said } from "../wire/conversations.ts";
 import { KEY, hasty, listen } from "./listen.ts";
 

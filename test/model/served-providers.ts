@@ -1,5 +1,5 @@
 /** The providers that have a fake, for tests that go through all of them. */
-import type { ProviderName } from "../../src/model/providers.ts";
+import type { ProviderName } from "../../src/model/provider-names.ts";
 import type { ServedFormat } from "./provider-server.ts";
 
 /** By provider, what its fake speaks. */

@@ -3,6 +3,7 @@ import type { JsonObject } from "../../core/base/json.ts";
 import { CALL_SETTINGS } from "../../core/call-settings.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import { providerOf, splitSpec } from "../../model/provider-names.ts";
 import { checkReasoningEffort } from "../../core/model.ts";
 import type { Tool } from "../../core/tool.ts";
 import { visibilityOf, type VisibilityRules } from "../../policy/visibility.ts";
@@ -129,6 +130,7 @@ export function checkDelegate(options: DelegateOptions): void {
     throw new ToolError("invalid_argument", `${owner} has no model.`, {
       hint: 'Name one, "provider/model", or make one with haft/model.',
     });
+  if (typeof model === "string") providerOf(splitSpec(model));
   if (!SHARED_CONTEXTS.includes(share))
     throw new ToolError(
       "invalid_argument",

@@ -2,7 +2,8 @@
 import { ToolError } from "../../core/error.ts";
 import type { Model } from "../../core/model.ts";
 import type { LoopOptions } from "../../compose/loop-options.ts";
-import { modelFrom, splitSpec, type ModelContext, type ModelSpec } from "../../model/model-from.ts";
+import { splitSpec } from "../../model/provider-names.ts";
+import { modelFrom, type ModelContext, type ModelSpec } from "../../model/model-from.ts";
 import { findProvider } from "../../model/providers.ts";
 import { textToolsModel } from "../../model/text-model.ts";
 import { UsageMeter, costOf } from "../../model/usage-meter.ts";

@@ -2,7 +2,8 @@
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { operatorText } from "../../core/error.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
-import { checkAddress, splitSpec } from "../../model/model-from.ts";
+import { splitSpec } from "../../model/provider-names.ts";
+import { checkAddress } from "../../model/model-from.ts";
 import { textFormat } from "../../wire/text/formats.ts";
 import { routedOf, type HaftConfig } from "../haft-config.ts";
 import type { LoadedConfig } from "../load-config.ts";

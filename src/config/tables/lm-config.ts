@@ -1,7 +1,8 @@
 /** Reads which model plays tools, and how: in our keys, or in those of fms-dgt. */
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { LmEngineOptions } from "../../engine/lm.ts";
-import { findProvider, nearProviders, type ProviderName } from "../../model/providers.ts";
+import { nearProviders, type ProviderName } from "../../model/provider-names.ts";
+import { findProvider } from "../../model/providers.ts";
 import { COUNT, PORTION, SIZE } from "../../core/base/number-bounds.ts";
 import { REASONING_EFFORTS } from "../../core/model.ts";
 import { TEMPERATURE, readAddress, readKey, readModel, readModelName, type ModelConfig } from "./model-config.ts";

@@ -484,6 +484,7 @@ test("F1.53 F1.54 a loop is a tool with arguments and an answer of its own", asy
 
 test.each<[string, object, RegExp]>([
   ["no model", { model: undefined }, /The delegate "research" has no model/u],
+  ["a model of no provider that is known", { model: "antropic/claude" }, /No provider "antropic"\. Did you mean "anthropic"\?/u],
   ["a misspelt option", { shre: "task" }, /delegateTool\(\) has no option "shre"/u],
   [
     "a way to share that there is none of",

@@ -5,7 +5,7 @@ import type { Tool } from "../../../src/core/tool.ts";
 import type { Toolset } from "../../../src/core/toolset.ts";
 import { lmEngine, type LmEngineOptions } from "../../../src/engine/lm.ts";
 import { modelFrom } from "../../../src/model/model-from.ts";
-import type { ProviderName } from "../../../src/model/providers.ts";
+import type { ProviderName } from "../../../src/model/provider-names.ts";
 import { type Runtime, createRuntime } from "../../../src/runtime/runtime.ts";
 import { KEY, hasty, serve } from "../../model/listen.ts";
 import type { ProviderServer, ServedAnswer, ServedFormat } from "../../model/provider-server.ts";
