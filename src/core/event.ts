@@ -178,6 +178,8 @@ export type SessionEvent =
       readonly toolName: string;
       /** How many times it was begun to be run, this one included. */
       readonly starts: number;
+      /** Its process had ended, and it waits for its place: another `job-run` follows when it has one. */
+      readonly queued?: true;
     })
   | (CallEvent & {
       /** Output of a background job, or its question. */

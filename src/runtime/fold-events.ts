@@ -252,8 +252,8 @@ export class SessionFold {
     if (event.type !== "job-run" && event.type !== "job-output" && event.type !== "job-input") return;
     const open = this.#open.get(event.callId);
     if (open?.job === undefined) return;
-    if (event.type === "job-run") open.job = { ...open.job, starts: event.starts, isAsking: false };
-    else open.job = this.#talked(open.job, event);
+    if (event.type !== "job-run") open.job = this.#talked(open.job, event);
+    else if (event.queued !== true) open.job = { ...open.job, starts: event.starts, isAsking: false };
   }
 
   /** A job that asks while a call made in it runs is not one that only waits: that call may be what ends the process. */

@@ -80,6 +80,25 @@ const alone: readonly StoreCase[] = [
       ],
     );
   }),
+  caseAlone(
+    "a job whose process had ended is queued again while it waits for its place, and has as many starts as before",
+    async (store) => {
+      const log = store.create("a", { at: 1, durability: "sync" });
+      append(log, [started("waits", 5), started("runs", 4), started("asks", 3), asked("asks", 6)]);
+      await log.whenDurable();
+      append(log, [run("waits", 7, 1, { queued: true }), run("runs", 7, 1, { queued: true }), run("asks", 7, 1, { queued: true })]);
+      append(log, [run("runs", 8, 2)]);
+      await log.whenDurable();
+      deepEqual(
+        (await listed(store)).map(({ id, state, starts }) => [id, state, starts]),
+        [
+          ["waits", "queued", 1],
+          ["runs", "running", 2],
+          ["asks", "queued", 1],
+        ],
+      );
+    },
+  ),
   caseAlone("events of another session in a log, and events of no job, are no job of it", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     log.append([message("a", 1), Object.freeze({ ...started("foreign", 2), sessionId: "b" })]);
@@ -284,8 +303,8 @@ function started(callId: string, at: number, more: { readonly queued?: true } = 
   return { type: "job-start", ...OF_CALL, callId, at, mode: "stateful", notify: true, ...more };
 }
 
-function run(callId: string, at: number, starts: number): SessionEvent {
-  return { type: "job-run", ...OF_CALL, callId, at, starts };
+function run(callId: string, at: number, starts: number, more: { readonly queued?: true } = {}): SessionEvent {
+  return { type: "job-run", ...OF_CALL, callId, at, starts, ...more };
 }
 
 function asked(callId: string, at: number): SessionEvent {

@@ -5,6 +5,8 @@ import type { JobChange } from "../../src/store/records/job-changes.ts";
 const start = { type: "start", id: "a", toolName: "t", mode: "background", notify: true, at: 1, isQueued: true } as const;
 const end = { type: "end", id: "a", toolName: "t", state: "done", at: 9, errorCode: null } as const;
 
+const run = (starts: number, isQueued: boolean = false) => ({ type: "run", id: "a", starts, isQueued }) as const;
+
 /** Of the one job that they are of. */
 function folded(...changes: readonly JobChange[]) {
   const [job] = foldJobChanges('"s"', changes);
@@ -13,9 +15,10 @@ function folded(...changes: readonly JobChange[]) {
 
 test.each([
   ["begins", [start], ["queued", 0, 1, undefined]],
-  ["begins and runs", [start, { type: "run", id: "a", starts: 1 }], ["running", 1, 1, undefined]],
-  ["begins and has ended", [start, { type: "run", id: "a", starts: 1 }, end], ["done", 1, 1, 9]],
-  ["runs again", [{ type: "run", id: "a", starts: 2 }], ["running", 2, undefined, undefined]],
+  ["begins and runs", [start, run(1)], ["running", 1, 1, undefined]],
+  ["begins and has ended", [start, run(1), end], ["done", 1, 1, 9]],
+  ["runs again", [run(2)], ["running", 2, undefined, undefined]],
+  ["waits for its place again", [run(2, true)], ["queued", 2, undefined, undefined]],
   ["asks", [{ type: "ask", id: "a" }], ["waiting", undefined, undefined, undefined]],
   [
     "asks and is answered",
@@ -26,7 +29,7 @@ test.each([
     ["running", undefined, undefined, undefined],
   ],
   ["is answered, and runs where it was waiting", [{ type: "answer", id: "a" }], [undefined, undefined, undefined, undefined]],
-  ["has ended, whatever comes then", [end, { type: "run", id: "a", starts: 3 }], ["done", undefined, undefined, 9]],
+  ["has ended, whatever comes then", [end, run(3)], ["done", undefined, undefined, 9]],
 ] as const)("issue 21 the changes of a job that %s come to one", (_, changes, expected) => {
   expect(folded(...changes)).toEqual(expected);
 });

@@ -24,6 +24,7 @@ export function runInBackground(run: AdmittedCall, work: Work): Answer {
   if (job instanceof ToolError) return finishCall(run, job);
   run.jobSlot = isSuspect(run) ? undefined : tryTake(lenderOfJobSlot(run), run.parts.jobs.slots);
   if (earlier === undefined) recordStart(run, job, run.jobSlot === undefined);
+  else if (run.jobSlot === undefined) recordRun(run, run.resumed?.job?.starts ?? 0, true);
   const { turns } = run.turn.session;
   const place = turns.beside(run.turn);
   run.beside = place;
@@ -150,8 +151,8 @@ export function startIsKept(run: AdmittedCall): AdmittedCall | ToolError | Promi
   return kept === undefined ? run : kept.then((error) => error ?? run.cancelled ?? run);
 }
 
-function recordRun(run: AdmittedCall, starts: number): void {
-  run.record({ ...run.eventBase, type: "job-run", toolName: run.toolName, starts });
+function recordRun(run: AdmittedCall, starts: number, queued: boolean = false): void {
+  run.record({ ...run.eventBase, type: "job-run", toolName: run.toolName, starts, ...(queued ? { queued } : {}) });
 }
 
 /** Waits for a call that may still become a background job: by hand, or when its time is up. */

@@ -29,6 +29,7 @@ function changeText({ toolset, ...change }: Of<"toolset-change">): string {
 function jobWords(event: Of<"job-start" | "job-run" | "job-output" | "job-input" | "job-end">): readonly string[] {
   if (event.type === "job-end") return [];
   if (event.type === "job-start") return ["continues in the background"];
+  if (event.type === "job-run" && event.queued === true) return ["waits for its place"];
   if (event.type === "job-run") return [event.starts <= 1 ? "has its place and begins" : `is run again: start ${event.starts}`];
   if (event.type === "job-input") return ["was answered"];
   return shownLines(event.asks === true ? `asks: ${event.text}` : event.text);

@@ -212,7 +212,7 @@ const FIELDS = {
   "state-change": { ...OF_CALL, toolset: name, key: anyText, patch },
   "call-end": { ...OF_CALL, result, input: optional(jsonObject), timing: optional(timing) },
   "job-start": { ...OF_CALL, toolName: name, mode: oneOf(["background", "stateful"]), notify: truth, queued: optional(truth) },
-  "job-run": { ...OF_CALL, toolName: name, starts: count },
+  "job-run": { ...OF_CALL, toolName: name, starts: count, queued: optional(truth) },
   "job-output": { ...OF_CALL, toolName: name, position: count, text: anyText, asks: optional(truth) },
   "job-input": { ...OF_CALL, input: anyJson, principal: optional(id) },
   "job-end": { ...OF_CALL, toolName: name, status: oneOf(["ok", "partial", "error", "cancelled", "skipped"]), notify: truth },

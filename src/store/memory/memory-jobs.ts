@@ -107,7 +107,7 @@ export class MemoryJobs {
 function changed(job: StoredJob, change: Exclude<JobChange, { readonly type: "start" }>): StoredJob {
   switch (change.type) {
     case "run":
-      return { ...job, state: "running", starts: change.starts };
+      return { ...job, state: change.isQueued ? "queued" : "running", starts: change.starts };
     case "ask":
       return { ...job, state: "waiting" };
     case "answer":

@@ -38,7 +38,7 @@ function changed(before: FoldedJob | undefined, change: JobChange): Partial<Fold
       return { start: change, state: change.isQueued ? "queued" : "running", starts: change.isQueued ? 0 : 1 };
     }
     case "run":
-      return { state: "running", starts: change.starts };
+      return { state: change.isQueued ? "queued" : "running", starts: change.starts };
     case "ask":
       return { state: "waiting" };
     case "answer":

@@ -9,7 +9,7 @@ type Start = SessionEvent & { readonly type: "job-start" };
 /** A change of a job's row. Made once more, it changes nothing. */
 export type JobChange = { readonly id: string } & (
   | (Pick<Start, "toolName" | "mode" | "notify"> & { readonly type: "start"; readonly at: number; readonly isQueued: boolean })
-  | { readonly type: "run"; readonly starts: number }
+  | { readonly type: "run"; readonly starts: number; readonly isQueued: boolean }
   /** It asks, or is answered: input for one that waits for its place changes nothing. */
   | { readonly type: "ask" | "answer" }
   | {
@@ -48,7 +48,7 @@ function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChan
       return { type: "start", id, toolName, mode, notify, at: storedTime(at), isQueued: queued === true };
     }
     case "job-run":
-      return { type: "run", id: event.callId, starts: event.starts };
+      return { type: "run", id: event.callId, starts: event.starts, isQueued: event.queued === true };
     case "job-output":
       return event.asks === true ? { type: "ask", id: event.callId } : undefined;
     case "job-input":

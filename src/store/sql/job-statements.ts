@@ -62,7 +62,7 @@ function parametersOf(session: string, change: JobChange): readonly unknown[] {
       return [...key, storedText(toolName), mode, Number(notify), isQueued ? "queued" : "running", at, isQueued ? 0 : 1];
     }
     case "run":
-      return ["running", change.starts, ...key];
+      return [change.isQueued ? "queued" : "running", change.starts, ...key];
     case "ask":
       return ["waiting", ...key];
     case "answer":

@@ -259,7 +259,10 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
     },
     { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "toolName", "mode", "notify"] },
   ),
-  fc.record({ type: fc.constant("job-run" as const), ...ofCall, toolName: id, starts: fc.nat() }),
+  fc.record(
+    { type: fc.constant("job-run" as const), ...ofCall, toolName: id, starts: fc.nat(), queued: fc.constant(true as const) },
+    { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "toolName", "starts"] },
+  ),
   fc.record({ type: fc.constant("call-remote" as const), ...ofCall, toolName: id, remoteId: id }),
   fc.record(
     { type: fc.constant("job-output" as const), ...ofCall, toolName: id, position: fc.nat(), text, asks: fc.constant(true as const) },

@@ -113,6 +113,36 @@ test("a job that waits for its place is queued, begins once it has one, and its 
   await bench.runtime.close();
 });
 
+test("a job that waits for its place after a crash is queued, here and in the store, until it has one", async () => {
+  const path = temporaryFile();
+  const go = gate();
+  const first = tool("first", () => go.promise, reads);
+  const before = processOn(path, [first, tool("second", never, reads)]);
+  const session = await before.runtime.resume("s", { create: true });
+  for (const name of ["first", "second"]) await session.submit({ name });
+  await stored(before, "s");
+  before.crash();
+  const { runtime } = processOn(path, [first, tool("second", never, reads)], { jobs: { maxRunning: 1 } });
+  await runtime.resume("s");
+  const here = () => runtime.jobs.list().map(({ id, state }) => [id, state]);
+  const inStore = async () => (await runtime.jobs.listStored()).map(({ id, state, starts }) => [id, state, starts]).toSorted();
+  const [one, other] = here().map(([id]) => id);
+  await expect.poll(inStore).toEqual([
+    [one, "running", 2],
+    [other, "queued", 1],
+  ]);
+  expect(here()).toEqual([
+    [one, "running"],
+    [other, "queued"],
+  ]);
+  go.open();
+  await expect.poll(inStore).toEqual([
+    [one, "done", 2],
+    [other, "running", 2],
+  ]);
+  await runtime.close();
+});
+
 test("I09 a job that was running three times when its process ended is parked: one error, never run again by itself", async () => {
   const path = temporaryFile();
   let runs = 0;
