@@ -159,6 +159,14 @@ export interface StoredApprovalQuery {
   readonly limit: number;
 }
 
+/** Which open questions are withdrawn, and when. */
+export interface AbandonedQuestions {
+  readonly sessionId: string;
+  readonly at: number;
+  /** @default all of the session */
+  readonly callIds?: readonly string[];
+}
+
 /**
  * Keeps approval questions, next to the event logs. Every store passes `approvalStoreContract` of `haft/testing`.
  *
@@ -184,9 +192,9 @@ export interface ApprovalStore {
   leave(question: { readonly id: string; readonly digest: string; readonly position: number }): Promise<void>;
   /**
    * Withdraws the open questions of a session that no living process waits for and, where this store object has claimed the session, those that
-   * others have asked: their calls are not theirs any more. Resolves to how many.
+   * others have asked: their calls are not theirs any more. With `callIds`, only those of these calls. Resolves to how many.
    */
-  withdrawAbandoned(request: { readonly sessionId: string; readonly at: number }): Promise<number>;
+  withdrawAbandoned(request: AbandonedQuestions): Promise<number>;
   /** Those that hold at a time, the oldest first; with `sessionId` those of all sessions and of that one. */
   rules(query: { readonly now: number; readonly sessionId?: string }): Promise<readonly ApprovalRule[]>;
   /** @throws ToolError `duplicate` for an id that is taken. By rejecting */

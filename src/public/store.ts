@@ -16,6 +16,7 @@ export type {
 export type { ApprovalPreview, PreviewedCall, PreviewedChange, PreviewedEffects } from "../core/approval-preview.ts";
 export type { ApprovalKey, ApprovalVerdict, ManyApprovals, NewApprovalRule } from "../core/approvals.ts";
 export type {
+  AbandonedQuestions,
   ApprovalEnd,
   ApprovalRecord,
   ApprovalRule,

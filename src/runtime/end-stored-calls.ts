@@ -126,7 +126,7 @@ function passStoreFailure(thrown: unknown): void {
   if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") throw thrown;
 }
 
-export async function withdrawQuestions(store: Store, { sessionId }: EventLog, { at }: Ending): Promise<void> {
+async function withdrawQuestions(store: Store, { sessionId }: EventLog, { at }: Ending): Promise<void> {
   await store.approvals.withdrawAbandoned({ sessionId, at });
 }
 

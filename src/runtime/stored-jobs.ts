@@ -6,7 +6,7 @@ import type { StoredJob } from "../core/job-store.ts";
 import type { Clock } from "../core/ports.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { nearNames } from "../core/base/near-names.ts";
-import { endLeftOpen, endStoredCalls, foldedLog, withdrawQuestions, type Ending } from "./end-stored-calls.ts";
+import { endLeftOpen, endStoredCalls, foldedLog, type Ending } from "./end-stored-calls.ts";
 import type { SessionFold } from "./fold-events.ts";
 import { listStoredJobs } from "./list-stored-jobs.ts";
 import type { OpenCall } from "./open-call.ts";
@@ -85,7 +85,7 @@ async function endJob(store: Store, log: EventLog, { id, ...ending }: Ending & {
   const calls = callsOf(job, open);
   // Before the job ends: one that has ended is not cancelled again, so a cancel that failed in between could not be repeated.
   // Questions of other calls are asked again when these continue, and an answer that comes until then counts.
-  if (calls.length === open.length) await withdrawQuestions(store, log, ending);
+  await store.approvals.withdrawAbandoned({ sessionId: log.sessionId, at: ending.at, callIds: calls.map(({ callId }) => callId) });
   await endStoredCalls(store, log, { calls, ...ending });
   return true;
 }

@@ -53,7 +53,9 @@ const alone: readonly StoreCase[] = [
     equal(await approvals.end(end({ id: "q1" })), true);
     equal((await approvals.put(question({ id: "q1" }))).status, "allowed");
     await approvals.put(question({ id: "q2" }));
-    equal(await approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 1);
+    equal(await approvals.withdrawAbandoned({ sessionId: "a", at: 30, callIds: ["another"] }), 0);
+    equal(await approvals.withdrawAbandoned({ sessionId: "a", at: 30, callIds: ["another", question({ id: "q3" }).callId] }), 1);
+    equal(await approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 0);
     const statuses = (await list(store, {})).map(({ id, status }) => `${id} ${status}`);
     deepEqual(statuses.toSorted(), ["q1 allowed", "q2 open", "q3 withdrawn"]);
   }),
@@ -240,6 +242,7 @@ const shared: readonly StoreCase[] = [
     await other.claim("a", { takeOver: true });
     await other.approvals.put(question({ id: "q2", sessionId: "a" }));
     equal(await one.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 0);
+    equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30, callIds: ["another"] }), 0);
     equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 1);
     for (const id of ["q2", "q3"]) await refuses(() => one.approvals.put(question({ id, sessionId: "a" })), "conflict");
     deepEqual(

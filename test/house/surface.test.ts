@@ -451,6 +451,7 @@ const SUBJECTS: Readonly<
       "memoryStore",
     ],
     types: [
+      "AbandonedQuestions",
       "AccessStore",
       "ApprovalEnd",
       "ApprovalKey",

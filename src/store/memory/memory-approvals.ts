@@ -1,6 +1,7 @@
 /** Approval questions and rules in memory. */
 import { isDeepStrictEqual } from "node:util";
 import type {
+  AbandonedQuestions,
   ApprovalEnd,
   ApprovalRecord,
   ApprovalRule,
@@ -75,9 +76,10 @@ export class MemoryApprovals implements ApprovalStore {
     if (kept?.question.digest === digest && kept.position === position) this.#kept.set(id, { ...kept, wantsPreview: false, isLeft: true });
   }
 
-  async withdrawAbandoned({ sessionId, at }: { readonly sessionId: string; readonly at: number }): Promise<number> {
+  async withdrawAbandoned({ sessionId, at, callIds }: AbandonedQuestions): Promise<number> {
     const abandoned = [...this.#kept.values()].filter(
-      ({ question, end, isLeft }) => isLeft === true && end === undefined && question.sessionId === sessionId,
+      ({ question, end, isLeft }) =>
+        isLeft === true && end === undefined && question.sessionId === sessionId && callIds?.includes(question.callId) !== false,
     );
     for (const kept of abandoned) {
       const { id, digest } = kept.question;

@@ -1,6 +1,7 @@
 /** Approval questions and rules in SQL tables: the same statements for every database that Kysely speaks. */
 import type { ExpressionBuilder, Kysely, Transaction } from "kysely";
 import type {
+  AbandonedQuestions,
   ApprovalEnd,
   ApprovalRecord,
   ApprovalRule,
@@ -23,6 +24,12 @@ import { approvalAsked } from "../records/webhook-messages.ts";
 import type { ApprovalTable, Tables } from "./tables.ts";
 
 type AskedBy = Pick<ApprovalTable, "id" | "owner">;
+
+interface QuestionsOfOthers {
+  readonly session: string;
+  readonly calls: readonly string[] | undefined;
+  readonly at: number;
+}
 type Row = ExpressionBuilder<Tables, "haft_approval">;
 
 /** So many rows are forgotten at a time. */
@@ -32,13 +39,13 @@ export class SqlApprovals implements ApprovalStore {
   readonly #connection: SqlConnection;
   readonly #owner: Owner;
   /** The questions of sessions that wait, for those that are resumed at the same time. */
-  readonly #openIn: Gathered<string, readonly Pick<ApprovalTable, "id" | "owner" | "session">[]>;
+  readonly #openIn: Gathered<string, readonly Pick<ApprovalTable, "id" | "owner" | "session" | "call_id">[]>;
 
   constructor(connection: SqlConnection, owner: Owner) {
     this.#connection = connection;
     this.#owner = owner;
     this.#openIn = new Gathered((sessions) => {
-      const open = connection.tables.selectFrom("haft_approval").select(["id", "owner", "session"]).where("status", "=", "open");
+      const open = connection.tables.selectFrom("haft_approval").select(["id", "owner", "session", "call_id"]).where("status", "=", "open");
       return open.where("session", "in", [...sessions]).execute();
     });
   }
@@ -133,15 +140,16 @@ export class SqlApprovals implements ApprovalStore {
       .execute();
   }
 
-  async withdrawAbandoned({ sessionId, at }: { readonly sessionId: string; readonly at: number }): Promise<number> {
+  async withdrawAbandoned({ sessionId, at, callIds }: AbandonedQuestions): Promise<number> {
     const session = storedText(sessionId);
-    const open = (await this.#openIn.add(session)).filter((row) => row.session === session);
+    const calls = callIds?.map(storedText);
+    const open = (await this.#openIn.add(session)).filter((row) => row.session === session && calls?.includes(row.call_id) !== false);
     if (open.length === 0) return 0;
-    return (await this.#withdraw(await this.#abandoned(open), at)) + (await this.#withdrawOfOthers(session, at));
+    return (await this.#withdraw(await this.#abandoned(open), at)) + (await this.#withdrawOfOthers({ session, calls, at }));
   }
 
   /** Those of a session of this owner's that an earlier one, which lives, has asked. */
-  async #withdrawOfOthers(session: string, at: number): Promise<number> {
+  async #withdrawOfOthers({ session, calls, at }: QuestionsOfOthers): Promise<number> {
     const owner = this.#owner.id ?? "";
     const claimed = this.#connection.tables.selectFrom("haft_session").select("id").where("id", "=", session).where("owner", "=", owner);
     const { numUpdatedRows } = await this.#connection.tables
@@ -150,6 +158,7 @@ export class SqlApprovals implements ApprovalStore {
       .where("session", "in", claimed)
       .where("owner", "!=", owner)
       .where("status", "=", "open")
+      .$if(calls !== undefined, (query) => query.where("call_id", "in", calls ?? []))
       .executeTakeFirst();
     return Number(numUpdatedRows);
   }

@@ -125,7 +125,10 @@ test("a job that waits for its place after a crash is queued, here and in the st
   const { runtime } = processOn(path, [first, tool("second", never, reads)], { jobs: { maxRunning: 1 } });
   await runtime.resume("s");
   const here = () => runtime.jobs.list().map(({ id, state }) => [id, state]);
-  const inStore = async () => (await runtime.jobs.listStored()).map(({ id, state, starts }) => [id, state, starts]).toSorted();
+  const inStore = async () =>
+    (await runtime.jobs.listStored())
+      .map(({ id, state, starts }) => [id, state, starts] as const)
+      .toSorted(([one], [other]) => one.localeCompare(other));
   const [one, other] = here().map(([id]) => id);
   await expect.poll(inStore).toEqual([
     [one, "running", 2],
@@ -185,6 +188,36 @@ test("I09 a job that was running three times when its process ended is parked: o
   await after.runtime.resume("s");
   await after.runtime.close();
   expect(runs).toBe(3);
+});
+
+test("F1.26 a job whose process is gone is cancelled with the questions of its calls; those of other jobs stay open, and are asked again", async () => {
+  const path = temporaryFile();
+  const erase = tool("erase", () => "erased", { effects: { writes: ["notes"], destructive: true } });
+  const outer = tool("outer", async (_input, context) => (await context.execute({ name: "erase" })).status, {
+    composite: true,
+    effects: undefined as never,
+  });
+  const processWithInbox = () => processOn(path, [erase, outer], { approval: { approve: "inbox" } });
+  const one = processWithInbox();
+  const session = one.runtime.session("s");
+  const ids: string[] = [];
+  for (let job = 0; job < 3; job++) ids.push((await session.submit({ name: "outer" })).id);
+  await expect.poll(async () => (await one.runtime.approvals.pending()).length).toBe(3);
+  await stored(one, "s");
+  one.crash();
+  const other = processWithInbox();
+  const jobsAsked = async () => (await other.runtime.approvals.pending()).flatMap(({ within = [] }) => within[0]?.callId ?? "");
+  expect((await jobsAsked()).toSorted()).toEqual(ids.toSorted());
+  for (const [index, id] of ids.slice(0, 2).entries()) {
+    expect(await other.runtime.jobs.cancelStored({ id })).toBe("ended");
+    expect((await jobsAsked()).toSorted()).toEqual(ids.slice(index + 1).toSorted());
+  }
+  await other.runtime.resume("s");
+  await expect.poll(async () => (await other.runtime.approvals.pending())[0]?.askedIn).toBeDefined();
+  const [question] = await other.runtime.approvals.pending();
+  expect(await other.runtime.approvals.answer({ id: question?.id ?? "", digest: question?.digest ?? "", answer: "allow-once" })).toBe(true);
+  expect(await other.runtime.jobs.wait(ids[2] ?? "")).toMatchObject({ state: "done" });
+  await other.runtime.close();
 });
 
 test("F1.26 a job whose process is gone is cancelled at once, with the calls that its handler had made, and is not run again", async () => {
