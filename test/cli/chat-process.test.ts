@@ -192,6 +192,22 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     expect(existsSync(project.path("ended"))).toBe(true);
   });
 
+  for (const [place, when] of [
+    ["at the prompt", /shop::hang[^]*\nyou$/u],
+    ["before the prompt is there again", "shop::hang"],
+  ] as const)
+    testInCI(`Ctrl-D while a call runs, ${place}, ends the call and the chat`, async () => {
+      const project = await chatProject({ script: [calling("shop__hang")] });
+      const steps = [
+        { when: /^you$/mu, keys: "Wait.\n" },
+        { when, keys: "\u0004" },
+      ];
+      const { end } = await chatAt(project, 80, steps, "--session s --store haft.db");
+      expect(end).toMatch(/ {2}✗ #1 {2}shop::hang .* cancelled\n[^]*\nexit 0$/u);
+      const { stdout } = await project.haft(["sessions", "show", "s", "--store", project.path("haft.db")]);
+      expect(stdout).toMatch(/ {2}✗ #1 {2}shop::hang .* cancelled\n/u);
+    });
+
   testInCI("after Ctrl-Z and fg the line that was being typed is typed on", async () => {
     const project = await chatProject({ script: [{ text: "Hello." }] });
     const steps = [

@@ -73,3 +73,14 @@ test("a question that comes while a paste goes on takes nothing of it", async ()
   type("n\r");
   expect(await question).toBe("n");
 });
+
+test("Ctrl-D that was typed before a prompt ends it; Ctrl-Space at the prompt, which is the same character, does not", async () => {
+  const { prompt, until, type } = terminal();
+  type("\u0000"); // as a terminal keeps Ctrl-D that no program has read
+  expect(await prompt.ask("you ", signal, { isPrompt: true })).toBe(undefined);
+  const message = prompt.ask("and ", signal, { isPrompt: true });
+  await until("and ");
+  await setTimeout(150); // what was typed ahead has come by then
+  type("\u0000Hello.\r");
+  expect(await message).toBe("Hello.");
+});

@@ -57,7 +57,7 @@ export class TerminalPrompt {
     this.#terminal = terminal;
   }
 
-  /** Resolves to the line that was typed, undefined at Ctrl-D; rejects with the reason when the signal aborts. */
+  /** Resolves to the line that was typed, undefined at Ctrl-D, for a prompt also at one that was typed before; rejects with the reason when the signal aborts. */
   readonly ask = (text: string, signal: AbortSignal, { isPrompt = false }: AskOptions = {}): Promise<string | undefined> => {
     const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
     const draft = { line: "", cursor: 0 };
@@ -172,6 +172,7 @@ export class TerminalPrompt {
     const { output } = this.#terminal;
     const line = this.#lineOf(question, { output });
     this.#line = line;
+    if (question.isPrompt) this.#endTypedAhead(line);
     line.on("close", () => {
       if (this.#line !== line) return;
       output.write("\n");
@@ -189,6 +190,16 @@ export class TerminalPrompt {
     if (draft.line === "") return;
     line.write(draft.line);
     for (let left = draft.line.length; left > draft.cursor; left--) line.write(null, { name: "left" });
+  }
+
+  /** Ctrl-D that was typed while nothing was asked: a terminal that has kept it gives it as U+0000, which Ctrl-Space is later on. */
+  #endTypedAhead(line: Interface): void {
+    const { input } = this.#terminal;
+    const onKey = (text: string | undefined): void => {
+      if (text === "\u0000" && line.line === "") line.close();
+    };
+    input.on("keypress", onKey);
+    void this.#typing.quiet().then(() => input.off("keypress", onKey));
   }
 
   /** Takes the line from the question that has it, which gets it back. */
