@@ -50,26 +50,33 @@ export async function endLeftOpen(store: Store, log: EventLog, at: number): Prom
 }
 
 /**
- * Removes a session that is not open here, for good. What its calls have left open in sessions of their own is ended behind it: these stay, and nothing
- * takes them up any more. A removal that is refused ends nothing. Resolves to whether there was one.
+ * Removes a session that is not open here, for good. What its calls have left open in sessions of their own is ended first, so that a process that ends
+ * in between leaves the session to the next removal: these stay, and nothing takes them up any more. A removal that is refused ends nothing. Resolves to
+ * whether there was one.
  *
- * @throws ToolError as `Store.remove`; `store_failed` also where the session is removed, and not all of that is ended. By rejecting
+ * @throws ToolError as `Store.remove`; `store_failed` also where not all of that could be ended: then the session stays. By rejecting
  */
 export async function removeStored(store: Store, sessionId: string, at: number): Promise<boolean> {
   const claimed = await claimIfFree(store, sessionId);
   const log = claimed === "busy" ? undefined : claimed;
   if (log?.wasLeftOpen === true) log.leaveOpen?.();
   try {
-    const callIds = log === undefined ? [] : await callsWithOpenSessions(store, log);
-    const wasThere = await store.remove(sessionId);
+    // While it is claimed, no other process begins a branch of it.
+    const callIds = log === undefined || (await branchOf(store, sessionId)) !== undefined ? [] : await callsWithOpenSessions(store, log);
     const ending = { reason: "the session was removed", at, takeOver: true };
-    const failed: unknown[] = []; // one that cannot be ended does not keep the others from it: nothing looks for them later
+    const failed: unknown[] = []; // one that cannot be ended does not keep the others from it
     for (const callId of callIds) await endBegunBy(store, { sessionId, callId }, ending).catch((thrown: unknown) => failed.push(thrown));
     if (failed.length > 0) throw failed[0];
-    return wasThere;
+    return await store.remove(sessionId);
   } finally {
     await log?.close().catch(() => {}); // it is lost with its session
   }
+}
+
+/** The id of a session of the store that branches off this one, and keeps it from being removed. */
+export async function branchOf(store: Store, sessionId: string): Promise<string | undefined> {
+  const [branch] = await store.list({ parentId: sessionId, limit: 1 });
+  return branch?.parent?.sessionId === sessionId ? branch.sessionId : undefined;
 }
 
 /** The calls of a session whose own sessions have open calls, or may have: those without a result, and those whose process had crashed. */

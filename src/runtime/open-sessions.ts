@@ -4,7 +4,7 @@ import { endCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
-import { removeStored } from "./end-stored-calls.ts";
+import { branchOf, removeStored } from "./end-stored-calls.ts";
 import { beingRemoved, handedOver, hasBranch, removedMeanwhile, resumeEnded } from "./session-errors.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
@@ -85,9 +85,9 @@ export class OpenSessions {
   /** The id of a branch that keeps a session from being removed, whether or not it is open here. */
   async #branchOf(session: RuntimeSession): Promise<string | undefined> {
     const branch = this.list().find(({ parent, eventLog }) => parent === session && eventLog !== undefined);
-    if (branch !== undefined || session.eventLog === undefined) return branch?.id;
-    const stored = await this.#options.store?.list({ parentId: session.id, limit: 1 });
-    return stored?.find(({ parent }) => parent?.sessionId === session.id)?.sessionId;
+    const { store } = this.#options;
+    if (branch !== undefined || session.eventLog === undefined || store === undefined) return branch?.id;
+    return branchOf(store, session.id);
   }
 
   /** Closes the sessions that calls of a session have begun and that are open here: their handlers may not have done so when they were cancelled. */

@@ -178,6 +178,20 @@ test("do not keep the sessions of other calls from being ended where the session
   const runtime = runtimeOver(store);
   await expect(runtime.sessions.forget("s")).rejects.toMatchObject({ code: "store_failed" });
   expect((await eventsOf(store, other)).at(-1)?.type).toBe("call-end");
+  Object.assign(store, { claim });
+  expect(await runtime.sessions.forget("s")).toBe(true); // the session has stayed, so that the rest is found again
+  expect((await eventsOf(store, inner)).at(-1)?.type).toBe("call-end");
+  await runtime.close();
+});
+
+test("are ended before the session around them is removed, so that a process that ends in between leaves none of them open", async () => {
+  const { store, innerTypes } = await crashed();
+  const before: unknown[] = [];
+  const remove = store.remove.bind(store);
+  Object.assign(store, { remove: async (id: string) => (before.push([id, (await innerTypes()).at(-1)]), remove(id)) });
+  const runtime = runtimeOver(store);
+  expect(await runtime.sessions.forget("s")).toBe(true);
+  expect(before).toEqual([["s", "call-end"]]);
   await runtime.close();
 });
 
