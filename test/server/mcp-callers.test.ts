@@ -1,8 +1,9 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { ToolContext } from "../../src/core/context.ts";
 import { pure } from "../../src/core/effects.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { Principal, Scope } from "../../src/server/auth/principal.ts";
+import { FakePeer } from "./fake-peer.ts";
 import { ERAS, listening, openRuntime, overHttp } from "./mcp-clients.ts";
 import { raw, TASKS } from "./mcp-raw.ts";
 
@@ -82,6 +83,33 @@ test.each(ERAS)(
     expect(await client.callTool({ name: "through", arguments: {} })).toMatchObject({ content: [{ text: "error" }] });
   },
 );
+
+test.each(ERAS)("issue 19.7 a caller is told of changes of the tools and the servers that it sees, and of no others (%s)", async (era) => {
+  const peers = { shown: new FakePeer("shown", []), hidden: new FakePeer("hidden", []) };
+  const { runtime } = await openRuntime({ toolsets: [peers.shown.toolset(["look"]), peers.hidden.toolset(["look"])] });
+  const { url } = await listening(runtime, {
+    authenticator,
+    toolsFor: ({ name }) => (name === "ann" ? { allow: ["seen_tool", "shown::*"] } : undefined),
+  });
+  const told: Record<string, string[]> = { ann: [], bob: [] };
+  for (const name of ["ann", "bob"]) {
+    const client = await overHttp(url, { era, headers: as(name) });
+    client.setNotificationHandler("notifications/tools/list_changed", () => void told[name]?.push("tools"));
+    client.setNotificationHandler("notifications/prompts/list_changed", () => void told[name]?.push("prompts"));
+    if (era === "modern") await client.listen({ toolsListChanged: true, promptsListChanged: true });
+    await client.listTools();
+  }
+  const change = async (what: () => void, by: Readonly<Record<string, number>>): Promise<void> => {
+    what();
+    await (await overHttp(url, { era, headers: as("bob") })).listTools(); // what has changed is noticed by then
+    await vi.waitFor(() => expect(Object.fromEntries(Object.entries(told).map(([name, all]) => [name, all.length]))).toEqual(by));
+  };
+  await change(() => runtime.registry.register(tool("unseen", () => 1)), { ann: 0, bob: 1 });
+  await change(() => peers.hidden.tell("notifications/prompts/list_changed"), { ann: 0, bob: 2 });
+  await change(() => runtime.registry.register(tool("seen_tool", () => 1)), { ann: 1, bob: 3 });
+  await change(() => peers.shown.tell("notifications/prompts/list_changed"), { ann: 2, bob: 4 });
+  expect(told).toEqual({ ann: ["tools", "prompts"], bob: ["tools", "prompts", "tools", "prompts"] });
+});
 
 test("issue 19.7 a task is its caller's alone: for another the id is as good as a guess", async () => {
   const { url, gate } = await serving();

@@ -26,8 +26,9 @@ interface Watched {
 /** A connection, or all of those that one handler keeps, as far as changes are announced to them. */
 export interface Audience {
   toolsChanged(): void;
-  promptsChanged(): void;
-  resourcesChanged(): void;
+  /** @param source whose list it is; undefined where servers have come or gone */
+  promptsChanged(source?: Source): void;
+  resourcesChanged(source?: Source): void;
   resourceUpdated(uri: string, source: Source): void;
   logged(params: JsonObject, source: Source): void;
 }
@@ -170,11 +171,11 @@ export class Announcer {
         return this.#tell((audience) => audience.logged(params, source));
       case "notifications/prompts/list_changed":
         this.#peers.forget(source);
-        return this.#tell((audience) => audience.promptsChanged());
+        return this.#tell((audience) => audience.promptsChanged(source));
       case "notifications/resources/list_changed":
         this.#peers.forget(source);
         this.#seekAll();
-        return this.#tell((audience) => audience.resourcesChanged());
+        return this.#tell((audience) => audience.resourcesChanged(source));
       case "notifications/resources/updated": {
         const uri = isJsonObject(params) ? params["uri"] : undefined;
         return typeof uri === "string" ? this.#tell((audience) => audience.resourceUpdated(uri, source)) : undefined;

@@ -14,22 +14,24 @@ const NEWS: ReadonlySet<JsonValue | undefined> = new Set([
   "notifications/resources/updated",
 ]);
 
-/** The same answer, whose unread news are bounded; answers and questions all come. Other answers than event streams are returned as they are. */
-export function boundedStream(response: Response): Response {
+/** The same answer, whose unread news are bounded; answers and questions all come. Other answers than event streams are returned as they are. @param hides what is left out */
+export function boundedStream(response: Response, hides?: (frame: string) => boolean): Response {
   const { body, headers } = response;
   if (body === null || headers.get("content-type")?.startsWith("text/event-stream") !== true) return response;
-  return new Response(new BoundedStream(body).readable, response);
+  return new Response(new BoundedStream(body, hides).readable, response);
 }
 
 class BoundedStream {
   readonly readable: ReadableStream<Uint8Array>;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #hides: ((frame: string) => boolean) | undefined;
   readonly #encoder = new TextEncoder();
   /** News that wait until more has been read, the oldest kind first. */
   readonly #latest = new Map<string, string>();
   #isOver = false;
 
-  constructor(source: ReadableStream<Uint8Array>) {
+  constructor(source: ReadableStream<Uint8Array>, hides: ((frame: string) => boolean) | undefined) {
+    this.#hides = hides;
     this.#reader = source.getReader();
     this.readable = new ReadableStream<Uint8Array>(
       {
@@ -67,6 +69,7 @@ class BoundedStream {
   }
 
   #take(frame: string, controller: ReadableStreamDefaultController<Uint8Array>): void {
+    if (this.#hides?.(frame) === true) return;
     if ((controller.desiredSize ?? 0) <= 0) {
       if (frame.startsWith(":")) return; // shows that the stream is alive to one that reads
       const kind = kindOfNews(frame);

@@ -11,8 +11,8 @@ import type { Exchange } from "./exchange.ts";
 import { settingsOf, type McpServerOptions, type Settings } from "./options.ts";
 import { addPeerHandlers } from "./peer-handlers.ts";
 import { Peers, isPeerError } from "./peers.ts";
-import type { Source } from "./source.ts";
 import { type Connection, wantsLevel } from "./round.ts";
+import { SeenLists } from "./seen-lists.ts";
 import { passingServer, type ServerModule } from "./sdk.ts";
 import { CALL_METHOD } from "./plain-call.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
@@ -32,7 +32,6 @@ import { TASKS_EXTENSION } from "./tasks/task-offer.ts";
 import { Tasks } from "./tasks/tasks.ts";
 import { addToolHandlers, answerCall } from "./tool-handlers.ts";
 import { ToolList } from "./tool-list.ts";
-import { visibleTo } from "./visible-to.ts";
 
 interface Asked {
   readonly method: string;
@@ -261,17 +260,21 @@ const ANYTHING = { "~standard": { version: 1, vendor: "haft", validate: (value: 
 function audienceOf({ server, connection, gateway, info }: Serving, isWatched: (uri: string) => boolean): Audience {
   const quietly = (sent: Promise<void>): void => void sent.catch(() => {});
   const { prompts, resources } = server.getCapabilities();
-  const isSeen = (source: Source): boolean => gateway.peers.isSeen(source, visibleTo(gateway.settings, info.caller));
+  const lists = new SeenLists(gateway, info);
   return {
-    toolsChanged: () => quietly(server.sendToolListChanged()),
-    promptsChanged: () => (prompts === undefined ? undefined : quietly(server.sendPromptListChanged())),
-    resourcesChanged: () => (resources === undefined ? undefined : quietly(server.sendResourceListChanged())),
+    toolsChanged: () => (lists.toolsChanged() ? quietly(server.sendToolListChanged()) : undefined),
+    promptsChanged: (source) => {
+      if (prompts !== undefined && (source === undefined || lists.isSeen(source))) quietly(server.sendPromptListChanged());
+    },
+    resourcesChanged: (source) => {
+      if (resources !== undefined && (source === undefined || lists.isSeen(source))) quietly(server.sendResourceListChanged());
+    },
     resourceUpdated: (uri, source) => {
-      if ((connection.era === "modern" || isWatched(uri)) && isSeen(source)) quietly(server.sendResourceUpdated({ uri }));
+      if ((connection.era === "modern" || isWatched(uri)) && lists.isSeen(source)) quietly(server.sendResourceUpdated({ uri }));
     },
     logged: (params, source) => {
       const { level, data, logger } = params;
-      if (connection.era === "modern" || !wantsLevel(connection, level) || data === undefined || !isSeen(source)) return;
+      if (connection.era === "modern" || !wantsLevel(connection, level) || data === undefined || !lists.isSeen(source)) return;
       quietly(
         server.notification({ method: "notifications/message", params: { level, data, ...(logger === undefined ? {} : { logger }) } }),
       );

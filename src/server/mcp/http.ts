@@ -26,7 +26,8 @@ import { hasScope, senderOf, type Principal } from "../auth/principal.ts";
 import { ServerAccess } from "../auth/server-access.ts";
 import { watchedStream } from "../auth/watched-stream.ts";
 import { LOCAL_CALLER, noSession, type Caller } from "./serving.ts";
-import { listenedTo, withListened } from "./listened.ts";
+import { isListen, listenedTo, withListened } from "./listened.ts";
+import { SeenLists, SeenNews } from "./seen-lists.ts";
 import { visibleTo } from "./visible-to.ts";
 import { listenedTasks } from "./tasks/task-listens.ts";
 import { taskStream } from "./tasks/task-stream.ts";
@@ -253,7 +254,9 @@ export class HttpGateway {
     const visible = visibleTo(gateway.settings, caller);
     const wanted = listenedTo(body);
     const uris = visible === undefined ? wanted : await gateway.peers.withoutHidden(wanted, { signal, visible });
+    const seen = visible === undefined || !isListen(body) ? undefined : new SeenNews(new SeenLists(gateway, { caller }));
     const watched = uris.map((uri) => gateway.announcer.watch(uri, visible));
+    if (seen !== undefined) watched.push(gateway.announcer.add(seen));
     const release = (): void => {
       for (const stop of watched) stop();
     };
@@ -262,6 +265,7 @@ export class HttpGateway {
         parsedBody: uris.length === wanted.length ? body : withListened(body, uris),
         authInfo: authInfoOf(caller),
       }),
+      seen && ((frame) => seen.hides(frame)),
     );
     const isStream = answered.headers.get("content-type")?.startsWith("text/event-stream") === true;
     const { tasks, settings } = gateway;

@@ -1,5 +1,5 @@
 /** Which resources a client of 2026-07-28 listens to: the SDK keeps that to itself. */
-import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 /** As many resources of one connection are followed. */
 const MAX_WATCHED = 1_000;
@@ -39,9 +39,13 @@ export class Listened {
   }
 }
 
+export function isListen(message: unknown): message is JsonObject {
+  return isJsonObject(message) && message["method"] === "subscriptions/listen";
+}
+
 /** The resources whose changes a message asks for. */
 export function listenedTo(message: unknown): readonly string[] {
-  if (!isJsonObject(message) || message["method"] !== "subscriptions/listen" || !isJsonObject(message["params"])) return [];
+  if (!isListen(message) || !isJsonObject(message["params"])) return [];
   const { notifications } = message["params"];
   const uris = isJsonObject(notifications) ? notifications["resourceSubscriptions"] : undefined;
   return isJsonArray(uris) ? uris.filter((uri) => typeof uri === "string").slice(0, MAX_WATCHED) : [];

@@ -61,6 +61,10 @@ export class ToolList {
     return this.#current().tools.map(({ name }) => name);
   }
 
+  seenBy(visible: Visibility): readonly RegisteredTool[] {
+    return this.#current().tools.flatMap(({ registered }) => (visible.permits(registered.qualifiedName) ? [registered] : []));
+  }
+
   /** Undefined for a cursor that is none. Tools whose schemas cannot be used, or not over MCP, are left out of their page. */
   page(cursor: string | undefined, { era, visible, hasSession }: Listing): Page<JsonObject> | undefined {
     const { tools: all, program } = this.#current();
