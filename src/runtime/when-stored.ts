@@ -55,5 +55,5 @@ async function answerWhenStored<T extends Results>(session: Session, answer: T |
 }
 
 function isNothingBegun(results: Results | undefined): boolean {
-  return results !== undefined && [results].flat().every(({ error }) => error?.outcome === "not_started");
+  return results !== undefined && [results].flat().every(({ error, attempts }) => attempts === 0 && error?.outcome === "not_started");
 }

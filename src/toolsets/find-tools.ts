@@ -15,7 +15,7 @@ import { CATALOG_TOOLSET, noteFound } from "../registry/found-tools.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import { providerName, qualifiedNameOf } from "../wire/provider-name.ts";
-import { passedOnAnswer } from "./passed-on-answer.ts";
+import { passOn } from "./passed-on-answer.ts";
 
 /** Options of `findToolsToolset`. */
 export interface FindToolsOptions {
@@ -149,7 +149,7 @@ function callOfTool(): Tool {
     maxAttempts: 1,
     execute: async ({ name, input = {} }: { readonly name: string; readonly input?: JsonObject }, context: ToolContext) => {
       const known = registryOf(context).get(name)?.qualifiedName ?? qualifiedNameOf(name, NO_NAMES);
-      return passedOnAnswer(await context.execute({ name: known, input }, { background: false }), "call_tool");
+      return passOn(context, { name: known, input }, "call_tool");
     },
   };
 }

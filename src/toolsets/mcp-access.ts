@@ -13,7 +13,7 @@ import { defineTool } from "../registry/define-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { listedBy, peerOptions, serverNamed, serversOf, type KnownServer } from "./mcp-access/mcp-servers.ts";
 import { isImage, isPdf } from "../policy/results/lift-data.ts";
-import { passedOnAnswer } from "./passed-on-answer.ts";
+import { passOn } from "./passed-on-answer.ts";
 import { MAX_MEDIA_BYTES } from "../policy/results/shown-media.ts";
 
 /** Options of `mcpAccessToolset`. */
@@ -105,7 +105,7 @@ function callTool(): Tool {
     execute: async ({ server, tool, input = {} }: McpCall, context: ToolContext) => {
       const { name } = serverNamed(context, server);
       const call = { name: qualifiedName(name, tool), input };
-      return passedOnAnswer(await context.execute(call, { background: false }), "mcp_call");
+      return passOn(context, call, "mcp_call");
     },
   };
 }

@@ -1,10 +1,22 @@
 /** The answer of a call that a tool makes in a model's place. */
+import type { ToolCall } from "../core/call.ts";
+import type { ToolContext } from "../core/context.ts";
+import { KeptFromStarting, keptFromStarting, wasKeptFromStarting } from "../core/kept-from-starting.ts";
 import { ToolOutput } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 
+/** Makes a call, and answers as it does: all that a tool does which calls others by their names. @throws ToolError the one that it ended with. By rejecting */
+export async function passOn({ execute }: ToolContext, call: ToolCall, madeBy: string): Promise<ToolOutput> {
+  const result = await execute(call, { background: false }).catch((thrown: unknown) => {
+    throw keptFromStarting(thrown);
+  });
+  if (result.error !== undefined && wasKeptFromStarting(result)) throw new KeptFromStarting(result.error);
+  return passedOnAnswer(result, madeBy);
+}
+
 /** The answer of the call, as that of the tool which made it. @throws ToolError the one that it ended with */
-export function passedOnAnswer({ name, status, output, content, error, metadata, exitCode }: ToolResult, madeBy: string): ToolOutput {
+function passedOnAnswer({ name, status, output, content, error, metadata, exitCode }: ToolResult, madeBy: string): ToolOutput {
   if (status === "pending")
     throw new ToolError(
       "not_executable",

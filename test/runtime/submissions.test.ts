@@ -5,6 +5,8 @@ import type { Tool } from "../../src/core/tool.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { writeRecording } from "../../src/core/recording/recording.ts";
 import { importRecording } from "../../src/runtime/import-recording.ts";
+import { createChain } from "../../src/compose/chain/chain.ts";
+import { findToolsToolset } from "../../src/toolsets/find-tools.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { sessionWithin } from "../../src/runtime/session-within.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
@@ -229,6 +231,35 @@ test.each([
     expect([paid, (await resumed.execute({ name: "order" }, KEY)).output]).toEqual([["cash"], "cash"]);
   },
 );
+
+test.each([
+  ["call_tool", { name: "catalog::call_tool", input: { name: "pay", input: { sum: 5 } } }],
+  ["a chain", { name: "order", input: { sum: 5 } }],
+  ["a chain whose first step has run", { name: "label_and_order", input: { sum: 5 } }],
+])("I11 a repetition of %s runs what a full store kept from starting, unless a part of it has run", async (kind, call) => {
+  for (const failures of [1, 2, 9]) {
+    const store = new FailingStore();
+    let labels = 0;
+    let left = 0;
+    const fill = (): void => void (left = failures);
+    const label = tool("label", () => (fill(), { label: ++labels }), { effects: { writes: ["label"], idempotent: true } });
+    const chainOf = (name: string, ...steps: readonly string[]) =>
+      createChain(steps.map((step) => ({ tool: step }))).toTool({ name, description: "Orders." });
+    const tools = [label, chainOf("order", "pay"), chainOf("label_and_order", "label", "pay")];
+    const { runtime, paid } = shop({ store, tools, toolsets: [findToolsToolset({ callTool: true })] });
+    const session = runtime.session();
+    await session.addMessage({ role: "user", content: "buy" });
+    store.passHold = async () => void (store.durableError = left-- > 0 ? FULL : undefined);
+    if (call.name !== "label_and_order") fill();
+    const first: unknown = await session.execute(call, KEY).catch((thrown: unknown) => thrown);
+    expect([first, paid()]).toEqual([expect.not.objectContaining({ status: "ok" }), 0]);
+    left = 0;
+    const again = await session.execute(call, KEY);
+    const hasRun = kind === "a chain whose first step has run";
+    expect([again.status, labels, paid()]).toEqual(hasRun ? ["error", 1, 0] : ["ok", 0, 1]);
+    expect(await session.execute(call, KEY)).toEqual(again);
+  }
+});
 
 test("I11 a batch that was interrupted is answered, after a restart, with what became of its calls", async () => {
   const store = new FailingStore();

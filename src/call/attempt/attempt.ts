@@ -3,6 +3,7 @@ import type { EngineRequest } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import { FIDELITIES } from "../../core/fidelity.ts";
+import { KeptFromStarting } from "../../core/kept-from-starting.ts";
 import { RemoteJob } from "../../core/remote-job.ts";
 import { NoAnswer } from "../../core/no-answer.ts";
 import { StandInError } from "../../core/stand-in-error.ts";
@@ -369,6 +370,7 @@ function attemptFailed(run: AdmittedCall, context: AttemptContext, thrown: unkno
   writeEnded(run);
   if (!run.plan.holdsNothing) release(run);
   const error = classifyError(thrown);
+  if (error instanceof KeptFromStarting && run.plan.tool.composite === true) run.attempts = 0;
   if (run.timing !== undefined) noteAttempt(run, error.code);
   noteAnswer(run, error, error === thrown);
   recordFailure(run, error);

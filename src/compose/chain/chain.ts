@@ -4,6 +4,7 @@ import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import { KeptFromStarting, keptFromStarting, wasKeptFromStarting } from "../../core/kept-from-starting.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import { Registry } from "../../registry/registry.ts";
@@ -191,6 +192,7 @@ async function answer(steps: readonly ReadStep[], { input, context, stopOnFailur
   const problems = problemsOf(steps, registryOf(context), input);
   if (problems.length > 0) throw cannotRun(problems);
   const added = new Set<string>();
+  let hasBegun = false;
   const result = await runSteps(
     steps,
     input,
@@ -198,7 +200,16 @@ async function answer(steps: readonly ReadStep[], { input, context, stopOnFailur
       kept: (keys) => keys.forEach((key) => added.add(key)),
       call: (call, index) => {
         progress({ message: call.name, done: index, total: steps.length });
-        return execute(call, { background: false });
+        return execute(call, { background: false }).then(
+          (ended) => {
+            if (!hasBegun && ended.error !== undefined && wasKeptFromStarting(ended)) throw new KeptFromStarting(ended.error);
+            hasBegun = true;
+            return ended;
+          },
+          (thrown: unknown) => {
+            throw hasBegun ? thrown : keptFromStarting(thrown);
+          },
+        );
       },
       whole: (result) => wholeResult(undefined, result),
       signal,
