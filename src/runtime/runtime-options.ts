@@ -281,7 +281,7 @@ function checkMethods(value: unknown, name: string, { methods, give }: Needed): 
 function checkRegistry(options: RuntimeOptions): void {
   if (!(options.registry instanceof Registry))
     throw new ToolError("invalid_argument", 'The option "registry" of createRuntime() is no Registry.', {
-      hint: "Give it new Registry().",
+      hint: "Give it new Registry(), of the copy of haft that createRuntime() is of.",
     });
   const own = ["permission", ...Object.keys(CALL_SETTINGS)].find((name) => Reflect.get(options, name) !== undefined);
   if (own === undefined) return;

@@ -9,6 +9,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
+import { otherCopyError } from "../core/other-copy.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Tracing } from "../core/tracing.ts";
 import type { WholeResult } from "../policy/results/large-result-store.ts";
@@ -72,7 +73,7 @@ export interface SessionTurn {
 let readParts: (session: RuntimeSession) => CallParts;
 let submitWithin: (session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions) => Promise<Results>;
 
-/** The parts of a session's runtime that its calls use. @internal */
+/** The parts of a session's runtime that its calls use. @throws ToolError `unavailable` for a session of another copy of the package @internal */
 export function partsOf(session: RuntimeSession): CallParts {
   return readParts(session);
 }
@@ -92,7 +93,10 @@ export function artifactsOf(session: RuntimeSession): ArtifactStore | undefined 
 /** A conversation: each `execute` is one turn, and its turns run one after the other. */
 export class RuntimeSession extends ReceivingSession {
   static {
-    readParts = (session) => session.#parts;
+    readParts = (session) => {
+      if (#parts in session) return session.#parts;
+      throw otherCopyError("The session was made by another copy of haft than the one that uses it.");
+    };
     submitWithin = (session, calls, options) => session.#submit(calls, { ...options, keepsRefused: true }, options.idempotencyKey);
   }
 

@@ -1,7 +1,10 @@
 /** Tools that one copy of the package made, run by another: a project's own copy, and the one that `haft` was started from. */
 import { beforeAll, expect, test } from "vitest";
 import { NoAnswer } from "../../src/core/no-answer.ts";
-import { RemoteJob, ToolError, ToolExecutionError, ToolOutput, type Engine } from "../../src/index.ts";
+import { RemoteJob, ToolError, ToolExecutionError, ToolOutput, createLoop, type Engine } from "../../src/index.ts";
+import { programToolset } from "../../src/compose/program/program-toolset.ts";
+import { infoToolset } from "../../src/toolsets/info.ts";
+import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { BUNDLE } from "../bundled-program.ts";
 import { testRuntime, tool } from "../runtime/bench-runtime.ts";
 
@@ -83,4 +86,29 @@ test("classes know the instances of the other copy both ways, and subclasses onl
 
   class Mine extends ToolError {}
   expect([new Mine("not_found", "gone"), new ToolError("not_found", "gone")].map((error) => error instanceof Mine)).toEqual([true, false]);
+});
+
+test("what only its own copy can use is refused with the reason, and with what to do", async () => {
+  const runtime = other.createRuntime({ tools: [], toolsets: [programToolset(), infoToolset()] });
+  await runtime.open();
+  const session = runtime.session();
+  const results = await session.execute([
+    { name: "program::run_program", input: { code: "return 1" } },
+    { name: "manual::info", input: { name: "info" } },
+  ]);
+  const model = scriptedModel([{ calls: [{ name: "manual::info", input: { name: "info" } }] }, { text: "done" }]);
+  const run = createLoop({ model, session })
+    .run("go")
+    .catch((error: unknown) => error);
+  const problems = [...results.map(({ error }) => error), await run];
+  expect(problems).toEqual(
+    problems.map(() =>
+      expect.objectContaining({
+        code: "unavailable",
+        message: expect.stringContaining("copy of haft"),
+        operatorHint: expect.stringContaining("npm ls haft"),
+      }),
+    ),
+  );
+  await runtime.close();
 });

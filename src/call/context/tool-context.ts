@@ -6,6 +6,7 @@ import { ToolError } from "../../core/error.ts";
 import { typeInWords } from "../../core/base/wording.ts";
 import type { HistoryEntry } from "../../core/history.ts";
 import type { ModelMessage } from "../../core/message.ts";
+import { otherCopyError } from "../../core/other-copy.ts";
 import type { LogFields, Ports } from "../../core/ports.ts";
 import type { TraceHeaders } from "../../core/trace-headers.ts";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../../policy/visibility.ts";
@@ -306,7 +307,7 @@ export function callerVisibility(context: ToolContext): Visibility | undefined {
 /** @throws ToolError `unavailable` for a context that no runtime made */
 function attemptOf(context: ToolContext): AttemptContext {
   if (context instanceof AttemptContext) return context;
-  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+  throw otherCopyError("This tool works only where a runtime of the same copy of haft runs it.");
 }
 
 /** The background jobs of the runtime that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
