@@ -1,6 +1,9 @@
-/** Whether this Node can run Haft. Imports nothing, so that it can be asked on a Node on which the rest fails. */
+/** Whether this Node can run Haft, and what it lacks. Imports nothing, so that it can be asked on a Node on which the rest fails. */
 
 const LEAST = [22, 13] as const;
+
+/** There some functions of Node exist, and throw. @see https://developers.cloudflare.com/workers/runtime-apis/nodejs/ (November 2026) */
+export const IS_CLOUDFLARE_WORKER = globalThis.navigator?.userAgent === "Cloudflare-Workers";
 
 /** Why this Node cannot run Haft, with what would; undefined for one that can, and for other runtimes. @param versions as `process.versions` */
 export function tooOld(versions: Readonly<Record<string, string | undefined>>): string | undefined {

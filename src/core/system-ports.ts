@@ -1,5 +1,6 @@
 /** The real clock, randomness, ids and log. The only place where the runtime reaches for them. */
 import { randomFillSync } from "node:crypto";
+import { IS_CLOUDFLARE_WORKER } from "./node-version.ts";
 import { lateExpiry, lateTimer, MAX_TIMER_MS } from "./late-timer.ts";
 import type { Clock, Ids, Log, Ports } from "./ports.ts";
 
@@ -34,10 +35,15 @@ const keepAlive = new KeepAlive();
 
 /** A reading of the processor time is used for so long: it is asked for at the beginning of each call. */
 const FRESH_MS = 5;
-/** Node has the first since 22.19 and 23.9; the other counts all threads, which is at least as much. */
-const usage = typeof process.threadCpuUsage === "function" ? () => process.threadCpuUsage() : () => process.cpuUsage();
+const usage = usageReader();
 let readAt = -Infinity;
 let processorMs = 0;
+
+/** Node has `threadCpuUsage` since 22.19 and 23.9; `cpuUsage` counts all threads, which is at least as much. Cloudflare Workers tell neither. */
+function usageReader(): () => { readonly user: number; readonly system: number } {
+  if (IS_CLOUDFLARE_WORKER) return () => ({ user: 0, system: 0 });
+  return typeof process.threadCpuUsage === "function" ? () => process.threadCpuUsage() : () => process.cpuUsage();
+}
 
 function processorTime(now: number): number {
   // A clock that has its own `now()` and the rest of the system's may be far ahead of the others.
@@ -82,7 +88,8 @@ const RANDOM_BYTES = 16;
 /** Random bits are asked for in bulk: that takes no longer than asking for those of one session. None is used twice. */
 const POOL = Buffer.allocUnsafeSlow(128 * RANDOM_BYTES);
 let used = POOL.length;
-const PROCESS_ID = randomPart();
+/** Made for the first id: Cloudflare Workers allow nothing random while a module is loaded. */
+let processId: string | undefined;
 /** The last two digits of the counter, which are cheaper to look up than to work out. */
 const LOW: readonly string[] = Array.from({ length: 36 ** 2 }, (_, index) => index.toString(36).padStart(2, "0"));
 /** The beginning of each prefix's ids, until the other digits change; the ids share it in memory. */
@@ -92,7 +99,8 @@ let times = 0;
 let high = "";
 
 function newStem(prefix: string): string {
-  const stem = `${prefix}_${PROCESS_ID}${high}`;
+  processId ??= randomPart();
+  const stem = `${prefix}_${processId}${high}`;
   stems.set(prefix, stem);
   return stem;
 }

@@ -21,6 +21,8 @@ function findFile(here: unknown = import.meta.url): URL | undefined {
 
 /** Starts at once; the first `next` says that it is ready, and the first `goOn` begins the program. `next` is asked for once before each `goOn`. */
 export class ProgramThread {
+  /** Not a variable: Turbopack would take `new Worker(file)` for any file next to this one, and the program for one that imports them all. */
+  readonly #file: URL;
   readonly #worker: Worker;
   readonly #clock: Clock;
   readonly #maxRunMs: number;
@@ -37,9 +39,10 @@ export class ProgramThread {
       throw new ToolError("unavailable", "No program can be run: the file of its thread is not there, as in a program that was bundled.", {
         operatorHint: "Mark the package haft as external in the bundler's settings.",
       });
+    this.#file = file;
     this.#clock = clock;
     this.#maxRunMs = start.maxRunMs;
-    this.#worker = new Worker(file, {
+    this.#worker = new Worker(this.#file, {
       workerData: start,
       resourceLimits: THREAD_MEMORY,
       execArgv: [],

@@ -109,7 +109,7 @@ function headersOf(name: string): Readonly<Record<string, string>> {
 
 function notBuilt(): HttpError {
   return new HttpError(404, "not_found", "This server has no dashboard: its files are missing.", {
-    operatorHint: "In a clone of Haft: npm run build.",
+    operatorHint: "In a bundle: mark the package haft as external in the bundler's settings. In a clone of Haft: npm run build.",
   });
 }
 

@@ -42,6 +42,11 @@ function startWorker(job: ConvertJob): Worker {
     throw new ToolError("unavailable", "Documents are converted in a thread, whose file a bundle does not have.", {
       operatorHint: 'Mark "haft" as an external package of the bundle.',
     });
+  return threadOf(file, job);
+}
+
+/** A function of its own: see `ProgramThread` for how Turbopack takes a variable that it can follow. */
+function threadOf(file: URL, job: ConvertJob): Worker {
   return new Worker(file, { workerData: job, resourceLimits: MEMORY, env: {}, stdout: true, stderr: true });
 }
 
