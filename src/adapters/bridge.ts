@@ -156,6 +156,12 @@ export type OpenSchema<Input = never> = { readonly [keyword: string]: unknown } 
   readonly "~standard": StandardSchemaV1.Props<unknown, Input> & StandardJSONSchemaV1.Props<unknown, Input>;
 };
 
+/** @throws ToolError `invalid_argument` for tools in another shape than their framework's own */
+export function checkToolArray(tools: unknown, converter: string): void {
+  if (Array.isArray(tools)) return;
+  throw new ToolError("invalid_argument", `${converter} takes an array of tools.`, { hint: "Of a record, give Object.values(tools)." });
+}
+
 /** A framework's description of one of its tools. */
 export interface ForeignTool extends Pick<Tool, "name" | "description" | "execute" | "parseInput"> {
   /** A JSON Schema, or a schema of a library that speaks Standard Schema. */

@@ -5,7 +5,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { bridgedTools, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
+import { bridgedTools, checkToolArray, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
 import { fieldsOf } from "./model-output.ts";
 
 /** The fields that LangChain passes with a tool, its schema as JSON Schema. */
@@ -77,9 +77,10 @@ export interface LangChainToolLike {
  * Tools of LangChain as ours. One that answers with a `ToolMessage` answers with its content, and fails where its status is `error`. Images
  * in the content are JSON for a model.
  *
- * @throws ToolError `invalid_schema` naming the tool, also for one without a schema, which takes a string
+ * @throws ToolError `invalid_schema` naming the tool, also for one without a schema, which takes a string; `invalid_argument` for a record
  */
 export function fromLangChainTools(tools: readonly LangChainToolLike[]): readonly Tool[] {
+  checkToolArray(tools, "fromLangChainTools()");
   return tools.map((tool) => {
     if (takesString(tool.schema))
       throw new ToolError("invalid_schema", `The tool ${JSON.stringify(tool.name)} takes a string, not an object.`, {

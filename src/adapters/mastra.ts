@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { askApproval, bridgedTools, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
+import { askApproval, bridgedTools, checkToolArray, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
 import { fieldsOf, refuseMcpError, withModelOutput } from "./model-output.ts";
 
 /** The fields of a tool that Mastra's `createTool` is given. */
@@ -76,9 +76,10 @@ export interface MastraToolLike {
  * Tools of Mastra as ours. Mastra returns its validation errors; here they are errors. One that requires approval asks by the runtime's
  * `ask`. A model is shown what `toModelOutput` says. None can be suspended.
  *
- * @throws ToolError `invalid_schema`, `not_executable` naming the tool
+ * @throws ToolError `invalid_schema`, `not_executable` naming the tool; `invalid_argument` for a record
  */
 export function fromMastraTools(tools: readonly MastraToolLike[]): readonly Tool[] {
+  checkToolArray(tools, "fromMastraTools()");
   return tools.map(({ id, description, inputSchema = { type: "object" }, execute, requireApproval, needsApprovalFn, toModelOutput }) => {
     const approval = typeof needsApprovalFn === "function" ? needsApprovalFn : requireApproval;
     if (typeof execute !== "function") throw new ToolError("not_executable", `The Mastra tool ${JSON.stringify(id)} has no execute.`);

@@ -3,7 +3,7 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { askApproval, bridgedTools, foreignTool, offeredText, type AdapterOptions } from "./bridge.ts";
+import { askApproval, bridgedTools, checkToolArray, foreignTool, offeredText, type AdapterOptions } from "./bridge.ts";
 
 /** The fields of a tool that the Agents SDK's `tool` is given. */
 export interface OpenAiAgentsFields {
@@ -102,12 +102,13 @@ interface OpenAiInvokeDetails {
  * One with guardrails is refused: the SDK's runner runs those, and nothing else does. An agent as a tool that gives no answer, as where a
  * tool of its own waits for approval, is a failure.
  *
- * @throws ToolError `invalid_schema`, `not_executable` naming the tool
+ * @throws ToolError `invalid_schema`, `not_executable` naming the tool; `invalid_argument` for a record
  */
 export function fromOpenAiAgentsTools<Context>(
   tools: readonly OpenAiAgentsToolLike<Context>[],
   contextFor: (context: ToolContext) => Context,
 ): readonly Tool[] {
+  checkToolArray(tools, "fromOpenAiAgentsTools()");
   return tools.map((tool) => {
     if (hasAny(tool.inputGuardrails) || hasAny(tool.outputGuardrails))
       throw new ToolError("not_executable", `The tool ${JSON.stringify(tool.name)} has guardrails, which only the Agents SDK runs.`, {

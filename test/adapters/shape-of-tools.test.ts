@@ -1,0 +1,27 @@
+/** Tools of a framework that come as a record, where an array is meant, or the other way round. */
+import { expect, test } from "vitest";
+import { fromAiSdkTools, fromLangChainTools, fromMastraTools, fromOpenAiAgentsTools } from "../../src/adapters/adapters.ts";
+
+/** Given by programs without types. */
+const record = { greet: { name: "greet", id: "greet", description: "Greets." } } as never;
+
+test.for([
+  ["fromLangChainTools()", () => fromLangChainTools(record)],
+  ["fromMastraTools()", () => fromMastraTools(record)],
+  ["fromOpenAiAgentsTools()", () => fromOpenAiAgentsTools(record, () => undefined)],
+] as const)("%s refuses a record, and says what it takes", ([name, convert]) => {
+  expect(convert).toThrow(
+    expect.objectContaining({
+      code: "invalid_argument",
+      message: `${name} takes an array of tools.`,
+      hint: "Of a record, give Object.values(tools).",
+    }),
+  );
+});
+
+test.for([[[]], [undefined], ["tools"]])("fromAiSdkTools() refuses %j, whose tools would have no names", async ([tools]) => {
+  await expect(fromAiSdkTools(tools as never)).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: "fromAiSdkTools() takes a record of tools by their names.",
+  });
+});
