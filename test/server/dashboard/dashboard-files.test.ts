@@ -62,9 +62,14 @@ test("issue 20.1 what is no file and no screen is left to the API", () => {
   expect(page.response(new Request("http://127.0.0.1/", { method: "POST" }))).toBeUndefined();
 });
 
-test("issue 20.1 without its files the page is not found, and the answer says how to build it", () => {
+test("issue 20.1 without its files the page is not found, and the answer says how to have them in a bundle and in a clone", () => {
   const missing = new DashboardFiles(pathToFileURL("/nowhere/"));
-  expect(() => missing.response(get("/"))).toThrow("This server has no dashboard");
+  expect(() => missing.response(get("/"))).toThrow(
+    expect.objectContaining({
+      message: expect.stringContaining("This server has no dashboard"),
+      operatorHint: expect.stringMatching(/bundle: .* external .* clone of Haft: npm run build/u),
+    }),
+  );
 });
 
 test("issue 20.1 a server has no page unless it is asked for, and no host beside its own gets it", async () => {
