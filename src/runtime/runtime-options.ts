@@ -3,6 +3,7 @@ import { checkJobLimits, type JobLimits } from "../call/jobs/job-table.ts";
 import { CALL_SETTINGS, checkMs, checkSettings } from "../core/call-settings.ts";
 import { checkNumber, type Bounds } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
+import { ONE_COPY } from "../core/other-copy.ts";
 import { HOOK_PARTS, type Hook } from "../core/hook.ts";
 import { checkRetry, type RetrySettings } from "../policy/attempts/retry.ts";
 import { checkKnownKeys, checkOptionTypes, type OptionNames, type OptionTypes } from "../core/known-keys.ts";
@@ -281,7 +282,8 @@ function checkMethods(value: unknown, name: string, { methods, give }: Needed): 
 function checkRegistry(options: RuntimeOptions): void {
   if (!(options.registry instanceof Registry))
     throw new ToolError("invalid_argument", 'The option "registry" of createRuntime() is no Registry.', {
-      hint: "Give it new Registry(), of the copy of haft that createRuntime() is of.",
+      hint: "Give it new Registry().",
+      operatorHint: ONE_COPY,
     });
   const own = ["permission", ...Object.keys(CALL_SETTINGS)].find((name) => Reflect.get(options, name) !== undefined);
   if (own === undefined) return;

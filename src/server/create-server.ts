@@ -2,6 +2,7 @@
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Agent } from "../compose/agent.ts";
 import { ToolError } from "../core/error.ts";
+import { ONE_COPY } from "../core/other-copy.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
@@ -158,7 +159,8 @@ const OPTIONS: OptionNames<ServerOptions> = {
  * @throws ToolError `invalid_argument`
  */
 export function createServer(runtime: Runtime, options: ServerOptions): HaftServer {
-  if (!(runtime instanceof Runtime)) throw new ToolError("invalid_argument", "A server needs a runtime: what createRuntime() gives.");
+  if (!(runtime instanceof Runtime))
+    throw new ToolError("invalid_argument", "A server needs a runtime: what createRuntime() gives.", { operatorHint: ONE_COPY });
   checkKnownKeys(options, OPTIONS, "createServer()");
   if (typeof options.auth?.authenticate !== "function")
     throw new ToolError("invalid_argument", "A server needs auth, which says who sends a request.", {

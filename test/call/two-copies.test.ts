@@ -1,8 +1,13 @@
 /** Tools that one copy of the package made, run by another: a project's own copy, and the one that `haft` was started from. */
 import { beforeAll, expect, test } from "vitest";
 import { NoAnswer } from "../../src/core/no-answer.ts";
-import { RemoteJob, ToolError, ToolExecutionError, ToolOutput, createLoop, type Engine } from "../../src/index.ts";
+import { RemoteJob, ToolError, ToolExecutionError, ToolOutput, createLoop, createRuntime, type Engine } from "../../src/index.ts";
+import { createChain } from "../../src/compose/chain/chain.ts";
+import { runSequence } from "../../src/compose/sequence/run-sequence.ts";
 import { programToolset } from "../../src/compose/program/program-toolset.ts";
+import { createServer } from "../../src/server/create-server.ts";
+import { staticToken } from "../../src/server/auth/static-token.ts";
+import { createWorker } from "../../src/server/worker/create-worker.ts";
 import { infoToolset } from "../../src/toolsets/info.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { BUNDLE } from "../bundled-program.ts";
@@ -110,5 +115,17 @@ test("what only its own copy can use is refused with the reason, and with what t
       }),
     ),
   );
+  await runtime.close();
+});
+
+test("a runtime and a registry of the other copy are refused with what to do", async () => {
+  const runtime = other.createRuntime({ tools: [] });
+  const auth = staticToken({ token: "a-token-for-the-tests" });
+  const refused = { code: "invalid_argument", operatorHint: expect.stringContaining("npm ls haft") };
+  expect(() => createServer(runtime, { auth })).toThrow(expect.objectContaining(refused));
+  expect(() => createWorker(runtime)).toThrow(expect.objectContaining(refused));
+  expect(() => createRuntime({ registry: runtime.registry })).toThrow(expect.objectContaining(refused));
+  await expect(runSequence(runtime, [])).rejects.toMatchObject(refused);
+  await expect(createChain([{ tool: "any" }]).run(runtime)).rejects.toMatchObject(refused);
   await runtime.close();
 });

@@ -2,6 +2,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
+import { ONE_COPY } from "../../core/other-copy.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { KeptFromStarting, keptFromStarting, wasKeptFromStarting } from "../../core/kept-from-starting.ts";
@@ -109,7 +110,8 @@ export class Chain {
     checkKnownKeys(options, OPTIONS, "the run of a chain");
     const context = readContext(input);
     if (target instanceof RuntimeSession) return await this.#runIn(target, context, options);
-    if (!(target instanceof Runtime)) throw new ToolError("invalid_argument", "A chain runs in a runtime or in a session of one.");
+    if (!(target instanceof Runtime))
+      throw new ToolError("invalid_argument", "A chain runs in a runtime or in a session of one.", { operatorHint: ONE_COPY });
     if (options.idempotencyKey !== undefined)
       throw new ToolError(
         "invalid_argument",

@@ -1,5 +1,6 @@
 /** Runs a sequence of calls whose inputs refer to what earlier ones answered. */
 import { ToolError } from "../../core/error.ts";
+import { ONE_COPY } from "../../core/other-copy.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -52,7 +53,8 @@ export async function runSequence(
 ): Promise<SequenceRun> {
   checkKnownKeys(options, OPTIONS, "runSequence()");
   if (target instanceof RuntimeSession) return await runInSession(target, calls, options);
-  if (!(target instanceof Runtime)) throw new ToolError("invalid_argument", "A sequence runs in a runtime or in a session of one.");
+  if (!(target instanceof Runtime))
+    throw new ToolError("invalid_argument", "A sequence runs in a runtime or in a session of one.", { operatorHint: ONE_COPY });
   const session = target.session();
   try {
     return await runInSession(session, calls, options);

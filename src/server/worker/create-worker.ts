@@ -1,6 +1,7 @@
 /** Runs the jobs of sessions that no process has open: takes such sessions from the store's queue, and finds those that were not offered. */
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
+import { ONE_COPY } from "../../core/other-copy.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import type { SessionQueue, TakenSessions } from "../../core/session-queue.ts";
@@ -84,7 +85,8 @@ const MOST_SESSIONS = 1_000;
  * @throws ToolError `invalid_argument`, also for a runtime whose store has no queue
  */
 export function createWorker(runtime: Runtime, options: WorkerOptions = {}): HaftWorker {
-  if (!(runtime instanceof Runtime)) throw new ToolError("invalid_argument", "A worker needs a runtime: what createRuntime() gives.");
+  if (!(runtime instanceof Runtime))
+    throw new ToolError("invalid_argument", "A worker needs a runtime: what createRuntime() gives.", { operatorHint: ONE_COPY });
   checkWorkerOptions(options, "createWorker()");
   return new StoreWorker(runtime, options, ownSessions(runtime));
 }
