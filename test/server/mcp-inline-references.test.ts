@@ -55,6 +55,37 @@ describe("a schema with references", () => {
       inputOf({ coat: { $ref: "#/$defs/colour", minLength: 4 } }, { $defs: { colour } }),
       inputOf({ coat: { $ref: "#/$defs/colour", minLength: 4 } }, { $defs: { colour } }),
     ],
+    [
+      "keeps what its other definitions refer to, used or not",
+      inputOf({ a: { ...inputOf({}), $defs: { own: { $ref: "#/$defs/node" } } } }, { $defs: { node } }),
+      inputOf({ a: { ...inputOf({}), $defs: { own: { $ref: "#/$defs/node" } } } }, { $defs: { node } }),
+    ],
+    [
+      "keeps a definition that is referred to in part with all that it refers to",
+      inputOf(
+        { a: { $ref: "#/$defs/part/properties/is", minLength: 1 } },
+        { $defs: { part: inputOf({ is: colour, in: { $ref: "#/$defs/node" } }), node } },
+      ),
+      inputOf(
+        { a: { $ref: "#/$defs/part/properties/is", minLength: 1 } },
+        { $defs: { part: inputOf({ is: colour, in: { $ref: "#/$defs/node" } }), node } },
+      ),
+    ],
+    [
+      "keeps a definition whose name is encoded",
+      inputOf({ a: { $ref: "#/$defs/n~1%25%20o", minLength: 1 } }, { $defs: { "n/% o": colour, colour } }),
+      inputOf({ a: { $ref: "#/$defs/n~1%25%20o", minLength: 1 } }, { $defs: { "n/% o": colour } }),
+    ],
+    [
+      "keeps all definitions where they are referred to together",
+      inputOf({ a: { $ref: "#/definitions", minLength: 1 } }, { definitions: { colour } }),
+      inputOf({ a: { $ref: "#/definitions", minLength: 1 } }, { definitions: { colour } }),
+    ],
+    [
+      "keeps those to an argument that is mirrored in a header, whose name may be there once",
+      inputOf({ here: { ...colour, "x-mcp-header": "Place" }, there: { $ref: "#/properties/here" } }),
+      inputOf({ here: { ...colour, "x-mcp-header": "Place" }, there: { $ref: "#/properties/here" } }),
+    ],
     ["keeps one that leads nowhere", inputOf({ coat: { $ref: "#/$defs/colour" } }), inputOf({ coat: { $ref: "#/$defs/colour" } })],
     [
       "keeps data and properties that look like one",
@@ -75,7 +106,12 @@ describe("a schema with references", () => {
     for (let depth = 0; depth < 500; depth++) deep = { type: "array", items: deep };
     const nested = inputOf({ deep }, { $defs: { colour } });
     const long = inputOf({ coat: { $ref: "#/$defs/colour" } }, { $defs: { colour: { ...colour, description: "x".repeat(100_000) } } });
-    for (const schema of [scoped, forked, nested, long]) expect(inlineReferences(schema)).toBe(schema);
+    const often = Object.fromEntries(Array.from({ length: 400 }, (_, at) => [`p${at}`, { $ref: "#/$defs/colour" }]));
+    const swollen = inputOf(often, { $defs: { colour: { ...colour, description: "x".repeat(10_000) } } });
+    const wide = inputOf(often, { $defs: { colour: inputOf(Object.fromEntries(Array.from({ length: 4_000 }, (_, at) => [`q${at}`, true]))) } });
+    const links = Array.from({ length: 500 }, (_, at) => [`d${at}`, { items: { $ref: `#/$defs/d${(at + 1) % 500}` } }]);
+    const circle = inputOf({ link: { $ref: "#/$defs/d0" }, coat: { $ref: "#/$defs/colour" } }, { $defs: { ...Object.fromEntries(links), colour } });
+    for (const schema of [scoped, forked, nested, long, swollen, wide, circle]) expect(inlineReferences(schema)).toBe(schema);
   });
 
   test("allows the same values as before", () => {

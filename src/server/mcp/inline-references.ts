@@ -6,17 +6,22 @@ import { ANNOTATION_KEYWORDS, SCHEMA_KEYWORDS, SCHEMA_LIST_KEYWORDS, SCHEMA_MAP_
 /** Most subschemas of a schema with its references written out: a longer one costs a model more than the references do. */
 const MAX_SUBSCHEMAS = 1_000;
 const MAX_DEPTH = 100;
-/** The longest JSON of a schema that is looked through. */
+/** The longest JSON of a schema that is looked through, and of all that is written into it. */
 const MAX_LENGTH = 100_000;
+/** How many references are followed to find those that lead back to themselves. */
+const MAX_FOLLOWED = 100_000;
 /** They change where a reference leads, so that it means something else in another place. */
 const SCOPES = /"\$(?:id|anchor|dynamicAnchor|dynamicRef|recursiveAnchor|recursiveRef)":/u;
+/** What has one is to be in no second place: names of headers are unique, and clients refuse the whole tool where they are not. */
+const HEADER = '"x-mcp-header":';
 const DEFINITIONS: readonly string[] = ["$defs", "definitions"];
 
 /**
  * The same schema without references, as far as they can be written out; the same object where it has none.
  *
- * References to what holds itself stay, with their definitions, and so do those with a constraint beside them. One at the root is written out
- * even so, because clients look for `properties` there. A schema that would have more than 1,000 subschemas stays as it is, and so does one of more than 100,000 characters.
+ * References to what holds itself or an `x-mcp-header` stay, with their definitions, and so do those with a constraint beside them. One at the root to
+ * what holds itself is written out even so, because clients look for `properties` there. A schema that would have more than 1,000 subschemas stays as it
+ * is, and so does one of more than 100,000 characters, or with more written into it.
  */
 export function inlineReferences(schema: JsonObject): JsonObject {
   const text = JSON.stringify(schema);
@@ -31,7 +36,10 @@ class Inliner {
   readonly #references: References;
   readonly #recursive = new Map<string, boolean>();
   readonly #used = new Map<string, ReadonlySet<string>>();
+  readonly #texts = new Map<JsonObject, string>();
   #left = MAX_SUBSCHEMAS;
+  #lengthLeft = MAX_LENGTH;
+  #followsLeft = MAX_FOLLOWED;
 
   constructor(root: JsonObject) {
     this.#references = new References(root);
@@ -39,9 +47,8 @@ class Inliner {
 
   writeRoot(root: JsonObject): JsonObject {
     const { $ref: reference, ...own } = root;
-    const target = typeof reference === "string" ? this.#references.follow(reference) : undefined;
-    const isWhole = isJsonObject(target) && target !== root && Object.keys(own).every((key) => isBeside(key, own[key], target));
-    return this.write(isWhole ? { ...target, ...own } : root, 0);
+    const target = typeof reference === "string" ? this.#followed(reference, own) : undefined;
+    return this.write(target === undefined || target === root ? root : { ...target, ...own }, 0);
   }
 
   /** The definitions at the root are written out as well: those that a recursive one uses may refer to others. */
@@ -54,14 +61,27 @@ class Inliner {
         Object.entries(schema).map(([key, value]) => [key, mapParts(key, value, (part) => this.write(part, depth + 1))]),
       );
     const { $ref: _, ...beside } = schema;
+    this.#lengthLeft -= this.#textOf(target).length;
+    if (this.#lengthLeft < 0) this.isOver = true;
     return this.write({ ...target, ...beside }, depth + 1);
   }
 
   #targetOf(schema: JsonObject): JsonObject | undefined {
     const { $ref: reference, ...beside } = schema;
-    if (typeof reference !== "string" || this.#isRecursive(reference)) return undefined;
+    return typeof reference !== "string" || this.#isRecursive(reference) ? undefined : this.#followed(reference, beside);
+  }
+
+  /** The schema that can be written in the place of a reference; undefined where there is none. */
+  #followed(reference: string, beside: JsonObject): JsonObject | undefined {
     const target = this.#references.follow(reference);
-    return isJsonObject(target) && Object.keys(beside).every((key) => isBeside(key, beside[key], target)) ? target : undefined;
+    if (!isJsonObject(target) || !Object.keys(beside).every((key) => isBeside(key, beside[key], target))) return undefined;
+    return this.#textOf(target).includes(HEADER) ? undefined : target;
+  }
+
+  #textOf(target: JsonObject): string {
+    let text = this.#texts.get(target);
+    if (text === undefined) this.#texts.set(target, (text = JSON.stringify(target)));
+    return text;
   }
 
   /** Whether a schema leads back to itself; one that leads nowhere does not. */
@@ -70,8 +90,9 @@ class Inliner {
     if (isRecursive !== undefined) return isRecursive;
     const seen = new Set<string>();
     const open = [reference];
-    for (let next = open.pop(); next !== undefined; next = open.pop())
+    for (let next = open.pop(); next !== undefined && !this.isOver; next = open.pop())
       for (const used of this.#usedBy(next)) {
+        if (--this.#followsLeft < 0) this.isOver = true;
         if (!seen.has(used)) open.push(used);
         seen.add(used);
       }
@@ -82,7 +103,7 @@ class Inliner {
 
   #usedBy(reference: string): ReadonlySet<string> {
     let used = this.#used.get(reference);
-    if (used === undefined) this.#used.set(reference, (used = referencesIn(this.#references.follow(reference))));
+    if (used === undefined) this.#used.set(reference, (used = referencesIn(this.#references.follow(reference), () => false)));
     return used;
   }
 }
@@ -103,53 +124,60 @@ function mapParts(key: string, value: JsonValue, change: (part: JsonObject) => J
   return SCHEMA_KEYWORDS.has(key) ? change(value) : value;
 }
 
-/** The references in a schema, without those in its definitions. */
-function referencesIn(schema: JsonValue | undefined): ReadonlySet<string> {
+/** The references in a schema. @param hasDefinitions whether the definitions of a subschema are looked through */
+function referencesIn(schema: JsonValue | undefined, hasDefinitions: (schema: JsonObject) => boolean): ReadonlySet<string> {
   const found = new Set<string>();
   const open: JsonValue[] = schema === undefined ? [] : [schema];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (!isJsonObject(next)) continue;
     if (typeof next["$ref"] === "string") found.add(next["$ref"]);
+    const isWhole = hasDefinitions(next);
     for (const [key, value] of Object.entries(next))
-      if (!DEFINITIONS.includes(key)) mapParts(key, value, (part) => (open.push(part), part));
+      if (isWhole || !DEFINITIONS.includes(key)) mapParts(key, value, (part) => (open.push(part), part));
   }
   return found;
 }
 
-/** Without the definitions that nothing refers to. One that is referred to in part stays whole. */
+/** Without the definitions at the root that nothing refers to. One that is referred to in part stays whole, with all that it refers to. */
 function withoutUnused(root: JsonObject): JsonObject {
   const references = new References(root);
   const used = new Set<string>();
-  const open = [...referencesIn(root)];
+  const kept = new Set<string>();
+  const open: string[] = [];
+  const keep = (schema: JsonValue | undefined): void => void open.push(...referencesIn(schema, (part) => part !== root));
+  keep(root);
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (used.has(next)) continue;
     used.add(next);
-    open.push(...referencesIn(references.follow(next)));
+    keep(references.follow(next));
+    const [start, key = "", name] = decoded(next).split("/", 3);
+    if (start !== "#" || !DEFINITIONS.includes(key)) continue;
+    if (name === undefined) return root;
+    const pointer = `${key}/${name}`;
+    if (!kept.has(pointer)) keep(ownPart(root[key], name));
+    kept.add(pointer);
   }
   const rest = Object.entries(root).flatMap(([key, value]): (readonly [string, JsonValue])[] => {
     if (!DEFINITIONS.includes(key) || !isJsonObject(value)) return [[key, value]];
-    const kept = Object.entries(value).filter(([name]) => isUsed(`#/${key}/${escaped(name)}`, used));
-    return kept.length === 0 ? [] : [[key, Object.fromEntries(kept)]];
+    const definitions = Object.entries(value).filter(([name]) => kept.has(`${key}/${escaped(name)}`));
+    return definitions.length === 0 ? [] : [[key, Object.fromEntries(definitions)]];
   });
   return Object.fromEntries(rest);
 }
 
-function isUsed(pointer: string, used: ReadonlySet<string>): boolean {
-  for (const reference of used) {
-    const plain = decoded(reference);
-    if (plain === undefined || plain === pointer || plain.startsWith(`${pointer}/`)) return true;
-  }
-  return false;
+function ownPart(definitions: JsonValue | undefined, escapedName: string): JsonValue | undefined {
+  const name = escapedName.replaceAll("~1", "/").replaceAll("~0", "~");
+  return isJsonObject(definitions) && Object.hasOwn(definitions, name) ? definitions[name] : undefined;
 }
 
 function escaped(name: string): string {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
-function decoded(reference: string): string | undefined {
+function decoded(reference: string): string {
   try {
     return decodeURIComponent(reference);
   } catch {
-    return undefined; // it leads nowhere: what it was meant for stays
+    return reference; // it leads nowhere
   }
 }
