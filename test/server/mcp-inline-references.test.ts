@@ -108,9 +108,14 @@ describe("a schema with references", () => {
     const long = inputOf({ coat: { $ref: "#/$defs/colour" } }, { $defs: { colour: { ...colour, description: "x".repeat(100_000) } } });
     const often = Object.fromEntries(Array.from({ length: 400 }, (_, at) => [`p${at}`, { $ref: "#/$defs/colour" }]));
     const swollen = inputOf(often, { $defs: { colour: { ...colour, description: "x".repeat(10_000) } } });
-    const wide = inputOf(often, { $defs: { colour: inputOf(Object.fromEntries(Array.from({ length: 4_000 }, (_, at) => [`q${at}`, true]))) } });
+    const wide = inputOf(often, {
+      $defs: { colour: inputOf(Object.fromEntries(Array.from({ length: 4_000 }, (_, at) => [`q${at}`, true]))) },
+    });
     const links = Array.from({ length: 500 }, (_, at) => [`d${at}`, { items: { $ref: `#/$defs/d${(at + 1) % 500}` } }]);
-    const circle = inputOf({ link: { $ref: "#/$defs/d0" }, coat: { $ref: "#/$defs/colour" } }, { $defs: { ...Object.fromEntries(links), colour } });
+    const circle = inputOf(
+      { link: { $ref: "#/$defs/d0" }, coat: { $ref: "#/$defs/colour" } },
+      { $defs: { ...Object.fromEntries(links), colour } },
+    );
     for (const schema of [scoped, forked, nested, long, swollen, wide, circle]) expect(inlineReferences(schema)).toBe(schema);
   });
 

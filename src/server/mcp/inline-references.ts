@@ -12,7 +12,7 @@ const MAX_LENGTH = 100_000;
 const MAX_FOLLOWED = 100_000;
 /** They change where a reference leads, so that it means something else in another place. */
 const SCOPES = /"\$(?:id|anchor|dynamicAnchor|dynamicRef|recursiveAnchor|recursiveRef)":/u;
-/** What has one is to be in no second place: names of headers are unique, and clients refuse the whole tool where they are not. */
+/** An argument with one is not copied to a second place: names of headers are unique, and clients refuse a whole tool where they are not. */
 const HEADER = '"x-mcp-header":';
 const DEFINITIONS: readonly string[] = ["$defs", "definitions"];
 
