@@ -7,6 +7,8 @@ export interface LateOpener {
   /** Undefined where nothing is to be opened now. The promise never rejects. */
   takeIn(toolset: Toolset): Promise<void> | undefined;
   letGo(name: string): void;
+  /** Called when the tools on offer are listed. */
+  noteListed(): void;
 }
 
 export class LateOpenings {

@@ -228,6 +228,7 @@ export class Registry implements Iterable<RegisteredTool> {
 
   /** The tools on offer, of all namespaces or of those given. */
   list(namespace?: string | readonly string[]): readonly RegisteredTool[] {
+    if (this.#listed === undefined) this.late.opener?.noteListed();
     this.#listed ??= offeredTools(this.#names.entries.values());
     if (namespace === undefined) return this.#listed;
     if (typeof namespace !== "string") checkList(namespace, "A namespace is a string, or an array of strings.");

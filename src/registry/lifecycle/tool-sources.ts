@@ -21,8 +21,8 @@ export class ToolSources {
     this.#sources = sources.map((source) => new SourceLife(source, ports));
   }
 
-  get any(): boolean {
-    return this.#sources.length > 0;
+  get names(): readonly string[] {
+    return this.#sources.map(({ name }) => name);
   }
 
   /** The toolsets that they gave last, in their order. */
@@ -51,12 +51,14 @@ export class ToolSources {
 }
 
 class SourceLife {
+  readonly name: string;
   toolsets: readonly Toolset[] = NONE;
   readonly #source: ToolSource;
   readonly #ports: Ports;
   readonly #wait: Interruptible;
 
   constructor(source: ToolSource, ports: Ports) {
+    this.name = source.name;
     this.#source = source;
     this.#ports = ports;
     this.#wait = { clock: ports.clock, wait: undefined };
@@ -80,7 +82,7 @@ class SourceLife {
       if (fault !== undefined) throw new ToolError("invalid_argument", `of what its load() returned, ${fault} is left out.`);
       return undefined;
     } catch (thrown: unknown) {
-      return { toolset: this.#source.name, error: ToolError.fromUnknown(thrown, "unavailable") };
+      return { toolset: this.name, error: ToolError.fromUnknown(thrown, "unavailable") };
     }
   }
 
@@ -100,7 +102,7 @@ class SourceLife {
     try {
       return work();
     } catch (thrown: unknown) {
-      this.#ports.log.warn(`The source ${JSON.stringify(this.#source.name)} ${problem}: ${ToolError.fromUnknown(thrown).message}`);
+      this.#ports.log.warn(`The source ${JSON.stringify(this.name)} ${problem}: ${ToolError.fromUnknown(thrown).message}`);
       return undefined;
     }
   }

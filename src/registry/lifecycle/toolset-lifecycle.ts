@@ -53,7 +53,11 @@ export class ToolsetLifecycle {
     this.#relister = new EngineRelister(ports.clock, (life) => void (this.#refreshed = this.#refreshed.then(() => this.#listOne(life))));
     this.#lives = new EngineLives(ports, (life) => this.#closing === undefined && this.#relister.ask(life));
     this.#lives.serve(this.#declared.filter(isEnabled));
-    registry.late.opener = { takeIn: (toolset) => this.#takeIn(toolset), letGo: (name) => this.#letGo(name) };
+    registry.late.opener = {
+      takeIn: (toolset) => this.#takeIn(toolset),
+      letGo: (name) => this.#letGo(name),
+      noteListed: () => this.#noteListed(),
+    };
   }
 
   engineOf(toolset: Toolset): Engine {
@@ -136,6 +140,12 @@ export class ToolsetLifecycle {
     if (error !== undefined) throw error;
   }
 
+  #noteListed(): void {
+    if (this.#opening !== undefined || this.#closing !== undefined) return;
+    const toolsets = this.#toolsets.filter((toolset) => isEnabled(toolset) && toolset.engine?.open !== undefined);
+    this.#states.warnUnopened([...toolsets.map(({ name }) => name), ...this.#sources.names]);
+  }
+
   /** @throws ToolError `not_found`; `invalid_argument` of a program without types */
   #named(name: string): Toolset {
     if (typeof name !== "string") throw new ToolError("invalid_argument", "The name of a toolset is a string.");
@@ -195,7 +205,7 @@ export class ToolsetLifecycle {
 
   async #openAll(): Promise<OpenReport> {
     this.#refuseClosed();
-    if (this.#sources.any) await this.#loadSources();
+    if (this.#sources.names.length > 0) await this.#loadSources();
     await this.#lives.forEach(async (life) => void (this.#states.areShut(life) || (await this.#openOne(life))));
     const first = this.#states.firstFailure;
     if (this.#options.strict === true && first !== undefined) {

@@ -1,4 +1,5 @@
 /** Which toolsets are open, have failed, or were closed by the program: their reports, and the state of their tools. */
+import { someOf } from "../../core/base/wording.ts";
 import type { ToolError } from "../../core/error.ts";
 import type { ToolsetEvent } from "../../core/event.ts";
 import type { Toolset } from "../../core/toolset.ts";
@@ -15,6 +16,7 @@ export class ToolsetStates {
   /** Toolsets that the program closed by themselves; nothing but the program opens them. */
   readonly #shut = new Set<string>();
   #isOver = false;
+  #isWarned = false;
 
   constructor(options: Pick<LifecycleOptions, "registry" | "ports" | "emit">) {
     this.#options = options;
@@ -60,6 +62,14 @@ export class ToolsetStates {
       registry.setToolsetState(name, "open");
       this.emit({ type: "toolset-open", toolset: name, tools: registry.sizeOf(name) });
     }
+  }
+
+  /** Says once that tools may be missing from a list, unless the program has opened or closed some: then it knows. @param names of what is to be opened */
+  warnUnopened(names: readonly string[]): void {
+    if (this.#isWarned || names.length === 0 || this.#opened.size + this.#failures.size + this.#shut.size > 0) return;
+    this.#isWarned = true;
+    const unopened = someOf(names.map((name) => JSON.stringify(name)));
+    this.#options.ports.log.warn(`Tools of ${unopened} may be missing: nothing is open yet. Call open() of the runtime first.`);
   }
 
   noteFailure(toolset: string, error: ToolError): void {

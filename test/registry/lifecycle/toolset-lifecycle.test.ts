@@ -6,6 +6,7 @@ import type { Tool } from "../../../src/core/tool.ts";
 import type { Toolset } from "../../../src/core/toolset.ts";
 import { localEngine } from "../../../src/engine/local.ts";
 import { Registry } from "../../../src/registry/registry.ts";
+import type { LifecycleOptions } from "../../../src/registry/lifecycle/lifecycle-options.ts";
 import { ToolsetLifecycle } from "../../../src/registry/lifecycle/toolset-lifecycle.ts";
 import { fakePorts, settle } from "../../../src/testing/fake-ports.ts";
 
@@ -27,7 +28,7 @@ function engine(trace: string[], name: string, more: Partial<Engine> = {}): Engi
   };
 }
 
-function lifecycleOf(toolsets: readonly Toolset[], options: { readonly strict?: boolean } = {}) {
+function lifecycleOf(toolsets: readonly Toolset[], options: Pick<LifecycleOptions, "strict" | "sources"> = {}) {
   const ports = fakePorts();
   const registry = new Registry({ onWarning: (message) => ports.log.warn(message) });
   const events: ToolsetEvent[] = [];
@@ -47,6 +48,43 @@ function lifecycleOf(toolsets: readonly Toolset[], options: { readonly strict?: 
 }
 
 const never = (): Promise<never> => new Promise(() => {});
+
+describe("the tools are listed", () => {
+  const source = { name: "folder", load: () => Promise.resolve([]) };
+  const waiting = (): Toolset => ({ name: "notes", engine: engine([], "notes") });
+  const missing = 'Tools of "notes", "folder" may be missing: nothing is open yet. Call open() of the runtime first.';
+
+  test("before anything is open: a warning says once whose tools may be missing", () => {
+    const { registry, ports } = lifecycleOf([waiting(), { name: "plain", tools: [ask] }], { sources: [source] });
+    expect(registry.list().map(({ qualifiedName }) => qualifiedName)).toEqual(["plain::ask"]);
+    registry.register(ask);
+    registry.list();
+    expect(ports.log.lines.map(({ message }) => message)).toEqual([missing]);
+  });
+
+  test.each<readonly [string, (lifecycle: ToolsetLifecycle) => unknown]>([
+    ["was asked to open", (lifecycle) => lifecycle.open()],
+    ["opened one toolset", (lifecycle) => lifecycle.openOne("notes")],
+    ["closed one toolset", (lifecycle) => lifecycle.closeOne("notes")],
+    ["was closed", (lifecycle) => lifecycle.close()],
+  ])("of a program that %s: nothing is said", async (done, known) => {
+    const { lifecycle, registry, ports } = lifecycleOf([waiting()], { sources: [source] });
+    const begun = known(lifecycle);
+    if (done === "was asked to open") registry.list(); // while it opens
+    await begun;
+    registry.list();
+    expect(ports.log.lines).toEqual([]);
+  });
+
+  test("where nothing has to be opened: nothing is said", () => {
+    const { registry, ports } = lifecycleOf([
+      { name: "plain", tools: [ask] },
+      { ...waiting(), enabled: false },
+    ]);
+    registry.list();
+    expect(ports.log.lines).toEqual([]);
+  });
+});
 
 describe("open", () => {
   test("two toolsets of one name are a duplicate before anything is opened", () => {
