@@ -2,7 +2,6 @@
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { SessionEvent } from "../core/event.ts";
-import type { Store } from "../core/store.ts";
 import type { CallParts } from "../call/call-run.ts";
 import { endCalls } from "../call/running-calls.ts";
 import { checkForkOptions, type ForkOptions } from "../session/fork-options.ts";
@@ -22,13 +21,11 @@ import { whenStored } from "./when-stored.ts";
 type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 
 export class Branches {
-  readonly #options: SessionsOptions;
   readonly #parts: CallParts;
   readonly #newSessions: NewSessions;
 
-  constructor(options: SessionsOptions, newSessions: NewSessions) {
-    this.#options = options;
-    this.#parts = options.parts;
+  constructor({ parts }: Pick<SessionsOptions, "parts">, newSessions: NewSessions) {
+    this.#parts = parts;
     this.#newSessions = newSessions;
   }
 
@@ -64,12 +61,22 @@ export class Branches {
       await branch.close().catch(() => {}); // the store still has it, and it may be resumed; the first error is reported
       throw thrown;
     }
-    await forgetBranch(branch, this.#options.store, ["conflict", "resource_busy"]); // it is committed, whether or not another process has it open
+    await this.#forget(branch, ["conflict", "resource_busy"]); // it is committed, whether or not another process has it open
   }
 
   /** Ends a branch and forgets what the store has of it; one that others are branches of stays there. */
   discard(branch: RuntimeSession): Promise<void> {
-    return discardBranch(branch, this.#options.store, this.#parts.running);
+    return discardBranch(branch, this.#parts.running, () => this.#forget(branch, ["conflict"]));
+  }
+
+  /** Closes a branch and removes it from the store, which keeps it when it refuses with one of these codes. */
+  async #forget(branch: RuntimeSession, keptFor: readonly ErrorCode[]): Promise<void> {
+    try {
+      await this.#newSessions.open.forgetOnce(branch);
+    } catch (thrown: unknown) {
+      const error = ToolError.fromUnknown(thrown, "store_failed");
+      if (!keptFor.includes(error.code)) throw error;
+    }
   }
 
   #branchFrom(session: RuntimeSession, head: SessionHead, options: ForkOptions): RuntimeSession {
@@ -146,23 +153,11 @@ function turnUnderWay({ id }: Session, length: number): ToolError {
   });
 }
 
-/** Closes a branch and removes it from the store, which keeps it when it refuses with one of these codes. */
-async function forgetBranch(branch: RuntimeSession, store: Store | undefined, keptFor: readonly ErrorCode[]): Promise<void> {
-  await branch.close();
-  if (branch.eventLog === undefined) return;
-  try {
-    await store?.remove(branch.id);
-  } catch (thrown: unknown) {
-    const error = ToolError.fromUnknown(thrown, "store_failed");
-    if (!keptFor.includes(error.code)) throw error;
-  }
-}
-
 /**
  * Ends a branch that is not wanted any more: calls that run in it, or wait for a person there, are cancelled. Where one of them asks for this,
  * none is, and the branch is removed when they have ended.
  */
-async function discardBranch(branch: RuntimeSession, store: Store | undefined, running: CallParts["running"]): Promise<void> {
+async function discardBranch(branch: RuntimeSession, running: CallParts["running"], forget: () => Promise<void>): Promise<void> {
   branch.dropped = true; // a commit that waits for its calls is refused
   branch.markClosed(); // before, so that no call begins behind those that are cancelled
   const forgotten = branch.turns.isInside ? branch.turns.whenIdle().then(forget) : undefined;
@@ -173,8 +168,4 @@ async function discardBranch(branch: RuntimeSession, store: Store | undefined, r
   forgotten.catch((thrown: unknown) =>
     branch.ports.log.warn(`The branch ${JSON.stringify(branch.id)} could not be removed: ${describeThrown(thrown)}`),
   );
-
-  function forget(): Promise<void> {
-    return forgetBranch(branch, store, ["conflict"]);
-  }
 }

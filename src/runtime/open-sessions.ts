@@ -5,7 +5,7 @@ import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { branchOf, removeStored } from "./end-stored-calls.ts";
-import { beingRemoved, handedOver, hasBranch, removedMeanwhile, resumeEnded } from "./session-errors.ts";
+import { beingRemoved, handedOver, hasBranch, removedMeanwhile, resumeEnded, takenAgain } from "./session-errors.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 export interface OpenSessionsOptions {
@@ -20,6 +20,8 @@ export class OpenSessions {
   readonly #resuming = new Map<string, Resuming>();
   /** The ends of the removals that are under way: the ids are taken until then. */
   readonly #removing = new Map<string, Promise<unknown>>();
+  /** Sessions of which the store has nothing any more. */
+  readonly #forgotten = new WeakSet<RuntimeSession>();
   readonly #options: OpenSessionsOptions;
 
   /** @internal */
@@ -48,10 +50,33 @@ export class OpenSessions {
    */
   async forget(id: string): Promise<boolean> {
     checkSessionId(id);
+    return this.#removeAlone(id, () => this.#forget(id));
+  }
+
+  /**
+   * Closes a session and removes what the store has of it, as `forget`. Without effect where that has happened before: its id may be another session's
+   * since. Until this has ended, the id is taken.
+   *
+   * @throws ToolError as `Store.remove`; `resource_busy` where another session of this runtime has the id. By rejecting
+   * @internal
+   */
+  async forgetOnce(session: RuntimeSession): Promise<void> {
+    await this.#removeAlone(session.id, async () => {
+      await session.close();
+      const { id, eventLog } = session;
+      if (eventLog === undefined || this.#forgotten.has(session)) return;
+      if ((this.#byId.get(id) ?? session) !== session || this.#resuming.has(id)) throw takenAgain(id);
+      await this.#options.store?.remove(id);
+      this.#forgotten.add(session);
+    });
+  }
+
+  /** Removals of an id come one after the other, and it is free when the last has ended. */
+  async #removeAlone<T>(id: string, remove: () => Promise<T>): Promise<T> {
     const isInside = (): boolean => this.#byId.get(id)?.turns.isInside === true; // waiting would wait for itself
     for (let removing = this.#removing.get(id); removing !== undefined && !isInside(); removing = this.#removing.get(id)) await removing;
     const around = this.#removing.get(id); // only where a call of the session asks while it is removed
-    const removing = this.#forget(id);
+    const removing = remove();
     // The caller of each gets its error.
     const over = Promise.allSettled([removing, around]).finally(() => {
       if (this.#removing.get(id) === over) this.#removing.delete(id);
@@ -78,6 +103,7 @@ export class OpenSessions {
     let wasThere = session !== undefined;
     if (store !== undefined)
       wasThere = (isInside ? await store.remove(id) : await removeStored(store, id, parts.ports.clock.wallTime())) || wasThere;
+    if (session !== undefined) this.#forgotten.add(session);
     if (!isInside) await this.#endWithin(id);
     return wasThere;
   }

@@ -231,7 +231,7 @@ export class RuntimeSession extends ReceivingSession {
   /**
    * Begins a branch: a session that continues from where this one is, and shares what came before. Costs the same however long
    * that is. While a turn runs, the branch begins before it.
-   * @throws ToolError `invalid_argument` once the session is closed; `duplicate` for an id in use
+   * @throws ToolError `invalid_argument` once the session is closed; `duplicate` for an id in use; `resource_busy` for one that is being removed
    */
   fork(options: ForkOptions = {}): RuntimeSession {
     if (this.closed) throw closedSession(this);
@@ -262,7 +262,11 @@ export class RuntimeSession extends ReceivingSession {
     await this.#host.commit(this, this.#parent);
   }
 
-  /** Drops this branch: cancels what runs in it, closes it, and forgets what a store has of it unless others are branches of it. @throws ToolError `invalid_argument` for a session that is not a branch; `store_failed`. By rejecting */
+  /**
+   * Drops this branch: cancels what runs in it, closes it, and forgets what a store has of it unless others are branches of it. Until this has ended, its
+   * id is not free. Idempotent, also where another session has taken the id since.
+   * @throws ToolError `invalid_argument` for a session that is not a branch; `resource_busy` where it was closed and resumed; `store_failed`. By rejecting
+   */
   async discard(): Promise<void> {
     if (this.#parent === undefined) throw noBranch(this);
     await this.#host.discard(this);

@@ -36,6 +36,13 @@ export function beingRemoved(id: string): ToolError {
   });
 }
 
+/** Why a session that is closed cannot be removed. */
+export function takenAgain(id: string): ToolError {
+  return new ToolError("resource_busy", `The session ${JSON.stringify(id)} cannot be removed: another session has its id now.`, {
+    hint: "Use the object of that session.",
+  });
+}
+
 /** Why a session is not open that was removed while it was being resumed. */
 export function removedMeanwhile(id: string): ToolError {
   return new ToolError("conflict", `The session ${JSON.stringify(id)} was removed while it was resumed.`, { retryable: false });

@@ -48,6 +48,18 @@ test("issue 19.2 a session that is being closed is taken up again for the reques
   await closing;
 });
 
+test("a branch that is gone is let go, and a later session of its id is held", async () => {
+  const pool = await startPool(10);
+  const desk = await pool.use("desk", (open) => open, { create: true });
+  const branch = desk.fork({ id: "left" });
+  pool.hold(branch);
+  await branch.discard();
+  const later = desk.fork({ id: "left" });
+  pool.hold(later);
+  await pool.close(branch);
+  expect([pool.size, later.closed]).toEqual([2, false]);
+});
+
 test("issue 19.2 whatever the order of requests, none finds its session closed, however few may be open", async () => {
   const pool = await startPool(1);
   const ids = ["one", "two", "three"];

@@ -200,7 +200,9 @@ export class SessionPool {
     );
   }
 
-  async #letGo({ id }: RuntimeSession, ending: Promise<void>): Promise<void> {
+  async #letGo(session: RuntimeSession, ending: Promise<void>): Promise<void> {
+    const { id } = session;
+    if ((this.#held.get(id)?.session ?? session) !== session) return ending; // another request has begun one of this id since
     this.#held.delete(id);
     const over = ending
       .catch(() => {}) // its caller gets the error
