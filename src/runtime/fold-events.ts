@@ -223,7 +223,7 @@ export class SessionFold {
   #startJob({ callId, sessionId, toolName, mode, notify, queued }: SessionEvent & { readonly type: "job-start" }): void {
     const open = this.#open.get(callId);
     if (open === undefined) return;
-    open.job = { toolName, mode, notify, starts: queued === true ? 0 : 1, waits: 0, isAsking: false };
+    open.job = { toolName, mode, notify, starts: queued === true ? 0 : 1, waits: 0, isAsking: false, isQueued: queued === true };
     if (this.#sessionId === undefined || sessionId === this.#sessionId) return;
     this.#leave(callId);
   }
@@ -253,14 +253,15 @@ export class SessionFold {
     const open = this.#open.get(event.callId);
     if (open?.job === undefined) return;
     if (event.type !== "job-run") open.job = this.#talked(open.job, event);
-    else if (event.queued !== true) open.job = { ...open.job, starts: event.starts, isAsking: false };
+    else if (event.queued === true) open.job = { ...open.job, isQueued: true };
+    else open.job = { ...open.job, starts: event.starts, isAsking: false, isQueued: false };
   }
 
   /** A job that asks while a call made in it runs is not one that only waits: that call may be what ends the process. */
   #talked(job: EarlierJob, event: SessionEvent & { readonly type: "job-output" | "job-input" }): EarlierJob {
     if (event.type === "job-input") return runsOn(job);
     const onlyWaits = event.asks === true && !job.isAsking && (this.#nested.get(event.callId)?.size ?? 0) === 0;
-    return onlyWaits ? { ...job, isAsking: true, waits: job.waits + 1 } : job;
+    return onlyWaits ? { ...job, isAsking: true, waits: job.waits + 1, isQueued: false } : job;
   }
 
   #change({ callId, turnId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {

@@ -54,6 +54,8 @@ export interface EarlierJob extends JobSettings {
   readonly waits: number;
   /** It waits for such an answer. */
   readonly isAsking: boolean;
+  /** It is recorded that it waits for its place. */
+  readonly isQueued: boolean;
   /** The start that comes is recorded already. */
   readonly isCounted?: boolean;
 }

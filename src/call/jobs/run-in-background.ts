@@ -24,7 +24,7 @@ export function runInBackground(run: AdmittedCall, work: Work): Answer {
   if (job instanceof ToolError) return finishCall(run, job);
   run.jobSlot = isSuspect(run) ? undefined : tryTake(lenderOfJobSlot(run), run.parts.jobs.slots);
   if (earlier === undefined) recordStart(run, job, run.jobSlot === undefined);
-  else if (run.jobSlot === undefined) recordRun(run, run.resumed?.job?.starts ?? 0, true);
+  else if (run.jobSlot === undefined && run.resumed?.job?.isQueued !== true) recordRun(run, run.resumed?.job?.starts ?? 0, true);
   const { turns } = run.turn.session;
   const place = turns.beside(run.turn);
   run.beside = place;

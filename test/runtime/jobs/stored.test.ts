@@ -146,6 +146,28 @@ test("a job that waits for its place after a crash is queued, here and in the st
   await runtime.close();
 });
 
+test("nothing is recorded of a job that waits for its place as before, however often its session is resumed and let go", async () => {
+  const path = temporaryFile();
+  const tools = [tool("first", never, reads), tool("second", never, reads)];
+  const before = processOn(path, tools, { jobs: { maxRunning: 1 } });
+  const session = await before.runtime.resume("s", { create: true });
+  for (const name of ["first", "second"]) await session.submit({ name });
+  await stored(before, "s");
+  before.crash();
+  const { runtime } = processOn(path, tools, { jobs: { maxRunning: 0 } });
+  const lengths: number[] = [session.length];
+  for (let round = 0; round < 3; round++) {
+    lengths.push((await runtime.resume("s")).length);
+    await runtime.sessions.handOver("s");
+  }
+  expect(lengths).toEqual([session.length, session.length + 1, session.length + 1, session.length + 1]); // the first one ran
+  expect((await runtime.jobs.listStored()).map(({ state, starts }) => [state, starts]).toSorted()).toEqual([
+    ["queued", 0],
+    ["queued", 1],
+  ]);
+  await runtime.close();
+});
+
 test("I09 a job that was running three times when its process ended is parked: one error, never run again by itself", async () => {
   const path = temporaryFile();
   let runs = 0;
