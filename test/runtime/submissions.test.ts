@@ -363,6 +363,22 @@ test("I11 a recording that ends anywhere inside a batch answers its key with wha
   expect(paid()).toBe(2);
 });
 
+test("I11 where the results of a key cannot be read, its caller is not told that its calls did not begin", async () => {
+  const { runtime, paid } = shop({ store: new FailingStore(), keepEvents: 4 });
+  const session = runtime.session("s");
+  const first = await session.execute(PAY, KEY);
+  const log = session.eventLog ?? expect.fail("no log");
+  const { read } = log;
+  log.read = () => Promise.reject(new ToolError("store_failed", "The disk cannot be read."));
+  await expect(session.execute(PAY, KEY)).rejects.toMatchObject({ code: "store_failed", outcome: "unknown" });
+  log.read = read;
+  expect([await session.execute(PAY, KEY), paid()]).toEqual([first, 2]);
+  session.noteLoss(new ToolError("conflict", "The session is claimed by another process."));
+  await expect(session.execute(PAY, KEY)).rejects.toMatchObject({ code: "conflict", outcome: "unknown" });
+  await expect(session.execute(PAY, { idempotencyKey: "new" })).rejects.toMatchObject({ code: "conflict", outcome: "not_started" });
+  expect(paid()).toBe(2);
+});
+
 test("I11 the results of a key are found however much was recorded since", async () => {
   const store = new FailingStore();
   const { runtime, paid } = shop({ store, keepEvents: 4 });
