@@ -48,6 +48,17 @@ test("issue 19.2 a session that is being closed is taken up again for the reques
   await closing;
 });
 
+test("a request gets its own error where the removal of its session was refused meanwhile", async () => {
+  const pool = await startPool(10);
+  const desk = await pool.use("desk", (open) => open, { create: true });
+  pool.hold(desk.fork({ id: "left" }));
+  const { promise, reject } = Promise.withResolvers<never>();
+  const working = pool.use("desk", () => promise);
+  await expect(pool.remove("desk")).rejects.toMatchObject({ code: "conflict" });
+  reject(new ToolError("limit_exceeded", "Its own error."));
+  await expect(working).rejects.toMatchObject({ code: "limit_exceeded" });
+});
+
 test("a branch that is gone is let go, and a later session of its id is held", async () => {
   const pool = await startPool(10);
   const desk = await pool.use("desk", (open) => open, { create: true });

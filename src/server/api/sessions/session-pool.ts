@@ -76,11 +76,11 @@ export class SessionPool {
    */
   async use<T>(id: string, work: (session: RuntimeSession) => Promise<T> | T, options: UseOptions = {}): Promise<T> {
     this.#uses.set(id, (this.#uses.get(id) ?? 0) + 1);
-    const removals = this.#removals.get(id);
+    const removals = this.#removals.get(id) ?? 0;
     try {
       return await work(await this.#open(id, options));
     } catch (thrown: unknown) {
-      throw removals === this.#removals.get(id) ? thrown : noSession(id);
+      throw removals === (this.#removals.get(id) ?? 0) ? thrown : noSession(id);
     } finally {
       const left = (this.#uses.get(id) ?? 1) - 1;
       if (left > 0) this.#uses.set(id, left);
@@ -140,6 +140,10 @@ export class SessionPool {
       await resuming?.catch(() => {}); // its requests get the error
       this.#held.delete(id);
       return wasThere;
+    } catch (thrown: unknown) {
+      const removals = this.#removals.get(id);
+      if (removals !== undefined && this.#options.runtime.sessions.get(id) !== undefined) this.#removals.set(id, removals - 1); // refused: its requests go on
+      throw thrown;
     } finally {
       this.#leaving.delete(id);
       resolve();
