@@ -38,9 +38,11 @@ export function submitCalls(
   return session.submissions.results(idempotencyKey, digest, {
     run: () => runList(session, sent, options, { runner: parts.runner, submission: { idempotencyKey, digest } }),
     read: async (submitted) => {
-      const results = await readResults(session, { submitted, sent }, parts.events(session, submitted.startsAt)).catch((thrown: unknown) => {
-        throw errorAfter(thrown, undefined); // they were submitted before: whatever keeps their results from being read, they may have run
-      });
+      const results = await readResults(session, { submitted, sent }, parts.events(session, submitted.startsAt)).catch(
+        (thrown: unknown) => {
+          throw errorAfter(thrown, undefined); // they were submitted before: whatever keeps their results from being read, they may have run
+        },
+      );
       await whenStored(session, results);
       if (keepsRefused) return results;
       const callIds = results.map((result) => (wasKeptFromStarting(result) ? undefined : result.callId));

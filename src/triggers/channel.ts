@@ -64,6 +64,7 @@ interface Reader {
 interface Sender {
   readonly message: ChannelMessage;
   readonly resolve: () => void;
+  readonly reject: (error: ToolError) => void;
 }
 
 /** Messages to one receiver or to all, in the order they were sent. Made by `Channels.open`. */
@@ -127,8 +128,8 @@ export class Channel {
    * Sends a message. Resolves to it when the channel has it: when it is durable, where the channel is kept in a store. While the channel is full it
    * waits for room, or is refused.
    *
-   * @throws ToolError `invalid_argument`; `resource_busy` for a full channel that refuses; `cancelled` when the signal aborts before there is
-   * room: then nothing was sent; `store_failed`. By rejecting
+   * @throws ToolError `invalid_argument`; `resource_busy` for a full channel that refuses; `cancelled` when the signal aborts, or the channel is
+   * removed from memory, before there is room: then nothing was sent; `store_failed`. By rejecting
    */
   async send(content: string, options: SendMessageOptions): Promise<ChannelMessage> {
     const message = this.#newMessage(content, options);
@@ -273,7 +274,7 @@ export class Channel {
 
   async #waitForRoom(message: ChannelMessage, signal: AbortSignal | undefined): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const sender: Sender = { message, resolve };
+    const sender: Sender = { message, resolve, reject };
     this.#senders.push(sender);
     const stop = (): void => {
       const at = this.#senders.indexOf(sender);
@@ -284,6 +285,12 @@ export class Channel {
     };
     signal?.addEventListener("abort", stop, { once: true });
     await promise.finally(() => signal?.removeEventListener("abort", stop));
+  }
+
+  /** Nothing makes room any more: the channel was removed. @internal */
+  rejectSenders(): void {
+    const message = `The channel ${JSON.stringify(this.name)} was removed while the message waited for room.`;
+    for (const { reject } of this.#senders.splice(0)) reject(new ToolError("cancelled", message, { outcome: "not_started" }));
   }
 
   /** Admits waiting senders in order: none overtakes. */

@@ -115,7 +115,8 @@ export class Channels {
   }
 
   /**
-   * Forgets a shared channel, and what waits on it in memory; messages that a store keeps stay there. Returns whether there was one.
+   * Forgets a shared channel, and what waits on it in memory: a send that waits for room there rejects with `cancelled`. Messages that a store keeps stay
+   * there, and agents that it was given to keep it. Returns whether there was one.
    *
    * @throws ToolError `conflict` while it has subscribers in this program
    */
@@ -129,6 +130,8 @@ export class Channels {
           hint: "End the subscriptions, and the triggers that read it, first.",
         },
       );
+    const isGiven = [...this.#private.values()].some((own) => own.get(name) === channel);
+    if (!isGiven) channel?.rejectSenders();
     return this.#shared.delete(name);
   }
 

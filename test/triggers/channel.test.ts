@@ -6,6 +6,32 @@ import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
 const from = (sender: string) => ({ sender });
 
 describe("F1.57 channels", () => {
+  test("a send that waits for room on a channel is rejected when that is removed, unless an agent was given it", async () => {
+    for (const isGiven of [false, true]) {
+      const channels = createChannels();
+      const channel = channels.open("work", { capacity: 1 });
+      if (isGiven) channels.give(channel, "agent");
+      await channel.send("one", { sender: "a" });
+      const waiting = [2, 3].map((content) =>
+        channel.send(String(content), { sender: "a" }).then(
+          ({ content }) => content,
+          ({ code, outcome }) => [code, outcome],
+        ),
+      );
+      expect(channels.remove("work")).toBe(true);
+      if (!isGiven)
+        expect(await Promise.all(waiting)).toEqual([
+          ["cancelled", "not_started"],
+          ["cancelled", "not_started"],
+        ]);
+      else {
+        const subscription = channels.get("work", "agent").subscribe("b");
+        for (const content of ["one", "2", "3"]) expect(await subscription.receive()).toMatchObject({ content });
+        expect(await Promise.all(waiting)).toEqual(["2", "3"]);
+      }
+    }
+  });
+
   test("a queue gives each message to one receiver, in order, and none to its sender", async () => {
     const tasks = createChannels().open("tasks");
     const [one, other, sender] = [tasks.subscribe("one"), tasks.subscribe("other"), tasks.subscribe("boss")];

@@ -10,7 +10,13 @@ import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { turns } from "./slow-store.ts";
 
-const add = defineTool({ name: "add", description: "Adds.", inputSchema: { type: "object" }, effects: { writes: ["a"] }, execute: () => "added" });
+const add = defineTool({
+  name: "add",
+  description: "Adds.",
+  inputSchema: { type: "object" },
+  effects: { writes: ["a"] },
+  execute: () => "added",
+});
 
 const stores: readonly (readonly [string, () => Store])[] = [
   ["memory", memoryStore],
