@@ -69,7 +69,7 @@ test.each(pairs)("the id of a branch is not free before all that ends it has end
   const { remove } = store;
   const late: Store["remove"] = (id) => turns(5).then(() => remove.call(store, id));
   const { runtime, desk, branch } = await start(Object.assign(store, { remove: late }));
-  const ended = [pair.first, pair.second].map((name) => ends[name]?.(branch, runtime).catch(() => {}));
+  const ended = [pair.first, pair.second].map(async (name) => ends[name]?.(branch, runtime).catch(() => {}));
   let later: RuntimeSession | undefined;
   const refusals = new Set<unknown>();
   for (let turn = 0; turn < 1_000 && later === undefined; turn++) {
