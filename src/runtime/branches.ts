@@ -20,6 +20,13 @@ import { whenStored } from "./when-stored.ts";
 
 type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 
+interface Forgetting {
+  /** Whether what its calls have left open in sessions of their own is ended. */
+  readonly endsWithin: boolean;
+  /** The codes with which the store may refuse: it keeps the branch then. */
+  readonly keptFor: readonly ErrorCode[];
+}
+
 export class Branches {
   readonly #parts: CallParts;
   readonly #newSessions: NewSessions;
@@ -61,18 +68,18 @@ export class Branches {
       await branch.close().catch(() => {}); // the store still has it, and it may be resumed; the first error is reported
       throw thrown;
     }
-    await this.#forget(branch, ["conflict", "resource_busy"]); // it is committed, whether or not another process has it open
+    await this.#forget(branch, { endsWithin: false, keptFor: ["conflict", "resource_busy"] }); // it is committed, whether or not another process has it open
   }
 
   /** Ends a branch and forgets what the store has of it; one that others are branches of stays there. */
   discard(branch: RuntimeSession): Promise<void> {
-    return discardBranch(branch, this.#parts.running, () => this.#forget(branch, ["conflict"]));
+    return discardBranch(branch, this.#parts.running, () => this.#forget(branch, { endsWithin: true, keptFor: ["conflict"] }));
   }
 
-  /** Closes a branch and removes it from the store, which keeps it when it refuses with one of these codes. */
-  async #forget(branch: RuntimeSession, keptFor: readonly ErrorCode[]): Promise<void> {
+  /** Closes a branch and removes it from the store. */
+  async #forget(branch: RuntimeSession, { endsWithin, keptFor }: Forgetting): Promise<void> {
     try {
-      await this.#newSessions.open.forgetOnce(branch);
+      await this.#newSessions.open.forgetOnce(branch, { endsWithin });
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "store_failed");
       if (!keptFor.includes(error.code)) throw error;

@@ -57,16 +57,19 @@ export class OpenSessions {
    * Closes a session and removes what the store has of it, as `forget`. Without effect where that has happened before: its id may be another session's
    * since. Until this has ended, the id is taken.
    *
+   * @param options.endsWithin whether what is open in sessions that its calls have begun is ended
    * @throws ToolError as `Store.remove`; `resource_busy` where another session of this runtime has the id. By rejecting
    * @internal
    */
-  async forgetOnce(session: RuntimeSession): Promise<void> {
+  async forgetOnce(session: RuntimeSession, { endsWithin }: { readonly endsWithin: boolean }): Promise<void> {
     await this.#removeAlone(session.id, async () => {
       await session.close();
+      if (this.#forgotten.has(session)) return;
       const { id, eventLog } = session;
-      if (eventLog === undefined || this.#forgotten.has(session)) return;
-      if ((this.#byId.get(id) ?? session) !== session || this.#resuming.has(id)) throw takenAgain(id);
-      await this.#options.store?.remove(id);
+      const isTaken = (this.#byId.get(id) ?? session) !== session || this.#resuming.has(id);
+      if (isTaken && eventLog !== undefined) throw takenAgain(id);
+      if (!isTaken && endsWithin) await this.#endWithin(id);
+      if (eventLog !== undefined) await this.#options.store?.remove(id);
       this.#forgotten.add(session);
     });
   }

@@ -263,8 +263,8 @@ export class RuntimeSession extends ReceivingSession {
   }
 
   /**
-   * Drops this branch: cancels what runs in it, closes it, and forgets what a store has of it unless others are branches of it. Until this has ended, its
-   * id is not free. Idempotent, also where another session has taken the id since.
+   * Drops this branch: cancels what runs in it, closes it, and forgets what a store has of it unless others are branches of it. What is open
+   * in sessions that its calls have begun is ended. Until this has ended, its id is not free. Idempotent, also where another session has taken the id since.
    * @throws ToolError `invalid_argument` for a session that is not a branch; `resource_busy` where it was closed and resumed; `store_failed`. By rejecting
    */
   async discard(): Promise<void> {

@@ -1,4 +1,4 @@
-/** Removals of branches whose id another session takes, before they have ended or later. */
+/** Removals of branches: what ends with them, and what another session has that takes the id, before they have ended or later. */
 import { expect, test } from "vitest";
 import type { Store } from "../../../src/core/store.ts";
 import { defineTool } from "../../../src/registry/define-tool.ts";
@@ -7,6 +7,7 @@ import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
+import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { turns } from "./slow-store.ts";
 
@@ -100,3 +101,46 @@ test("a branch that was closed and resumed is not removed by its earlier object"
   expect(await store.list({ sessionId: "left" })).toEqual([]);
   await runtime.close();
 });
+
+test.each(["memory", "sqlite", "none"])(
+  "a branch that is dropped ends what its calls have left open in sessions of their own: %s",
+  async (kind) => {
+    const make = stores.find(([name]) => name === kind)?.[1];
+    const waits = defineTool({
+      name: "waits",
+      description: "Never ends by itself.",
+      inputSchema: { type: "object" },
+      effects: { reads: ["a"] },
+      mode: "background",
+      execute: () => new Promise(() => {}),
+    });
+    const leaves = defineTool({
+      name: "leaves",
+      description: "Leaves what it has begun.",
+      inputSchema: { type: "object" },
+      composite: true,
+      async execute(_, context) {
+        const inner = await sessionWithin(context);
+        await inner.submit({ name: "desk::waits", input: {} });
+        return inner.id;
+      },
+    });
+    const runtime = createRuntime({
+      ...(make === undefined ? {} : { store: make() }),
+      toolsets: [{ name: "desk", tools: [waits, leaves] }],
+    });
+    const desk = runtime.session("desk");
+    const call = { name: "desk::leaves", input: {} };
+    const branch = desk.fork({ id: "left" });
+    const { output } = await branch.execute(call);
+    await branch.discard();
+    expect([runtime.running, runtime.sessions.get(String(output)), runtime.jobs.list().filter(({ state }) => state === "running")]).toEqual(
+      [[], undefined, []],
+    );
+    const later = desk.fork({ id: "left" });
+    await later.execute(call);
+    await branch.discard();
+    expect([runtime.running.length, runtime.jobs.list().filter(({ state }) => state === "running").length]).toEqual([1, 1]);
+    await runtime.close();
+  },
+);
