@@ -113,7 +113,7 @@ export interface ServerListener {
 
 /** A runtime over HTTP, made by `createServer`. */
 export interface HaftServer {
-  /** Answers one request: mount it in any server that speaks `Request` and `Response`. Never rejects. */
+  /** Answers one request: mount it in any server that speaks `Request` and `Response`, as `server.fetch`. Never rejects. */
   fetch(request: Request): Promise<Response>;
   /** @throws ToolError `invalid_argument` for an address that others reach without `allowedHosts`; `unavailable`. By rejecting */
   listen(address: ListenAddress): Promise<ServerListener>;
@@ -214,9 +214,8 @@ class RuntimeServer implements HaftServer {
     this.#mcp = new HttpGateway(runtime, mcpOptions, this.#services.calls);
   }
 
-  fetch(request: Request): Promise<Response> {
-    return this.#secured(request, () => this.#answer(request));
-  }
+  /** A field, so that it works apart from its server: `app.mount("/haft", server.fetch)`. */
+  readonly fetch = (request: Request): Promise<Response> => this.#secured(request, () => this.#answer(request));
 
   async #answer(request: Request): Promise<Response> {
     const { access } = this.#services;
