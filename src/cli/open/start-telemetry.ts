@@ -2,6 +2,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { TelemetryConfig } from "../../config/tables/telemetry-config.ts";
 import { ToolError } from "../../core/error.ts";
+import { isNotInstalled } from "../../core/late-package.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -98,6 +99,7 @@ function setVariables(wanted: Environment): () => void {
   };
 }
 
+/** Whether one of the packages is not there; one of theirs may be missing too. */
 function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
+  return ["@opentelemetry/api", "@opentelemetry/sdk-node"].some((name) => isNotInstalled(name, error));
 }

@@ -2,6 +2,7 @@
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { describeThrown, ToolError } from "../../core/error.ts";
+import { cannotLoad } from "../../core/late-package.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -145,11 +146,7 @@ function readReturned(text: string, options: FailureDetails): JsonValue {
 
 function failure(end: Failure, outcome: Pick<ProgramOutcome, "log" | "results">, limits: ProgramLimits): ToolError {
   const options = failureDetails(outcome);
-  if (end.kind === "missing")
-    return new ToolError("unavailable", "Programs cannot be run: the package quickjs-emscripten is not installed.", {
-      operatorHint: "npm install quickjs-emscripten",
-      details: [end.message],
-    });
+  if (end.kind === "missing") return cannotLoad({ name: "quickjs-emscripten", need: "programs of models need it" }, end.message);
   if (end.kind === "limit") return limitReached(end.limit, limits, options);
   if (end.kind === "invalid")
     return new ToolError("invalid_input", `The program has a syntax error${placeText(end)}: ${end.message}.`, {

@@ -2,6 +2,7 @@
 import type { Client, ClientCapabilities, Transport } from "@modelcontextprotocol/client";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
+import { cannotLoad } from "../../core/late-package.ts";
 import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { redactError, type Redact } from "../../core/base/redact.ts";
@@ -129,14 +130,7 @@ export async function loadClient(): Promise<ClientModule> {
   try {
     return await import("@modelcontextprotocol/client");
   } catch (error: unknown) {
-    throw new ToolError(
-      "unavailable",
-      "The package @modelcontextprotocol/client is not installed, and MCP servers are called through it.",
-      {
-        operatorHint: "Run npm install @modelcontextprotocol/client.",
-        cause: error,
-      },
-    );
+    throw cannotLoad({ name: "@modelcontextprotocol/client", need: "MCP servers are called through it" }, error);
   }
 }
 

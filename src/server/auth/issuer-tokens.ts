@@ -3,6 +3,7 @@ import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from "jose";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
+import { cannotLoad } from "../../core/late-package.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { describeFetchFailure } from "../../net/guarded-fetch.ts";
@@ -211,9 +212,6 @@ async function loadJose(): Promise<Jose> {
   try {
     return await import("jose");
   } catch (error: unknown) {
-    throw new ToolError("unavailable", "Bearer tokens of an issuer need the package jose, which is not installed.", {
-      operatorHint: "npm install jose",
-      cause: error,
-    });
+    throw cannotLoad({ name: "jose", need: "bearer tokens of an issuer need it" }, error);
   }
 }

@@ -1,18 +1,21 @@
 /** The official server library, an optional peer that is loaded only when a server is started. */
 import type { JSONRPCRequest, Result, ServerContext } from "@modelcontextprotocol/server";
-import { ToolError, describeThrown } from "../../core/error.ts";
+import { describeThrown } from "../../core/error.ts";
+import { cannotLoad } from "../../core/late-package.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
 
 export type ServerModule = typeof import("@modelcontextprotocol/server");
 export type StdioModule = typeof import("@modelcontextprotocol/server/stdio");
 
+const SDK = { name: "@modelcontextprotocol/server", need: "tools are served over MCP by it" } as const;
+
 /** @throws ToolError `unavailable` when it is not installed. By rejecting */
 export async function loadServer(): Promise<ServerModule> {
   try {
     return await import("@modelcontextprotocol/server");
   } catch (error: unknown) {
-    throw notInstalled(error);
+    throw cannotLoad(SDK, error);
   }
 }
 
@@ -21,15 +24,8 @@ export async function loadStdio(): Promise<StdioModule> {
   try {
     return await import("@modelcontextprotocol/server/stdio");
   } catch (error: unknown) {
-    throw notInstalled(error);
+    throw cannotLoad(SDK, error);
   }
-}
-
-function notInstalled(cause: unknown): ToolError {
-  return new ToolError("unavailable", "The package @modelcontextprotocol/server is not installed, and tools are served over MCP by it.", {
-    operatorHint: "Run npm install @modelcontextprotocol/server.",
-    cause,
-  });
 }
 
 type ServerClass = ServerModule["Server"];

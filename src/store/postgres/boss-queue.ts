@@ -1,6 +1,7 @@
 /** The queue of sessions in PostgreSQL: pg-boss, in a schema of its own next to that of the store. */
 import type { ConstructorOptions, PgBoss } from "pg-boss";
 import { ToolError, describeThrown } from "../../core/error.ts";
+import { cannotLoad } from "../../core/late-package.ts";
 import type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../../core/session-queue.ts";
 import { NOT_FOLLOWED, type StoreNotifier } from "../../core/store-changes.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -210,9 +211,6 @@ async function loadBoss(): Promise<typeof import("pg-boss")> {
   try {
     return await import("pg-boss");
   } catch (error: unknown) {
-    throw new ToolError("unavailable", "The package pg-boss is not installed; jobs in several processes need it.", {
-      cause: error,
-      operatorHint: "npm install pg-boss",
-    });
+    throw cannotLoad({ name: "pg-boss", need: "jobs in several processes need it" }, error);
   }
 }

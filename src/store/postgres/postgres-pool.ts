@@ -2,6 +2,7 @@
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
 import type { PoolClient } from "pg";
 import { ToolError } from "../../core/error.ts";
+import { cannotLoad } from "../../core/late-package.ts";
 import { isLost } from "./postgres-error.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";
 
@@ -65,11 +66,7 @@ export async function loadPostgresDriver(): Promise<typeof import("pg")> {
   try {
     return await import("pg");
   } catch (error: unknown) {
-    throw new ToolError("store_failed", "The package pg is not installed; a store in PostgreSQL needs it.", {
-      cause: error,
-      retryable: false,
-      operatorHint: "npm install pg",
-    });
+    throw cannotLoad({ name: "pg", need: "a store in PostgreSQL needs it", code: "store_failed" }, error, { retryable: false });
   }
 }
 

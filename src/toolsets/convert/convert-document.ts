@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../../core/error.ts";
+import { cannotLoad, type LatePackage } from "../../core/late-package.ts";
 
 export type DocumentKind = "html" | "pdf";
 
@@ -17,22 +18,25 @@ export interface ConvertedText {
   readonly title: string | undefined;
 }
 
-export type ConvertAnswer = ConvertedText | { readonly error: string; readonly isMissing: boolean };
+export type ConvertAnswer = ConvertedText | { readonly error: string; readonly isUnloaded: boolean };
 
-const PACKAGES = { html: "defuddle", pdf: "unpdf" } as const satisfies Record<DocumentKind, string>;
+const PACKAGES = {
+  html: { name: "defuddle", need: "it reads HTML pages" },
+  pdf: { name: "unpdf", need: "it reads PDF documents" },
+} as const satisfies Record<DocumentKind, LatePackage>;
 const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 } as const;
 
 /**
  * The thread is ended when the signal aborts, which the timeout of a call does, and in any case afterwards.
  *
- * @throws ToolError `execution_failed` for a document that cannot be read in 512 MB; `unavailable` where the package is not installed; the
+ * @throws ToolError `execution_failed` for a document that cannot be read in 512 MB; `unavailable` where the package cannot be loaded; the
  * reason of the signal. By rejecting
  */
 export async function convertDocument(job: ConvertJob, signal: AbortSignal): Promise<ConvertedText> {
   signal.throwIfAborted();
   const answer = await answerOf(startWorker(job), job.kind, signal);
   if (!("error" in answer)) return answer;
-  if (answer.isMissing) throw notInstalled(job.kind, answer.error);
+  if (answer.isUnloaded) throw cannotLoad(PACKAGES[job.kind], answer.error, { outcome: "not_started" });
   throw failed(job.kind, answer.error);
 }
 
@@ -77,19 +81,6 @@ function failed(kind: DocumentKind, reason: string): ToolError {
     `The ${kind === "pdf" ? "PDF document" : "page"} cannot be converted: ${reason.replace(/\.$/u, "")}.`,
     {
       outcome: "failed",
-    },
-  );
-}
-
-function notInstalled(kind: DocumentKind, reason: string): ToolError {
-  const name = PACKAGES[kind];
-  return new ToolError(
-    "unavailable",
-    `The package ${name} is not installed, which reads ${kind === "pdf" ? "PDF documents" : "HTML pages"}.`,
-    {
-      outcome: "not_started",
-      operatorHint: `npm install ${name}`,
-      cause: new Error(reason),
     },
   );
 }

@@ -7,6 +7,9 @@ import type { ConvertAnswer, ConvertJob } from "./convert-document.ts";
 /** Comments, and elements whose text is no HTML: what looks like a tag there is none. */
 const NO_TAGS = /<!--(?:-?>|[^]*?(?:-->|$))|<(script|style|title|textarea)\b[^]*?(?:<\/\1\s*>|$)/giu;
 
+/** The package of a converter could not be loaded. */
+class UnloadedPackage extends Error {}
+
 // No converter has a reason to reach the network, and the address guard does not hold in here.
 globalThis.fetch = () => Promise.reject(new Error("A converter may not use the network."));
 
@@ -46,7 +49,7 @@ globalThis.DecompressionStream = class {
 /** Ends the thread: an error would be taken for a fault of one stream or page, and the next one would be tried. */
 function checkMemory(more: number): void {
   if (process.memoryUsage().arrayBuffers + more <= MAX_BUFFER_BYTES) return;
-  answer({ error: "it unpacks to more than 512 MB", isMissing: false });
+  answer({ error: "it unpacks to more than 512 MB", isUnloaded: false });
   process.exit();
 }
 
@@ -55,8 +58,7 @@ try {
 } catch (thrown: unknown) {
   const isLocked = thrown instanceof Error && thrown.name === "PasswordException";
   const message = isLocked ? NEEDS_PASSWORD : thrown instanceof Error ? thrown.message : String(thrown);
-  const isMissing = thrown instanceof Error && "code" in thrown && thrown.code === "ERR_MODULE_NOT_FOUND";
-  answer({ error: message.slice(0, 500), isMissing });
+  answer({ error: message.slice(0, 500), isUnloaded: thrown instanceof UnloadedPackage || isNotFound(thrown) });
 }
 
 function answer(value: ConvertAnswer): void {
@@ -64,12 +66,21 @@ function answer(value: ConvertAnswer): void {
   parentPort?.postMessage(value);
 }
 
+function notLoaded(thrown: unknown): never {
+  throw new UnloadedPackage(thrown instanceof Error ? thrown.message : String(thrown));
+}
+
+/** A package that is loaded while it works may lack one of its own. */
+function isNotFound(thrown: unknown): boolean {
+  return thrown instanceof Error && "code" in thrown && thrown.code === "ERR_MODULE_NOT_FOUND";
+}
+
 async function convert({ kind, bytes, url }: ConvertJob): Promise<ConvertAnswer> {
   return kind === "pdf" ? convertPdf(bytes) : convertPage(new TextDecoder().decode(bytes), url);
 }
 
 async function convertPage(html: string, url: string | undefined): Promise<ConvertAnswer> {
-  const { Defuddle } = await import("defuddle/node");
+  const { Defuddle } = await import("defuddle/node").catch(notLoaded);
   const { title, content } = await Defuddle(withBody(html), url, { markdown: true, useAsync: false });
   return { text: content, title };
 }
@@ -86,7 +97,7 @@ function withBody(html: string): string {
 
 /** Page by page: a damaged one takes no other with it, and what a page unpacks to is freed before the next. */
 async function convertPdf(bytes: Uint8Array): Promise<ConvertAnswer> {
-  const { getDocumentProxy } = await import("unpdf");
+  const { getDocumentProxy } = await import("unpdf").catch(notLoaded);
   const missingMaps = new Set<string>();
   const document = await getDocumentProxy(new Uint8Array(bytes), { BinaryDataFactory: packageFiles(missingMaps) });
   const pages: string[] = [];

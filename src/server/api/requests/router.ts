@@ -2,6 +2,7 @@
 import type { TrieRouter } from "hono/router/trie-router";
 import { isJsonObject } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
+import { cannotLoad } from "../../../core/late-package.ts";
 import { API, OPERATION_IDS, type OperationId } from "../../api.ts";
 import type { Principal } from "../../auth/principal.ts";
 import { continueTrace } from "../../continue-trace.ts";
@@ -88,10 +89,7 @@ async function loadHono(): Promise<HonoRouter> {
     // It reads the address alone.
     return { TrieRouter: Router, getPath: getPath as HonoRouter["getPath"], tryDecodeURIComponent };
   } catch (thrown: unknown) {
-    throw new ToolError("unavailable", "The HTTP API needs the package hono, which is not installed.", {
-      operatorHint: "npm install hono",
-      cause: thrown,
-    });
+    throw cannotLoad({ name: "hono", need: "the HTTP API needs it" }, thrown);
   }
 }
 

@@ -1,0 +1,56 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { cannotLoad } from "../../src/core/late-package.ts";
+
+const HONO = { name: "hono", need: "the HTTP API needs it" } as const;
+
+test.each([
+  ["Node", "Cannot find package 'hono' imported from /srv/node_modules/haft/dist/server.js"],
+  ["a folder without a part of it", "Cannot find package 'hono/router/trie-router' imported from /srv/haft.js"],
+  ["Bun", "Cannot find package 'hono' from '/srv/haft.js'"],
+  ["Deno", 'Import "hono/utils/url" not a dependency'],
+  ["require() and webpack", "Cannot find module 'hono'\nRequire stack:\n- /srv/haft.js"],
+  ["Vite", 'Could not resolve "hono" imported by "haft". Is it installed?'],
+  ["Vite's development server", "Failed to load url hono (resolved id: hono) in /srv/haft.js. Does the file exist?"],
+  ["Cloudflare Workers", 'No such module "hono".'],
+])("a package that is not there is not installed, in the words of %s", (_, message) => {
+  expect(cannotLoad(HONO, new Error(message))).toMatchObject({
+    code: "unavailable",
+    message: "The package hono is not installed; the HTTP API needs it.",
+    operatorHint: "npm install hono",
+  });
+});
+
+test.each([
+  ["Cannot find package 'honos' imported from /srv/haft.js", "Cannot find package 'honos'"],
+  ["Cannot find package 'zod' imported from /srv/node_modules/hono/dist/index.js", "Cannot find package 'zod'"],
+  ["Cannot find module '/srv/node_modules/hono/dist/url.js' imported from /srv/haft.js", "Cannot find module 'hono/dist/url.js'"],
+  ["Cannot find module '/home/a user/node_modules/hono/dist/url.js' imported from /srv/haft.js", "Cannot find module 'hono/dist/url.js'"],
+  [
+    "Package subpath './utils/url' is not defined by \"exports\" in /srv/node_modules/hono/package.json",
+    "Package subpath './utils/url' is not defined by \"exports\" in hono/package.json",
+  ],
+  [
+    "Cannot destructure property 'TrieRouter' of '(intermediate value)' as it is undefined.",
+    "Cannot destructure property 'TrieRouter' of '(intermediate value)' as it is undefined",
+  ],
+])("any other failure of its import is told, without the folders of the machine: %s", (message, reason) => {
+  expect(cannotLoad(HONO, new Error(message))).toMatchObject({
+    message: `The package hono is installed and cannot be loaded: ${reason}; the HTTP API needs it.`,
+    operatorHint: expect.stringMatching(/^npm ls hono .* In a bundle/u),
+  });
+});
+
+test("no part says that a package is not installed which is there and broken", async () => {
+  const hooks = new URL("break-packages.ts", import.meta.url).href;
+  const program = fileURLToPath(new URL("broken-packages.ts", import.meta.url));
+  const args = ["--no-warnings", "--conditions=haft-source", "--import", hooks, program];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  const said = Object.entries(JSON.parse(stdout) as Readonly<Record<string, string>>);
+  expect(said).toHaveLength(7);
+  expect(said).toEqual(
+    said.map(([name]) => [name, expect.stringContaining(`The package ${name} is installed and cannot be loaded: it is broken;`)]),
+  );
+});
