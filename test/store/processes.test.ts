@@ -135,6 +135,20 @@ describe("I04 I08 a session belongs to its owner", () => {
     await first.store.close();
   });
 
+  test("that is this process with another store is named as such", async () => {
+    const path = temporaryFile();
+    const [first, second] = [localStore(path), localStore(path)];
+    await first.store.open();
+    await first.store.create("a", { at: 1, durability: "sync" }).whenDurable();
+    await second.store.open();
+    await expect(second.store.claim("a")).rejects.toMatchObject({
+      code: "resource_busy",
+      operatorHint: expect.stringMatching(/this process.*globalThis.*takeOver/u),
+    });
+    await second.store.close();
+    await first.store.close();
+  });
+
   test("that says so again and again, also after it was taken for dead", async () => {
     const path = temporaryFile();
     const [first, second] = [localStore(path), localStore(path)];

@@ -29,6 +29,8 @@ export interface LivingOwner {
   readonly text: string;
   /** Where its process is reached over HTTP. Undefined for this owner itself. */
   readonly address: string | undefined;
+  /** Whether it is in this process: another store, such as that of a module which was loaded again. */
+  readonly isInThisProcess: boolean;
 }
 
 /** An owner, and the database's time when it was read. */
@@ -154,7 +156,12 @@ export class Owner {
   async describe(tables: Kysely<Tables>, id: string): Promise<LivingOwner | undefined> {
     const [row] = await this.#read(tables, [id]);
     if (row === undefined || (id !== this.#id && !this.#isAlive(row))) return undefined;
-    return { id, text: `process ${row.pid} on host ${row.host}`, address: id === this.#id ? undefined : (row.address ?? undefined) };
+    return {
+      id,
+      text: `process ${row.pid} on host ${row.host}`,
+      address: id === this.#id ? undefined : (row.address ?? undefined),
+      isInThisProcess: row.pid === process.pid && row.host === hostname(),
+    };
   }
 
   /** Those of some owners that are gone; this one never is. */

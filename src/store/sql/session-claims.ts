@@ -12,6 +12,8 @@ import type { SessionTable, Tables } from "./tables.ts";
 const VERIFIED_AT_ONCE = 5_000;
 /** So many may be left for the transaction that claims. */
 const VERIFIED_WITH_CLAIM = 500;
+/** A development server loads a module again when its file was changed, and leaves what the module opened before. */
+const LOADED_AGAIN = "That is this process, with another store: keep the runtime on globalThis where a module is loaded again. ";
 
 export interface SessionClaimsParts {
   readonly owner: Owner;
@@ -126,7 +128,7 @@ export class SessionClaims {
     const living = await this.#owner.describe(transaction, owner);
     if (living === undefined) return;
     throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${living.text}.`, {
-      operatorHint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
+      operatorHint: `${living.isInThisProcess ? LOADED_AGAIN : ""}Close it there, or claim it with takeOver: what is open there can then write no more.`,
     });
   }
 }
