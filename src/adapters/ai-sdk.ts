@@ -250,12 +250,12 @@ export interface AiSdkToolLike {
  * outputs reports all but the last as progress; one that needs approval asks by the runtime's `ask`. A model is shown what `toModelOutput`
  * says. One without `execute`, which the client or the provider runs, is refused.
  *
- * @throws ToolError `invalid_schema`, `not_executable` naming the tool; `invalid_argument` for an array. By rejecting
+ * @throws ToolError `invalid_schema`, `not_executable` naming the tool; `invalid_argument` for an array or a Map. By rejecting
  */
 export async function fromAiSdkTools(tools: Readonly<Record<string, AiSdkToolLike>>): Promise<readonly Tool[]> {
-  if (typeof tools !== "object" || tools === null || Array.isArray(tools))
+  if (typeof tools !== "object" || tools === null || Symbol.iterator in tools)
     throw new ToolError("invalid_argument", "fromAiSdkTools() takes a record of tools by their names.", {
-      hint: "Give it { search: tool(…) }.",
+      hint: "Give it { search: tool(…) }; of a Map, Object.fromEntries(tools).",
     });
   return Promise.all(Object.entries(tools).map(async ([name, tool]) => fromAiSdkTool(name, tool)));
 }

@@ -159,7 +159,9 @@ export type OpenSchema<Input = never> = { readonly [keyword: string]: unknown } 
 /** @throws ToolError `invalid_argument` for tools in another shape than their framework's own */
 export function checkToolArray(tools: unknown, converter: string): void {
   if (Array.isArray(tools)) return;
-  throw new ToolError("invalid_argument", `${converter} takes an array of tools.`, { hint: "Of a record, give Object.values(tools)." });
+  throw new ToolError("invalid_argument", `${converter} takes an array of tools.`, {
+    hint: "Of a record, give Object.values(tools); of a Map, [...tools.values()].",
+  });
 }
 
 /** A framework's description of one of its tools. */
