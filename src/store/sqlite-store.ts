@@ -7,6 +7,7 @@ import { DatabaseStore } from "./database/database-store.ts";
 import { InThreadDatabase } from "./database/in-thread-database.ts";
 import type { SqliteSettings } from "./sqlite/sqlite-settings.ts";
 import { DEFAULT_BUFFERED_BYTES, DEFAULT_CACHE_BYTES, HEARTBEAT_MS, requireWhole } from "./records/store-options.ts";
+import { noSqliteHere } from "./sqlite/sqlite-error.ts";
 import { WorkerDatabase, findWorkerFile } from "./sqlite/worker-database.ts";
 
 /** How the file of a store is written. */
@@ -73,6 +74,11 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
 
 /** Each commit holds up the thread until the disk has it. */
 function inThread(settings: SqliteSettings, place: string): InThreadDatabase {
-  const connect = async () => (await import("./sqlite/sqlite-database.ts")).openSqliteDatabase(settings);
+  const connect = async () => {
+    const { openSqliteDatabase } = await import("./sqlite/sqlite-database.ts").catch((thrown: unknown) => {
+      throw noSqliteHere(thrown, place);
+    });
+    return openSqliteDatabase(settings);
+  };
   return new InThreadDatabase({ place, heartbeatMs: HEARTBEAT_MS, connect });
 }

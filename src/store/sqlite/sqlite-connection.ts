@@ -9,7 +9,15 @@ import { systemCode } from "../../core/base/system-code.ts";
 import { ToolError } from "../../core/error.ts";
 import { LEASE_MS } from "../records/store-options.ts";
 import type { ImmediateSql, RunStatement, SqlConnection } from "../sql/sql-connection.ts";
-import { explainSqlite, isSqliteBusy, isSqliteDamage, isSqliteReadOnly, isSqliteTaken, isSqliteUnopened } from "./sqlite-error.ts";
+import {
+  explainSqlite,
+  isSqliteBusy,
+  isSqliteDamage,
+  isSqliteReadOnly,
+  isSqliteTaken,
+  isSqliteUnopened,
+  noSqliteHere,
+} from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 import { sqliteShape } from "./sqlite-shape.ts";
 import type { Tables } from "../sql/tables.ts";
@@ -61,6 +69,7 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
       close: async () => database.close(),
     };
   } catch (error: unknown) {
+    if (isIllegalConstructor(error)) throw noSqliteHere(error, place);
     throw explain(whyNotOpened(error, settings), "could not be opened");
   }
 }
@@ -177,6 +186,11 @@ function readSchema(settings: SqliteSettings): void {
 function openDatabase({ path, readOnly, busyTimeoutMs }: SqliteSettings, place: string | URL = path): DatabaseSync {
   if (path !== ":memory:" && isNoFile(path)) throw new TypeError("it is not a file"); // opening a pipe would wait for a writer
   return new DatabaseSync(place, { readOnly, timeout: busyTimeoutMs, ...(readOnly ? { defensive: false } : {}) });
+}
+
+/** Cloudflare Workers have a `DatabaseSync` that cannot be made. */
+function isIllegalConstructor(error: unknown): boolean {
+  return error instanceof TypeError && error.message.startsWith("Illegal constructor");
 }
 
 function whyNotOpened(error: unknown, { path, readOnly }: SqliteSettings): unknown {

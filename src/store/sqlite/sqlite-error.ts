@@ -19,6 +19,8 @@ const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
   [18, { name: "SQLITE_TOOBIG", hint: "One value is larger than a database can hold." }],
 ]);
 
+const NEEDS =
+  "haft/sqlite needs node:sqlite and threads, as Node, Bun and Deno have them (node --permission: --allow-worker). Elsewhere use postgresStore() or memoryStore(), or call a server of Haft with haft/client.";
 const ERROR = 1;
 const BUSY = 5;
 const READONLY = 8;
@@ -32,6 +34,19 @@ const DAMAGED: Meaning = {
   hint: "Open a copy with readOnly to read what is left, export it, and continue in a new file.",
 };
 const NO_DATABASE: Meaning = { name: "SQLITE_NOTADB", hint: "Nothing was changed. Give the store a file of its own." };
+
+/**
+ * The error where the place itself has no SQLite: a host without `node:sqlite` or without threads, or one that forbids them.
+ *
+ * @param place `The store notes.db`
+ */
+export function noSqliteHere(thrown: unknown, place: string): ToolError {
+  return new ToolError("store_failed", `${place} could not be opened: ${describeThrown(thrown).replace(/\.$/u, "")}.`, {
+    retryable: false,
+    operatorHint: NEEDS,
+    cause: thrown,
+  });
+}
 
 /** An error of `node:sqlite` as `store_failed`, or `corrupt_record` when the data itself is the cause. A ToolError comes back unchanged. */
 export function explainSqlite(thrown: unknown, doing: string): ToolError {

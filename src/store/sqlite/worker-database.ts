@@ -10,6 +10,7 @@ import type { CancelRequest, JobKey, ListUnattendedOptions, PruneJobsOptions, St
 import type { StoreOperation } from "../records/store-operations.ts";
 import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "../records/log-database.ts";
 import type { CheckedJobList, CheckedListOptions } from "../records/store-options.ts";
+import { noSqliteHere } from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 
 export interface WorkerRequest {
@@ -160,7 +161,12 @@ export class WorkerDatabase implements LogDatabase {
   #start(): void {
     this.#failure = undefined;
     const settings = { workerData: this.#settings, resourceLimits: WORKER_MEMORY, execArgv: [], name: "haft-sqlite" };
-    const worker = new Worker(this.#file, settings);
+    let worker: Worker;
+    try {
+      worker = new Worker(this.#file, settings);
+    } catch (thrown: unknown) {
+      throw noSqliteHere(thrown, `The store ${this.#settings.path}`);
+    }
     worker.unref();
     worker.on("message", (answer: WorkerAnswer) => this.#settle(answer));
     worker.on("error", (error) => this.#end(worker, `its thread failed: ${error.message}`, error));

@@ -1,0 +1,27 @@
+/** A SQLite store in a place that lacks what it needs. */
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, onTestFinished, test } from "vitest";
+
+const PROGRAM = fileURLToPath(new URL("sqlite-places-program.ts", import.meta.url));
+
+test.for([
+  ["without threads", ["--permission", "--allow-fs-read=*", "--allow-fs-write=*"], "", "--allow-worker"],
+  ["in a bundle, without node:sqlite", [], "no-module", "node:sqlite"],
+  ["in a bundle, where no database can be made", [], "illegal", "Illegal constructor"],
+] as const)("%s it says what it needs and what else there is", async ([, flags, mode, reason]) => {
+  const folder = mkdtempSync(join(tmpdir(), "haft-places-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const args = ["--no-warnings", "--conditions=haft-source", ...flags, PROGRAM, join(folder, "a.db"), mode];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  expect(JSON.parse(stdout)).toMatchObject({
+    code: "store_failed",
+    message: expect.stringMatching(new RegExp(`a\\.db could not be opened: .*${reason}`, "u")),
+    retryable: false,
+    operatorHint: expect.stringMatching(/needs node:sqlite and threads.*memoryStore/u),
+  });
+});
