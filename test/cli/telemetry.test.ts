@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { otlpReceiver } from "../telemetry/otlp-receiver.ts";
 import { testInCI } from "../test-in-ci.ts";
 import { folderWith, haft } from "./run-haft.ts";
@@ -42,6 +42,24 @@ describe("issue 19.8 telemetry of the command line", () => {
     expect(receiver.resource).toMatchObject({ "service.name": "bar" });
     expect(receiver.spans).toHaveLength(1);
     expect(receiver.text).not.toContain("4711");
+  });
+
+  test("an SDK without startNodeSdk, such as version 2, sends as well", async () => {
+    vi.doMock("@opentelemetry/sdk-node", async (original) => {
+      const { NodeSDK } = await original<typeof import("@opentelemetry/sdk-node")>();
+      return { NodeSDK };
+    });
+    const receiver = await otlpReceiver();
+    const folder = folderWith({ "shop.mjs": SHOP, "haft.toml": TOOLSET });
+    const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" };
+    try {
+      expect(await haft(CALL, { folder, environment })).toMatchObject({ exitCode: 0, stderr: "" });
+    } finally {
+      vi.doUnmock("@opentelemetry/sdk-node");
+      await receiver.close();
+    }
+    expect(receiver.resource).toMatchObject({ "service.name": "haft" });
+    expect(receiver.spans.map(({ name }) => name)).toEqual(["execute_tool shop::price"]);
   });
 
   testInCI("OTEL_SDK_DISABLED, enabled = false and no table at all send nothing", async () => {

@@ -827,6 +827,14 @@ test("package.json offers these entries and no others", () => {
   ]);
 });
 
+test("no SDK of OpenTelemetry is a peer: Haft is installed beside products of either version of it", () => {
+  const { peerDependencies } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+    readonly peerDependencies: Readonly<Record<string, string>>;
+  };
+  const ofOpenTelemetry = Object.entries(peerDependencies).filter(([name]) => name.startsWith("@opentelemetry/"));
+  expect(ofOpenTelemetry).toEqual([["@opentelemetry/api", "^1.9.0"]]);
+});
+
 /** Types leave no trace at run time, so they are read from the text: an index holds nothing but lists of re-exports. */
 function exportedTypes(path: string): readonly string[] {
   const text = readTree(path).get(path) ?? "";

@@ -65,22 +65,31 @@ function hasProvider(): boolean {
 
 /** Starts the SDK, which reads all other variables of the standard itself. */
 async function startSending(config: TelemetryConfig | undefined, environment: Environment): Promise<() => Promise<void>> {
-  const { startNodeSdk } = await import("@opentelemetry/sdk-node");
+  const sdkNode = await import("@opentelemetry/sdk-node");
   const { context, metrics, propagation, trace } = await import("@opentelemetry/api");
   const forget = setVariables({
     ...(config?.endpoint === undefined ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: config.endpoint }),
     OTEL_SERVICE_NAME: config?.serviceName ?? "haft",
     OTEL_LOGS_EXPORTER: "none",
-    OTEL_NODE_RESOURCE_DETECTORS: "service", // others tell the command line, which holds arguments of calls
+    OTEL_LOG_LEVEL: "error",
+    OTEL_NODE_RESOURCE_DETECTORS: "env,service", // others tell the command line, which holds arguments of calls
     ...Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== "")), // empty is as if it were not set
   });
-  const sdk = startNodeSdk({ logLevel: environment["OTEL_LOG_LEVEL"] ?? "error" });
+  const sdk = startSdk(sdkNode);
   return async () => {
     // a collector that is away does not fail the command, and delays its end by so much at most
     await Promise.race([sdk.shutdown().catch(() => {}), setTimeout(LAST_SENDING_MS, undefined, { ref: false })]);
     for (const api of [trace, metrics, context, propagation]) api.disable();
     forget();
   };
+}
+
+/** Version 2 of the SDK, on which many products still are, has the class alone; with `OTEL_CONFIG_FILE`, version 3 reads the file by the function alone. */
+function startSdk(sdkNode: typeof import("@opentelemetry/sdk-node")): { shutdown(): Promise<void> } {
+  if ("startNodeSdk" in sdkNode) return sdkNode.startNodeSdk();
+  const sdk = new sdkNode.NodeSDK();
+  sdk.start();
+  return sdk;
 }
 
 /** The SDK reads those of the process only. The returned function puts back what was there. */
