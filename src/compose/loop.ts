@@ -129,7 +129,11 @@ function partsIn(session: RuntimeSession, { taint, history = {}, deferTools = fa
   };
 }
 
-type Start = (run: LoopRun, turn: SessionTurn, signal: AbortSignal) => Promise<LoopResult | undefined>;
+interface Start {
+  (run: LoopRun, turn: SessionTurn, signal: AbortSignal): Promise<LoopResult | undefined>;
+  /** The message that it says. */
+  readonly input?: SessionMessage | undefined;
+}
 
 class SessionLoop implements Loop {
   readonly emergencyStop: EmergencyStop | undefined;
@@ -255,7 +259,7 @@ class SessionLoop implements Loop {
     this.#running = true;
     clock.hold?.(); // a model may wait for something that keeps no process alive
     try {
-      return stopped(await tracedRun(this.#options, () => this.#playIn({ ...run, tell }, start)));
+      return stopped(await tracedRun({ ...this.#options, input: start.input }, () => this.#playIn({ ...run, tell }, start)));
     } finally {
       this.#running = false;
       clock.release?.();
@@ -351,11 +355,13 @@ function allowedBy(allow: LoopOptions["allow"]): (round: LoopRound) => Visibilit
 }
 
 /** A run that begins with a message, where there is one. */
-function saying(input: string | SessionMessage | undefined): Start {
-  return async (run) => {
-    if (input !== undefined) run.add(messageOf(input));
+function saying(said: string | SessionMessage | undefined): Start {
+  const input = said === undefined ? undefined : messageOf(said);
+  const start = async (run: LoopRun): Promise<undefined> => {
+    if (input !== undefined) run.add(input);
     return undefined;
   };
+  return Object.assign(start, { input });
 }
 
 function messageOf(message: string | SessionMessage): SessionMessage {

@@ -1,14 +1,19 @@
 /** Runs of loops as parts of traces. */
 import { ToolError } from "../core/error.ts";
+import type { SessionMessage } from "../core/message.ts";
 import type { LoopOptions } from "./loop-options.ts";
 import type { LoopResult } from "./loop-result.ts";
 
+interface TracedOptions extends Pick<LoopOptions, "session" | "model" | "agentName"> {
+  readonly input: SessionMessage | undefined;
+}
+
 /** Plays a run as part of a trace, where its runtime makes such. */
 export async function tracedRun(
-  { session, model, agentName = session.agentName }: Pick<LoopOptions, "session" | "model" | "agentName">,
+  { session, model, agentName = session.agentName, input }: TracedOptions,
   play: () => Promise<LoopResult>,
 ): Promise<LoopResult> {
-  const span = session.tracing?.beginRun({ clock: session.ports.clock, sessionId: session.id, agentName, model });
+  const span = session.tracing?.beginRun({ clock: session.ports.clock, sessionId: session.id, agentName, model, input });
   if (span === undefined) return await play();
   try {
     const result = await span.within(play);

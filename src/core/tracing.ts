@@ -1,5 +1,6 @@
 /** The seam by which what a runtime does becomes part of traces; `haft/telemetry` is behind it. */
 import type { ToolError } from "./error.ts";
+import type { SessionMessage } from "./message.ts";
 import type { Clock } from "./ports.ts";
 import type { Model, ModelReply, ModelRequest, TokenUsage } from "./model.ts";
 import type { TraceHeaders } from "./trace-headers.ts";
@@ -32,12 +33,16 @@ export interface TracedRun {
   readonly agentName: string | undefined;
   /** The model, or its name. */
   readonly model: Model | string;
+  /** The message that it was begun with; left out where it only continues. */
+  readonly input?: SessionMessage | undefined;
 }
 
 /** The end of a run: how it stopped, or why it could not. */
 export interface TracedRunEnd {
   readonly reason?: string;
   readonly usage?: TokenUsage;
+  /** The last text of its model. */
+  readonly text?: string;
   readonly error?: ToolError | undefined;
 }
 

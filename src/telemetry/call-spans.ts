@@ -203,7 +203,7 @@ function isFailure(status: ToolResult["status"]): boolean {
 }
 
 /** As a program gives it: tools that belong to no toolset of their own have no namespace there. */
-function shownName(qualifiedName: string): string {
+export function shownName(qualifiedName: string): string {
   const { namespace, name } = splitName(qualifiedName);
   return namespace === undefined || namespace === DEFAULT_NAMESPACE ? name : qualifiedName;
 }

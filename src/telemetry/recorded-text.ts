@@ -5,7 +5,7 @@ import { beginning } from "../core/base/short-text.ts";
 import { isSecretName, secretsIn } from "../trust/sensitive-text.ts";
 
 /** Longer texts are cut; collectors refuse attributes that are much longer. */
-const MAX_CHARS = 16_384;
+export const MAX_CHARS = 16_384;
 const MAX_DEPTH = 64;
 const SECRET = "[secret]";
 const ANY_SIZE = { maxChars: Infinity, maxNodes: Infinity, longIntegers: "string" } as const;
@@ -13,11 +13,11 @@ const ANY_SIZE = { maxChars: Infinity, maxNodes: Infinity, longIntegers: "string
 export type RedactText = (text: string) => string;
 
 /** Strikes out secrets by the names of properties and by their form, and then what `redact` strikes out. */
-export function recordedText(value: unknown, redact: RedactText | undefined): string {
+export function recordedText(value: unknown, redact: RedactText | undefined, maxChars = MAX_CHARS): string {
   const text = typeof value === "string" ? textWithoutNamedSecrets(value, 0) : JSON.stringify(withoutNamedSecrets(value, 0));
   const plain = withoutSecrets(text ?? "");
   const redacted = redact === undefined ? plain : redactedSafely(plain, redact);
-  return beginning(redacted, MAX_CHARS).toWellFormed(); // as JSON, half a character is refused by strict readers
+  return beginning(redacted, maxChars).toWellFormed(); // as JSON, half a character is refused by strict readers
 }
 
 /** Where `redact` fails, nothing of the text is sent. */

@@ -7,17 +7,20 @@ import type { TokenUsage } from "../core/model.ts";
 import type { TracedRequest, TracedRequestEnd, TracedRun, TracedRunEnd, TracedWork, Tracing } from "../core/tracing.ts";
 import type { TraceHeaders } from "../core/trace-headers.ts";
 import { AGENT_NAME } from "./agent-name.ts";
-import type { CallSpans } from "./call-spans.ts";
+import type { CallContents, CallSpans } from "./call-spans.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
+import { finishWord, replyContents, requestContents, runInput, runOutput } from "./recorded-messages.ts";
 import { ATTRIBUTES, OPERATIONS, modelNames } from "./semantic-conventions.ts";
 
 export class RuntimeTracing implements Tracing {
   readonly #watch: ProviderWatch;
   readonly #calls: CallSpans;
+  readonly #contents: CallContents;
 
-  constructor(watch: ProviderWatch, calls: CallSpans) {
+  constructor(watch: ProviderWatch, calls: CallSpans, contents: CallContents) {
     this.#watch = watch;
     this.#calls = calls;
+    this.#contents = contents;
   }
 
   continueTrace<T>(read: (name: string) => string | undefined, work: () => T): T {
@@ -43,7 +46,7 @@ export class RuntimeTracing implements Tracing {
     return Object.keys(headers).length === 0 ? undefined : headers;
   }
 
-  beginRun({ clock, sessionId, agentName, model }: TracedRun): TracedWork<TracedRunEnd> {
+  beginRun({ clock, sessionId, agentName, model, input }: TracedRun): TracedWork<TracedRunEnd> {
     const names = modelNames(typeof model === "string" ? model : model.name);
     const measured: Attributes = {
       [ATTRIBUTES.requestModel]: names.model,
@@ -57,12 +60,14 @@ export class RuntimeTracing implements Tracing {
     };
     const name = agentName === undefined ? OPERATIONS.agent : `${OPERATIONS.agent} ${agentName}`;
     const work = this.#begin(name, SpanKind.INTERNAL, { clock, attributes });
+    work.record(() => runInput(input, this.#contents));
     const inner = agentName === undefined ? work.context : work.context?.setValue(AGENT_NAME, agentName);
     return {
       within: (run) => within(inner, run),
-      end: ({ reason, usage, error }) => {
+      end: ({ reason, usage, text, error }) => {
         if (reason !== undefined) work.span?.setAttribute(ATTRIBUTES.stopReason, reason);
         if (usage !== undefined) work.span?.setAttributes(usageAttributes(usage));
+        work.record(() => runOutput(text, reason, this.#contents));
         work.end(error, this.#watch.instruments?.agentDuration, measured);
       },
     };
@@ -90,6 +95,7 @@ export class RuntimeTracing implements Tracing {
         ...(responseFormat === undefined ? {} : { [ATTRIBUTES.outputType]: "json" }),
       },
     });
+    work.record(() => requestContents(request, this.#contents));
     return {
       within: (run) => within(work.context, run),
       end: (end) => {
@@ -100,9 +106,10 @@ export class RuntimeTracing implements Tracing {
         work.span?.setAttributes({
           ...known,
           ...usageAttributes(usage),
-          [ATTRIBUTES.finishReasons]: [finish],
+          [ATTRIBUTES.finishReasons]: [finishWord(finish)],
           ...(id === undefined ? {} : { [ATTRIBUTES.responseId]: id }),
         });
+        work.record(() => replyContents(end.reply, this.#contents));
         unharmed(() => instruments?.tokens(usage, known));
         work.end(undefined, instruments?.requestDuration, known);
       },
@@ -129,6 +136,11 @@ class Work {
     this.#startedAt = clock.now();
     this.span = span;
     this.context = span === undefined ? undefined : trace.setSpan(parent, span);
+  }
+
+  /** Records contents of the conversation, which are made for spans that are kept only. */
+  record(contents: () => Attributes): void {
+    if (this.span?.isRecording() === true) unharmed(() => this.span?.setAttributes(contents()));
   }
 
   /** Records the code of an error only: its message may quote the conversation. */

@@ -10,11 +10,11 @@ export type { TraceHeaders } from "../core/trace-headers.ts";
 
 /** Options of telemetry: the contents that are recorded, and the providers. */
 export interface TelemetryOptions {
-  /** Record the arguments of calls, without secrets. @default false */
+  /** Record the arguments of calls, and what models are sent, without secrets. @default false */
   readonly recordInputs?: boolean;
-  /** Record the results of calls and the messages of their errors, without secrets. @default false */
+  /** Record the results of calls with the messages of their errors, and what models answer, without secrets. @default false */
   readonly recordOutputs?: boolean;
-  /** Strikes more than secrets out of arguments and results, which it is given as text. @default nothing more */
+  /** Strikes more than secrets out of arguments, results and each text of a conversation, which it is given as text. @default nothing more */
   readonly redact?: (text: string) => string;
   /** @default the one that is registered, now or later */
   readonly tracerProvider?: TracerProvider;
@@ -53,8 +53,9 @@ export function telemetry(runtime: Runtime, options: TelemetryOptions = {}): () 
   const { recordInputs = false, recordOutputs = false, redact } = options;
   let endListening: (() => void) | undefined;
   const watch = new ProviderWatch(options, () => (endListening = runtime.subscribe((event) => calls.hear(event))));
-  const calls = new CallSpans(watch, runtime.registry, { recordInputs, recordOutputs, redact });
-  const endTracing = runtime.trace(new RuntimeTracing(watch, calls));
+  const contents = { recordInputs, recordOutputs, redact };
+  const calls = new CallSpans(watch, runtime.registry, contents);
+  const endTracing = runtime.trace(new RuntimeTracing(watch, calls, contents));
   watch.look();
   return () => {
     endTracing();

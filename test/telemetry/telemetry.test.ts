@@ -255,6 +255,89 @@ test("issue 19.8 a request to a model has provider, model, tokens and finish rea
   ]);
 });
 
+test("the conversation is recorded in the shape of the conventions when asked for, without secrets, and a run has its input and its answer", async () => {
+  const receiver = await withTelemetry(async () => {
+    const login = defineTool({
+      name: "login",
+      description: "Logs in.",
+      inputSchema: OBJECT,
+      execute: () => ({ access_token: "abcdef", user: "Ada" }),
+    });
+    const runtime = createRuntime({ tools: [login], agentName: "guide" });
+    telemetry(runtime, { recordInputs: true, recordOutputs: true, redact: (text) => text.replaceAll("Ada", "[user]") });
+    const calls = [{ id: "call_1", name: "login", input: { user: "Ada", password: "hunter22" } }];
+    const model = scriptedModel([{ text: "Logging in.", calls }, { text: "Welcome, Ada." }], { name: "openai/gpt-x" });
+    const session = runtime.session("s");
+    await createLoop({ model, session, system: "You greet Ada." }).run("I am Ada, with sk-abcdefghijklmnop1234.");
+    await runtime.close();
+  });
+  const [first, second] = receiver.spans.filter(({ name }) => name === "chat gpt-x").map(({ attributes }) => contentsOf(attributes));
+  const said = { role: "user", parts: [{ type: "text", content: "I am [user], with [secret]." }] };
+  const call = { type: "tool_call", id: "call_1", name: "login", arguments: { user: "[user]", password: "[secret]" } };
+  expect(first).toEqual({
+    "gen_ai.system_instructions": [{ type: "text", content: "You greet [user]." }],
+    "gen_ai.input.messages": [said],
+    "gen_ai.tool.definitions": expect.arrayContaining([
+      { type: "function", name: "login", description: "Logs in.", parameters: { type: "object" } },
+    ]),
+    "gen_ai.output.messages": [{ role: "assistant", parts: [{ type: "text", content: "Logging in." }, call], finish_reason: "tool_call" }],
+  });
+  const response = '{"access_token":"[secret]","user":"[user]"}';
+  const answer = { role: "assistant", parts: [{ type: "text", content: "Welcome, [user]." }], finish_reason: "stop" };
+  expect(second).toMatchObject({
+    "gen_ai.input.messages": [
+      said,
+      { role: "assistant", parts: [{ type: "text", content: "Logging in." }] },
+      { role: "assistant", parts: [call] },
+      { role: "tool", parts: [{ type: "tool_call_response", id: "call_1", response }] },
+    ],
+    "gen_ai.output.messages": [answer],
+  });
+  const run = receiver.spans.find(({ name }) => name === "invoke_agent guide");
+  expect(contentsOf(run?.attributes ?? {})).toEqual({ "gen_ai.input.messages": [said], "gen_ai.output.messages": [answer] });
+  for (const secret of ["hunter22", "abcdef", "Ada"]) expect(receiver.text).not.toContain(secret);
+});
+
+test.for([
+  { recordInputs: false, recordOutputs: false, kept: [] },
+  { recordInputs: true, recordOutputs: false, kept: ["SYSTEM", "QUESTION", "ARGUMENT"] },
+  { recordInputs: false, recordOutputs: true, kept: ["THOUGHT", "RESULT", "ANSWER"] },
+])(
+  "inputs and outputs of a conversation are recorded each by its own option: $recordInputs, $recordOutputs",
+  async ({ kept, ...options }) => {
+    const receiver = await withTelemetry(async () => {
+      const echo = defineTool({ name: "echo", description: "Echoes.", inputSchema: OBJECT, execute: () => "RESULT" });
+      const runtime = createRuntime({ tools: [echo] });
+      telemetry(runtime, options);
+      const calls = [{ name: "echo", input: { text: "ARGUMENT" } }];
+      const model = scriptedModel([{ text: "THOUGHT", calls }, { text: "ANSWER" }], { name: "openai/gpt-x" });
+      await createLoop({ model, session: runtime.session(), system: "SYSTEM" }).run("QUESTION");
+      await runtime.close();
+    });
+    const words = ["SYSTEM", "QUESTION", "ARGUMENT", "THOUGHT", "RESULT", "ANSWER"];
+    expect(words.filter((word) => receiver.text.includes(word))).toEqual(kept);
+  },
+);
+
+test("of a long conversation the newest messages are recorded, and of one long message its beginning", async () => {
+  const receiver = await withTelemetry(async () => {
+    const runtime = createRuntime();
+    telemetry(runtime, { recordInputs: true });
+    const model = scriptedModel([{ text: "One." }, { text: "Two." }, { text: "Three." }], { name: "openai/gpt-x" });
+    const loop = createLoop({ model, session: runtime.session() });
+    for (const text of ["a".repeat(9_000), "b".repeat(9_000), '"'.repeat(20_000)]) await loop.run(text);
+    await runtime.close();
+  });
+  const sent = receiver.spans
+    .filter(({ name }) => name === "chat gpt-x")
+    .map(({ attributes }) => String(attributes["gen_ai.input.messages"]));
+  for (const text of sent) expect(text.length).toBeLessThanOrEqual(16_400);
+  const beginnings = sent.map((text) =>
+    (JSON.parse(text) as { parts: { content: string }[] }[]).map(({ parts }) => parts[0]?.content.slice(0, 3)),
+  );
+  expect(beginnings).toEqual([["aaa"], ["[no", "bbb"], ["[no", '"""']]);
+});
+
 test("issue 19.8 a model that fails ends chat and invoke_agent with error.type", async () => {
   const receiver = await withTelemetry(async () => {
     const runtime = createRuntime();
@@ -428,3 +511,9 @@ test("issue 19.8 a call made in a job that is handed over ends where the job con
   await first.close();
   await second.close();
 });
+
+/** What a span holds of the conversation, read as a product reads it. */
+function contentsOf(attributes: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const names = ["gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.tool.definitions", "gen_ai.output.messages"];
+  return Object.fromEntries(names.flatMap((name) => (name in attributes ? [[name, JSON.parse(String(attributes[name])) as unknown]] : [])));
+}

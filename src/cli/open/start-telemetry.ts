@@ -5,6 +5,7 @@ import { ToolError } from "../../core/error.ts";
 import { isNotInstalled } from "../../core/late-package.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
+type SdkNode = typeof import("@opentelemetry/sdk-node");
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Variables that say that telemetry is wanted. @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
@@ -85,7 +86,7 @@ async function startSending(config: TelemetryConfig | undefined, environment: En
 }
 
 /** Version 2 of the SDK, on which many products still are, has the class alone; with `OTEL_CONFIG_FILE`, version 3 reads the file by the function alone. */
-function startSdk(sdkNode: typeof import("@opentelemetry/sdk-node")): { shutdown(): Promise<void> } {
+function startSdk(sdkNode: SdkNode | Omit<SdkNode, "startNodeSdk">): { shutdown(): Promise<void> } {
   if ("startNodeSdk" in sdkNode) return sdkNode.startNodeSdk();
   const sdk = new sdkNode.NodeSDK();
   sdk.start();

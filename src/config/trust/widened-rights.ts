@@ -209,7 +209,10 @@ function webhookSends({ webhooks = [] }: HaftConfig): readonly WidenedRight[] {
 function telemetryRights({ telemetry }: HaftConfig): readonly WidenedRight[] {
   const { enabled = true, endpoint, recordInputs = false, recordOutputs = false } = telemetry ?? {};
   if (!enabled || telemetry === undefined) return [];
-  const parts = [...(recordInputs ? ["arguments"] : []), ...(recordOutputs ? ["results"] : [])];
+  const parts = [
+    ...(recordInputs ? ["the arguments of calls and what models are sent"] : []),
+    ...(recordOutputs ? ["the results of calls and what models answer"] : []),
+  ];
   const place = endpoint ?? "the collector of this machine";
   return [
     ...(endpoint === undefined || isLoopback(endpoint)
@@ -220,7 +223,7 @@ function telemetryRights({ telemetry }: HaftConfig): readonly WidenedRight[] {
       : [
           {
             path: ["telemetry", recordInputs ? "recordInputs" : "recordOutputs"],
-            what: `sends the ${parts.join(" and ")} of calls to ${place}`,
+            what: `sends ${parts.join(", ")} to ${place}`,
           },
         ]),
   ];

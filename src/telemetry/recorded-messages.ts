@@ -1,0 +1,168 @@
+/** The conversation with a model as attributes: JSON in the shape of the conventions, without secrets and cut to size. */
+import type { Attributes } from "@opentelemetry/api";
+import type { ContentPart } from "../core/content.ts";
+import type { ModelMessage, SessionMessage } from "../core/message.ts";
+import type { FinishReason, ModelReply, ModelRequest, ModelTool, ProviderCall } from "../core/model.ts";
+import { partText, resultText } from "../core/result.ts";
+import { shownName, type CallContents } from "./call-spans.ts";
+import { MAX_CHARS, recordedText } from "./recorded-text.ts";
+import { ATTRIBUTES } from "./semantic-conventions.ts";
+
+/** In place of a result or a text of the model in a request, where only inputs are recorded. */
+const NOT_RECORDED = "[not recorded]";
+/** Texts of a message that alone is too long are not cut further than this. */
+const MIN_CHARS = 64;
+/** The conventions' words for reasons that Haft calls otherwise. */
+const FINISH_WORDS: ReadonlyMap<FinishReason, string> = new Map([
+  ["calls", "tool_call"],
+  ["content-filter", "content_filter"],
+]);
+
+/** One message, or one part of it. @see https://github.com/open-telemetry/semantic-conventions-genai — `gen-ai-input-messages.json` */
+type Recorded = Readonly<Record<string, unknown>>;
+
+/** Makes the texts of messages; the longest has `maxChars`. */
+interface Writer extends CallContents {
+  readonly maxChars: number;
+}
+
+export function finishWord(finish: FinishReason): string {
+  return FINISH_WORDS.get(finish) ?? finish;
+}
+
+/** Of a request: the newest messages that fit. */
+export function requestContents({ system, messages, tools = [] }: ModelRequest, contents: CallContents): Attributes {
+  if (!contents.recordInputs) return {};
+  return {
+    ...(system === undefined ? {} : { [ATTRIBUTES.systemInstructions]: fitting([system], contents, textPart) }),
+    [ATTRIBUTES.inputMessages]: fitting(messages.toReversed(), contents, modelMessage, true),
+    ...(tools.length === 0 ? {} : { [ATTRIBUTES.toolDefinitions]: fitting(tools, contents, toolDefinition) }),
+  };
+}
+
+export function replyContents(reply: ModelReply, contents: CallContents): Attributes {
+  return contents.recordOutputs ? { [ATTRIBUTES.outputMessages]: fitting([reply], contents, replyMessage) } : {};
+}
+
+/** Of a run: what it was begun with. */
+export function runInput(input: SessionMessage | undefined, contents: CallContents): Attributes {
+  if (!contents.recordInputs || input === undefined) return {};
+  return { [ATTRIBUTES.inputMessages]: fitting([input], contents, sessionMessage) };
+}
+
+/** Of a run: the last text of its model. */
+export function runOutput(text: string | undefined, reason: string | undefined, contents: CallContents): Attributes {
+  if (!contents.recordOutputs || text === undefined || text === "") return {};
+  const finish = reason === undefined || reason === "answered" ? "stop" : reason;
+  const message = (said: string, writer: Writer): Recorded => ({
+    role: "assistant",
+    parts: [textPart(said, writer)],
+    finish_reason: finish,
+  });
+  return { [ATTRIBUTES.outputMessages]: fitting([text], contents, message) };
+}
+
+/** As a JSON array, of the first items those that fit; `isReversed` puts them back into their order. Always well-formed: products read it. */
+function fitting<Item>(
+  items: readonly Item[],
+  contents: CallContents,
+  write: (item: Item, writer: Writer) => Recorded,
+  isReversed = false,
+): string {
+  const written: string[] = [];
+  let left = MAX_CHARS;
+  for (const item of items) {
+    let text = JSON.stringify(write(item, { ...contents, maxChars: MAX_CHARS }));
+    for (let maxChars = MAX_CHARS; written.length === 0 && text.length > left && maxChars > MIN_CHARS;)
+      text = JSON.stringify(write(item, { ...contents, maxChars: (maxChars /= 2) }));
+    if (text.length > left) break;
+    written.push(text);
+    left -= text.length + 1;
+  }
+  return `[${(isReversed ? written.toReversed() : written).join(",")}]`;
+}
+
+function modelMessage(message: ModelMessage, writer: Writer): Recorded {
+  switch (message.role) {
+    case "call": {
+      const { call, callId } = message;
+      return { role: "assistant", parts: [callPart({ ...call, id: call.id ?? callId }, writer)] };
+    }
+    case "result": {
+      const { result, callId } = message;
+      const response = writer.recordOutputs ? plain(resultText(result), writer) : NOT_RECORDED;
+      return { role: "tool", parts: [{ type: "tool_call_response", id: result.id ?? callId, response }] };
+    }
+    case "job":
+      return { role: "user", parts: [writer.recordOutputs ? textPart(message.content, writer) : NOTHING_RECORDED] };
+    case "user":
+    case "assistant":
+    case "system":
+    case "document":
+      return sessionMessage(message, writer);
+  }
+}
+
+const NOTHING_RECORDED: Recorded = { type: "text", content: NOT_RECORDED };
+
+function sessionMessage({ role, content, title }: SessionMessage, writer: Writer): Recorded {
+  if (role === "assistant" && !writer.recordOutputs) return { role, parts: [NOTHING_RECORDED] };
+  const parts = typeof content === "string" ? [textPart(content, writer)] : contentParts(content, writer);
+  const named = title === undefined ? parts : [textPart(title, writer), ...parts];
+  return { role: role === "document" ? "user" : role, parts: named };
+}
+
+function replyMessage(reply: ModelReply, writer: Writer): Recorded {
+  const { reasoning, text, media, providerCalls, calls, finish } = reply;
+  return {
+    role: "assistant",
+    parts: [
+      ...(reasoning === "" ? [] : [{ type: "reasoning", content: plain(reasoning, writer) }]),
+      ...(text === "" ? [] : [textPart(text, writer)]),
+      ...contentParts(media, writer),
+      ...providerCalls.map((call) => providerCallPart(call, writer)),
+      ...calls.map((call) => callPart(call, writer)),
+    ],
+    finish_reason: finishWord(finish),
+  };
+}
+
+/** Images, sound and files are mentioned only. */
+function contentParts(parts: readonly ContentPart[], writer: Writer): readonly Recorded[] {
+  return parts.map((part) => textPart(partText(part), writer));
+}
+
+function textPart(text: string, writer: Writer): Recorded {
+  return { type: "text", content: plain(text, writer) };
+}
+
+function callPart(
+  { id, name, input }: { readonly id?: string; readonly name: string; readonly input?: unknown },
+  writer: Writer,
+): Recorded {
+  return { type: "tool_call", ...(id === undefined ? {} : { id }), name, ...argumentsOf(input, writer) };
+}
+
+function providerCallPart({ id, name, kind, input }: ProviderCall, writer: Writer): Recorded {
+  const call = { type: kind, ...argumentsOf(input, writer) };
+  return { type: "server_tool_call", ...(id === undefined ? {} : { id }), name, server_tool_call: call };
+}
+
+/** An object where it is one still, without its secrets and what `redact` strikes out. */
+function argumentsOf(input: unknown, writer: Writer): { readonly arguments?: unknown } {
+  if (!writer.recordInputs || input === undefined) return {};
+  const text = plain(input, writer);
+  try {
+    return { arguments: JSON.parse(text) as unknown };
+  } catch {
+    return { arguments: text };
+  }
+}
+
+function toolDefinition({ name, description, inputSchema }: ModelTool): Recorded {
+  return { type: "function", name: shownName(name), description, parameters: inputSchema };
+}
+
+function plain(value: unknown, { redact, maxChars }: Writer): string {
+  return recordedText(value, redact, maxChars);
+}
