@@ -71,21 +71,32 @@ export const BOUNDARIES = {
 /** The conventions' word for a value of an attribute with too many. */
 export const OTHER = "_OTHER";
 
-/** The conventions' words for providers that Haft calls otherwise. */
+/** The conventions' words for providers that Haft calls otherwise, and for wire formats, after which `httpModel` names a model. */
 const PROVIDERS: ReadonlyMap<string, string> = new Map([
-  ["bedrock", "aws.bedrock"],
+  ["openai-chat", "openai"],
+  ["openai-responses", "openai"],
+  ["anthropic-messages", "anthropic"],
   ["azure", "azure.ai.openai"],
+  ["azure-openai", "azure.ai.openai"],
+  ["bedrock", "aws.bedrock"],
+  ["bedrock-converse", "aws.bedrock"],
+  ["cohere-chat", "cohere"],
   ["gemini", "gcp.gemini"],
+  ["gemini-generatecontent", "gcp.gemini"],
+  ["gemini-interactions", "gcp.gemini"],
   ["google", "gcp.gemini"],
   ["vertex", "gcp.vertex_ai"],
   ["mistral", "mistral_ai"],
   ["moonshot", "moonshot_ai"],
+  ["ollama-chat", "ollama"],
   ["xai", "x_ai"],
 ]);
 
-/** The provider and the model of a name such as `openai/gpt-5`. */
+/** The provider and the model of a name such as `openai/gpt-5`. Of a variant of a format, `openai-chat:groq/…`, the provider is that of the variant. */
 export function modelNames(name: string): { readonly provider: string; readonly model: string } {
   const slash = name.indexOf("/");
-  const provider = slash < 0 ? OTHER : name.slice(0, slash).toLowerCase();
-  return { provider: PROVIDERS.get(provider) ?? provider, model: slash < 0 ? name : name.slice(slash + 1) };
+  if (slash < 0) return { provider: OTHER, model: name };
+  const prefix = name.slice(0, slash).toLowerCase();
+  const provider = prefix.slice(prefix.indexOf(":") + 1);
+  return { provider: PROVIDERS.get(provider) ?? provider, model: name.slice(slash + 1) };
 }
