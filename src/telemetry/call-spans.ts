@@ -48,9 +48,12 @@ export class CallSpans {
 
   hear(event: RuntimeEvent): void {
     const { tracer, instruments } = this.#watch;
-    if (tracer !== undefined && "callId" in event) this.#trace(event);
-    if (instruments !== undefined) this.#measure(event, instruments);
-    if (event.type === "call-end") this.#open.delete(event.callId);
+    try {
+      if (tracer !== undefined && "callId" in event) this.#trace(event);
+      if (instruments !== undefined) this.#measure(event, instruments);
+    } finally {
+      if (event.type === "call-end") this.#open.delete(event.callId);
+    }
   }
 
   /** Ends the span of a call that continues in another process, and has no result here. */

@@ -25,8 +25,9 @@ export class RuntimeTracing implements Tracing {
 
   continueTrace<T>(read: (name: string) => string | undefined, work: () => T): T {
     if (this.#watch.look().tracer === undefined || propagation.fields().every((name) => read(name) === undefined)) return work();
-    const sent = propagation.extract(context.active(), read, { keys: () => [], get: (carrier, name) => carrier(name) });
-    return context.with(sent, work);
+    const here = context.active();
+    const sent = unharmed(() => propagation.extract(here, read, { keys: () => [], get: (carrier, name) => carrier(name) })) ?? here;
+    return context.with(isServedIn(here, sent) ? here : sent, work);
   }
 
   withinCall<T>(callId: string, work: () => T): T {
@@ -42,7 +43,7 @@ export class RuntimeTracing implements Tracing {
   headersOf(callId: string): TraceHeaders | undefined {
     if (this.#watch.tracer === undefined) return undefined;
     const headers: Record<string, string> = {};
-    propagation.inject(this.#calls.contextOf(callId) ?? context.active(), headers);
+    unharmed(() => propagation.inject(this.#calls.contextOf(callId) ?? context.active(), headers));
     return Object.keys(headers).length === 0 ? undefined : headers;
   }
 
@@ -65,9 +66,11 @@ export class RuntimeTracing implements Tracing {
     return {
       within: (run) => within(inner, run),
       end: ({ reason, usage, text, error }) => {
-        if (reason !== undefined) work.span?.setAttribute(ATTRIBUTES.stopReason, reason);
-        if (usage !== undefined) work.span?.setAttributes(usageAttributes(usage));
-        work.record(() => runOutput(text, reason, this.#contents));
+        work.record(() => ({
+          ...(reason === undefined ? {} : { [ATTRIBUTES.stopReason]: reason }),
+          ...(usage === undefined ? {} : usageAttributes(usage)),
+          ...runOutput(text, reason, this.#contents),
+        }));
         work.end(error, this.#watch.instruments?.agentDuration, measured);
       },
     };
@@ -103,13 +106,13 @@ export class RuntimeTracing implements Tracing {
         if ("error" in end) return work.end(end.error, instruments?.requestDuration, common);
         const { finish, usage, model: answered, id } = end.reply;
         const known = answered === undefined ? common : { ...common, [ATTRIBUTES.responseModel]: answered };
-        work.span?.setAttributes({
+        work.record(() => ({
           ...known,
           ...usageAttributes(usage),
           [ATTRIBUTES.finishReasons]: [finishWord(finish)],
           ...(id === undefined ? {} : { [ATTRIBUTES.responseId]: id }),
-        });
-        work.record(() => replyContents(end.reply, this.#contents));
+          ...replyContents(end.reply, this.#contents),
+        }));
         unharmed(() => instruments?.tokens(usage, known));
         work.end(undefined, instruments?.requestDuration, known);
       },
@@ -138,19 +141,27 @@ class Work {
     this.context = span === undefined ? undefined : trace.setSpan(parent, span);
   }
 
-  /** Records contents of the conversation, which are made for spans that are kept only. */
-  record(contents: () => Attributes): void {
-    if (this.span?.isRecording() === true) unharmed(() => this.span?.setAttributes(contents()));
+  /** Records attributes, which are made for spans that are kept only. */
+  record(attributes: () => Attributes): void {
+    unharmed(() => {
+      if (this.span?.isRecording() === true) this.span.setAttributes(attributes());
+    });
   }
 
   /** Records the code of an error only: its message may quote the conversation. */
   end(error: ToolError | undefined, duration: Histogram | undefined, attributes: Attributes): void {
     const failed = error === undefined || error.code === "cancelled" ? {} : { [ATTRIBUTES.errorType]: error.code };
     if (Object.keys(failed).length > 0)
-      this.span?.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR, message: error?.code ?? "" });
+      unharmed(() => this.span?.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR, message: error?.code ?? "" }));
     unharmed(() => this.span?.end());
     unharmed(() => duration?.record((this.#clock.now() - this.#startedAt) / 1_000, { ...attributes, ...failed }));
   }
+}
+
+/** Whether an instrumented server has begun a span for the request already: what it does is below that span. */
+function isServedIn(here: Context, sent: Context): boolean {
+  const span: (Span & { readonly kind?: SpanKind }) | undefined = trace.getSpan(here); // spans of SDKs have their kind
+  return span?.kind === SpanKind.SERVER && trace.getSpanContext(here)?.traceId === trace.getSpanContext(sent)?.traceId;
 }
 
 /** Does work of the SDK: a processor or a sampler of the program that throws costs no run its answer. */

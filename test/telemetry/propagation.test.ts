@@ -1,4 +1,4 @@
-import { trace } from "@opentelemetry/api";
+import { SpanKind, context, propagation, trace } from "@opentelemetry/api";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
@@ -123,6 +123,24 @@ test("issue 19.8 a trace goes through a gateway: client, call, upstream server, 
     for (const runtime of [front, upstream, gateway]) await runtime.close();
   });
   expect(tree(receiver.spans)).toEqual(["client", "  execute_tool up::echo", "    execute_tool echo"]);
+});
+
+test.for([
+  { of: "its own trace", traceparent: SENT, expected: ["POST", "  execute_tool echo"] },
+  { of: "another trace", traceparent: SENT.replace("0af7", "1111"), expected: ["POST", "execute_tool echo"] },
+])("a call of a request that an instrumented server has a span for, with the fields of $of", async ({ traceparent, expected }) => {
+  const receiver = await withTelemetry(async () => {
+    const runtime = createRuntime({ tools: [echo] });
+    telemetry(runtime);
+    const parent = propagation.extract(context.active(), { traceparent: SENT });
+    await trace.getTracer("http").startActiveSpan("POST", { kind: SpanKind.SERVER }, parent, async (span) => {
+      const read = (name: string): string | undefined => (name === "traceparent" ? traceparent : undefined);
+      await runtime.tracing?.continueTrace(read, () => runtime.execute({ name: "echo", input: {} }));
+      span.end();
+    });
+    await runtime.close();
+  });
+  expect(tree(receiver.spans)).toEqual(expected);
 });
 
 test("issue 19.8 a handler reads the fields for requests of its own", async () => {

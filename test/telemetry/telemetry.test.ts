@@ -1,5 +1,5 @@
-import { trace } from "@opentelemetry/api";
-import { expect, test } from "vitest";
+import { ROOT_CONTEXT, trace, type Span, type TracerProvider } from "@opentelemetry/api";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { delegateTool } from "../../src/compose/delegate/delegate.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { programToolset } from "../../src/compose/program/program-toolset.ts";
@@ -390,6 +390,29 @@ test("issue 19.8 a provider that is registered later is noticed, and without one
   await runtime.close();
   expect(receiver.spans.map(({ name }) => name)).toEqual(["execute_tool weather"]);
 });
+
+test.each(["isRecording", "setAttribute", "setAttributes", "setStatus", "addEvent", "updateName", "end"] as const)(
+  "a span whose %s throws costs no run its result, and no call",
+  async (broken) => {
+    const fails = vi.spyOn(console, "error").mockImplementation(() => {});
+    onTestFinished(() => fails.mockRestore());
+    const startSpan = (): Span => {
+      const span = trace.wrapSpanContext({ traceId: "1".repeat(32), spanId: "2".repeat(16), traceFlags: 1 });
+      const throwing = (): never => {
+        throw new Error(`${broken} throws`);
+      };
+      return Object.assign(span, { isRecording: () => true }, { [broken]: throwing });
+    };
+    const tracer = { startSpan, startActiveSpan: () => ROOT_CONTEXT };
+    const tracerProvider: TracerProvider = { getTracer: () => tracer as never };
+    const runtime = createRuntime({ tools: [weather] });
+    telemetry(runtime, { tracerProvider, recordInputs: true, recordOutputs: true });
+    const model = scriptedModel([{ calls: [{ name: "weather", input: {} }] }, { error: new ToolError("model_failed", "Gone.") }]);
+    const result = await createLoop({ model, session: runtime.session() }).run("Go");
+    expect([result.reason, result.results.map(({ status }) => status)]).toEqual(["model-error", ["ok"]]);
+    await runtime.close();
+  },
+);
 
 test("issue 19.8 a runtime is traced once at a time, and an unknown option is refused by name", async () => {
   const runtime = createRuntime();
