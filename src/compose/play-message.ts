@@ -4,7 +4,7 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson } from "../core/base/json.ts";
 import { endedWell, type Model, type ModelCall, type ModelEvent, type ModelReply, type ModelRequest } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { TracedRequestEnd, TracedWork } from "../core/tracing.ts";
+import type { TracedRequestWork } from "../core/tracing.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import type { Round, RoundOptions, RoundReply } from "../runtime/round.ts";
 import { artifactsOf, type SessionTurn } from "../runtime/runtime-session.ts";
@@ -81,7 +81,8 @@ class Listening {
   /** Aborts as soon as nothing more of the model is wanted in the middle of its message. */
   readonly #left = new AbortController();
   #events: AsyncIterator<ModelEvent> | undefined;
-  #traced: TracedWork<TracedRequestEnd> | undefined;
+  #traced: TracedRequestWork | undefined;
+  #hasBegun = false;
   /** The model was asked for its next event, and nothing else has ended the wait for it. */
   #isWaiting = false;
 
@@ -144,6 +145,10 @@ class Listening {
       if (heard instanceof ToolError) {
         this.#traced?.end({ error: heard });
         return this.#end(this.#message.fail(heard));
+      }
+      if (!this.#hasBegun) {
+        this.#hasBegun = true;
+        this.#traced?.begun?.();
       }
       if (heard.type === "reply-end") {
         this.#traced?.end({ reply: heard.reply });

@@ -16,7 +16,7 @@ export interface Tracing {
   /** The fields that continue the trace in a request that a call makes; undefined outside of a trace. */
   headersOf(callId: string): TraceHeaders | undefined;
   beginRun(run: TracedRun): TracedWork<TracedRunEnd>;
-  beginRequest(request: TracedRequest): TracedWork<TracedRequestEnd>;
+  beginRequest(request: TracedRequest): TracedRequestWork;
 }
 
 /** Work that has begun and is ended once. */
@@ -24,6 +24,12 @@ export interface TracedWork<End> {
   /** Runs a part of it: what that begins belongs to it. */
   within<T>(work: () => T): T;
   end(end: End): void;
+}
+
+/** A request to a model that has begun. */
+export interface TracedRequestWork extends TracedWork<TracedRequestEnd> {
+  /** Called once, when the model has said the first of its message. */
+  begun?(): void;
 }
 
 /** A run of a loop, as it begins. */

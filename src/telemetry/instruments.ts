@@ -5,6 +5,7 @@ import { ATTRIBUTES, BOUNDARIES, METRICS } from "./semantic-conventions.ts";
 
 export class Instruments {
   readonly requestDuration: Histogram;
+  readonly timeToFirstChunk: Histogram;
   readonly toolDuration: Histogram;
   readonly agentDuration: Histogram;
   readonly waitDuration: Histogram;
@@ -17,6 +18,7 @@ export class Instruments {
     const duration = (name: string, description: string, boundaries: number[] = BOUNDARIES.seconds): Histogram =>
       meter.createHistogram(name, { description, unit: "s", advice: { explicitBucketBoundaries: boundaries } });
     this.requestDuration = duration(METRICS.requestDuration, "GenAI operation duration.");
+    this.timeToFirstChunk = duration(METRICS.timeToFirstChunk, "Time to receive the first chunk of a reply.");
     this.toolDuration = duration(METRICS.toolDuration, "The duration of a single tool execution.");
     this.agentDuration = duration(METRICS.agentDuration, "The duration of a single run of an agent.", BOUNDARIES.agentSeconds);
     this.waitDuration = duration(METRICS.waitDuration, "The time that a call waited for a lock or a slot.");

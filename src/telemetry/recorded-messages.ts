@@ -1,11 +1,12 @@
 /** The conversation with a model as attributes: JSON in the shape of the conventions, without secrets and cut to size. */
 import type { Attributes } from "@opentelemetry/api";
+import { parseJson } from "../core/base/parse-json.ts";
 import type { ContentPart } from "../core/content.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { FinishReason, ModelReply, ModelRequest, ModelTool, ProviderCall } from "../core/model.ts";
 import { partText, resultText } from "../core/result.ts";
 import { shownName, type CallContents } from "./call-spans.ts";
-import { MAX_CHARS, recordedText } from "./recorded-text.ts";
+import { ANY_SIZE, MAX_CHARS, recordedText } from "./recorded-text.ts";
 import { ATTRIBUTES } from "./semantic-conventions.ts";
 
 /** In place of a result or a text of the model in a request, where only inputs are recorded. */
@@ -153,7 +154,7 @@ function argumentsOf(input: unknown, writer: Writer): { readonly arguments?: unk
   if (!writer.recordInputs || input === undefined) return {};
   const text = plain(input, writer);
   try {
-    return { arguments: JSON.parse(text) as unknown };
+    return { arguments: parseJson(text, ANY_SIZE) };
   } catch {
     return { arguments: text };
   }

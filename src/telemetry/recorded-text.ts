@@ -8,7 +8,7 @@ import { isSecretName, secretsIn } from "../trust/sensitive-text.ts";
 export const MAX_CHARS = 16_384;
 const MAX_DEPTH = 64;
 const SECRET = "[secret]";
-const ANY_SIZE = { maxChars: Infinity, maxNodes: Infinity, longIntegers: "string" } as const;
+export const ANY_SIZE = { maxChars: Infinity, maxNodes: Infinity, longIntegers: "string" } as const;
 
 export type RedactText = (text: string) => string;
 

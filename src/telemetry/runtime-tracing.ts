@@ -3,8 +3,8 @@ import { SpanKind, SpanStatusCode, context, diag, propagation, trace } from "@op
 import type { Attributes, Context, Histogram, Span } from "@opentelemetry/api";
 import type { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
-import type { TokenUsage } from "../core/model.ts";
-import type { TracedRequest, TracedRequestEnd, TracedRun, TracedRunEnd, TracedWork, Tracing } from "../core/tracing.ts";
+import type { ModelRequest, TokenUsage } from "../core/model.ts";
+import type { TracedRequest, TracedRequestWork, TracedRun, TracedRunEnd, TracedWork, Tracing } from "../core/tracing.ts";
 import type { TraceHeaders } from "../core/trace-headers.ts";
 import { AGENT_NAME } from "./agent-name.ts";
 import type { CallContents, CallSpans } from "./call-spans.ts";
@@ -76,31 +76,23 @@ export class RuntimeTracing implements Tracing {
     };
   }
 
-  beginRequest({ clock, sessionId, model, request }: TracedRequest): TracedWork<TracedRequestEnd> {
+  beginRequest({ clock, sessionId, model, request }: TracedRequest): TracedRequestWork {
     const names = modelNames(model.name);
     const common: Attributes = {
       [ATTRIBUTES.operation]: OPERATIONS.model,
       [ATTRIBUTES.provider]: names.provider,
       [ATTRIBUTES.requestModel]: names.model,
     };
-    const agentName = context.active().getValue(AGENT_NAME);
-    const { maxOutputTokens, temperature, candidates, responseFormat } = request;
-    const work = this.#begin(`${OPERATIONS.model} ${names.model}`, SpanKind.CLIENT, {
-      clock,
-      attributes: {
-        ...common,
-        [ATTRIBUTES.conversation]: sessionId,
-        [ATTRIBUTES.requestStream]: true,
-        ...(typeof agentName === "string" ? { [ATTRIBUTES.agentName]: agentName } : {}),
-        ...(maxOutputTokens === undefined ? {} : { [ATTRIBUTES.requestMaxTokens]: maxOutputTokens }),
-        ...(temperature === undefined ? {} : { [ATTRIBUTES.requestTemperature]: temperature }),
-        ...(candidates === undefined || candidates === 1 ? {} : { [ATTRIBUTES.requestChoices]: candidates }),
-        ...(responseFormat === undefined ? {} : { [ATTRIBUTES.outputType]: "json" }),
-      },
-    });
+    const attributes = { ...common, [ATTRIBUTES.conversation]: sessionId, ...requestAttributes(request) };
+    const work = this.#begin(`${OPERATIONS.model} ${names.model}`, SpanKind.CLIENT, { clock, attributes });
     work.record(() => requestContents(request, this.#contents));
     return {
       within: (run) => within(work.context, run),
+      begun: () => {
+        const seconds = work.seconds();
+        work.record(() => ({ [ATTRIBUTES.timeToFirstChunk]: seconds }));
+        unharmed(() => this.#watch.instruments?.timeToFirstChunk.record(seconds, common));
+      },
       end: (end) => {
         const { instruments } = this.#watch;
         if ("error" in end) return work.end(end.error, instruments?.requestDuration, common);
@@ -126,6 +118,19 @@ export class RuntimeTracing implements Tracing {
   }
 }
 
+/** Its agent is that of the run that is under way. */
+function requestAttributes({ maxOutputTokens, temperature, candidates, responseFormat }: ModelRequest): Attributes {
+  const agentName = context.active().getValue(AGENT_NAME);
+  return {
+    [ATTRIBUTES.requestStream]: true,
+    ...(typeof agentName === "string" ? { [ATTRIBUTES.agentName]: agentName } : {}),
+    ...(maxOutputTokens === undefined ? {} : { [ATTRIBUTES.requestMaxTokens]: maxOutputTokens }),
+    ...(temperature === undefined ? {} : { [ATTRIBUTES.requestTemperature]: temperature }),
+    ...(candidates === undefined || candidates === 1 ? {} : { [ATTRIBUTES.requestChoices]: candidates }),
+    ...(responseFormat === undefined ? {} : { [ATTRIBUTES.outputType]: "json" }),
+  };
+}
+
 /** A span and how long it takes. */
 class Work {
   readonly span: Span | undefined;
@@ -141,6 +146,11 @@ class Work {
     this.context = span === undefined ? undefined : trace.setSpan(parent, span);
   }
 
+  /** Since it began. */
+  seconds(): number {
+    return (this.#clock.now() - this.#startedAt) / 1_000;
+  }
+
   /** Records attributes, which are made for spans that are kept only. */
   record(attributes: () => Attributes): void {
     unharmed(() => {
@@ -154,7 +164,7 @@ class Work {
     if (Object.keys(failed).length > 0)
       unharmed(() => this.span?.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR, message: error?.code ?? "" }));
     unharmed(() => this.span?.end());
-    unharmed(() => duration?.record((this.#clock.now() - this.#startedAt) / 1_000, { ...attributes, ...failed }));
+    unharmed(() => duration?.record(this.seconds(), { ...attributes, ...failed }));
   }
 }
 

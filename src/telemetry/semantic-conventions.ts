@@ -28,6 +28,7 @@ export const ATTRIBUTES = {
   outputType: "gen_ai.output.type",
   responseModel: "gen_ai.response.model",
   responseId: "gen_ai.response.id",
+  timeToFirstChunk: "gen_ai.response.time_to_first_chunk",
   finishReasons: "gen_ai.response.finish_reasons",
   inputTokens: "gen_ai.usage.input_tokens",
   outputTokens: "gen_ai.usage.output_tokens",
@@ -52,6 +53,7 @@ export const OPERATIONS = { tool: "execute_tool", model: "chat", agent: "invoke_
 
 export const METRICS = {
   requestDuration: "gen_ai.client.operation.duration",
+  timeToFirstChunk: "gen_ai.client.operation.time_to_first_chunk",
   tokens: "gen_ai.client.token.usage",
   toolDuration: "gen_ai.execute_tool.duration",
   agentDuration: "gen_ai.invoke_agent.duration",

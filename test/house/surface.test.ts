@@ -560,6 +560,7 @@ const SUBJECTS: Readonly<
       "Timer",
       "TracedRequest",
       "TracedRequestEnd",
+      "TracedRequestWork",
       "TracedRun",
       "TracedRunEnd",
       "TracedWork",

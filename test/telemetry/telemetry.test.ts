@@ -209,6 +209,7 @@ test("issue 19.8 a request to a model has provider, model, tokens and finish rea
     "gen_ai.request.stream": true,
     "gen_ai.request.temperature": 0.2,
     "gen_ai.request.max_tokens": 100,
+    "gen_ai.response.time_to_first_chunk": expect.any(Number),
     "gen_ai.usage.input_tokens": 20,
     "gen_ai.usage.output_tokens": 7,
     "gen_ai.usage.cache_read.input_tokens": 5,
@@ -224,6 +225,7 @@ test("issue 19.8 a request to a model has provider, model, tokens and finish rea
   const points = receiver.points.map(({ metric, unit, attributes, count }) => ({ metric, unit, attributes, count }));
   const chatOf = { "gen_ai.operation.name": "chat", "gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "flash" };
   expect(points).toContainEqual({ metric: "gen_ai.client.operation.duration", unit: "s", attributes: chatOf, count: 2 });
+  expect(points).toContainEqual({ metric: "gen_ai.client.operation.time_to_first_chunk", unit: "s", attributes: chatOf, count: 2 });
   expect(receiver.points).toContainEqual(
     expect.objectContaining({
       metric: "gen_ai.client.token.usage",
