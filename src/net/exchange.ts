@@ -7,7 +7,7 @@ import { serverName, type AddressGuard } from "./address-guard.ts";
 import { http, https } from "./node-http.ts";
 import { networkFailure } from "./network-failure.ts";
 import type { Hop } from "./redirect.ts";
-import { writeHeaders } from "./request-head.ts";
+import { headersByName, writeHeaders } from "./request-head.ts";
 
 export interface ExchangePorts {
   readonly agents: { readonly http: Http.Agent; readonly https: Http.Agent };
@@ -102,7 +102,7 @@ class Exchange {
       port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
       path: `${url.pathname}${url.search}`,
       method,
-      headers: writeHeaders(url, method, { headers: this.#hop.headers, body }).flat(),
+      headers: headersByName(writeHeaders(url, method, { headers: this.#hop.headers, body })),
       lookup: guard.lookup(url),
       maxHeaderSize: MAX_HEADER_BYTES,
       insecureHTTPParser: false,

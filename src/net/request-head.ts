@@ -64,6 +64,19 @@ export function writeHeaders(
   return written;
 }
 
+/** By name, those of one name together. Instrumentations of `node:http` add their headers to a copy of an object, and would lose those of an array. */
+export function headersByName(headers: readonly HttpHeader[]): Record<string, string | string[]> {
+  const values = new Map<string, { readonly name: string; readonly values: string[] }>();
+  for (const [name, value] of headers) {
+    const known = values.get(name.toLowerCase());
+    if (known === undefined) values.set(name.toLowerCase(), { name, values: [value] });
+    else known.values.push(value);
+  }
+  return Object.fromEntries(
+    [...values.values()].map((field) => [field.name, field.values.length === 1 ? (field.values[0] ?? "") : field.values]),
+  );
+}
+
 const DEFAULTS: readonly HttpHeader[] = [
   ["accept", "*/*"],
   ["accept-encoding", ACCEPTED_ENCODINGS],

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { describe, expect, test } from "vitest";
+import http, { type OutgoingHttpHeaders, type RequestOptions } from "node:http";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { ask, failureOf, ownHeaders, testClient, toRequest } from "./ask.ts";
 import { httpServer, rawAnswer, socketServer } from "./loopback-server.ts";
@@ -21,9 +22,31 @@ describe("requests", () => {
         ["x-one", "2"],
       ] as const;
       const { text } = await ask(client, server.at("/a%2Fb?q=a+b&c=%C3%BC#part"), { method, headers, body: Buffer.from("body") });
-      expect(JSON.parse(text)).toEqual([method, "/a%2Fb?q=a+b&c=%C3%BC", [...headers, ["content-length", "4"]], "body"]);
+      const arrived = [
+        ["X-One", "1"],
+        ["X-One", "2"], // those of one name together
+        ["x-name", "Zoë"],
+        ["content-length", "4"],
+      ];
+      expect(JSON.parse(text)).toEqual([method, "/a%2Fb?q=a+b&c=%C3%BC", arrived, "body"]);
     },
   );
+
+  test("headers arrive where tracing adds its own to a copy of them", async () => {
+    const { request } = http;
+    // as @opentelemetry/instrumentation-http does
+    const patched = vi.spyOn(http, "request").mockImplementation((options: unknown) => {
+      const given = options as RequestOptions;
+      return request({ ...given, headers: Object.assign({}, given.headers, { traceparent: "00-1" }) as OutgoingHttpHeaders });
+    });
+    onTestFinished(() => patched.mockRestore());
+    const server = await httpServer((incoming, response) => response.end(JSON.stringify(ownHeaders(incoming.rawHeaders))));
+    const { text } = await ask(testClient({ allowPrivate: [server.host] }), server.at("/"), { headers: [["authorization", "Bearer t"]] });
+    expect(JSON.parse(text)).toEqual([
+      ["authorization", "Bearer t"],
+      ["traceparent", "00-1"],
+    ]);
+  });
 
   test("a POST without a body says that it has none", async () => {
     const server = await httpServer((request, response) => response.end(JSON.stringify(ownHeaders(request.rawHeaders))));
