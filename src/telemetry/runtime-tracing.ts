@@ -43,7 +43,8 @@ export class RuntimeTracing implements Tracing {
   headersOf(callId: string): TraceHeaders | undefined {
     if (this.#watch.tracer === undefined) return undefined;
     const headers: Record<string, string> = {};
-    unharmed(() => propagation.inject(this.#calls.contextOf(callId) ?? context.active(), headers));
+    const own = this.#calls.contextOf(callId) ?? context.active();
+    unharmed(() => context.with(own, () => propagation.inject(context.active(), headers))); // that of Sentry writes the active one alone
     return Object.keys(headers).length === 0 ? undefined : headers;
   }
 
@@ -170,8 +171,10 @@ class Work {
 
 /** Whether an instrumented server has begun a span for the request already: what it does is below that span. */
 function isServedIn(here: Context, sent: Context): boolean {
-  const span: (Span & { readonly kind?: SpanKind }) | undefined = trace.getSpan(here); // spans of SDKs have their kind
-  return span?.kind === SpanKind.SERVER && trace.getSpanContext(here)?.traceId === trace.getSpanContext(sent)?.traceId;
+  const span: (Span & { readonly kind?: SpanKind }) | undefined = trace.getSpan(here); // most SDKs tell the kind
+  if (span === undefined || (span.kind ?? SpanKind.SERVER) !== SpanKind.SERVER) return false;
+  const { traceId, isRemote } = span.spanContext();
+  return isRemote !== true && traceId === trace.getSpanContext(sent)?.traceId;
 }
 
 /** Does work of the SDK: a processor or a sampler of the program that throws costs no run its answer. */

@@ -1,7 +1,7 @@
 import { SpanKind, context, propagation, trace } from "@opentelemetry/api";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { HttpTemplateEngine, readHttpTemplate } from "../../src/toolsets/templates/http-tools.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
 import { mcpEngine } from "../../src/engine/mcp.ts";
@@ -127,20 +127,46 @@ test("issue 19.8 a trace goes through a gateway: client, call, upstream server, 
 
 test.for([
   { of: "its own trace", traceparent: SENT, expected: ["POST", "  execute_tool echo"] },
+  { of: "its own trace, of an SDK that tells no kind", traceparent: SENT, kind: undefined, expected: ["POST", "  execute_tool echo"] },
+  {
+    of: "its own trace, where the span is another one",
+    traceparent: SENT,
+    kind: SpanKind.INTERNAL,
+    expected: ["POST", "execute_tool echo"],
+  },
   { of: "another trace", traceparent: SENT.replace("0af7", "1111"), expected: ["POST", "execute_tool echo"] },
-])("a call of a request that an instrumented server has a span for, with the fields of $of", async ({ traceparent, expected }) => {
+])(
+  "a call of a request that an instrumented server has a span for, with the fields of $of",
+  async ({ traceparent, expected, ...given }) => {
+    const receiver = await withTelemetry(async () => {
+      const runtime = createRuntime({ tools: [echo] });
+      telemetry(runtime);
+      const parent = propagation.extract(context.active(), { traceparent: SENT });
+      await trace.getTracer("http").startActiveSpan("POST", { kind: SpanKind.SERVER }, parent, async (span) => {
+        if ("kind" in given) Object.defineProperty(span, "kind", { value: given.kind });
+        const read = (name: string): string | undefined => (name === "traceparent" ? traceparent : undefined);
+        await runtime.tracing?.continueTrace(read, () => runtime.execute({ name: "echo", input: {} }));
+        span.end();
+      });
+      await runtime.close();
+    });
+    expect(tree(receiver.spans)).toEqual(expected);
+  },
+);
+
+test("the trace of a call is written while it is the active one, as some propagators write no other", async () => {
+  const active: boolean[] = [];
   const receiver = await withTelemetry(async () => {
+    const inject = vi.spyOn(propagation, "inject").mockImplementation((given) => void active.push(given === context.active()));
+    onTestFinished(() => inject.mockRestore());
     const runtime = createRuntime({ tools: [echo] });
     telemetry(runtime);
-    const parent = propagation.extract(context.active(), { traceparent: SENT });
-    await trace.getTracer("http").startActiveSpan("POST", { kind: SpanKind.SERVER }, parent, async (span) => {
-      const read = (name: string): string | undefined => (name === "traceparent" ? traceparent : undefined);
-      await runtime.tracing?.continueTrace(read, () => runtime.execute({ name: "echo", input: {} }));
-      span.end();
-    });
+    runtime.subscribe((event) => void (event.type === "call-attempt" && runtime.tracing?.headersOf(event.callId)));
+    await runtime.execute({ name: "echo", input: {} });
     await runtime.close();
   });
-  expect(tree(receiver.spans)).toEqual(expected);
+  expect(receiver.spans).toHaveLength(1);
+  expect(new Set(active)).toEqual(new Set([true]));
 });
 
 test("issue 19.8 a handler reads the fields for requests of its own", async () => {
