@@ -13,8 +13,15 @@ export interface LatePackage {
 /** How Node, Bun, Deno, bundlers and Vite say that a module is not there; the group is what was asked for. */
 const NOT_FOUND =
   /(?:cannot find (?:package|module)|could not (?:resolve|find package)|no such module|failed to load url|import)\s+["'`]?(@?[^"'`\s]+)/iu;
-/** A folder of this machine is not for the clients of a server. */
-const FOLDERS = /(?<=["'`])(?:\w+:|[\\/])[^"'`]*[\\/]node_modules[\\/]|[^\s"'`]*[\\/]node_modules[\\/]/gu;
+/** The module that asked, as Node, Bun and the stack of require() name it. */
+const ASKED_BY = /(?: imported from | while importing .* from |' from '|\nRequire stack:\n- )(.*)/u;
+/** The start of an absolute path, in quotes or not, up to its last `node_modules` or to its file: a folder of this machine is not for the clients of a server. */
+const FOLDERS = [
+  /(?<=["'`])(?:file:\/\/|\w:)?[\\/][^"'`]*[\\/]node_modules[\\/]/gu,
+  /(?<=^|[\s(])(?:file:\/\/|\w:)?[\\/][^"'`]*[\\/]node_modules[\\/]/gu,
+  /(?<=["'`])(?:file:\/\/|\w:)?[\\/][^"'`]*[\\/](?=[^"'`]*["'`])/gu,
+  /(?<=^|[\s(])(?:file:\/\/|\w:)?[\\/][^"'`:]*[\\/]/gu,
+];
 const MAX_REASON_CHARS = 500;
 
 /**
@@ -37,15 +44,15 @@ export function cannotLoad({ name, need, code = "unavailable" }: LatePackage, th
 
 /** Whether an import failed because the package itself is not there. @param thrown by the import, or its message */
 export function isNotInstalled(name: string, thrown: unknown): boolean {
-  const asked = NOT_FOUND.exec(describeThrown(thrown))?.[1];
-  return asked === name || asked?.startsWith(`${name}/`) === true;
+  const text = describeThrown(thrown);
+  const asked = NOT_FOUND.exec(text)?.[1];
+  if (asked !== name && asked?.startsWith(`${name}/`) !== true) return false;
+  const askedBy = ASKED_BY.exec(text)?.[1]?.replaceAll("\\", "/");
+  return askedBy?.includes(`/node_modules/${name}/`) !== true; // a package may ask for files of its own by its name
 }
 
 function reasonOf(text: string): string {
   const [line = ""] = text.split("\n", 1);
-  return line
-    .replace(/ imported from .*$/u, "")
-    .replaceAll(FOLDERS, "")
-    .replace(/\.$/u, "")
-    .slice(0, MAX_REASON_CHARS);
+  const said = line.replace(/ (?:imported from|while importing) .*$/u, "").replace(/\.$/u, "");
+  return FOLDERS.reduce((text, folder) => text.replaceAll(folder, ""), said).slice(0, MAX_REASON_CHARS);
 }

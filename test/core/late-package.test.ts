@@ -32,6 +32,21 @@ test.each([
     "Package subpath './utils/url' is not defined by \"exports\" in /srv/node_modules/hono/package.json",
     "Package subpath './utils/url' is not defined by \"exports\" in hono/package.json",
   ],
+  ["Cannot find module '/home/ada/my hono/dist/url.js' imported from /srv/haft.js", "Cannot find module 'url.js'"],
+  ["Cannot find module 'file:///srv/hono/url.js' imported from /srv/haft.js", "Cannot find module 'url.js'"],
+  [
+    "Package subpath './url' is not defined by \"exports\" in /home/a user/node_modules/hono/package.json imported from /srv/haft.js",
+    "Package subpath './url' is not defined by \"exports\" in hono/package.json",
+  ],
+  ["Invalid package config C:\\a user\\node_modules\\hono\\package.json.", "Invalid package config hono\\package.json"],
+  [
+    'Invalid package config /srv/node_modules/hono/package.json while importing "hono" from /srv/a user/haft.js.',
+    "Invalid package config hono/package.json",
+  ],
+  ["/home/a user/hono/x.node: cannot open shared object file", "x.node: cannot open shared object file"],
+  ["Cannot find module 'hono/url'\nRequire stack:\n- /srv/node_modules/hono/index.js\n- /srv/haft.js", "Cannot find module 'hono/url'"],
+  ["Cannot find package 'hono/url' imported from C:\\srv\\node_modules\\hono\\index.js", "Cannot find package 'hono/url'"],
+  ["Cannot find package 'hono/url' from '/srv/node_modules/hono/index.js'", "Cannot find package 'hono/url' from 'hono/index.js'"],
   [
     "Cannot destructure property 'TrieRouter' of '(intermediate value)' as it is undefined.",
     "Cannot destructure property 'TrieRouter' of '(intermediate value)' as it is undefined",
