@@ -7,8 +7,8 @@ export interface LateOpener {
   /** Undefined where nothing is to be opened now. The promise never rejects. */
   takeIn(toolset: Toolset): Promise<void> | undefined;
   letGo(name: string): void;
-  /** Called when the tools on offer are listed. */
-  noteListed(): void;
+  /** Called when the tools on offer are listed. @param namespaces those asked for; undefined for all */
+  noteListed(namespaces: ReadonlySet<string> | undefined): void;
 }
 
 export class LateOpenings {

@@ -228,11 +228,11 @@ export class Registry implements Iterable<RegisteredTool> {
 
   /** The tools on offer, of all namespaces or of those given. */
   list(namespace?: string | readonly string[]): readonly RegisteredTool[] {
-    if (this.#listed === undefined) this.late.opener?.noteListed();
+    if (namespace !== undefined && typeof namespace !== "string") checkList(namespace, "A namespace is a string, or an array of strings.");
+    const wanted = namespace === undefined ? undefined : new Set(typeof namespace === "string" ? [namespace] : namespace);
+    this.late.opener?.noteListed(wanted);
     this.#listed ??= offeredTools(this.#names.entries.values());
-    if (namespace === undefined) return this.#listed;
-    if (typeof namespace !== "string") checkList(namespace, "A namespace is a string, or an array of strings.");
-    const wanted = new Set(typeof namespace === "string" ? [namespace] : namespace);
+    if (wanted === undefined) return this.#listed;
     return this.#listed.filter((registered) => wanted.has(registered.toolset.name));
   }
 

@@ -56,7 +56,7 @@ export class ToolsetLifecycle {
     registry.late.opener = {
       takeIn: (toolset) => this.#takeIn(toolset),
       letGo: (name) => this.#letGo(name),
-      noteListed: () => this.#noteListed(),
+      noteListed: (namespaces) => this.#noteListed(namespaces),
     };
   }
 
@@ -140,10 +140,13 @@ export class ToolsetLifecycle {
     if (error !== undefined) throw error;
   }
 
-  #noteListed(): void {
+  #noteListed(namespaces: ReadonlySet<string> | undefined): void {
     if (this.#opening !== undefined || this.#closing !== undefined) return;
-    const toolsets = this.#toolsets.filter((toolset) => isEnabled(toolset) && toolset.engine?.open !== undefined);
-    this.#states.warnUnopened([...toolsets.map(({ name }) => name), ...this.#sources.names]);
+    const unopened = this.#toolsets.filter((toolset) => isEnabled(toolset) && toolset.engine?.open !== undefined).map(({ name }) => name);
+    if (namespaces === undefined) return this.#states.warnUnopened([...unopened, ...this.#sources.names]);
+    const known = new Set(this.#options.registry.toolsets().map(({ name }) => name));
+    const isFromSource = [...namespaces].some((name) => !known.has(name)); // a source may give it
+    this.#states.warnUnopened([...unopened.filter((name) => namespaces.has(name)), ...(isFromSource ? this.#sources.names : [])]);
   }
 
   /** @throws ToolError `not_found`; `invalid_argument` of a program without types */

@@ -52,7 +52,7 @@ const never = (): Promise<never> => new Promise(() => {});
 describe("the tools are listed", () => {
   const source = { name: "folder", load: () => Promise.resolve([]) };
   const waiting = (): Toolset => ({ name: "notes", engine: engine([], "notes") });
-  const missing = 'Tools of "notes", "folder" may be missing: nothing is open yet. Call open() of the runtime first.';
+  const missing = 'Tools of "notes", "folder" may be missing: the runtime is not open. Await runtime.open() before the tools are listed.';
 
   test("before anything is open: a warning says once whose tools may be missing", () => {
     const { registry, ports } = lifecycleOf([waiting(), { name: "plain", tools: [ask] }], { sources: [source] });
@@ -74,6 +74,19 @@ describe("the tools are listed", () => {
     await begun;
     registry.list();
     expect(ports.log.lines).toEqual([]);
+  });
+
+  test("by namespace: a warning names only what those may lack, and those of a source are not known yet", () => {
+    const { registry, ports } = lifecycleOf([waiting(), { name: "plain", tools: [ask] }], { sources: [source] });
+    registry.list("plain");
+    registry.names(["plain"]);
+    expect(ports.log.lines).toEqual([]);
+    registry.list(["plain", "of a source"]);
+    expect(ports.log.lines.map(({ message }) => message)).toEqual([missing.replace('"notes", ', "")]);
+    const other = lifecycleOf([waiting(), { name: "plain", tools: [ask] }]);
+    other.registry.list("plain");
+    other.registry.list(); // although they were collected before
+    expect(other.ports.log.lines.map(({ message }) => message)).toEqual([missing.replace(', "folder"', "")]);
   });
 
   test("where nothing has to be opened: nothing is said", () => {
