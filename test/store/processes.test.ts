@@ -143,7 +143,7 @@ describe("I04 I08 a session belongs to its owner", () => {
     await second.store.open();
     await expect(second.store.claim("a")).rejects.toMatchObject({
       code: "resource_busy",
-      operatorHint: expect.stringMatching(/this process.*globalThis.*takeOver/u),
+      operatorHint: expect.stringMatching(/this process, or a container.*globalThis.*takeOver/u),
     });
     await second.store.close();
     await first.store.close();

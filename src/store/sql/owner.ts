@@ -29,8 +29,8 @@ export interface LivingOwner {
   readonly text: string;
   /** Where its process is reached over HTTP. Undefined for this owner itself. */
   readonly address: string | undefined;
-  /** Whether it is in this process: another store, such as that of a module which was loaded again. */
-  readonly isInThisProcess: boolean;
+  /** Whether its process has the number and the host name of this one: it is this one, or that of another container. */
+  readonly mayBeThisProcess: boolean;
 }
 
 /** An owner, and the database's time when it was read. */
@@ -160,7 +160,7 @@ export class Owner {
       id,
       text: `process ${row.pid} on host ${row.host}`,
       address: id === this.#id ? undefined : (row.address ?? undefined),
-      isInThisProcess: row.pid === process.pid && row.host === hostname(),
+      mayBeThisProcess: row.pid === process.pid && row.host === hostname(),
     };
   }
 

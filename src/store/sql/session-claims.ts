@@ -13,7 +13,8 @@ const VERIFIED_AT_ONCE = 5_000;
 /** So many may be left for the transaction that claims. */
 const VERIFIED_WITH_CLAIM = 500;
 /** A development server loads a module again when its file was changed, and leaves what the module opened before. */
-const LOADED_AGAIN = "That is this process, with another store: keep the runtime on globalThis where a module is loaded again. ";
+const LOADED_AGAIN =
+  "That is another store in this process, or a container with the same host name: where a module is loaded again, keep the runtime on globalThis. ";
 
 export interface SessionClaimsParts {
   readonly owner: Owner;
@@ -128,7 +129,7 @@ export class SessionClaims {
     const living = await this.#owner.describe(transaction, owner);
     if (living === undefined) return;
     throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${living.text}.`, {
-      operatorHint: `${living.isInThisProcess ? LOADED_AGAIN : ""}Close it there, or claim it with takeOver: what is open there can then write no more.`,
+      operatorHint: `${living.mayBeThisProcess ? LOADED_AGAIN : ""}Close it there, or claim it with takeOver: what is open there can then write no more.`,
     });
   }
 }
