@@ -10,9 +10,9 @@ export interface LatePackage {
   readonly code?: ErrorCode;
 }
 
-/** How Node, Bun, Deno, bundlers and Vite say that a module is not there; the group is what was asked for. */
+/** How Node, Bun, Deno, Yarn's Plug'n'Play, bundlers and Vite say that a module is not there; the group is what was asked for. */
 const NOT_FOUND =
-  /(?:cannot find (?:package|module)|could not (?:resolve|find package)|no such module|failed to load url|import)\s+["'`]?(@?[^"'`\s]+)/iu;
+  /(?:cannot find (?:package|module)|could not (?:resolve|find package)|no such module|failed to load url|tried to access|import)\s+["'`]?(@?[^"'`\s,]+)/iu;
 /** The module that asked, as Node, Bun and the stack of require() name it. */
 const ASKED_BY = /(?: imported from | while importing .* from |' from '|\nRequire stack:\n- )(.*)/u;
 /** The start of an absolute path, in quotes or not, up to its last `node_modules` or to its file: a folder of this machine is not for the clients of a server. */

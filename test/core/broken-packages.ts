@@ -1,4 +1,5 @@
 /** A program that prints what the parts say whose optional packages fail while they are loaded: see `break-packages.ts`. */
+import { startTelemetry } from "../../src/cli/open/start-telemetry.ts";
 import { describeThrown } from "../../src/core/error.ts";
 import { systemPorts } from "../../src/core/system-ports.ts";
 import { loadClient } from "../../src/engine/mcp/connect.ts";
@@ -16,6 +17,8 @@ const { signal } = new AbortController();
 const loads = {
   "@modelcontextprotocol/client": () => loadClient(),
   "@modelcontextprotocol/server": () => listenMcp(runtime, { port: 0 }),
+  "@opentelemetry/sdk-node": () =>
+    startTelemetry({ config: undefined, environment: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://a.example" }, runtime }),
   defuddle: () => convertDocument({ kind: "html", bytes }, signal),
   hono: () => createServer(runtime, { auth: staticToken({ token: "a-token-for-the-tests" }) }).listen({ port: 0 }),
   jose: () => issuerTokens({ issuer: "https://issuer.example", audience: "haft", scopes: {} }, ports),

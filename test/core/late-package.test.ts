@@ -14,6 +14,14 @@ test.each([
   ["require() and webpack", "Cannot find module 'hono'\nRequire stack:\n- /srv/haft.js"],
   ["Vite", 'Could not resolve "hono" imported by "haft". Is it installed?'],
   ["Vite's development server", "Failed to load url hono (resolved id: hono) in /srv/haft.js. Does the file exist?"],
+  [
+    "Yarn's Plug'n'Play",
+    "haft tried to access hono (a peer dependency) but it isn't provided by your application; this makes the require call ambiguous and unsound.\n\nRequired package: hono",
+  ],
+  [
+    "Yarn's Plug'n'Play for a program",
+    "Your application tried to access hono, but it isn't declared in your dependencies; this makes the require call ambiguous and unsound.\n\nRequired package: hono",
+  ],
   ["Cloudflare Workers", 'No such module "hono".'],
 ])("a package that is not there is not installed, in the words of %s", (_, message) => {
   expect(cannotLoad(HONO, new Error(message))).toMatchObject({
@@ -64,7 +72,7 @@ test("no part says that a package is not installed which is there and broken", a
   const args = ["--no-warnings", "--conditions=haft-source", "--import", hooks, program];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   const said = Object.entries(JSON.parse(stdout) as Readonly<Record<string, string>>);
-  expect(said).toHaveLength(7);
+  expect(said).toHaveLength(8);
   expect(said).toEqual(
     said.map(([name]) => [name, expect.stringContaining(`The package ${name} is installed and cannot be loaded: it is broken;`)]),
   );

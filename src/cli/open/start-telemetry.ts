@@ -2,7 +2,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { TelemetryConfig } from "../../config/tables/telemetry-config.ts";
 import { ToolError } from "../../core/error.ts";
-import { isNotInstalled } from "../../core/late-package.ts";
+import { cannotLoad, isNotInstalled } from "../../core/late-package.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
 type SdkNode = typeof import("@opentelemetry/sdk-node");
@@ -33,7 +33,7 @@ export interface TelemetryStart {
  *
  * Variables win over the configuration. Where only variables ask for it and the packages are not installed, nothing is sent.
  *
- * @throws ToolError `unavailable` where the configuration asks for it and a package is missing. By rejecting
+ * @throws ToolError `unavailable` where the configuration asks for it and a package is missing, and where one cannot be loaded. By rejecting
  */
 export async function startTelemetry({ config, environment, runtime }: TelemetryStart): Promise<() => Promise<void>> {
   const isOff = config?.enabled === false || environment["OTEL_SDK_DISABLED"]?.toLowerCase() === "true";
@@ -41,7 +41,7 @@ export async function startTelemetry({ config, environment, runtime }: Telemetry
   const isWanted = config !== undefined || isRegistered || WANTED.some((name) => (environment[name] ?? "") !== "");
   if (isOff || !isWanted) return async () => {};
   try {
-    const { telemetry } = await import("../../telemetry/telemetry.ts");
+    const { telemetry } = await import("../../telemetry/telemetry.ts").catch(notLoaded("@opentelemetry/api"));
     const stopSending = isRegistered ? async () => {} : await startSending(config, environment);
     const { recordInputs = false, recordOutputs = false } = config ?? {};
     const end = telemetry(runtime, { recordInputs, recordOutputs });
@@ -50,13 +50,19 @@ export async function startTelemetry({ config, environment, runtime }: Telemetry
       await stopSending();
     };
   } catch (error: unknown) {
-    if (!isMissing(error)) throw error;
+    if (!(error instanceof ToolError) || !isMissing(error.cause)) throw error;
     if (config === undefined) return async () => {};
     throw new ToolError("unavailable", "[telemetry] needs the packages of OpenTelemetry, and one of them is not installed.", {
       operatorHint: "Run npm install @opentelemetry/api @opentelemetry/sdk-node.",
-      cause: error,
+      cause: error.cause,
     });
   }
+}
+
+function notLoaded(name: string): (thrown: unknown) => never {
+  return (thrown) => {
+    throw cannotLoad({ name, need: "telemetry needs it" }, thrown);
+  };
 }
 
 function hasProvider(): boolean {
@@ -66,8 +72,8 @@ function hasProvider(): boolean {
 
 /** Starts the SDK, which reads all other variables of the standard itself. */
 async function startSending(config: TelemetryConfig | undefined, environment: Environment): Promise<() => Promise<void>> {
-  const sdkNode = await import("@opentelemetry/sdk-node");
-  const { context, metrics, propagation, trace } = await import("@opentelemetry/api");
+  const sdkNode = await import("@opentelemetry/sdk-node").catch(notLoaded("@opentelemetry/sdk-node"));
+  const { context, metrics, propagation, trace } = await import("@opentelemetry/api").catch(notLoaded("@opentelemetry/api"));
   const forget = setVariables({
     ...(config?.endpoint === undefined ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: config.endpoint }),
     OTEL_SERVICE_NAME: config?.serviceName ?? "haft",
@@ -109,7 +115,7 @@ function setVariables(wanted: Environment): () => void {
   };
 }
 
-/** Whether one of the packages is not there; one of theirs may be missing too. */
+/** Whether one of the two packages is not there. */
 function isMissing(error: unknown): boolean {
   return ["@opentelemetry/api", "@opentelemetry/sdk-node"].some((name) => isNotInstalled(name, error));
 }
