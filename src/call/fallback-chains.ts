@@ -42,6 +42,13 @@ export interface AnswerOptions {
   readonly onRecord?: (events: readonly SessionEvent[]) => void;
 }
 
+/** What calls have chosen for themselves. */
+export interface ChosenAnswers {
+  readonly isSimulation: boolean;
+  readonly answerFrom?: AnswerSources | undefined;
+  readonly replay?: Engine | undefined;
+}
+
 interface CheckedRule {
   readonly fits: NameMatcher;
   readonly answerers: readonly Answerer[];
@@ -58,6 +65,8 @@ export class FallbackChains {
   readonly remembersSessions: boolean;
   /** Some rule may fit a tool. */
   readonly hasRules: boolean;
+  /** Some rule names such an engine. */
+  readonly #ruledInSequence: boolean;
   readonly #engines: ReadonlyMap<AnswerSource, Engine>;
   readonly #rules: readonly CheckedRule[];
 
@@ -76,8 +85,15 @@ export class FallbackChains {
     else if (options.simulation !== undefined) this.simulation = this.#standIns(options.simulation);
     else this.simulation = this.#answerers(ENGINE_SOURCES.filter((source) => this.#engines.has(source)));
     const all = [...this.#engines.values(), ...(standIn === undefined ? [] : [standIn])];
-    this.hasSequence = all.some(({ order }) => order === "sequential");
+    this.hasSequence = all.some(inSequence);
+    this.#ruledInSequence = this.#rules.some(({ answerers }) => answerers.some(({ engine }) => inSequence(engine)));
     this.remembersSessions = all.some((engine) => engine.openSession !== undefined);
+  }
+
+  /** Whether calls of a session, with what they have chosen, may meet an engine that answers one after the other. Live calls do by a rule only. */
+  mayAnswerInSequence({ isSimulation, answerFrom, replay }: ChosenAnswers): boolean {
+    if (this.#ruledInSequence || inSequence(replay)) return true;
+    return this.hasSequence && (isSimulation || answerFrom !== undefined);
   }
 
   /** The fallback chain of a tool; undefined where no rule fits, and for the runtime's own: the tool itself. */
@@ -118,6 +134,10 @@ export class FallbackChains {
       source === "replay" && replay !== undefined ? replay : this.#engines.get(source);
     return Object.freeze(sources.map((source) => Object.freeze({ source, engine: engineOf(source) })));
   }
+}
+
+function inSequence(engine: Engine | undefined): boolean {
+  return engine?.order === "sequential";
 }
 
 function checkOptions(options: AnswerOptions): void {

@@ -83,7 +83,7 @@ export class CallRunner {
     const sent = waits ? readAhead(calls, partsOf(session).inputLimits) : calls;
     if (session.ready !== undefined) return session.ready.then(() => this.run(session, sent, options, submission));
     try {
-      const concurrent = options.concurrent === true && !answersInSequence(partsOf(session), sent);
+      const concurrent = options.concurrent === true && !answersInSequence(session, sent, options);
       const answer = session.turns.run((turn, caller) => this.#turn(session, sent, options, { submission, turn, caller }), {
         signal: options.signal,
         concurrent,
@@ -225,8 +225,13 @@ function joinTurn(session: RuntimeSession, place: Pick<Turn, "running" | "madeIn
 }
 
 /** Whether an engine is called that may not be asked for one thing before it has answered another. */
-function answersInSequence(parts: CallParts, calls: ToolCall | readonly ToolCall[]): boolean {
-  if (parts.chains.hasSequence) return true;
+function answersInSequence(
+  session: RuntimeSession,
+  calls: ToolCall | readonly ToolCall[],
+  { answerFrom, replay }: ExecuteOptions,
+): boolean {
+  const parts = partsOf(session);
+  if (parts.chains.mayAnswerInSequence({ isSimulation: session.turns.isSimulation, answerFrom, replay })) return true;
   const list = isBatch(calls) ? calls : [calls];
   return list.some(({ name }) => parts.registry.get(name)?.toolset.engine?.order === "sequential");
 }

@@ -140,6 +140,54 @@ test("F0.36 an engine that answers in sequence has its calls one by one, also th
   expect([most, results.map((result) => result.output)]).toEqual([1, [0, 1, 2]]);
 });
 
+test.each([
+  ["only a simulation would ask it", {}, {}, 2],
+  ["a rule names it", { rules: [{ tools: "default::other", from: "stub" }] }, {}, 1],
+  ["the caller names it", {}, { answerFrom: "stub" }, 1],
+] as const)(
+  "F0.36 where a stand-in answers in sequence and %s, so many concurrent calls run at once",
+  async (_, answers, chosen, atOnce) => {
+    let running = 0;
+    let most = 0;
+    const work = async (): Promise<string> => {
+      most = Math.max(most, ++running);
+      await settle();
+      running--;
+      return "done";
+    };
+    const stub: Engine = { kind: "stub", origin: "stub", order: "sequential", state: "none", effectFree: true, call: work };
+    const { runtime } = testRuntime({ tools: [tool("one", work), tool("other", work)], answers: { engines: { stub }, ...answers } });
+    const session = runtime.session();
+    const results = await Promise.all([1, 2].map(() => session.execute({ name: "one" }, { ...CONCURRENT, ...chosen })));
+    expect([most, results.map(({ output }) => output)]).toEqual([atOnce, ["done", "done"]]);
+  },
+);
+
+test("F0.36 calls of a simulation have a stand-in that answers in sequence asked one by one", async () => {
+  let running = 0;
+  let most = 0;
+  const standIn: Engine = {
+    kind: "stub",
+    origin: "stub",
+    order: "sequential",
+    state: "none",
+    effectFree: true,
+    async call() {
+      most = Math.max(most, ++running);
+      await settle();
+      running--;
+      return "pretended";
+    },
+  };
+  const { runtime } = testRuntime({
+    tools: [tool("write", () => 1, { effects: { writes: ["a:b"] } })],
+    answers: { engines: { stub: standIn } },
+  });
+  const branch = await runtime.session().fork({ simulated: true });
+  const results = await Promise.all([1, 2].map(() => branch.execute({ name: "write" }, CONCURRENT)));
+  expect([most, results.map(({ output }) => output)]).toEqual([1, ["pretended", "pretended"]]);
+});
+
 test("F0.36 calls of a concurrent turn's handler belong to that turn: it alone takes them back", async () => {
   const going = gate();
   const note = tool("note", ({ key }, { state }) => state.update(String(key), () => 1), { effects: {} });
