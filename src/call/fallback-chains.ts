@@ -42,7 +42,7 @@ export interface AnswerOptions {
   readonly onRecord?: (events: readonly SessionEvent[]) => void;
 }
 
-/** What calls have chosen for themselves. */
+/** The choice of calls that decides who answers them. */
 export interface ChosenAnswers {
   readonly isSimulation: boolean;
   readonly answerFrom?: AnswerSources | undefined;

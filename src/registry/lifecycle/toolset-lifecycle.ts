@@ -14,6 +14,7 @@ import type { ToolsetChange, ToolsetParts } from "../prepare-toolset.ts";
 import type { LifecycleOptions } from "./lifecycle-options.ts";
 import { ToolSources } from "./tool-sources.ts";
 import { ToolsetStates } from "./toolset-states.ts";
+import { isEnabled, unopenedNames } from "./unopened-names.ts";
 
 const MAX_NEAR = 3;
 
@@ -142,11 +143,9 @@ export class ToolsetLifecycle {
 
   #noteListed(namespaces: ReadonlySet<string> | undefined): void {
     if (this.#opening !== undefined || this.#closing !== undefined) return;
-    const unopened = this.#toolsets.filter((toolset) => isEnabled(toolset) && toolset.engine?.open !== undefined).map(({ name }) => name);
-    if (namespaces === undefined) return this.#states.warnUnopened([...unopened, ...this.#sources.names]);
-    const known = new Set(this.#options.registry.toolsets().map(({ name }) => name));
-    const isFromSource = [...namespaces].some((name) => !known.has(name)); // a source may give it
-    this.#states.warnUnopened([...unopened.filter((name) => namespaces.has(name)), ...(isFromSource ? this.#sources.names : [])]);
+    const known = new Set(this.#options.registry.namespaces());
+    const isKnown = (name: string): boolean => known.has(name);
+    this.#states.warnUnopened(unopenedNames({ toolsets: this.#toolsets, sources: this.#sources.names, namespaces, isKnown }));
   }
 
   /** @throws ToolError `not_found`; `invalid_argument` of a program without types */
@@ -395,8 +394,4 @@ export class ToolsetLifecycle {
     if (this.#closing === undefined) return;
     throw new ToolError("invalid_argument", "The toolsets are closed and cannot be opened again.", { hint: "Create a new runtime." });
   }
-}
-
-function isEnabled(toolset: Toolset): boolean {
-  return toolset.enabled !== false;
 }

@@ -69,7 +69,9 @@ export class ToolsetStates {
     if (this.#isWarned || names.length === 0 || this.#opened.size + this.#failures.size + this.#shut.size > 0) return;
     this.#isWarned = true;
     const unopened = someOf(names.map((name) => JSON.stringify(name)));
-    this.#options.ports.log.warn(`Tools of ${unopened} may be missing: the runtime is not open. Await runtime.open() before the tools are listed.`);
+    this.#options.ports.log.warn(
+      `Tools of ${unopened} may be missing: the runtime is not open. Await runtime.open() before the tools are listed.`,
+    );
   }
 
   noteFailure(toolset: string, error: ToolError): void {

@@ -93,6 +93,7 @@ describe("the tools are listed", () => {
     const { registry, ports } = lifecycleOf([
       { name: "plain", tools: [ask] },
       { ...waiting(), enabled: false },
+      { ...waiting(), name: "declared", tools: [ask] }, // they are listed before its engine is open
     ]);
     registry.list();
     expect(ports.log.lines).toEqual([]);

@@ -183,7 +183,7 @@ test("F0.36 calls of a simulation have a stand-in that answers in sequence asked
     tools: [tool("write", () => 1, { effects: { writes: ["a:b"] } })],
     answers: { engines: { stub: standIn } },
   });
-  const branch = await runtime.session().fork({ simulated: true });
+  const branch = runtime.session().fork({ simulated: true });
   const results = await Promise.all([1, 2].map(() => branch.execute({ name: "write" }, CONCURRENT)));
   expect([most, results.map(({ output }) => output)]).toEqual([1, ["pretended", "pretended"]]);
 });
