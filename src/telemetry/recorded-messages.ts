@@ -6,7 +6,7 @@ import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { FinishReason, ModelReply, ModelRequest, ModelTool, ProviderCall } from "../core/model.ts";
 import { partText, resultText } from "../core/result.ts";
 import { shownName, type CallContents } from "./call-spans.ts";
-import { ANY_SIZE, MAX_CHARS, recordedText } from "./recorded-text.ts";
+import { ANY_SIZE, MAX_CHARS, recordedSchema, recordedText } from "./recorded-text.ts";
 import { ATTRIBUTES } from "./semantic-conventions.ts";
 
 /** In place of a result or a text of the model in a request, where only inputs are recorded. */
@@ -71,16 +71,34 @@ function fitting<Item>(
   isReversed = false,
 ): string {
   const written: string[] = [];
-  let left = MAX_CHARS;
+  let left = MAX_CHARS - "[]".length;
   for (const item of items) {
     let text = JSON.stringify(write(item, { ...contents, maxChars: MAX_CHARS }));
-    for (let maxChars = MAX_CHARS; written.length === 0 && text.length > left && maxChars > MIN_CHARS;)
-      text = JSON.stringify(write(item, { ...contents, maxChars: (maxChars /= 2) }));
+    if (written.length === 0 && text.length > left) text = cutToFit(left, (maxChars) => write(item, { ...contents, maxChars }));
     if (text.length > left) break;
     written.push(text);
     left -= text.length + 1;
   }
   return `[${(isReversed ? written.toReversed() : written).join(",")}]`;
+}
+
+/** Cuts the texts of an item, and leaves out its last parts where it has too many. */
+function cutToFit(most: number, write: (maxChars: number) => Recorded): string {
+  let maxChars = MAX_CHARS;
+  let item: Recorded;
+  do {
+    item = write((maxChars /= 2));
+    const text = JSON.stringify(item);
+    if (text.length <= most) return text;
+  } while (maxChars > MIN_CHARS);
+  const parts: unknown[] = [];
+  let left = most - JSON.stringify({ ...item, parts }).length;
+  for (const part of Array.isArray(item["parts"]) ? item["parts"] : []) {
+    left -= JSON.stringify(part).length + 1;
+    if (left < 0) break;
+    parts.push(part);
+  }
+  return JSON.stringify({ ...item, parts });
 }
 
 function modelMessage(message: ModelMessage, writer: Writer): Recorded {
@@ -160,8 +178,14 @@ function argumentsOf(input: unknown, writer: Writer): { readonly arguments?: unk
   }
 }
 
-function toolDefinition({ name, description, inputSchema }: ModelTool): Recorded {
-  return { type: "function", name: shownName(name), description, parameters: inputSchema };
+/** A schema that is too long, or of which `redact` makes something else than JSON, is left out. */
+function toolDefinition({ name, description, inputSchema }: ModelTool, writer: Writer): Recorded {
+  const definition = { type: "function", name: shownName(name), description: plain(description, writer) };
+  try {
+    return { ...definition, parameters: parseJson(recordedSchema(inputSchema, writer.redact, writer.maxChars), ANY_SIZE) };
+  } catch {
+    return definition;
+  }
 }
 
 function plain(value: unknown, { redact, maxChars }: Writer): string {

@@ -15,7 +15,16 @@ export type RedactText = (text: string) => string;
 /** Strikes out secrets by the names of properties and by their form, and then what `redact` strikes out. */
 export function recordedText(value: unknown, redact: RedactText | undefined, maxChars = MAX_CHARS): string {
   const text = typeof value === "string" ? textWithoutNamedSecrets(value, 0) : JSON.stringify(withoutNamedSecrets(value, 0));
-  const plain = withoutSecrets(text ?? "");
+  return struckOut(text ?? "", redact, maxChars);
+}
+
+/** The same for a JSON Schema: a property of it that has the name of a secret says what the secret looks like. */
+export function recordedSchema(schema: unknown, redact: RedactText | undefined, maxChars = MAX_CHARS): string {
+  return struckOut(JSON.stringify(schema) ?? "", redact, maxChars);
+}
+
+function struckOut(text: string, redact: RedactText | undefined, maxChars: number): string {
+  const plain = withoutSecrets(text);
   const redacted = redact === undefined ? plain : redactedSafely(plain, redact);
   return beginning(redacted, maxChars).toWellFormed(); // as JSON, half a character is refused by strict readers
 }

@@ -1,0 +1,69 @@
+import type { Attributes } from "@opentelemetry/api";
+import { expect, test } from "vitest";
+import type { ModelMessage } from "../../src/core/message.ts";
+import type { ModelTool } from "../../src/core/model.ts";
+import { requestContents } from "../../src/telemetry/recorded-messages.ts";
+
+const MOST = 16_384;
+const MANY = Object.fromEntries(
+  Array.from({ length: 600 }, (_, index) => [`p${index}`, { type: "string", description: `Number ${index}.` }]),
+);
+
+function contentsOf(messages: readonly ModelMessage[], tools: readonly ModelTool[] = []): Attributes {
+  const redact = (text: string): string => text.replaceAll("Ada", "[user]");
+  return requestContents({ messages, tools }, { recordInputs: true, recordOutputs: true, redact });
+}
+
+function toolsIn(attributes: Attributes): unknown {
+  return JSON.parse(String(attributes["gen_ai.tool.definitions"]));
+}
+
+test("definitions of tools have no secrets, nor what redact strikes out; properties with the names of secrets stay", () => {
+  const inputSchema = {
+    type: "object",
+    properties: { password: { type: "string", description: "That of Ada.", examples: ["sk-abcdefghijklmnop1234"] } },
+  };
+  expect(toolsIn(contentsOf([], [{ name: "login", description: "Logs Ada in with sk-abcdefghijklmnop1234.", inputSchema }]))).toEqual([
+    {
+      type: "function",
+      name: "login",
+      description: "Logs [user] in with [secret].",
+      parameters: { type: "object", properties: { password: { type: "string", description: "That of [user].", examples: ["[secret]"] } } },
+    },
+  ]);
+});
+
+test.each([0, 1])("a tool whose schema is too long is there without it, with the others: at place %i", (place) => {
+  const tools = [{ name: "small", description: "S.", inputSchema: {} }];
+  tools.splice(place, 0, { name: "large", description: "L.", inputSchema: { type: "object", properties: MANY } });
+  const shown = [{ type: "function", name: "small", description: "S.", parameters: {} }];
+  shown.splice(place, 0, { type: "function", name: "large", description: "L." } as never);
+  expect(toolsIn(contentsOf([], tools))).toEqual(shown);
+});
+
+test("a schema of which redact makes no JSON is left out", () => {
+  const tools = [{ name: "small", description: "S.", inputSchema: { type: "object" } }];
+  const attributes = requestContents({ messages: [], tools }, { recordInputs: true, recordOutputs: true, redact: () => "{" });
+  expect(toolsIn(attributes)).toEqual([{ type: "function", name: "small", description: "{" }]);
+});
+
+test("no attribute is longer than 16,384 characters, and each is JSON with the newest message", () => {
+  for (let length = 16_300; length <= MOST; length += 1) {
+    const text = String(contentsOf([{ role: "user", at: 0, content: "x".repeat(length) }])["gen_ai.input.messages"]);
+    expect([length, text.length <= MOST, (JSON.parse(text) as unknown[]).length]).toEqual([length, true, 1]);
+  }
+  for (let length = 100; length < 200; length += 1) {
+    const messages = Array.from({ length: 300 }, () => ({ role: "user" as const, at: 0, content: "x".repeat(length) }));
+    expect(String(contentsOf(messages)["gen_ai.input.messages"]).length).toBeLessThanOrEqual(MOST);
+  }
+});
+
+test("of a message with too many parts the first are kept", () => {
+  const content = Array.from({ length: 1_000 }, (_, index) => ({ type: "text" as const, text: `Part ${index}. ${"x".repeat(100)}` }));
+  const text = String(contentsOf([{ role: "user", at: 0, content }])["gen_ai.input.messages"]);
+  const [message] = JSON.parse(text) as [{ readonly role: string; readonly parts: readonly { readonly content: string }[] }];
+  expect(message.role).toBe("user");
+  expect(message.parts.length).toBeGreaterThan(100);
+  expect(message.parts[0]?.content).toContain("Part 0.");
+  expect(text.length).toBeLessThanOrEqual(MOST);
+});
