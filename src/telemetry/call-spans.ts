@@ -4,6 +4,7 @@ import type { Attributes, Context, Span } from "@opentelemetry/api";
 import { DEFAULT_NAMESPACE, splitName } from "../core/call.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { Tool } from "../core/tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import { AGENT_NAME } from "./agent-name.ts";
 import type { Instruments } from "./instruments.ts";
@@ -34,6 +35,8 @@ export class CallSpans {
   readonly #registry: Registry;
   readonly #contents: CallContents;
   readonly #open = new Map<string, OpenCall>();
+  /** Of tools, as they are recorded. */
+  readonly #descriptions = new WeakMap<Tool, string>();
 
   constructor(watch: ProviderWatch, registry: Registry, contents: CallContents) {
     this.#watch = watch;
@@ -124,7 +127,7 @@ export class CallSpans {
       [ATTRIBUTES.conversation]: sessionId,
       [ATTRIBUTES.callId]: callId,
       [ATTRIBUTES.turnId]: turnId,
-      ...(tool === undefined || tool.description === "" ? {} : { [ATTRIBUTES.toolDescription]: tool.description }),
+      ...(tool === undefined || tool.description === "" ? {} : { [ATTRIBUTES.toolDescription]: this.#descriptionOf(tool) }),
       ...(typeof agentName === "string" ? { [ATTRIBUTES.agentName]: agentName } : {}),
     };
     const options = { kind: SpanKind.INTERNAL, attributes };
@@ -133,6 +136,15 @@ export class CallSpans {
     const named = typeof agentName === "string" ? agentName : undefined;
     this.#open.set(callId, { span, context: trace.setSpan(parent, span), name, agentName: named });
     if (this.#contents.recordInputs && span.isRecording()) this.#recordInput(span, call.input);
+  }
+
+  /** Third-party servers describe tools too, so secrets are struck out of what they say. */
+  #descriptionOf(tool: Tool): string {
+    const known = this.#descriptions.get(tool);
+    if (known !== undefined) return known;
+    const description = recordedText(tool.description, this.#contents.redact);
+    this.#descriptions.set(tool, description);
+    return description;
   }
 
   #end({ callId, result, input }: EventOf<"call-end">): void {

@@ -14,7 +14,7 @@ export interface TelemetryOptions {
   readonly recordInputs?: boolean;
   /** Record the results of calls with the messages of their errors, and what models answer, without secrets. @default false */
   readonly recordOutputs?: boolean;
-  /** Strikes more than secrets out of arguments, results and each text of a conversation, which it is given as text. @default nothing more */
+  /** Strikes more than secrets out of arguments, results, descriptions of tools and each text of a conversation, which it is given as text. @default nothing more */
   readonly redact?: (text: string) => string;
   /** @default the one that is registered, now or later */
   readonly tracerProvider?: TracerProvider;

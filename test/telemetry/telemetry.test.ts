@@ -53,7 +53,7 @@ test("issue 19.8 arguments and results are recorded when asked for, without secr
   const receiver = await withTelemetry(async () => {
     const login = defineTool({
       name: "login",
-      description: "Logs in.",
+      description: "Logs Ada in, with sk-abcdefghijklmnop1234.",
       inputSchema: OBJECT,
       execute: () => ({ access_token: "abcdef", note: "Authorization: Bearer s3cr3t-t0ken-value", user: "Ada" }),
     });
@@ -63,6 +63,7 @@ test("issue 19.8 arguments and results are recorded when asked for, without secr
     await runtime.close();
   });
   expect(receiver.spans[0]?.attributes).toMatchObject({
+    "gen_ai.tool.description": "Logs [user] in, with [secret].",
     "gen_ai.tool.call.arguments": '{"user":"[user]","password":"[secret]","key":"[secret]"}',
     "gen_ai.tool.call.result": '{"access_token":"[secret]","note":"Authorization: Bearer [secret]","user":"[user]"}',
   });
