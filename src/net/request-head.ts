@@ -36,6 +36,16 @@ export function checkHead({ method, headers }: HttpRequest): void {
   for (const [name, value] of headers) checkHeader(name, value);
 }
 
+/** Whether a header is one that a caller may set. */
+export function isSendable(name: string, value: string): boolean {
+  try {
+    checkHeader(name, value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function checkHeader(name: string, value: string): void {
   if (!TOKEN.test(name)) throw illegal(`The header name ${quote(name)} has characters that a header name cannot have.`);
   if (CONNECTION_HEADERS.has(name.toLowerCase())) throw illegal(`The header ${name} is set by the client itself and cannot be given.`);

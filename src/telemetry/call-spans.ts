@@ -11,6 +11,7 @@ import type { Instruments } from "./instruments.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
 import { recordedText, type RedactText } from "./recorded-text.ts";
 import { ATTRIBUTES, OPERATIONS, OTHER } from "./semantic-conventions.ts";
+import { unharmed } from "./unharmed.ts";
 
 /** The contents of a call that are recorded besides its names and numbers. */
 export interface CallContents {
@@ -61,13 +62,14 @@ export class CallSpans {
 
   /** Ends the span of a call that continues in another process, and has no result here. */
   leave(callId: string): void {
-    this.#open.get(callId)?.span.addEvent("haft.hand-over").end();
+    const open = this.#open.get(callId);
     this.#open.delete(callId);
+    unharmed(() => open?.span.addEvent("haft.hand-over").end());
   }
 
   /** Ends the spans of calls that still run. */
   endAll(): void {
-    for (const { span } of this.#open.values()) span.end();
+    for (const { span } of this.#open.values()) unharmed(() => span.end());
     this.#open.clear();
   }
 

@@ -1,7 +1,8 @@
 /** Notices when providers are registered. Before that a runtime makes no events for telemetry. */
 import { createNoopMeter, metrics, trace } from "@opentelemetry/api";
-import type { Meter, MeterProvider, Tracer, TracerProvider } from "@opentelemetry/api";
+import type { MeterProvider, Tracer, TracerProvider } from "@opentelemetry/api";
 import { Instruments } from "./instruments.ts";
+import { unharmed } from "./unharmed.ts";
 
 /** The name of the instrumentation scope. */
 const SCOPE = "haft";
@@ -25,19 +26,16 @@ export class ProviderWatch {
   /** @param onFound called once, when there is the first of them */
   constructor({ tracerProvider, meterProvider }: Providers, onFound: () => void) {
     this.#onFound = onFound;
-    this.tracer = tracerProvider?.getTracer(SCOPE);
-    this.instruments = meterProvider === undefined ? undefined : new Instruments(meterProvider.getMeter(SCOPE));
+    this.tracer = unharmed(() => tracerProvider?.getTracer(SCOPE));
+    this.instruments = meterProvider === undefined ? undefined : unharmed(() => new Instruments(meterProvider.getMeter(SCOPE)));
     this.#looksForTracer = tracerProvider === undefined;
     this.#looksForMeter = meterProvider === undefined;
   }
 
   /** Looks whether providers were registered meanwhile. */
   look(): this {
-    if (this.#looksForTracer) this.tracer ??= registeredTracer();
-    if (this.#looksForMeter && this.instruments === undefined) {
-      const meter = registeredMeter();
-      if (meter !== undefined) this.instruments = new Instruments(meter);
-    }
+    if (this.#looksForTracer) this.tracer ??= unharmed(registeredTracer);
+    if (this.#looksForMeter) this.instruments ??= unharmed(registeredInstruments);
     if (!this.#isFound && (this.tracer !== undefined || this.instruments !== undefined)) {
       this.#isFound = true;
       this.#onFound();
@@ -52,7 +50,7 @@ function registeredTracer(): Tracer | undefined {
   return provider.getDelegateTracer === undefined ? provider.getTracer(SCOPE) : provider.getDelegateTracer(SCOPE);
 }
 
-function registeredMeter(): Meter | undefined {
+function registeredInstruments(): Instruments | undefined {
   const meter = metrics.getMeter(SCOPE);
-  return meter === NOOP_METER ? undefined : meter;
+  return meter === NOOP_METER ? undefined : new Instruments(meter);
 }

@@ -1,16 +1,18 @@
 /** The traces of one runtime: spans of loops and requests to models, and the way into and out of them. */
-import { SpanKind, SpanStatusCode, context, diag, propagation, trace } from "@opentelemetry/api";
+import { SpanKind, SpanStatusCode, context, propagation, trace } from "@opentelemetry/api";
 import type { Attributes, Context, Histogram, Span } from "@opentelemetry/api";
 import type { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import type { ModelRequest, TokenUsage } from "../core/model.ts";
 import type { TracedRequest, TracedRequestWork, TracedRun, TracedRunEnd, TracedWork, Tracing } from "../core/tracing.ts";
 import type { TraceHeaders } from "../core/trace-headers.ts";
+import { isSendable } from "../net/request-head.ts";
 import { AGENT_NAME } from "./agent-name.ts";
 import type { CallContents, CallSpans } from "./call-spans.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
 import { finishWord, replyContents, requestContents, runInput, runOutput } from "./recorded-messages.ts";
 import { ATTRIBUTES, OPERATIONS, modelNames } from "./semantic-conventions.ts";
+import { unharmed } from "./unharmed.ts";
 
 export class RuntimeTracing implements Tracing {
   readonly #watch: ProviderWatch;
@@ -24,16 +26,16 @@ export class RuntimeTracing implements Tracing {
   }
 
   continueTrace<T>(read: (name: string) => string | undefined, work: () => T): T {
-    if (this.#watch.look().tracer === undefined || propagation.fields().every((name) => read(name) === undefined)) return work();
-    const here = context.active();
-    const sent = unharmed(() => propagation.extract(here, read, { keys: () => [], get: (carrier, name) => carrier(name) })) ?? here;
-    return context.with(isServedIn(here, sent) ? here : sent, work);
+    if (this.#watch.look().tracer === undefined) return work();
+    return within(
+      unharmed(() => sentContext(read)),
+      work,
+    );
   }
 
   withinCall<T>(callId: string, work: () => T): T {
     this.#watch.look();
-    const own = this.#calls.contextOf(callId);
-    return own === undefined ? work() : context.with(own, work);
+    return within(this.#calls.contextOf(callId), work);
   }
 
   leaveCall(callId: string): void {
@@ -45,7 +47,8 @@ export class RuntimeTracing implements Tracing {
     const headers: Record<string, string> = {};
     const own = this.#calls.contextOf(callId) ?? context.active();
     unharmed(() => context.with(own, () => propagation.inject(context.active(), headers))); // that of Sentry writes the active one alone
-    return Object.keys(headers).length === 0 ? undefined : headers;
+    const sendable = Object.entries(headers).filter(([name, value]) => isSendable(name, value));
+    return sendable.length === 0 ? undefined : Object.fromEntries(sendable);
   }
 
   beginRun({ clock, sessionId, agentName, model, input }: TracedRun): TracedWork<TracedRunEnd> {
@@ -169,22 +172,20 @@ class Work {
   }
 }
 
+/** The context that the fields of a request continue; undefined where it has none, or where the request is in that trace already. */
+function sentContext(read: (name: string) => string | undefined): Context | undefined {
+  if (propagation.fields().every((name) => read(name) === undefined)) return undefined;
+  const here = context.active();
+  const sent = propagation.extract(here, read, { keys: () => [], get: (carrier, name) => carrier(name) });
+  return isServedIn(here, sent) ? undefined : sent;
+}
+
 /** Whether an instrumented server has begun a span for the request already: what it does is below that span. */
 function isServedIn(here: Context, sent: Context): boolean {
   const span: (Span & { readonly kind?: SpanKind }) | undefined = trace.getSpan(here); // most SDKs tell the kind
   if (span === undefined || (span.kind ?? SpanKind.SERVER) !== SpanKind.SERVER) return false;
   const { traceId, isRemote } = span.spanContext();
   return isRemote !== true && traceId === trace.getSpanContext(sent)?.traceId;
-}
-
-/** Does work of the SDK: a processor or a sampler of the program that throws costs no run its answer. */
-function unharmed<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (thrown: unknown) {
-    diag.error("haft: telemetry threw", thrown);
-    return undefined;
-  }
 }
 
 function within<T>(inner: Context | undefined, work: () => T): T {

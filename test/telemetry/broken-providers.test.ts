@@ -1,0 +1,142 @@
+/** Providers, propagators and spans of a program that throw: everything ends as it does without them. */
+import { ROOT_CONTEXT, metrics, propagation, trace, type Span } from "@opentelemetry/api";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { restEngine } from "../../src/engine/rest.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
+import { telemetry } from "../../src/telemetry/telemetry.ts";
+import { ONE_GET } from "../engine/rest/open-engine.ts";
+
+const OBJECT = { type: "object" } as const;
+const echo = defineTool({
+  name: "echo",
+  description: "Says it again.",
+  inputSchema: OBJECT,
+  effects: { reads: [] },
+  execute: () => "hello",
+});
+
+const throwing = (): never => {
+  throw new Error("It throws.");
+};
+
+afterEach(() => {
+  for (const api of [trace, metrics, propagation]) api.disable();
+});
+
+/** A span of which these methods throw. */
+function spanThrowing(...names: readonly (keyof Span)[]): Span {
+  const span = trace.wrapSpanContext({ traceId: "1".repeat(32), spanId: "2".repeat(16), traceFlags: 1 });
+  return Object.assign(span, Object.fromEntries(names.map((name) => [name, throwing])));
+}
+
+function providerOf(span: Span): { getTracer(): never } {
+  return { getTracer: () => ({ startSpan: () => span, startActiveSpan: () => ROOT_CONTEXT }) as never };
+}
+
+test.each([
+  ["tracers that is given", { tracerProvider: { getTracer: throwing } }],
+  ["meters that is given", { meterProvider: { getMeter: throwing } }],
+  ["meters without instruments", { meterProvider: { getMeter: () => ({ createHistogram: throwing }) as never } }],
+])("a provider of %s and throws costs no call", async (_title, options) => {
+  const runtime = createRuntime({ tools: [echo] });
+  const end = telemetry(runtime, options);
+  expect((await runtime.execute({ name: "echo", input: {} })).status).toBe("ok");
+  end();
+  await runtime.close();
+});
+
+test("a provider that is registered later and throws costs no call and no request", async () => {
+  const runtime = createRuntime({ tools: [echo] });
+  telemetry(runtime);
+  trace.setGlobalTracerProvider({ getTracer: throwing });
+  metrics.setGlobalMeterProvider({ getMeter: throwing });
+  const result = await runtime.tracing?.continueTrace(
+    () => "sent",
+    () => runtime.execute({ name: "echo", input: {} }),
+  );
+  expect(result?.status).toBe("ok");
+  await runtime.close();
+});
+
+test.each(["fields", "extract", "inject"] as const)("a propagator whose %s throws costs no request", async (broken) => {
+  const propagator = { fields: () => ["traceparent"], extract: () => ROOT_CONTEXT, inject: () => {} };
+  propagation.setGlobalPropagator({ ...propagator, [broken]: throwing });
+  const runtime = createRuntime({ tools: [echo] });
+  telemetry(runtime, { tracerProvider: providerOf(spanThrowing()) });
+  const read = (): string => "sent";
+  expect(runtime.tracing?.continueTrace(read, () => "done")).toBe("done");
+  expect(runtime.tracing?.headersOf("call")).toBeUndefined();
+  await runtime.close();
+});
+
+test("fields of a propagator that no request can have are left out of it", async () => {
+  const headers: IncomingHttpHeaders[] = [];
+  const server = createServer((request, response) => {
+    headers.push(request.headers);
+    response.writeHead(200, { "content-type": "application/json" }).end("1");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  propagation.setGlobalPropagator({
+    fields: () => ["own"],
+    extract: () => ROOT_CONTEXT,
+    inject: (_context, carrier) =>
+      void Object.assign(carrier as object, { own: "1", "a b": "1", line: "1\n2", none: undefined, host: "other" }),
+  });
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const runtime = createRuntime({
+    toolsets: [{ name: "out", engine: restEngine({ document: ONE_GET, baseUrl }) }],
+    approval: { never: ["*"] },
+  });
+  await runtime.open();
+  telemetry(runtime, { tracerProvider: providerOf(spanThrowing()) });
+  const [tool] = runtime.registry.list().filter(({ toolset }) => toolset.name === "out");
+  expect((await runtime.execute({ name: tool?.qualifiedName ?? "", input: {} })).status).toBe("ok");
+  expect(headers[0]).toMatchObject({ own: "1", host: baseUrl.slice("http://".length) });
+  expect(Object.keys(headers[0] ?? {})).not.toContain("line");
+  await runtime.close();
+});
+
+test("a span of a server that throws costs no request", async () => {
+  propagation.setGlobalPropagator({ fields: () => ["own"], extract: () => ROOT_CONTEXT, inject: () => {} });
+  const runtime = createRuntime({ tools: [echo] });
+  telemetry(runtime, { tracerProvider: providerOf(spanThrowing()) });
+  const active = vi.spyOn(trace, "getSpan").mockReturnValue(spanThrowing("spanContext"));
+  onTestFinished(() => active.mockRestore());
+  expect(
+    runtime.tracing?.continueTrace(
+      () => "sent",
+      () => "done",
+    ),
+  ).toBe("done");
+  await runtime.close();
+});
+
+test.each(["addEvent", "end"] as const)(
+  "a span whose %s throws hinders neither the hand-over of its call nor the end of telemetry",
+  async (broken) => {
+    const work = defineTool({
+      name: "work",
+      description: "Works.",
+      inputSchema: OBJECT,
+      effects: { reads: [] },
+      mode: "background",
+      execute: (_input, { signal }) =>
+        new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error))),
+    });
+    const runtime = createRuntime({ tools: [work], store: memoryStore() });
+    const silenced = vi.spyOn(console, "error").mockImplementation(() => {});
+    onTestFinished(() => silenced.mockRestore());
+    const end = telemetry(runtime, { tracerProvider: providerOf(spanThrowing(broken)) });
+    const jobs = await Promise.all(["trip", "other"].map((id) => runtime.session(id).submit({ name: "work" })));
+    for (const { id } of jobs) while (runtime.jobs.get(id)?.state !== "running") await new Promise((resolve) => setImmediate(resolve));
+    await runtime.sessions.handOver("trip");
+    expect(runtime.jobs.get(jobs[0]?.id ?? "")?.state).not.toBe("failed");
+    expect(end).not.toThrow();
+    await runtime.close();
+  },
+);
