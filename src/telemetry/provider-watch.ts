@@ -1,12 +1,15 @@
 /** Notices when providers are registered. Before that a runtime makes no events for telemetry. */
 import { createNoopMeter, metrics, trace } from "@opentelemetry/api";
 import type { MeterProvider, Tracer, TracerProvider } from "@opentelemetry/api";
+import type { Log } from "../core/ports.ts";
 import { Instruments } from "./instruments.ts";
 import { unharmed } from "./unharmed.ts";
 
 /** The name of the instrumentation scope. */
 const SCOPE = "haft";
 const NOOP_METER = createNoopMeter();
+/** Where every version of the API keeps the providers that were registered with it. */
+const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 
 export interface Providers {
   readonly tracerProvider?: TracerProvider;
@@ -15,6 +18,7 @@ export interface Providers {
 
 export class ProviderWatch {
   readonly #onFound: () => void;
+  readonly #log: Log;
   /** Undefined while there is no provider of tracers. */
   tracer: Tracer | undefined;
   /** Undefined while there is no provider of meters. */
@@ -22,10 +26,12 @@ export class ProviderWatch {
   readonly #looksForTracer: boolean;
   readonly #looksForMeter: boolean;
   #isFound = false;
+  #isWarned = false;
 
   /** @param onFound called once, when there is the first of them */
-  constructor({ tracerProvider, meterProvider }: Providers, onFound: () => void) {
+  constructor({ tracerProvider, meterProvider }: Providers, log: Log, onFound: () => void) {
     this.#onFound = onFound;
+    this.#log = log;
     this.tracer = unharmed(() => tracerProvider?.getTracer(SCOPE));
     this.instruments = meterProvider === undefined ? undefined : unharmed(() => new Instruments(meterProvider.getMeter(SCOPE)));
     this.#looksForTracer = tracerProvider === undefined;
@@ -40,7 +46,20 @@ export class ProviderWatch {
       this.#isFound = true;
       this.#onFound();
     }
+    if (this.#looksForTracer && this.tracer === undefined && !this.#isWarned) this.#warnOfAnotherApi();
     return this;
+  }
+
+  /** The API tells its own log of it, which is off unless a program sets one. */
+  #warnOfAnotherApi(): void {
+    const registered: unknown = Reflect.get(globalThis, REGISTERED);
+    if (typeof registered !== "object" || registered === null || !("trace" in registered)) return;
+    if (registered.trace === trace.getTracerProvider()) return;
+    this.#isWarned = true;
+    const version = "version" in registered ? String(registered.version) : "another version";
+    this.#log.warn(
+      `telemetry() records nothing: a tracer provider is registered with version ${version} of @opentelemetry/api, which the version that haft loads does not accept. Install one version of it; "npm ls @opentelemetry/api" lists them.`,
+    );
   }
 }
 

@@ -42,7 +42,8 @@ const TYPES: OptionTypes<TelemetryOptions> = {
  * `invoke_agent` for each run of a loop, all under what called them. Calls of a simulation make none.
  *
  * Traces go on in the requests that REST, OpenAPI, HTTP and MCP toolsets send, and come in by those that servers of the runtime receive. While no
- * provider is registered, nothing is recorded; calls after one that is registered later are. The returned function ends it, and the spans of calls that still run.
+ * provider is registered, nothing is recorded; calls after one that is registered later are. One that is registered with another version of
+ * `@opentelemetry/api` is not seen, and logged as a warning once. The returned function ends it, and the spans of calls that still run.
  *
  * @throws ToolError `invalid_argument` for an option that does not exist; `duplicate` for a runtime that has telemetry
  * @see https://github.com/open-telemetry/semantic-conventions-genai
@@ -52,7 +53,7 @@ export function telemetry(runtime: Runtime, options: TelemetryOptions = {}): () 
   checkOptionTypes(options, TYPES, "telemetry()");
   const { recordInputs = false, recordOutputs = false, redact } = options;
   let endListening: (() => void) | undefined;
-  const watch = new ProviderWatch(options, () => (endListening = runtime.subscribe((event) => calls.hear(event))));
+  const watch = new ProviderWatch(options, runtime.ports.log, () => (endListening = runtime.subscribe((event) => calls.hear(event))));
   const contents = { recordInputs, recordOutputs, redact };
   const calls = new CallSpans(watch, runtime.registry, contents);
   const endTracing = runtime.trace(new RuntimeTracing(watch, calls, contents));

@@ -140,3 +140,27 @@ test.each(["addEvent", "end"] as const)(
     await runtime.close();
   },
 );
+
+test("a provider that is registered with another version of the API is warned of once, also where it comes later", async () => {
+  const warned: string[] = [];
+  const runtime = createRuntime({ tools: [echo], ports: { log: { debug: () => {}, warn: (message) => void warned.push(message) } } });
+  telemetry(runtime);
+  expect(warned).toEqual([]);
+  const registered = Symbol.for("opentelemetry.js.api.1");
+  const before: unknown = Reflect.get(globalThis, registered);
+  onTestFinished(() => void Reflect.set(globalThis, registered, before));
+  Reflect.set(globalThis, registered, { version: "1.0.0", trace: { getTracer: throwing } });
+  for (let call = 0; call < 2; call += 1) expect((await runtime.execute({ name: "echo", input: {} })).status).toBe("ok");
+  expect(warned).toEqual([expect.stringContaining("version 1.0.0 of @opentelemetry/api")]);
+  await runtime.close();
+});
+
+test("a provider that is registered with the same version of the API is not warned of", async () => {
+  const warned: string[] = [];
+  trace.setGlobalTracerProvider(providerOf(spanThrowing()));
+  const runtime = createRuntime({ tools: [echo], ports: { log: { debug: () => {}, warn: (message) => void warned.push(message) } } });
+  telemetry(runtime);
+  await runtime.execute({ name: "echo", input: {} });
+  expect(warned).toEqual([]);
+  await runtime.close();
+});
