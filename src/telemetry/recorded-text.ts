@@ -1,7 +1,7 @@
 /** Arguments and results as attributes: JSON text without secrets, cut to size. */
 import type { JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
-import { beginning } from "../core/base/short-text.ts";
+import { atMost } from "../core/base/short-text.ts";
 import { isSecretName, secretsIn } from "../trust/sensitive-text.ts";
 
 /** Longer texts are cut; collectors refuse attributes that are much longer. */
@@ -26,7 +26,7 @@ export function recordedSchema(schema: unknown, redact: RedactText | undefined, 
 function struckOut(text: string, redact: RedactText | undefined, maxChars: number): string {
   const plain = withoutSecrets(text);
   const redacted = redact === undefined ? plain : redactedSafely(plain, redact);
-  return beginning(redacted, maxChars).toWellFormed(); // as JSON, half a character is refused by strict readers
+  return atMost(redacted, maxChars).toWellFormed(); // as JSON, half a character is refused by strict readers
 }
 
 /** Where `redact` fails, nothing of the text is sent. */

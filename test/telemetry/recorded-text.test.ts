@@ -36,3 +36,9 @@ test("a text has whole characters only, also where it is cut", () => {
   expect(recordedText(`a${"😀".repeat(10_000)}`, undefined).isWellFormed()).toBe(true);
   expect(recordedText("a\ud83d", undefined)).toBe("a\ufffd");
 });
+
+test("a text is at most 16,384 characters long with its ellipsis, and a text of that length is whole", () => {
+  expect(recordedText("x".repeat(16_384), undefined)).toBe("x".repeat(16_384));
+  expect(recordedText("x".repeat(16_385), undefined)).toBe(`${"x".repeat(16_383)}…`);
+  expect(recordedText("x".repeat(20), undefined, 10)).toBe("xxxxxxxxx…");
+});
