@@ -25,6 +25,9 @@ export interface SessionMessage {
   readonly native?: NativeMessage;
 }
 
+/** The title of the document by which a delegate is given its caller's conversation. It quotes answers and results. */
+export const SHARED_CONVERSATION = "The conversation that the task comes from";
+
 /** A message of a background job after its turn: its question, or its end. */
 export interface JobMessage {
   readonly role: "job";

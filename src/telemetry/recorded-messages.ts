@@ -2,7 +2,7 @@
 import type { Attributes } from "@opentelemetry/api";
 import { parseJson } from "../core/base/parse-json.ts";
 import type { ContentPart } from "../core/content.ts";
-import type { ModelMessage, SessionMessage } from "../core/message.ts";
+import { SHARED_CONVERSATION, type ModelMessage, type SessionMessage } from "../core/message.ts";
 import type { FinishReason, ModelReply, ModelRequest, ModelTool, ProviderCall } from "../core/model.ts";
 import { partText, resultText } from "../core/result.ts";
 import { shownName, type CallContents } from "./call-spans.ts";
@@ -125,10 +125,12 @@ function modelMessage(message: ModelMessage, writer: Writer): Recorded {
 const NOTHING_RECORDED: Recorded = { type: "text", content: NOT_RECORDED };
 
 function sessionMessage({ role, content, title }: SessionMessage, writer: Writer): Recorded {
-  if (role === "assistant" && !writer.recordOutputs) return { role, parts: [NOTHING_RECORDED] };
+  const isAnswered = role === "assistant" || title === SHARED_CONVERSATION;
+  const told = role === "document" ? "user" : role;
+  if (isAnswered && !writer.recordOutputs) return { role: told, parts: [NOTHING_RECORDED] };
   const parts = typeof content === "string" ? [textPart(content, writer)] : contentParts(content, writer);
   const named = title === undefined ? parts : [textPart(title, writer), ...parts];
-  return { role: role === "document" ? "user" : role, parts: named };
+  return { role: told, parts: named };
 }
 
 function replyMessage(reply: ModelReply, writer: Writer): Recorded {

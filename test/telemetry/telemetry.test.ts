@@ -538,6 +538,28 @@ test("issue 19.8 a call made in a job that is handed over ends where the job con
   await second.close();
 });
 
+test("the conversation that a delegate is given is recorded only where outputs are, as it quotes answers and results", async () => {
+  const toldOf = async (recordOutputs: boolean): Promise<string> => {
+    const receiver = await withTelemetry(async () => {
+      const model = scriptedModel([{ text: "Rome." }]);
+      const helper = delegateTool({ name: "helper", description: "Helps.", model, share: "conversation" });
+      const runtime = createRuntime({ tools: [weather, helper] });
+      telemetry(runtime, { recordInputs: true, recordOutputs });
+      const caller = scriptedModel([
+        { text: "THOUGHT", calls: [{ name: "weather", input: { city: "Oslo" } }] },
+        { calls: [{ name: "helper", input: { task: "TASK" } }] },
+        { text: "Done." },
+      ]);
+      await createLoop({ model: caller, session: runtime.session() }).run("QUESTION");
+      await runtime.close();
+    });
+    return receiver.text;
+  };
+  const inputs = await toldOf(false);
+  expect(["QUESTION", "TASK", "THOUGHT", "clear"].filter((word) => inputs.includes(word))).toEqual(["QUESTION", "TASK"]);
+  expect(await toldOf(true)).toMatch(/result of \S*weather/u);
+});
+
 /** What a span holds of the conversation, read as a product reads it. */
 function contentsOf(attributes: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const names = ["gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.tool.definitions", "gen_ai.output.messages"];

@@ -1,6 +1,6 @@
 /** How much of its caller's conversation a delegate is given: as one document, so that no call of it counts as its own. */
 import { valueText, type ContentPart } from "../../core/content.ts";
-import type { ModelMessage, SessionMessage } from "../../core/message.ts";
+import { SHARED_CONVERSATION, type ModelMessage, type SessionMessage } from "../../core/message.ts";
 import { partText, resultText } from "../../core/result.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 
@@ -13,7 +13,6 @@ export const SHARED_CONTEXTS: readonly SharedContext[] = ["task", "messages", "c
 const MAX_CHARS = 65_536;
 /** Longest text of one call or result. */
 const MAX_CALL_CHARS = 4_096;
-const TITLE = "The conversation that the task comes from";
 
 /** The document; undefined where nothing is shared. */
 export function sharedContext(share: SharedContext, shown: readonly ModelMessage[]): SessionMessage | undefined {
@@ -30,7 +29,7 @@ export function sharedContext(share: SharedContext, shown: readonly ModelMessage
     }
     texts.push(text);
   }
-  return texts.length === 0 ? undefined : { role: "document", title: TITLE, content: texts.reverse().join("\n\n") };
+  return texts.length === 0 ? undefined : { role: "document", title: SHARED_CONVERSATION, content: texts.reverse().join("\n\n") };
 }
 
 function textOf(message: ModelMessage, share: SharedContext): string {
