@@ -21,6 +21,18 @@ export class KeptFromStarting extends ToolError {
   }
 }
 
+const MARK = Symbol.for("haft.onlyMakesCalls");
+
+/** Marks the handler of a composite tool that does nothing but make calls. One that uses it as a part of its own may do something besides, and is not marked. */
+export function onlyMakesCalls<Handler extends object>(handler: Handler): Handler {
+  return Object.defineProperty(handler, MARK, { value: true });
+}
+
+/** Whether an error of this handler says that nothing at all has happened. */
+export function wasKeptByStore(thrown: unknown, handler: object | undefined): boolean {
+  return thrown instanceof KeptFromStarting && handler !== undefined && Object.hasOwn(handler, MARK);
+}
+
 /** The error to throw on where the first call of such a handler was rejected with this one. */
 export function keptFromStarting(thrown: unknown): unknown {
   return isToolError(thrown) && isOfFullStore(thrown) ? new KeptFromStarting(thrown.toJSON()) : thrown;

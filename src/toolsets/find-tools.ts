@@ -6,6 +6,7 @@ import { ToolOutput } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
+import { onlyMakesCalls } from "../core/kept-from-starting.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { callerVisibility, registryOf } from "../call/context/tool-context.ts";
@@ -147,9 +148,9 @@ function callOfTool(): Tool {
     composite: true,
     timeoutMs: 0,
     maxAttempts: 1,
-    execute: async ({ name, input = {} }: { readonly name: string; readonly input?: JsonObject }, context: ToolContext) => {
+    execute: onlyMakesCalls(async ({ name, input = {} }: { readonly name: string; readonly input?: JsonObject }, context: ToolContext) => {
       const known = registryOf(context).get(name)?.qualifiedName ?? qualifiedNameOf(name, NO_NAMES);
       return passOn(context, { name: known, input }, "call_tool");
-    },
+    }),
   };
 }

@@ -5,6 +5,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
+import { onlyMakesCalls } from "../core/kept-from-starting.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { qualifiedName } from "../core/call.ts";
@@ -102,11 +103,11 @@ function callTool(): Tool {
     composite: true,
     timeoutMs: 0,
     maxAttempts: 1,
-    execute: async ({ server, tool, input = {} }: McpCall, context: ToolContext) => {
+    execute: onlyMakesCalls(async ({ server, tool, input = {} }: McpCall, context: ToolContext) => {
       const { name } = serverNamed(context, server);
       const call = { name: qualifiedName(name, tool), input };
       return passOn(context, call, "mcp_call");
-    },
+    }),
   };
 }
 

@@ -261,6 +261,35 @@ test.each([
   }
 });
 
+test.each(["a chain", "call_tool"])(
+  "I11 a handler that acts, and then calls the handler of %s, is not run again for its sake",
+  async (part) => {
+    const store = new FailingStore();
+    let acted = 0;
+    let isFull = false;
+    const chain = createChain([{ tool: "pay" }]).toTool({ name: "order", description: "Orders." });
+    const [, callTool = expect.fail()] = (findToolsToolset({ callTool: true }) as { readonly tools: readonly Tool[] }).tools;
+    const acts: Tool = {
+      ...chain,
+      name: "acts",
+      execute: async (input: never, context) => {
+        acted++;
+        isFull = true;
+        const found: unknown = { name: "pay", input };
+        return part === "a chain" ? chain.execute?.(input, context) : callTool.execute?.(found as never, context);
+      },
+    };
+    const { runtime } = shop({ store, tools: [acts] });
+    const session = runtime.session();
+    await session.addMessage({ role: "user", content: "buy" });
+    store.passHold = async () => void (store.durableError = isFull ? FULL : undefined);
+    await session.execute({ name: "acts", input: { sum: 5 } }, KEY).catch(() => {});
+    isFull = false;
+    const again = await session.execute({ name: "acts", input: { sum: 5 } }, KEY);
+    expect([acted, again.status, again.attempts]).toEqual([1, "error", 1]);
+  },
+);
+
 test("I11 a batch that was interrupted is answered, after a restart, with what became of its calls", async () => {
   const store = new FailingStore();
   const calls = [{ name: "fast" }, { name: "pay" }, { name: "read" }];

@@ -3,7 +3,7 @@ import type { EngineRequest } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import { FIDELITIES } from "../../core/fidelity.ts";
-import { KeptFromStarting } from "../../core/kept-from-starting.ts";
+import { wasKeptByStore } from "../../core/kept-from-starting.ts";
 import { RemoteJob } from "../../core/remote-job.ts";
 import { NoAnswer } from "../../core/no-answer.ts";
 import { StandInError } from "../../core/stand-in-error.ts";
@@ -370,7 +370,7 @@ function attemptFailed(run: AdmittedCall, context: AttemptContext, thrown: unkno
   writeEnded(run);
   if (!run.plan.holdsNothing) release(run);
   const error = classifyError(thrown);
-  if (error instanceof KeptFromStarting && run.plan.tool.composite === true) run.attempts = 0;
+  if (run.plan.tool.composite === true && wasKeptByStore(error, run.plan.tool.execute)) run.attempts = 0;
   if (run.timing !== undefined) noteAttempt(run, error.code);
   noteAnswer(run, error, error === thrown);
   recordFailure(run, error);

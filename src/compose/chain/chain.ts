@@ -5,7 +5,7 @@ import { ToolError } from "../../core/error.ts";
 import { ONE_COPY } from "../../core/other-copy.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
-import { KeptFromStarting, keptFromStarting, wasKeptFromStarting } from "../../core/kept-from-starting.ts";
+import { KeptFromStarting, keptFromStarting, onlyMakesCalls, wasKeptFromStarting } from "../../core/kept-from-starting.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import { Registry } from "../../registry/registry.ts";
@@ -140,7 +140,7 @@ export class Chain {
       maxAttempts: 1,
       ...tool,
       composite: true,
-      execute: (input: JsonObject, context: ToolContext) => answer(steps, { input, context, stopOnFailure, answerKey }),
+      execute: onlyMakesCalls((input: JsonObject, context: ToolContext) => answer(steps, { input, context, stopOnFailure, answerKey })),
     };
   }
 
