@@ -56,10 +56,14 @@ export class Branches {
 
   /** Makes what a branch did part of its session, and forgets the branch. @throws ToolError as `RuntimeSession.commit`. By rejecting */
   async commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
+    const { open } = this.#newSessions;
+    await open.noteRemoval(branch);
     await commitBranch(branch, parent, {
       eventsFrom: (from) => ownEvents(branch, from),
-      takeOutputs: () => {
-        if ((this.#newSessions.open.holderOf(branch.id) ?? branch) === branch) this.#parts.largeResults.adopt(branch.id, parent.id); // else another session has taken its id since
+      takeOver: () => {
+        if ((open.holderOf(branch.id) ?? branch) !== branch) return; // another session has taken its id since
+        this.#parts.largeResults.adopt(branch.id, parent.id);
+        open.moveWithin(branch, parent);
       },
     });
     try {

@@ -8,8 +8,8 @@ import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 interface CommitParts {
   /** The events of the branch from a position on. */
   readonly eventsFrom: (position: number) => AsyncIterable<SessionEvent>;
-  /** Gives the whole answers of cut results that the branch kept to its parent. */
-  readonly takeOutputs: () => void;
+  /** Gives its parent the whole answers of cut results that the branch kept, and the sessions that its calls have left open. */
+  readonly takeOver: () => void;
 }
 
 /**
@@ -19,11 +19,7 @@ interface CommitParts {
  *
  * @throws ToolError `conflict`, `invalid_argument`, `resource_busy` while a job of the branch runs; by rejecting
  */
-export async function commitBranch(
-  branch: RuntimeSession,
-  parent: RuntimeSession,
-  { eventsFrom, takeOutputs }: CommitParts,
-): Promise<void> {
+export async function commitBranch(branch: RuntimeSession, parent: RuntimeSession, { eventsFrom, takeOver }: CommitParts): Promise<void> {
   if (branch.committed) throw committedBefore(branch);
   if (branch.dropped) throw droppedBefore(branch);
   const parts = partsOf(parent);
@@ -44,7 +40,7 @@ export async function commitBranch(
     const all = [Object.freeze(commit), ...events];
     branch.committed = true;
     branch.markClosed(); // what waits there, or comes now, would be lost
-    takeOutputs();
+    takeOver();
     if (branch.eventLog === undefined && parent.eventLog !== undefined) storeOutputs(parent, events);
     parent.adopt(all, state);
     parts.cache.forget(parent); // what was read from its state is out of date

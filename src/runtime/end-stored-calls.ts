@@ -1,8 +1,8 @@
 /** Ends calls of sessions that no process has open, and all that is open in the sessions that these calls have begun. */
 import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
-import type { EventLog, Store } from "../core/store.ts";
-import { readEventPages } from "../session/read-events.ts";
+import type { EventLog, ReadOptions, Store } from "../core/store.ts";
+import { readEventPages, type ReadableLog } from "../session/read-events.ts";
 import { SessionFold } from "./fold-events.ts";
 import { innerIdOf, isBegunBy, leftOpenWithin } from "./inner-session.ts";
 import { endOpenCall, type OpenCall } from "./open-call.ts";
@@ -57,20 +57,40 @@ export async function endLeftOpen(store: Store, log: EventLog, at: number): Prom
  * @throws ToolError as `Store.remove`; `store_failed` also where not all of that could be ended: then the session stays. By rejecting
  */
 export async function removeStored(store: Store, sessionId: string, at: number): Promise<boolean> {
-  const claimed = await claimIfFree(store, sessionId);
-  const log = claimed === "busy" ? undefined : claimed;
+  const log = await claimIfFree(store, sessionId);
+  if (log === "busy") return await removeLetGo(store, sessionId, at);
   if (log?.wasLeftOpen === true) log.leaveOpen?.();
   try {
     // While it is claimed, no other process begins a branch of it.
-    const callIds = log === undefined || (await branchOf(store, sessionId)) !== undefined ? [] : await callsWithOpenSessions(store, log);
-    const ending = { reason: "the session was removed", at, takeOver: true };
-    const failed: unknown[] = []; // one that cannot be ended does not keep the others from it
-    for (const callId of callIds) await endBegunBy(store, { sessionId, callId }, ending).catch((thrown: unknown) => failed.push(thrown));
-    if (failed.length > 0) throw failed[0];
+    const isKept = log === undefined || (await branchOf(store, sessionId)) !== undefined;
+    if (!isKept) await endWithin(store, { sessionId, callIds: await callsWithOpenSessions(store, log, log.wasLeftOpen), at });
     return await store.remove(sessionId);
   } finally {
     await log?.close().catch(() => {}); // it is lost with its session
   }
+}
+
+/**
+ * Removes a session that something else had open a moment ago: where it has been let go since. Its calls are read before, and what they have left open
+ * is ended after the removal, which is refused as long as another process has the session.
+ */
+async function removeLetGo(store: Store, sessionId: string, at: number): Promise<boolean> {
+  const log = { sessionId, read: (options: ReadOptions) => store.read(sessionId, options) };
+  const callIds = await callsWithOpenSessions(store, log, true);
+  const wasThere = await store.remove(sessionId);
+  await endWithin(store, { sessionId, callIds, at });
+  return wasThere;
+}
+
+/** Ends what calls of a session that is removed have left open in sessions of their own. @throws ToolError the first that could not be ended. By rejecting */
+async function endWithin(
+  store: Store,
+  { sessionId, callIds, at }: { readonly sessionId: string; readonly callIds: readonly string[]; readonly at: number },
+): Promise<void> {
+  const ending = { reason: "the session was removed", at, takeOver: true };
+  const failed: unknown[] = []; // one that cannot be ended does not keep the others from it
+  for (const callId of callIds) await endBegunBy(store, { sessionId, callId }, ending).catch((thrown: unknown) => failed.push(thrown));
+  if (failed.length > 0) throw failed[0];
 }
 
 /** The id of a session of the store that branches off this one, and keeps it from being removed. */
@@ -80,11 +100,11 @@ export async function branchOf(store: Store, sessionId: string): Promise<string 
 }
 
 /** The calls of a session whose own sessions have open calls, or may have: those without a result, and those whose process had crashed. */
-async function callsWithOpenSessions(store: Store, log: EventLog): Promise<readonly string[]> {
+async function callsWithOpenSessions(store: Store, log: ReadableLog, mayBeLeftOpen: boolean): Promise<readonly string[]> {
   const { sessionId } = log;
   try {
     const { open, ended } = await foldedLog(log);
-    const left = log.wasLeftOpen ? await leftOpenWithin(store, sessionId, ended) : [];
+    const left = mayBeLeftOpen ? await leftOpenWithin(store, sessionId, ended) : [];
     return [...left, ...open.map(({ callId }) => callId)];
   } catch (thrown: unknown) {
     passStoreFailure(thrown);
@@ -144,7 +164,7 @@ interface FoldedLog {
   readonly ended: readonly string[];
 }
 
-export async function foldedLog(log: EventLog): Promise<FoldedLog> {
+export async function foldedLog(log: ReadableLog): Promise<FoldedLog> {
   const fold = new SessionFold(1, log.sessionId);
   let first: SessionEvent | undefined;
   const ended: string[] = [];

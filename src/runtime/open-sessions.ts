@@ -5,7 +5,7 @@ import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { branchOf, removeStored } from "./end-stored-calls.ts";
-import { beingRemoved, handedOver, hasBranch, removedMeanwhile, resumeEnded, takenAgain } from "./session-errors.ts";
+import { beingRemoved, handedOver, hasBranch, removedMeanwhile, resumeEnded, takenAgain, wasRemoved } from "./session-errors.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 export interface OpenSessionsOptions {
@@ -63,8 +63,9 @@ export class OpenSessions {
    */
   async forgetOnce(session: RuntimeSession, { endsWithin }: { readonly endsWithin: boolean }): Promise<void> {
     await this.#removeAlone(session.id, async () => {
+      const wasHeld = this.#byId.get(session.id) === session;
       await session.close();
-      if (this.#forgotten.has(session)) return;
+      if (this.#forgotten.has(session) || (!wasHeld && !(await this.#isKept(session)))) return;
       const { id, eventLog } = session;
       const isTaken = (this.#byId.get(id) ?? session) !== session || this.#resuming.has(id);
       if (isTaken && eventLog !== undefined) throw takenAgain(id);
@@ -72,6 +73,25 @@ export class OpenSessions {
       if (eventLog !== undefined) await this.#options.store?.remove(id);
       this.#forgotten.add(session);
     });
+  }
+
+  /**
+   * To be called before what the store has of a session is used. One that was removed after it was closed, here or by another process, is broken from
+   * then on, with `conflict`.
+   *
+   * @throws ToolError as `Store.list`. By rejecting
+   * @internal
+   */
+  async noteRemoval(session: RuntimeSession): Promise<void> {
+    if (session.eventLog === undefined || this.#byId.get(session.id) === session) return;
+    if (this.#forgotten.has(session) || !(await this.#isKept(session))) session.noteLoss(wasRemoved(session.id));
+  }
+
+  /** Whether what the store has under the id of a closed session may be its own: a log begins once, and only becomes longer. */
+  async #isKept({ id, eventLog, broken, length }: RuntimeSession): Promise<boolean> {
+    const [stored] = eventLog === undefined ? [] : ((await this.#options.store?.list({ sessionId: id })) ?? []);
+    if (stored?.sessionId !== id) return true; // there is nothing that could be another's
+    return stored.createdAt === eventLog?.options.at && (broken !== undefined || stored.length >= length);
   }
 
   /** Removals of an id come one after the other, and it is free when the last has ended. */
@@ -129,6 +149,11 @@ export class OpenSessions {
     };
     const within = [...this.#byId.values()].filter(({ parentCall, turns }) => parentCall?.sessionId === id && !turns.isInside);
     for (const ended of await Promise.allSettled(within.map(end))) if (ended.status === "rejected") throw ended.reason;
+  }
+
+  /** Gives the sessions that calls of a branch have begun, and left open, to the session that these calls are part of now. @internal */
+  moveWithin(branch: RuntimeSession, parent: RuntimeSession): void {
+    for (const session of this.#byId.values()) if (session.parentCall?.sessionId === branch.id) session.moveTo(parent.id);
   }
 
   /** Ends a resume whose session is being removed. A call of it that asks for that does not wait for its own end. */

@@ -254,8 +254,9 @@ export class RuntimeSession extends ReceivingSession {
   }
 
   /**
-   * Makes what this branch did part of the session it came from, and closes it. Calls keep their ids, results and origins; nothing is run again.
-   * @throws ToolError `conflict` when that session has moved on since, has been closed, or an engine cannot take the branch over; `invalid_argument` for a session that is not a branch or was committed before. By rejecting
+   * Makes what this branch did part of the session it came from, and closes it. Calls keep their ids, results and origins; nothing is run again. Sessions
+   * that its calls have begun and left open go on, and belong to that session from now on.
+   * @throws ToolError `conflict` when that session has moved on since, has been closed, or an engine cannot take the branch over, and where the branch was closed and removed; `invalid_argument` for a session that is not a branch or was committed before. By rejecting
    */
   async commit(): Promise<void> {
     if (this.#parent === undefined) throw noBranch(this);

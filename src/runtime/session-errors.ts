@@ -43,6 +43,11 @@ export function takenAgain(id: string): ToolError {
   });
 }
 
+/** Why a closed branch cannot be committed. */
+export function wasRemoved(id: string): ToolError {
+  return new ToolError("conflict", `The session ${JSON.stringify(id)} was removed after it was closed, and its id may be another's now.`);
+}
+
 /** Why a session is not open that was removed while it was being resumed. */
 export function removedMeanwhile(id: string): ToolError {
   return new ToolError("conflict", `The session ${JSON.stringify(id)} was removed while it was resumed.`, { retryable: false });

@@ -87,7 +87,9 @@ export class Session {
   /** The session that it is a branch of. */
   readonly parent: Session | undefined;
   /** The call of another session whose handler has begun it; undefined for all other sessions, also for one that was resumed without that call. */
-  readonly parentCall: CallPlace | undefined;
+  get parentCall(): CallPlace | undefined {
+    return this.#parentCall;
+  }
   /** Data for its engines. @internal */
   readonly setup: Readonly<Record<string, unknown>>;
   /** Where the relative paths of its handlers start, relative to the folder of the runtime; undefined = there. */
@@ -106,6 +108,7 @@ export class Session {
   readonly #seedName: string | undefined;
   readonly #ports: Ports;
   readonly #tell: ((event: SessionEvent) => void) | undefined;
+  #parentCall: CallPlace | undefined;
   #id: string | undefined;
   #closed = false;
   #log: SessionLog | undefined;
@@ -129,7 +132,7 @@ export class Session {
     this.isEphemeral = options.isEphemeral ?? false;
     this.simulation = options.simulation;
     this.parent = options.parent;
-    this.parentCall = options.parentCall;
+    this.#parentCall = options.parentCall;
     this.setup = options.setup ?? options.parent?.setup ?? NO_SETUP;
     this.workingFolder = options.workingFolder ?? options.parent?.workingFolder;
     this.environment = options.environment ?? options.parent?.environment;
@@ -257,6 +260,11 @@ export class Session {
    */
   get broken(): ToolError | undefined {
     return this.#broken ?? this.eventLog?.failure;
+  }
+
+  /** Gives it to the session that its call has become part of. @internal */
+  moveTo(sessionId: string): void {
+    if (this.#parentCall !== undefined) this.#parentCall = { ...this.#parentCall, sessionId };
   }
 
   /** Notes that its log is another's now, before the log itself knows: what would be recorded from here on is not part of it. @internal */

@@ -118,6 +118,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     const page = readStoredPage(this.#takePage({ from, limit }) ?? (await this.#parts.database.read({ sessionId, from, limit })), from);
     const behind = from + page.events.length;
     if (page.damage !== undefined || page.events.length === limit || behind > this.#length) return page;
+    if (page.events.length === 0) throw goneFrom(sessionId, from); // it was written before this asked
     if (page.next !== undefined || !this.#isWaiting(behind)) return { ...page, next: behind };
     const rest = this.#readWaiting(behind, limit - page.events.length);
     return { ...rest, events: [...page.events, ...rest.events] };
@@ -193,4 +194,12 @@ export class DatabaseLog implements EventLog, BufferedLog {
     this.#isClosed = true;
     this.#parts.onClose();
   }
+}
+
+/** The log of a session object that was closed: the store has another session of its id by now, which is shorter. */
+function goneFrom(sessionId: string, position: number): ToolError {
+  return new ToolError(
+    "conflict",
+    `The store has nothing of session ${JSON.stringify(sessionId)} from event ${position} on: it was removed, and its id belongs to another.`,
+  );
 }

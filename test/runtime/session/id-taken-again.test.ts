@@ -1,5 +1,5 @@
 /** Removals of branches: what ends with them, and what another session has that takes the id, before they have ended or later. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Store } from "../../../src/core/store.ts";
 import { defineTool } from "../../../src/registry/define-tool.ts";
 import type { Runtime } from "../../../src/runtime/runtime.ts";
@@ -7,6 +7,8 @@ import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
+import { ToolError } from "../../../src/core/error.ts";
+import { removeStored } from "../../../src/runtime/end-stored-calls.ts";
 import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { turns } from "./slow-store.ts";
@@ -17,6 +19,26 @@ const add = defineTool({
   inputSchema: { type: "object" },
   effects: { writes: ["a"] },
   execute: () => "added",
+});
+
+const waits = defineTool({
+  name: "waits",
+  description: "Never ends by itself.",
+  inputSchema: { type: "object" },
+  effects: { reads: ["a"] },
+  mode: "background",
+  execute: () => new Promise(() => {}),
+});
+const leaves = defineTool({
+  name: "leaves",
+  description: "Leaves what it has begun.",
+  inputSchema: { type: "object" },
+  composite: true,
+  async execute(_, context) {
+    const inner = await sessionWithin(context);
+    await inner.submit({ name: "desk::waits", input: {} });
+    return inner.id;
+  },
 });
 
 const stores: readonly (readonly [string, () => Store])[] = [
@@ -35,8 +57,11 @@ const pairs = Object.keys(ends).flatMap((first) =>
   ["discard", "commit"].flatMap((second) => stores.map(([kind, make]) => ({ first, second, kind, make }))),
 );
 
-async function start(store: Store): Promise<{ readonly runtime: Runtime; readonly desk: RuntimeSession; readonly branch: RuntimeSession }> {
-  const runtime = createRuntime({ store, toolsets: [{ name: "desk", tools: [add] }] });
+async function start(
+  store: Store,
+  keepEvents?: number,
+): Promise<{ readonly runtime: Runtime; readonly desk: RuntimeSession; readonly branch: RuntimeSession }> {
+  const runtime = createRuntime({ store, ...(keepEvents === undefined ? {} : { keepEvents }), toolsets: [{ name: "desk", tools: [add] }] });
   await runtime.open();
   const desk = runtime.session("desk");
   const branch = desk.fork({ id: "left" });
@@ -89,6 +114,43 @@ test.each(pairs)("the id of a branch is not free before all that ends it has end
   await runtime.close();
 });
 
+describe.each(stores)("a branch that was closed, and then removed by its id, %s", (_kind, make) => {
+  test.each(["discard", "commit"])("has nothing to do with a later session of the id: %s", async (end) => {
+    const store = make();
+    const { runtime, desk, branch } = await start(store, 1);
+    for (let more = 0; more < 3; more++) await branch.execute({ name: "desk::add", input: {} });
+    await branch.close();
+    await runtime.sessions.forget("left");
+    for (const { at } = branch.log[0] ?? expect.fail(); Date.now() <= at;) await turns(1);
+    const later = runtime.session("left");
+    for (let more = 0; more < 9; more++) await later.execute({ name: "desk::add", input: {} });
+    await later.close();
+    const before = await store.list({ sessionId: "left" });
+    const { length } = desk;
+    const refused = await ends[end]?.(branch, runtime).then(
+      () => undefined,
+      (thrown: unknown) => Object(thrown).code,
+    );
+    expect([refused, desk.length]).toEqual([end === "commit" ? "conflict" : undefined, length]);
+    expect([before.length, await store.list({ sessionId: "left" })]).toEqual([1, before]);
+    await runtime.close();
+  });
+});
+
+test("the events of a session object whose id is another's end with a conflict, and are not read for ever", async () => {
+  const store = sqliteStore({ path: temporaryFile() });
+  const { runtime, branch } = await start(store, 1);
+  await branch.close();
+  await runtime.sessions.forget("left");
+  const later = runtime.session("left");
+  await later.addMessage({ role: "user", content: "shorter" });
+  const readAll = async (): Promise<void> => {
+    for await (const event of branch.events()) expect(event.sessionId).not.toBe("");
+  };
+  await expect(readAll()).rejects.toMatchObject({ code: "conflict" });
+  await runtime.close();
+});
+
 test("a branch that was closed and resumed is not removed by its earlier object", async () => {
   const store = memoryStore();
   const { runtime, branch } = await start(store);
@@ -106,25 +168,6 @@ test.each(["memory", "sqlite", "none"])(
   "a branch that is dropped ends what its calls have left open in sessions of their own: %s",
   async (kind) => {
     const make = stores.find(([name]) => name === kind)?.[1];
-    const waits = defineTool({
-      name: "waits",
-      description: "Never ends by itself.",
-      inputSchema: { type: "object" },
-      effects: { reads: ["a"] },
-      mode: "background",
-      execute: () => new Promise(() => {}),
-    });
-    const leaves = defineTool({
-      name: "leaves",
-      description: "Leaves what it has begun.",
-      inputSchema: { type: "object" },
-      composite: true,
-      async execute(_, context) {
-        const inner = await sessionWithin(context);
-        await inner.submit({ name: "desk::waits", input: {} });
-        return inner.id;
-      },
-    });
     const runtime = createRuntime({
       ...(make === undefined ? {} : { store: make() }),
       toolsets: [{ name: "desk", tools: [waits, leaves] }],
@@ -144,3 +187,56 @@ test.each(["memory", "sqlite", "none"])(
     await runtime.close();
   },
 );
+
+test.each(["memory", "sqlite", "none"])(
+  "what the calls of a committed branch have left open is its session's, and no later branch of the id ends it: %s",
+  async (kind) => {
+    const make = stores.find(([name]) => name === kind)?.[1];
+    const runtime = createRuntime({
+      ...(make === undefined ? {} : { store: make() }),
+      toolsets: [{ name: "desk", tools: [waits, leaves] }],
+    });
+    const running = (): number => runtime.jobs.list().filter(({ state }) => state === "running").length;
+    const desk = runtime.session("desk");
+    const branch = desk.fork({ id: "left" });
+    await branch.execute({ name: "desk::leaves", input: {} });
+    await branch.commit();
+    await desk.fork({ id: "left" }).discard();
+    expect(running()).toBe(1);
+    await runtime.sessions.forget("desk");
+    expect(running()).toBe(0);
+    await runtime.close();
+  },
+);
+
+test.each(stores)("a removal that finds its session let go meanwhile ends what its calls have left open: %s", async (_kind, make) => {
+  const store = make();
+  let inner = "";
+  const stays = defineTool({
+    ...leaves,
+    name: "stays",
+    mode: "background",
+    execute: async (_, context) => {
+      const session = await sessionWithin(context);
+      await session.submit({ name: "desk::waits", input: {} });
+      inner = session.id;
+      return new Promise(() => {});
+    },
+  });
+  const runtime = createRuntime({ store, toolsets: [{ name: "desk", tools: [waits, stays] }] });
+  const desk = runtime.session("desk");
+  await desk.submit({ name: "desk::stays", input: {} });
+  while (inner === "") await turns(1);
+  await runtime.sessions.handOver("desk");
+  const { claim } = store;
+  const busy = new ToolError("resource_busy", "Another process has it open, and lets it go now.");
+  const claimOnce: Store["claim"] = (id, options) => {
+    store.claim = claim;
+    return id === "desk" ? Promise.reject(busy) : claim.call(store, id, options);
+  };
+  store.claim = claimOnce;
+  expect(await removeStored(store, "desk", 1)).toBe(true);
+  const ended = (await store.read(inner)).events.filter(({ type }) => type === "call-end" || type === "job-end");
+  expect([ended.length, await store.list({ sessionId: "desk" })]).toEqual([2, []]);
+  await runtime.close();
+});
