@@ -22,6 +22,8 @@ export class OpenSessions {
   readonly #removing = new Map<string, Promise<unknown>>();
   /** Sessions of which the store has nothing any more. */
   readonly #forgotten = new WeakSet<RuntimeSession>();
+  /** The branches that the store has, open or closed, until their ids are removed or begun again here. */
+  readonly #branches = new Map<string, WeakRef<RuntimeSession>>();
   readonly #options: OpenSessionsOptions;
 
   /** @internal */
@@ -72,6 +74,7 @@ export class OpenSessions {
       if (!isTaken && endsWithin) await this.#endWithin(id);
       if (eventLog !== undefined) await this.#options.store?.remove(id);
       this.#forgotten.add(session);
+      if (!isTaken) this.#branches.delete(id);
     });
   }
 
@@ -88,7 +91,9 @@ export class OpenSessions {
   }
 
   /** Whether what the store has under the id of a closed session may be its own: a log begins once, and only becomes longer. */
-  async #isKept({ id, eventLog, broken, length }: RuntimeSession): Promise<boolean> {
+  async #isKept(session: RuntimeSession): Promise<boolean> {
+    const { id, eventLog, broken, length } = session;
+    if (eventLog !== undefined && this.#branches.get(id)?.deref() !== session) return false;
     const [stored] = eventLog === undefined ? [] : ((await this.#options.store?.list({ sessionId: id })) ?? []);
     if (stored?.sessionId !== id) return true; // there is nothing that could be another's
     return stored.createdAt === eventLog?.options.at && (broken !== undefined || stored.length >= length);
@@ -127,6 +132,7 @@ export class OpenSessions {
     if (store !== undefined)
       wasThere = (isInside ? await store.remove(id) : await removeStored(store, id, parts.ports.clock.wallTime())) || wasThere;
     if (session !== undefined) this.#forgotten.add(session);
+    this.#branches.delete(id);
     if (!isInside) await this.#endWithin(id);
     return wasThere;
   }
@@ -276,7 +282,11 @@ export class OpenSessions {
 
   /** @internal */
   add(session: RuntimeSession): void {
-    this.#byId.set(session.id, session);
+    const { id, parent, eventLog } = session;
+    this.#byId.set(id, session);
+    if (this.#resuming.has(id)) return; // it has the log of the branch
+    if (parent !== undefined && eventLog !== undefined) this.#branches.set(id, new WeakRef(session));
+    else this.#branches.delete(id);
   }
 
   /** Called with each session that is not open any more. @internal */
