@@ -39,7 +39,7 @@ export function beingRemoved(id: string): ToolError {
 /** Why a session that is closed cannot be removed. */
 export function takenAgain(id: string): ToolError {
   return new ToolError("resource_busy", `The session ${JSON.stringify(id)} cannot be removed: another session has its id now.`, {
-    hint: "Use the object of that session.",
+    operatorHint: "Use the object of that session.",
   });
 }
 

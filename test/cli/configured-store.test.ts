@@ -1,8 +1,10 @@
 /** A configuration with a store, in the commands that need it for its toolsets alone, and as an MCP server. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { PATIENCE_MS, folderWith, haft } from "./run-haft.ts";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { expect, onTestFinished, test } from "vitest";
+import { PATIENCE_MS, PROGRAM, folderWith, haft } from "./run-haft.ts";
 
 const TOOL = `export const note = {
   name: "note",
@@ -32,18 +34,13 @@ test.each([
 
 test("haft mcp keeps the calls of a client in the store, as one session", { timeout: PATIENCE_MS }, async () => {
   const folder = project("shared = true\n");
-  const client = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } };
-  const call = { name: "pad__note", arguments: {} };
-  const messages = [
-    { id: 1, method: "initialize", params: client },
-    { method: "notifications/initialized" },
-    { id: 2, method: "tools/call", params: call },
-    { id: 3, method: "tools/call", params: call },
-  ];
-  const input = messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join("");
-  const served = await haft(["mcp", "--config", "haft.toml"], { folder, input });
-  expect(served).toMatchObject({ exitCode: 0, stderr: "" });
-  expect(served.stdout.match(/"text":"noted"/gu)).toHaveLength(2);
+  const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: "legacy" } });
+  const args = ["--conditions=haft-source", PROGRAM, "mcp", "--config", "haft.toml"];
+  await client.connect(new StdioClientTransport({ command: process.execPath, args, cwd: folder }));
+  onTestFinished(() => client.close());
+  for (const _ of [1, 2])
+    expect((await client.callTool({ name: "pad__note", arguments: {} })).content).toEqual([{ type: "text", text: "noted" }]);
+  await client.close();
   const { stdout } = await haft(["audit", "--config", "haft.toml"], { folder });
   expect(new Set(stdout.match(/(?<=called pad::note: ok, .*, session )\S+/gu)).size).toBe(1);
   expect(stdout.match(/called pad::note: ok/gu)).toHaveLength(2);

@@ -115,7 +115,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
 
   testInCI("killed at several points, it becomes the file that it would have been", { timeout: 3 * PATIENCE_MS }, async () => {
     const folder = folderWith(REAL);
-    const options = ["generate", "--count", "900", "--calls", "10", "--seed", "7", "--out"]; // beside other tests, a kill comes late
+    const options = ["generate", "--count", "1800", "--calls", "10", "--seed", "7", "--out"]; // beside other tests, a kill comes late
     const whole = await haft([...options, "whole.jsonl"], { folder });
     expect(whole.exitCode).toBe(0);
     const text = readFileSync(join(folder, "whole.jsonl"), "utf8");
@@ -125,7 +125,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
       expect(text.startsWith(readFileSync(join(folder, "train.jsonl"), "utf8"))).toBe(true);
     }
     const last = await haft([...options, "train.jsonl", "--concurrency", "3"], { folder });
-    expect(last.stdout).toMatch(/^conversations +\d+ {2}in train\.jsonl, after \d+ that were there\n/u);
+    expect(last.stdout).toMatch(/^conversations +[\d,]+ {2}in train\.jsonl, after [\d,]+ that were there\n/u);
     expect(readFileSync(join(folder, "train.jsonl"), "utf8")).toBe(text);
   });
 
