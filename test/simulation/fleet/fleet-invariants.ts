@@ -1,4 +1,5 @@
 /** Looks at everything that is committed, and at every answer that is given, whichever node it comes from. */
+import { wasKeptFromStarting } from "../../../src/core/kept-from-starting.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../../../src/core/recording/read-event.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
@@ -174,7 +175,8 @@ export class FleetInvariants {
       const tag = calls[index]?.input === undefined ? undefined : (calls[index].input as { readonly tag?: unknown }).tag; // as the world made it
       const answer = typeof output === "object" && output !== null && "tag" in output ? output.tag : tag;
       if (answer !== tag) throw new Broken(7, `${callId} was asked as ${String(tag)} and answered as ${String(answer)}.`);
-      const first = before?.results[index];
+      const earlier = before?.results[index];
+      const first = earlier === undefined || wasKeptFromStarting(earlier) ? undefined : earlier; // what the store refused runs when it is sent again
       const isLate = result.status === "pending" && before !== undefined && sentAt <= before.at;
       if (first !== undefined && first.status !== "pending" && !isLate && JSON.stringify(first) !== JSON.stringify(result))
         throw new Broken(3, `${idempotencyKey} was ${JSON.stringify(first)} first, and then ${JSON.stringify(result)}.`);
