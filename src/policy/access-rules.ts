@@ -1,4 +1,5 @@
 /** The tools that each principal may see and call, by rules over ids, names and claims. */
+import { unescapeStep } from "../core/base/json-pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
@@ -153,8 +154,5 @@ function hasClaim(claims: JsonObject | undefined, claim: string, wanted: string 
 /** The names that lead to a claim, from the outermost. */
 function pathOf(claim: string): readonly string[] {
   if (!claim.startsWith("/")) return [claim];
-  return claim
-    .slice(1)
-    .split("/")
-    .map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return claim.slice(1).split("/").map(unescapeStep);
 }

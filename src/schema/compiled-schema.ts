@@ -1,7 +1,8 @@
 /** The words of a compiled schema: its nodes and rules, the resources they lie in, and one run over a value. */
 import { isPrototypeBare } from "../core/base/json.ts";
 import type { Evaluated } from "./keywords/evaluated.ts";
-import { type SchemaProblem, escapePointer, problemAt, showValue } from "./schema-problem.ts";
+import { escapeStep } from "../core/base/json-pointer.ts";
+import { type SchemaProblem, problemAt, showValue } from "./schema-problem.ts";
 
 export interface RawSchema {
   readonly [keyword: string]: unknown;
@@ -64,7 +65,7 @@ export class SchemaNode implements Location {
 export function schemaPointer(location: Location | undefined, keyword = ""): string {
   const steps: string[] = keyword === "" ? [] : [keyword];
   for (let at = location; at !== undefined; at = at.parent) {
-    if (at.step !== undefined) steps.push(escapePointer(String(at.step)));
+    if (at.step !== undefined) steps.push(escapeStep(String(at.step)));
     if (at.keyword !== "") steps.push(at.keyword);
   }
   return ["#", ...steps.reverse()].join("/");

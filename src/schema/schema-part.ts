@@ -3,7 +3,7 @@ import { own } from "../core/base/own.ts";
 import { type JsonObject, type JsonValue, isJsonObject } from "../core/base/json.ts";
 import { compileSchema, type CompileOptions, type Validator } from "./compile-schema.ts";
 import { DEFAULT_URI } from "./references/reference-uri.ts";
-import { escapePointer } from "./schema-problem.ts";
+import { escapeStep } from "../core/base/json-pointer.ts";
 
 /** Most subschemas that are compiled a second time, as parts, for one schema: some 200 ms in the worst case, once. */
 const MAX_PART_SCHEMAS = 100_000;
@@ -72,7 +72,7 @@ function placesOf(root: JsonObject): Places {
     if (typeof value !== "object" || value === null) continue;
     for (const [key, child] of Object.entries(value)) {
       if (key === "$ref" || key === "$dynamicRef") hasReferences = true;
-      const childPointer = `${pointer}/${encodeURIComponent(escapePointer(key.toWellFormed()))}`;
+      const childPointer = `${pointer}/${encodeURIComponent(escapeStep(key.toWellFormed()))}`;
       if (isJsonObject(child)) pointers.set(child, childPointer);
       open.push([child, childPointer]);
     }

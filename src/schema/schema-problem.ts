@@ -1,4 +1,5 @@
 /** One way in which a value breaks its schema, and the words for it. */
+import { escapeStep } from "../core/base/json-pointer.ts";
 import { jsonPath } from "../core/base/json.ts";
 import { atMost } from "../core/base/short-text.ts";
 
@@ -19,13 +20,8 @@ const MAX_PATH_LENGTH = 200;
 /** Describes a problem at the place that `steps` lead to. */
 export function problemAt(steps: readonly (string | number)[], keyword: string, message: string): SchemaProblem {
   let pointer = "";
-  for (const step of steps) pointer += `/${typeof step === "number" ? step : escapePointer(step)}`;
+  for (const step of steps) pointer += `/${typeof step === "number" ? step : escapeStep(step)}`;
   return { path: shorten(jsonPath(steps)), pointer, keyword, message };
-}
-
-/** Writes one step of a JSON pointer (RFC 6901). */
-export function escapePointer(step: string): string {
-  return step.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
 function shorten(path: string): string {

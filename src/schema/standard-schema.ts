@@ -1,4 +1,5 @@
 /** Standard Schema both ways: any schema library in, and our JSON Schemas out to any framework. */
+import { unescapeStep } from "../core/base/json-pointer.ts";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { ToolError } from "../core/error.ts";
 import { copyJson, jsonPath, type JsonObject, type JsonValue } from "../core/base/json.ts";
@@ -197,9 +198,6 @@ function check(value: unknown, validator: Validator, repair: RepairOptions | und
 }
 
 function toIssue(problem: SchemaProblem): StandardSchemaV1.Issue {
-  const path = problem.pointer
-    .split("/")
-    .slice(1)
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const path = problem.pointer.split("/").slice(1).map(unescapeStep);
   return { message: problem.message, path };
 }

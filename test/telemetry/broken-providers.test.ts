@@ -1,7 +1,5 @@
 /** Providers, propagators and spans of a program that throw: everything ends as it does without them. */
 import { ROOT_CONTEXT, metrics, propagation, trace, type Span } from "@opentelemetry/api";
-import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { restEngine } from "../../src/engine/rest.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
@@ -9,6 +7,7 @@ import { createRuntime } from "../../src/runtime/runtime.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { telemetry } from "../../src/telemetry/telemetry.ts";
 import { ONE_GET } from "../engine/rest/open-engine.ts";
+import { headerServer } from "./header-server.ts";
 
 const OBJECT = { type: "object" } as const;
 const echo = defineTool({
@@ -74,20 +73,13 @@ test.each(["fields", "extract", "inject"] as const)("a propagator whose %s throw
 });
 
 test("fields of a propagator that no request can have are left out of it", async () => {
-  const headers: IncomingHttpHeaders[] = [];
-  const server = createServer((request, response) => {
-    headers.push(request.headers);
-    response.writeHead(200, { "content-type": "application/json" }).end("1");
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
+  const { url: baseUrl, headers } = await headerServer();
   propagation.setGlobalPropagator({
     fields: () => ["own"],
     extract: () => ROOT_CONTEXT,
     inject: (_context, carrier) =>
       void Object.assign(carrier as object, { own: "1", "a b": "1", line: "1\n2", none: undefined, host: "other" }),
   });
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const runtime = createRuntime({
     toolsets: [{ name: "out", engine: restEngine({ document: ONE_GET, baseUrl }) }],
     approval: { never: ["*"] },

@@ -1,6 +1,4 @@
 import { SpanKind, context, propagation, trace } from "@opentelemetry/api";
-import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { HttpTemplateEngine, readHttpTemplate } from "../../src/toolsets/templates/http-tools.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
@@ -12,6 +10,7 @@ import { telemetry } from "../../src/telemetry/telemetry.ts";
 import { legacy, loopbackMcp, modern, text } from "../engine/mcp/loopback-mcp.ts";
 import { ONE_GET } from "../engine/rest/open-engine.ts";
 import { ERAS, listening, overHttp, overStdio } from "../server/mcp-clients.ts";
+import { headerServer } from "./header-server.ts";
 import { tree, withTelemetry } from "./with-telemetry.ts";
 
 const TRACEPARENT = /^00-[\da-f]{32}-[\da-f]{16}-01$/u;
@@ -24,17 +23,6 @@ const echo = defineTool({
   effects: { reads: [] },
   execute: () => "hello",
 });
-
-async function service(): Promise<{ readonly url: string; readonly headers: readonly IncomingHttpHeaders[] }> {
-  const headers: IncomingHttpHeaders[] = [];
-  const server = createServer((request, response) => {
-    headers.push(request.headers);
-    response.writeHead(200, { "content-type": "application/json" }).end("1");
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, headers };
-}
 
 function httpTemplates(baseUrl: string): Toolset {
   const template = readHttpTemplate({ url: "/look" }, { type: "object" });
@@ -56,21 +44,21 @@ async function callOnce(options: RuntimeOptions, isTraced = true): Promise<Await
 }
 
 test("issue 19.8 requests of REST and OpenAPI toolsets continue the trace of their call", async () => {
-  const { url, headers } = await service();
+  const { url, headers } = await headerServer();
   const receiver = await callOnce({ toolsets: [{ name: "out", engine: restEngine({ document: ONE_GET, baseUrl: url }) }] });
   const [span] = receiver.spans;
   expect(headers[0]?.["traceparent"]).toBe(`00-${span?.traceId}-${span?.spanId}-01`);
 });
 
 test("issue 19.8 requests of HTTP templates continue the trace of their call", async () => {
-  const { url, headers } = await service();
+  const { url, headers } = await headerServer();
   const receiver = await callOnce({ toolsets: [httpTemplates(url)] });
   const [span] = receiver.spans;
   expect(headers[0]?.["traceparent"]).toBe(`00-${span?.traceId}-${span?.spanId}-01`);
 });
 
 test("issue 19.8 without telemetry no header is sent", async () => {
-  const { url, headers } = await service();
+  const { url, headers } = await headerServer();
   await callOnce({ toolsets: [{ name: "out", engine: restEngine({ document: ONE_GET, baseUrl: url }) }] }, false);
   expect(Object.keys(headers[0] ?? {})).not.toContain("traceparent");
 });

@@ -1,6 +1,7 @@
 /** Prints a simulation: the values that would change, what was only pretended, and that nothing was changed. */
 import { valueText } from "../../core/content.ts";
 import { applyPatch, type JsonPatchStep } from "../../core/base/json-patch.ts";
+import { unescapeStep } from "../../core/base/json-pointer.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { SessionDiff, StateDifference } from "../../session/session-diff.ts";
@@ -105,7 +106,7 @@ function before(value: JsonValue | undefined, { op, path }: JsonPatchStep): Json
   if (op === "add") return undefined;
   let found = value;
   for (const token of path.split("/").slice(1)) {
-    const key = token.replaceAll("~1", "/").replaceAll("~0", "~");
+    const key = unescapeStep(token);
     if (isJsonArray(found)) found = found[Number(key)];
     else if (isJsonObject(found) && Object.hasOwn(found, key)) found = found[key];
     else return undefined;

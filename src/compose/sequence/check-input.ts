@@ -3,7 +3,7 @@ import { isJsonObject, jsonPath, type JsonObject } from "../../core/base/json.ts
 import type { JsonSchema } from "../../core/tool.ts";
 import { compileSchema, type SchemaProblem, type Validator } from "../../schema/compile-schema.ts";
 import { fitInput } from "../../schema/repair/repair-input.ts";
-import { escapePointer } from "../../schema/schema-problem.ts";
+import { escapeStep } from "../../core/base/json-pointer.ts";
 import { words } from "../../core/base/wording.ts";
 
 /** The ways down to the texts that are references. */
@@ -51,7 +51,7 @@ function isForbidden({ keyword }: SchemaProblem): boolean {
 /** Whether the problem stays one whatever comes in the places of the references. */
 function isCertain({ pointer, keyword }: SchemaProblem, places: ReferencePlaces): boolean {
   return places.every((steps) => {
-    const place = steps.map((step) => `/${typeof step === "number" ? step : escapePointer(step)}`).join("");
+    const place = steps.map((step) => `/${typeof step === "number" ? step : escapeStep(step)}`).join("");
     if (pointer === place || pointer.startsWith(`${place}/`)) return FORBIDDEN.has(keyword);
     return !place.startsWith(`${pointer}/`) || COUNTED.has(keyword) || FORBIDDEN.has(keyword);
   });

@@ -2,6 +2,7 @@
 import { own } from "./own.ts";
 import { ToolError } from "../error.ts";
 import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
+import { escapeStep, unescapeStep } from "./json-pointer.ts";
 import { typeInWords } from "./wording.ts";
 import { beginning } from "./short-text.ts";
 
@@ -120,7 +121,7 @@ function isEqual(one: JsonValue | undefined, other: JsonValue | undefined, depth
 }
 
 function join(path: string, key: string): string {
-  return `${path}/${/[~/]/.test(key) ? key.replaceAll("~", "~0").replaceAll("/", "~1") : key}`;
+  return `${path}/${/[~/]/.test(key) ? escapeStep(key) : key}`;
 }
 
 /**
@@ -240,7 +241,7 @@ class Draft {
     if (keys.length > DEFAULT_MAX_DEPTH) throw this.#misfit(`its path is longer than ${DEFAULT_MAX_DEPTH} keys`);
     if (!path.includes("~")) return keys;
     if (keys.some((key) => BROKEN_ESCAPE.test(key))) throw this.#misfit('its path has a "~" that is neither "~0" nor "~1"');
-    return keys.map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+    return keys.map(unescapeStep);
   }
 
   #misfit(problem: string): ToolError {

@@ -1,4 +1,5 @@
 /** Looks things up in an OpenAPI document without believing it: own properties only, and nothing outside of it. */
+import { unescapeStep } from "../../core/base/json-pointer.ts";
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -124,7 +125,7 @@ export class OpenApiDocument {
     let at: JsonValue = this.root;
     let place = ROOT;
     for (const step of reference.slice(2).split("/")) {
-      const key = decode(step).replaceAll("~1", "/").replaceAll("~0", "~");
+      const key = unescapeStep(decode(step));
       if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
       const next: JsonValue | undefined = isJsonArray(at) ? at[Number(key)] : isJsonObject(at) ? at[key] : undefined;
       if (next === undefined) return undefined;

@@ -1,4 +1,5 @@
 /** A place in a document, and the warnings of an import about it. */
+import { escapeStep } from "../../core/base/json-pointer.ts";
 import { plural } from "../../core/base/wording.ts";
 
 /** The way down to a value, as a linked list: it is spelled only for a warning. */
@@ -19,7 +20,7 @@ export function below(place: Place, ...steps: readonly string[]): Place {
 export function pointerOf(place: Place): string {
   const steps: string[] = [];
   for (let at: Place | undefined = place; at?.parent !== undefined; at = at.parent) {
-    steps.push(cutText(at.step, MAX_STEP_LENGTH).replaceAll("~", "~0").replaceAll("/", "~1"));
+    steps.push(escapeStep(cutText(at.step, MAX_STEP_LENGTH)));
   }
   return ["#", ...steps.reverse()].join("/");
 }

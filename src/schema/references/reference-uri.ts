@@ -1,4 +1,5 @@
 /** URI references and JSON pointers inside one schema document. Nothing here opens a file or a socket. */
+import { unescapeStep } from "../../core/base/json-pointer.ts";
 
 /** The base of relative references while a document has no `$id`. */
 export const DEFAULT_URI = "schema:///";
@@ -36,7 +37,7 @@ export function absoluteUri(reference: string, base: string): string | undefined
 export function walkPointer(start: object, pointer: string, pass: (object: { readonly [key: string]: unknown }) => void): unknown {
   let at: unknown = start;
   for (const step of pointer.slice(1).split("/")) {
-    const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
+    const key = unescapeStep(step);
     if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
     at = Reflect.get(at, key);
     if (typeof at === "object" && at !== null && !Array.isArray(at)) pass(at as { readonly [key: string]: unknown }); // an object, by the tests before

@@ -1,4 +1,5 @@
 /** Where the references of a schema lead. */
+import { unescapeStep } from "../../core/base/json-pointer.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { addTo } from "../../core/base/add-to.ts";
 import { DEFAULT_URI, absoluteUri } from "./reference-uri.ts";
@@ -48,7 +49,7 @@ function atPointer(document: JsonObject, pointer: string): JsonValue | undefined
   let at: JsonValue | undefined = document;
   for (const step of pointer.slice(1).split("/")) {
     if (at === undefined) return undefined;
-    const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
+    const key = unescapeStep(step);
     if (isJsonArray(at)) at = /^\d{1,9}$/u.test(key) ? at[Number(key)] : undefined;
     else at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
   }

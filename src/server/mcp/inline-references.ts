@@ -1,5 +1,7 @@
 /** Writes the references of a schema out, for the many clients that show their model a schema without its definitions. */
+import { escapeStep, unescapeStep } from "../../core/base/json-pointer.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { decode } from "../../schema/references/reference-uri.ts";
 import { References } from "../../schema/references/references.ts";
 import { ANNOTATION_KEYWORDS, SCHEMA_KEYWORDS, SCHEMA_LIST_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "../../wire/subset/keywords.ts";
 
@@ -150,7 +152,7 @@ function withoutUnused(root: JsonObject): JsonObject {
     if (used.has(next)) continue;
     used.add(next);
     keep(references.follow(next));
-    const [start, key = "", name] = decoded(next).split("/", 3);
+    const [start, key = "", name] = decode(next).split("/", 3);
     if (start !== "#" || !DEFINITIONS.includes(key)) continue;
     if (name === undefined) return root;
     const pointer = `${key}/${name}`;
@@ -159,25 +161,13 @@ function withoutUnused(root: JsonObject): JsonObject {
   }
   const rest = Object.entries(root).flatMap(([key, value]): (readonly [string, JsonValue])[] => {
     if (!DEFINITIONS.includes(key) || !isJsonObject(value)) return [[key, value]];
-    const definitions = Object.entries(value).filter(([name]) => kept.has(`${key}/${escaped(name)}`));
+    const definitions = Object.entries(value).filter(([name]) => kept.has(`${key}/${escapeStep(name)}`));
     return definitions.length === 0 ? [] : [[key, Object.fromEntries(definitions)]];
   });
   return Object.fromEntries(rest);
 }
 
 function ownPart(definitions: JsonValue | undefined, escapedName: string): JsonValue | undefined {
-  const name = escapedName.replaceAll("~1", "/").replaceAll("~0", "~");
+  const name = unescapeStep(escapedName);
   return isJsonObject(definitions) && Object.hasOwn(definitions, name) ? definitions[name] : undefined;
-}
-
-function escaped(name: string): string {
-  return name.replaceAll("~", "~0").replaceAll("/", "~1");
-}
-
-function decoded(reference: string): string {
-  try {
-    return decodeURIComponent(reference);
-  } catch {
-    return reference; // it leads nowhere
-  }
 }

@@ -1,5 +1,6 @@
 /** Arguments that a format delivers as text, as the values their schema asks for. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { unescapeStep } from "../../core/base/json-pointer.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { readSureJson } from "../../schema/json-text/read-sure-json.ts";
 
@@ -108,7 +109,7 @@ function resolve(reference: string, root: JsonValue | undefined): JsonValue | un
   if (!reference.startsWith("#/")) return undefined;
   let at = root;
   for (const step of reference.slice(2).split("/", MAX_STEPS)) {
-    const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
+    const key = unescapeStep(step);
     at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
   }
   return at;

@@ -1,4 +1,5 @@
 /** Reads a request by the schemas of its route, and describes each problem of one that does not fit. */
+import { unescapeStep } from "../../../core/base/json-pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
@@ -153,7 +154,7 @@ function suggestion(problems: readonly SchemaProblem[], schema: unknown): string
   const unknown = problems.find(({ keyword }) => keyword === "additionalProperties");
   if (unknown === undefined) return undefined;
   const steps = unknown.pointer.split("/").slice(1);
-  const field = (steps.at(-1) ?? "").replaceAll("~1", "/").replaceAll("~0", "~");
+  const field = unescapeStep(steps.at(-1) ?? "");
   const known = fieldsAt(schema, steps.slice(0, -1));
   return didYouMean(field, known) ?? (known.length === 0 ? "It takes no fields." : `There are ${known.join(", ")}.`);
 }
