@@ -1,7 +1,8 @@
 /** Sees to it that no server process outlives this one, however this one ends. */
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { join } from "node:path";
 
-/** Whether children get a process group of their own, which can then be signalled as a whole. */
+/** Whether children get a process group of their own, which can then be signalled as a whole. On Windows a process is ended with all that it started. */
 export const HAS_PROCESS_GROUPS = process.platform !== "win32";
 
 /**
@@ -58,13 +59,24 @@ export function releaseGroup(group: number): void {
   watcher = undefined;
 }
 
-/** Sends a signal to every process of a group; false when there is none left. Signal 0 only asks. */
+/** Sends a signal to every process of a group; false when there is none left. Signal 0 only asks; on Windows, every other ends them. */
 export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
+  if (!HAS_PROCESS_GROUPS && signal !== 0 && endWithChildren(group)) return true;
   try {
     return process.kill(HAS_PROCESS_GROUPS ? -group : group, signal);
   } catch {
     return false; // ESRCH: none is left; EPERM: it changed its user and is out of reach
   }
+}
+
+/**
+ * By the number of a process; its own children are found by theirs, so it must still run. False where none was ended.
+ *
+ * @see https://learn.microsoft.com/windows-server/administration/windows-commands/taskkill
+ */
+function endWithChildren(pid: number): boolean {
+  const program = join(process.env["SystemRoot"] ?? "C:\\Windows", "System32", "taskkill.exe");
+  return spawnSync(program, ["/pid", String(pid), "/t", "/f"], { stdio: "ignore", windowsHide: true }).status === 0;
 }
 
 function killAll(): void {

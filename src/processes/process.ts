@@ -1,6 +1,7 @@
 /** Starts a server as a child process with little of our environment, and ends it with everything it started. */
-import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { statSync } from "node:fs";
+import { spawn } from "cross-spawn";
 import { systemCode } from "../core/base/system-code.ts";
 import type { Clock } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
@@ -11,7 +12,22 @@ import type { ServerCommand } from "./server-command.ts";
 
 const INHERITED = HAS_PROCESS_GROUPS
   ? ["PATH", "HOME", "USER", "LANG", "TMPDIR"]
-  : ["PATH", "PATHEXT", "SYSTEMROOT", "COMSPEC", "TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "USERNAME"];
+  : [
+      ...[
+        "PATH",
+        "PATHEXT",
+        "SYSTEMROOT",
+        "SYSTEMDRIVE",
+        "COMSPEC",
+        "TEMP",
+        "TMP",
+        "APPDATA",
+        "LOCALAPPDATA",
+        "PROGRAMDATA",
+        "PROGRAMFILES",
+      ],
+      ...["USERPROFILE", "USERNAME", "HOMEDRIVE", "HOMEPATH", "PROCESSOR_ARCHITECTURE"],
+    ];
 
 /** How long a server may take to end by itself, and again after SIGTERM, before it is killed. */
 const GRACE_MS = 1_000;
@@ -23,7 +39,10 @@ const MARK = "HAFT_SERVER";
 /** By server, what it and all that it starts have in their environment. */
 const marks = new WeakMap<ChildProcessWithoutNullStreams, string>();
 
-/** Starts the server in a process group of its own, under guard, and with a mark in its environment. Failure comes as the child's `error` event. */
+/**
+ * Starts the server in a process group of its own, under guard, and with a mark in its environment. Failure comes as the child's `error` event.
+ * On Windows, where `npx` and the like are batch files, `cross-spawn` finds the file and quotes the arguments.
+ */
 export function startServer(server: ServerCommand): ChildProcessWithoutNullStreams {
   const id = systemPorts.ids.next("server");
   const mark = `${MARK}=${id}`;
@@ -36,8 +55,14 @@ export function startServer(server: ServerCommand): ChildProcessWithoutNullStrea
     ...(server.cwd === undefined ? {} : { cwd: server.cwd }),
   });
   marks.set(child, mark);
-  if (child.pid !== undefined) guardGroup(child.pid, mark);
+  if (child.pid !== undefined) guardUntilExit(child, child.pid, mark);
   return child;
+}
+
+/** A group is guarded until `endServer`, as processes may be left in it. Windows gives the number of a process that has ended to another. */
+function guardUntilExit(child: ChildProcessWithoutNullStreams, pid: number, mark: string): void {
+  guardGroup(pid, mark);
+  if (!HAS_PROCESS_GROUPS) child.once("exit", () => releaseGroup(pid));
 }
 
 let graceMs = GRACE_MS;
@@ -61,7 +86,8 @@ export async function endServer(child: ChildProcessWithoutNullStreams, clock: Cl
   await waitFor(() => !isRunning(child), clock);
   const root = { pid: group, mark: marks.get(child) ?? MARK };
   // The group is known by its number where the processes cannot be listed: without a file descriptor left, or without /proc.
-  const isTold = signalTree(root, "SIGTERM") > 0 || signalGroup(group, "SIGTERM");
+  const isLeft = HAS_PROCESS_GROUPS || isRunning(child);
+  const isTold = isLeft && (signalTree(root, "SIGTERM") > 0 || signalGroup(group, "SIGTERM"));
   if (isTold) {
     await waitFor(() => !signalGroup(group, 0) && !isTreeAlive(root), clock);
     await killTree(root, clock);
@@ -93,11 +119,19 @@ async function waitFor(done: () => boolean, clock: Clock): Promise<void> {
 /** The few variables that programs inherit, and those that are declared. */
 export function serverEnvironment(declared: Readonly<Record<string, string>>): Record<string, string> {
   const environment: Record<string, string> = {};
+  const isDeclared = namesOf(declared);
   for (const name of INHERITED) {
     const value = process.env[name];
-    if (value !== undefined) environment[name] = value;
+    if (value !== undefined && !isDeclared(name)) environment[name] = value;
   }
   return Object.assign(environment, declared);
+}
+
+/** Windows takes `Path` and `PATH` for one variable, and of two the inherited one. */
+function namesOf(declared: Readonly<Record<string, string>>): (name: string) => boolean {
+  if (HAS_PROCESS_GROUPS) return (name) => Object.hasOwn(declared, name);
+  const names = new Set(Object.keys(declared).map((name) => name.toUpperCase()));
+  return (name) => names.has(name);
 }
 
 function isFolder(path: string): boolean {

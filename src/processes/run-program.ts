@@ -149,7 +149,7 @@ class Program {
     try {
       await ended;
       await this.#stopping;
-      await killTree(root, clock);
+      if (HAS_PROCESS_GROUPS) await killTree(root, clock); // without groups nothing tells what it has started once it has ended
       const done = new AbortController();
       void closed.then(() => done.abort());
       await pause(clock, LAST_OUTPUT_MS, done.signal);

@@ -6,6 +6,7 @@ import { ToolError } from "../../src/core/error.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
 import { sensitivityOf } from "../../src/toolsets/files/sensitive-paths.ts";
+import { windowsNameProblem } from "../../src/toolsets/files/workspace-path.ts";
 import { FakeSession, TemporaryWorkspace } from "./temporary-workspace.ts";
 import { testInCI } from "../test-in-ci.ts";
 
@@ -310,6 +311,37 @@ describe("G01–G03 ways around the guard", () => {
     expect(workspace.text(path)).toBe("here");
     expect(readdirSync(join(workspace.root, "..")).sort()).toEqual(["outside", "work"]);
   });
+});
+
+describe("G02 on Windows", () => {
+  test.each([
+    "a.txt",
+    "src/main.ts",
+    "src\\main.ts",
+    "../x",
+    ".",
+    "./.env",
+    "C:\\app\\a.txt",
+    "c:a.txt",
+    "console.log",
+    "com10.txt",
+    "a b.txt",
+    "nul-1",
+  ])("%j may name a file", (path) => expect(windowsNameProblem(path)).toBeUndefined());
+
+  test.each([
+    ["a.txt::$DATA", "a.txt::$DATA"],
+    ["src/a.txt:hidden", "a.txt:hidden"],
+    ["a.txt.", "a.txt."],
+    ["src. /a.txt", "src. "],
+    ["NUL", "NUL"],
+    ["src\\con.txt", "con.txt"],
+    ["\\\\?\\C:\\a\\com1", "com1"],
+    ["a*.txt", "a*.txt"],
+    ["a\nb", "a\nb"],
+  ])("%j is another name of a file, a stream or a device", (path, name) =>
+    expect(windowsNameProblem(path)).toBe(`${JSON.stringify(name)} is no name of a file on Windows`),
+  );
 });
 
 describe("G04 writes that become code", () => {

@@ -38,6 +38,7 @@ export interface WorkspaceOptions {
 }
 
 const MAX_PATH_LENGTH = 4096;
+const IGNORES_CASE = process.platform === "win32" || process.platform === "darwin";
 
 /** The schema of a path that a tool takes. */
 export function pathSchema(description: string) {
@@ -62,9 +63,10 @@ export class Workspace {
     this.#protected = (options.protect ?? []).map(canonicalPath).filter((path) => !isInsideFolder(this.root, path));
   }
 
-  /** The resource key of a path: a pure function of its text, so that links are not followed. */
+  /** The resource key of a path: a pure function of its text, so that links are not followed. Without case where most file systems ignore it. */
   key(path: JsonValue | undefined): string {
-    return `file:${withSlashes(this.#absolute(typeof path === "string" ? path : "."))}`;
+    const absolute = withSlashes(this.#absolute(typeof path === "string" ? path : "."));
+    return `file:${IGNORES_CASE ? absolute.toLowerCase() : absolute}`;
   }
 
   /**
@@ -243,9 +245,20 @@ function spellingProblem(path: string): string | undefined {
   if (path === "~" || path.startsWith("~/") || path.startsWith("~\\")) return '"~" is not expanded';
   if (/^(?:file:|[a-z][a-z\d+.-]*:\/\/)/iu.test(path)) return "it is a URL";
   if (sep === "/" && /^[a-z]:(?:$|[\\/])/iu.test(path)) return "it names a drive";
-  if (sep === "/" && path.includes("\\")) return "it holds a backslash";
-  return undefined;
+  if (sep === "/") return path.includes("\\") ? "it holds a backslash" : undefined;
+  return windowsNameProblem(path);
 }
+
+/** On Windows, `a.txt::$DATA` and `a.txt.` are other names of `a.txt`, `a.txt:b` is a stream of it, and `NUL` is a device in every folder. */
+export function windowsNameProblem(path: string): string | undefined {
+  const names = path.replace(/^(?:[\\/]{2}[?.][\\/])?[a-z]:/iu, "").split(/[\\/]/u);
+  const wrong = names.find((name) => name !== "." && name !== ".." && WRONG_ON_WINDOWS.test(name));
+  return wrong === undefined ? undefined : `${JSON.stringify(wrong)} is no name of a file on Windows`;
+}
+
+/** @see https://learn.microsoft.com/windows/win32/fileio/naming-a-file */
+const WRONG_ON_WINDOWS =
+  /[<>:"|?*\u0000-\u001f]|[. ]$|^(?:con|prn|aux|nul|com[1-9\u00b9\u00b2\u00b3]|lpt[1-9\u00b9\u00b2\u00b3]|conin\$|conout\$)(?:\.|$)/iu;
 
 async function realPathOf(path: string, shown: string): Promise<string | undefined> {
   try {

@@ -72,9 +72,12 @@ export class ProgramRunner {
   async open({ clock, signal }: EngineContext): Promise<void> {
     this.#clock = clock;
     this.#closing = new AbortController();
+    if (process.platform === "win32")
+      throw new ToolError("unavailable", "Programs of models are not run on Windows.", {
+        retryable: false,
+        operatorHint: "Run Haft in the Windows Subsystem for Linux, or remove the toolset.",
+      });
     if (this.#settings.sandbox === "bubblewrap") this.#bubblewrap = await findBubblewrap(signal);
-    else if (process.platform === "win32")
-      throw new ToolError("unavailable", "Programs of models are not run on Windows.", { retryable: false });
   }
 
   /** Ends programs that go on although their calls were given up. */
