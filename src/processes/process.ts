@@ -1,9 +1,9 @@
 /** Starts a server as a child process with little of our environment, and ends it with everything it started. */
-import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { statSync } from "node:fs";
-import { spawn } from "cross-spawn";
 import { systemCode } from "../core/base/system-code.ts";
 import type { Clock } from "../core/ports.ts";
+import { cannotLoad } from "../core/late-package.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup, signalGroup } from "./process-guard.ts";
 import { isTreeAlive, killTree, signalTree } from "./process-tree.ts";
@@ -12,22 +12,8 @@ import type { ServerCommand } from "./server-command.ts";
 
 const INHERITED = HAS_PROCESS_GROUPS
   ? ["PATH", "HOME", "USER", "LANG", "TMPDIR"]
-  : [
-      ...[
-        "PATH",
-        "PATHEXT",
-        "SYSTEMROOT",
-        "SYSTEMDRIVE",
-        "COMSPEC",
-        "TEMP",
-        "TMP",
-        "APPDATA",
-        "LOCALAPPDATA",
-        "PROGRAMDATA",
-        "PROGRAMFILES",
-      ],
-      ...["USERPROFILE", "USERNAME", "HOMEDRIVE", "HOMEPATH", "PROCESSOR_ARCHITECTURE"],
-    ];
+  : `PATH PATHEXT SYSTEMROOT SYSTEMDRIVE COMSPEC TEMP TMP APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES USERPROFILE USERNAME HOMEDRIVE HOMEPATH
+      PROCESSOR_ARCHITECTURE`.split(/\s+/u);
 
 /** How long a server may take to end by itself, and again after SIGTERM, before it is killed. */
 const GRACE_MS = 1_000;
@@ -39,14 +25,33 @@ const MARK = "HAFT_SERVER";
 /** By server, what it and all that it starts have in their environment. */
 const marks = new WeakMap<ChildProcessWithoutNullStreams, string>();
 
+/** Starts a program, as the function of `node:child_process` does. */
+export type Spawn = typeof spawn;
+
+/**
+ * The function that starts servers on this system. On Windows `npx` and the like are batch files, which Node does not start by itself:
+ * `cross-spawn` finds them and quotes their arguments.
+ *
+ * @throws ToolError `unavailable`, by rejecting, where it cannot be loaded
+ */
+export async function spawnHere(): Promise<Spawn> {
+  if (HAS_PROCESS_GROUPS) return spawn;
+  try {
+    return (await import("cross-spawn")).default as Spawn;
+  } catch (error: unknown) {
+    throw cannotLoad({ name: "cross-spawn", need: "servers are started with it on Windows" }, error);
+  }
+}
+
 /**
  * Starts the server in a process group of its own, under guard, and with a mark in its environment. Failure comes as the child's `error` event.
- * On Windows, where `npx` and the like are batch files, `cross-spawn` finds the file and quotes the arguments.
+ *
+ * @param start of `spawnHere`, where the command may be a batch file
  */
-export function startServer(server: ServerCommand): ChildProcessWithoutNullStreams {
+export function startServer(server: ServerCommand, start: Spawn = spawn): ChildProcessWithoutNullStreams {
   const id = systemPorts.ids.next("server");
   const mark = `${MARK}=${id}`;
-  const child = spawn(server.command, server.args ?? [], {
+  const child = start(server.command, server.args ?? [], {
     env: { ...serverEnvironment(server.env ?? {}), [MARK]: id },
     stdio: ["pipe", "pipe", "pipe"],
     shell: false,

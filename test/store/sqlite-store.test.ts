@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import type { Store } from "../../src/core/store.ts";
-import { requireVersion } from "../../src/store/sqlite/sqlite-connection.ts";
+import { requireVersion } from "../../src/store/sqlite/sqlite-version.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { accessStoreContract } from "../../src/testing/access-store-contract.ts";
 import { approvalStoreContract } from "../../src/testing/approval-store-contract.ts";

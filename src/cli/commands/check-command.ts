@@ -8,7 +8,7 @@ import { blockedText, blockedTools } from "../open/blocked-tools.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { operatorText } from "../../core/error.ts";
-import { requireVersion } from "../../store/sqlite/sqlite-connection.ts";
+import { requireVersion } from "../../store/sqlite/sqlite-version.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { failureWithHint, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
 import { thirdPartyToolsets, suspicions } from "../open/suspicious-tools.ts";

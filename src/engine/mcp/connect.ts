@@ -12,6 +12,7 @@ import { Callers } from "./caller.ts";
 import { McpConnection } from "./connection.ts";
 import { hasPath, nextWay, waysTo, type HttpWay } from "./http-ways.ts";
 import { HttpWire } from "./http-wire.ts";
+import { spawnHere } from "../../processes/process.ts";
 import { printable } from "../../processes/stderr-tail.ts";
 import { serverUrl, shownUrl, type McpOptions, type McpUrlOptions } from "./options.ts";
 import { Relay, StdioRelay, type RelayEvents } from "./relay.ts";
@@ -72,14 +73,15 @@ export async function connect(options: ConnectOptions): Promise<McpConnection> {
 async function connectProcess(sdk: ClientModule, options: ConnectOptions): Promise<McpConnection> {
   const { server, clock, redact } = options;
   if (server.url !== undefined) throw new ToolError("invalid_argument", "A server with a url is no child process.");
-  const first = new StdioTransport(server, { clock, redact });
+  const stdio = { clock, redact, spawn: await spawnHere() };
+  const first = new StdioTransport(server, stdio);
   try {
     return await attempt(sdk, first, options);
   } catch (error: unknown) {
     const endedByProbe = first.exited && error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.EraNegotiationFailed;
     if (!endedByProbe || options.signal.aborted || (server.protocol ?? "auto") !== "auto") throw failure(options, first, error);
   }
-  const second = new StdioTransport(server, { clock, redact });
+  const second = new StdioTransport(server, stdio);
   try {
     return await attempt(sdk, second, { ...options, server: { ...server, protocol: "legacy" } });
   } catch (error: unknown) {

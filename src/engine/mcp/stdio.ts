@@ -11,7 +11,7 @@ import { LastWords } from "../../processes/stderr-tail.ts";
 import { LineReader, MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
 import { isRequest, isSoundRequest, unreadable } from "./unreadable-line.ts";
 import { errorInstead, shallowList } from "./oversize-answer.ts";
-import { endServer, startProblem, startServer } from "../../processes/process.ts";
+import { endServer, startProblem, startServer, type Spawn } from "../../processes/process.ts";
 import type { ServerCommand } from "../../processes/server-command.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Redact } from "../../core/base/redact.ts";
@@ -27,6 +27,8 @@ export interface StdioOptions {
   readonly clock: Clock;
   /** Takes secrets out of what the server said. */
   readonly redact: Redact;
+  /** @default that of Node */
+  readonly spawn?: Spawn;
 }
 
 export class StdioTransport implements Transport, Wire {
@@ -43,15 +45,17 @@ export class StdioTransport implements Transport, Wire {
 
   readonly #server: ServerCommand;
   readonly #clock: Clock;
+  readonly #spawn: Spawn | undefined;
   readonly #words: LastWords;
   readonly #reader = new LineReader({ line: (line) => this.#receive(line), longLine: (edges) => this.#oversize(edges) });
   #child: ChildProcessWithoutNullStreams | undefined;
   #refusals = 0;
   #ending: Promise<void> | undefined;
 
-  constructor(server: ServerCommand, { clock, redact }: StdioOptions) {
+  constructor(server: ServerCommand, { clock, redact, spawn }: StdioOptions) {
     this.#server = server;
     this.#clock = clock;
+    this.#spawn = spawn;
     this.#words = new LastWords(redact);
   }
 
@@ -72,7 +76,7 @@ export class StdioTransport implements Transport, Wire {
         reject(new Error(this.ended)); // without what was thrown, which repeats all arguments
       };
       try {
-        const child = startServer(this.#server);
+        const child = startServer(this.#server, this.#spawn);
         this.#child = child;
         child.once("spawn", resolve);
         child.on("error", failed);

@@ -20,10 +20,8 @@ import {
 } from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 import { sqliteShape } from "./sqlite-shape.ts";
+import { requireVersion } from "./sqlite-version.ts";
 import type { Tables } from "../sql/tables.ts";
-
-/** Earlier versions may lose commits when several processes write. @see https://sqlite.org/wal.html#walresetbug */
-const LEAST_VERSION = [3, 51, 3] as const;
 
 /** A connection, and the database itself for what is not a statement of the store. */
 export interface SqliteConnection extends SqlConnection {
@@ -107,20 +105,6 @@ const CACHE_KB = 16_000;
 
 function pause(durationMs: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);
-}
-
-/** @throws ToolError `store_failed` for a SQLite that cannot be trusted with several processes */
-export function requireVersion(version: string): void {
-  const parts = version.split(".").map(Number);
-  const differing = LEAST_VERSION.findIndex((least, index) => parts[index] !== least);
-  if (differing < 0 || (parts[differing] ?? Number.NaN) > (LEAST_VERSION[differing] ?? 0)) return;
-  throw new ToolError(
-    "store_failed",
-    `This Node.js brings SQLite ${version}, which can lose commits; ${LEAST_VERSION.join(".")} is the least.`,
-    {
-      hint: "Use Node.js 24.21, 22.23.3, or a newer one.",
-    },
-  );
 }
 
 function openFile(settings: SqliteSettings): DatabaseSync {

@@ -50,6 +50,7 @@ async function giveName(unfinished: string, path: string): Promise<void> {
   } catch (thrown: unknown) {
     throw systemCode(thrown) === "EEXIST" ? taken(path) : thrown;
   }
+  if (process.platform === "win32") return; // a folder cannot be opened for writing there, and only such a handle is synced
   const folder = await open(dirname(path));
   try {
     await syncFile(folder);
