@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { ToolError } from "../core/error.ts";
 import { didYouMean, nearNames } from "../core/base/near-names.ts";
-import { shellWord } from "./terminal/shell-word.ts";
+import { shellWord } from "../core/base/shell-word.ts";
 
 export interface CommandLine {
   readonly command: string | undefined;

@@ -6,7 +6,8 @@ import { MAX_ID_LENGTH } from "../core/recording/read-event.ts";
 /** A longer id could be recorded, and not read again. @throws ToolError `invalid_argument` */
 export function checkSessionId(id: unknown): void {
   if (typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH) return;
-  throw new ToolError("invalid_argument", `The id of a session is a string of 1 to ${MAX_ID_LENGTH} characters.`);
+  const given = typeof id === "string" ? `this one has ${id.length}` : `this is of type ${id === null ? "null" : typeof id}`;
+  throw new ToolError("invalid_argument", `The id of a session is a string of 1 to ${MAX_ID_LENGTH} characters; ${given}.`);
 }
 
 /** The ids of calls are made of it, and what is recorded has a longest id. */

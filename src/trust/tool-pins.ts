@@ -5,6 +5,7 @@ import type { Tool } from "../core/tool.ts";
 import { definitionFingerprint, readDefinition } from "../schema/definition-fingerprint.ts";
 import { definitionDiff } from "./definition-diff.ts";
 import type { LockData, PinnedTool } from "./pinned-tool.ts";
+import { shellWord } from "../core/base/shell-word.ts";
 import { quoted } from "../core/base/visible-text.ts";
 
 /** Characters of the description of a new tool that are shown. */
@@ -44,11 +45,6 @@ function checkTool(toolset: string, tool: Tool, pinned: readonly PinnedTool[]): 
 function blocked(toolset: string, message: string, details: readonly string[]): ToolError {
   return new ToolError("definition_changed", message, {
     details,
-    operatorHint: `If that is as it should be: haft lock ${argument(toolset)}`,
+    operatorHint: `If that is as it should be: haft lock ${shellWord(toolset)}`,
   });
-}
-
-/** A name as a shell takes it. */
-function argument(name: string): string {
-  return /^[\w./@-]+$/u.test(name) && !name.startsWith("-") ? name : `'${name.replaceAll("'", `'\\''`)}'`;
 }

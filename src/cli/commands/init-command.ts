@@ -10,7 +10,7 @@ import { nearProviders } from "../../model/provider-names.ts";
 import { findProvider } from "../../model/providers.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { packageFile } from "../own-package.ts";
-import { shellWord } from "../terminal/shell-word.ts";
+import { shellWord } from "../../core/base/shell-word.ts";
 import { safeJson, safeText } from "../terminal/terminal-text.ts";
 import { writeFileWhole } from "../input/write-file.ts";
 

@@ -15,7 +15,7 @@ import type { CommandContext } from "../command.ts";
 import { readStoreConfig } from "./open-runtime.ts";
 import { requireTrust } from "../commands/trust/require-trust.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
-import { shellWord } from "../terminal/shell-word.ts";
+import { shellWord } from "../../core/base/shell-word.ts";
 
 export interface WithStoreOptions {
   /** Reads, also from a file that is damaged, and changes nothing. */

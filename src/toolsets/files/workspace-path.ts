@@ -38,7 +38,6 @@ export interface WorkspaceOptions {
 }
 
 const MAX_PATH_LENGTH = 4096;
-const IGNORES_CASE = process.platform === "win32" || process.platform === "darwin";
 
 /** The schema of a path that a tool takes. */
 export function pathSchema(description: string) {
@@ -63,10 +62,9 @@ export class Workspace {
     this.#protected = (options.protect ?? []).map(canonicalPath).filter((path) => !isInsideFolder(this.root, path));
   }
 
-  /** The resource key of a path: a pure function of its text, so that links are not followed. Without case where most file systems ignore it. */
+  /** The resource key of a path: a pure function of its text, so that links are not followed. */
   key(path: JsonValue | undefined): string {
-    const absolute = withSlashes(this.#absolute(typeof path === "string" ? path : "."));
-    return `file:${IGNORES_CASE ? absolute.toLowerCase() : absolute}`;
+    return `file:${withSlashes(this.#absolute(typeof path === "string" ? path : "."))}`;
   }
 
   /**

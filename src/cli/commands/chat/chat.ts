@@ -16,7 +16,7 @@ import type { Jobs } from "../../../call/jobs/jobs.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import type { CommandContext } from "../../command.ts";
-import { shellWord } from "../../terminal/shell-word.ts";
+import { shellWord } from "../../../core/base/shell-word.ts";
 import type { SessionTriggers } from "../../../triggers/session-triggers.ts";
 import type { Triggers } from "../../../triggers/triggers.ts";
 import type { EventPrinter } from "../../print/print-event.ts";

@@ -6,7 +6,7 @@ import type { Store } from "../../../core/store.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { findStoredJob } from "../../../runtime/stored-jobs.ts";
 import type { CommandContext } from "../../command.ts";
-import { shellWord } from "../../terminal/shell-word.ts";
+import { shellWord } from "../../../core/base/shell-word.ts";
 import { safeText, type Style } from "../../terminal/terminal-text.ts";
 
 export const STATE_STYLES: Readonly<Record<JobState, Style>> = {

@@ -12,7 +12,7 @@ import { NOT_DECLARED } from "../../../triggers/session-triggers.ts";
 import { createTriggers } from "../../../triggers/triggers.ts";
 import type { CommandContext } from "../../command.ts";
 import { withSession } from "../../open/open-store.ts";
-import { shellWord } from "../../terminal/shell-word.ts";
+import { shellWord } from "../../../core/base/shell-word.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 
 /** So many sessions are looked through, those that were used last. */

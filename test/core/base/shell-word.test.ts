@@ -1,0 +1,19 @@
+import { describe, expect, test } from "vitest";
+import { shellWord } from "../../../src/core/base/shell-word.ts";
+
+describe("a word of a command that a message names", () => {
+  test.each([
+    ["linux", "a/b.txt", "a/b.txt"],
+    ["linux", "a b", "'a b'"],
+    ["linux", "it's", String.raw`'it'\''s'`],
+    ["linux", "-x", "'-x'"],
+    ["linux", "", "''"],
+    ["win32", String.raw`C:\app\haft.db`, String.raw`C:\app\haft.db`],
+    ["win32", String.raw`C:\my app\haft.db`, String.raw`"C:\my app\haft.db"`],
+    ["win32", "it's", `"it's"`],
+    ["win32", "$HOME's", "'$HOME''s'"],
+    ["win32", "%PATH%", "'%PATH%'"],
+    ["win32", "-x", `"-x"`],
+    ["win32", String.raw`a b` + "\\", String.raw`'a b` + "\\'"],
+  ])("on %s: %j is %s", (platform, text, word) => expect(shellWord(text, platform)).toBe(word));
+});
