@@ -17,6 +17,7 @@ import { printable } from "../../processes/stderr-tail.ts";
 import { serverUrl, shownUrl, type McpOptions, type McpUrlOptions } from "./options.ts";
 import { Relay, StdioRelay, type RelayEvents } from "./relay.ts";
 import { StdioTransport } from "./stdio.ts";
+import { UNSUPPORTED_PROTOCOL_VERSION } from "./rpc-codes.ts";
 import { CLOSED, type Wire } from "./wire.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
@@ -137,28 +138,14 @@ export async function loadClient(): Promise<ClientModule> {
 }
 
 async function attempt(sdk: ClientModule, wire: Wire, options: ConnectOptions): Promise<McpConnection> {
-  const { name, signal, log, events } = options;
-  const debug = (what: string): void => log.debug(`MCP server "${name}": ${options.redact(what).slice(0, 500)}`);
-  const client = makeClient(sdk, wire, options.server);
+  const { signal } = options;
   const callers = new Callers(options.clock);
-  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
-  client.onerror = (error) => {
-    debug(describeThrown(error));
-    if (wire.kind !== "sse" || !(error instanceof sdk.SseError)) return;
-    wire.lose("its event stream broke off");
-    events.onLost();
-  };
-  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
-  client.onclose = () => {
-    if (wire.kind === "stdio" && wire.ended !== CLOSED) events.onLost();
-  };
-  const relay = new (wire.kind === "stdio" ? StdioRelay : Relay)(wire.transport, relayEvents(events, callers, debug));
   const stop = (): void => void wire.close();
   signal.addEventListener("abort", stop, { once: true });
   try {
     signal.throwIfAborted();
-    // The SDK's connect never settles where an SSE stream is closed before it names an address for messages.
-    await untilAborted(client.connect(relay satisfies Transport, { timeout: NO_TIMEOUT_MS }), signal);
+    const { client, relay } = await agree(sdk, wire, { ...options, callers });
+    relay.isOpening = false;
     if (wire.ended !== undefined) throw new Error(wire.ended);
     if (client.getProtocolEra() === "modern") relay.envelope = envelopeOf(sdk, client, options.server);
     return new McpConnection({ client, relay, wire, sdk, callers });
@@ -171,6 +158,53 @@ async function attempt(sdk: ClientModule, wire: Wire, options: ConnectOptions): 
   }
 }
 
+interface Greeting extends ConnectOptions {
+  readonly callers: Callers;
+}
+
+interface Agreed {
+  readonly client: Client;
+  readonly relay: Relay;
+}
+
+/**
+ * Agrees on a version with a server that is reached.
+ *
+ * A child process of the newer era that starts slowly finds the version probe in its pipe, and behind it the older greeting, which it
+ * then refuses: it is asked once more, in the newer way.
+ */
+async function agree(sdk: ClientModule, wire: Wire, options: Greeting): Promise<Agreed> {
+  try {
+    return await greet(sdk, wire, options);
+  } catch (error: unknown) {
+    const isNewer = error instanceof sdk.ProtocolError && error.code === UNSUPPORTED_PROTOCOL_VERSION;
+    const mayAskAgain = wire.kind === "stdio" && wire.ended === undefined && (options.server.protocol ?? "auto") === "auto";
+    if (!isNewer || !mayAskAgain || options.signal.aborted) throw error;
+    return await greet(sdk, wire, { ...options, server: { ...options.server, protocol: "modern" } });
+  }
+}
+
+async function greet(sdk: ClientModule, wire: Wire, options: Greeting): Promise<Agreed> {
+  const { name, signal, log, events, callers } = options;
+  const debug = (what: string): void => log.debug(`MCP server "${name}": ${options.redact(what).slice(0, 500)}`);
+  const client = makeClient(sdk, wire, options.server);
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+  client.onerror = (error) => {
+    debug(describeThrown(error));
+    if (wire.kind !== "sse" || !(error instanceof sdk.SseError)) return;
+    wire.lose("its event stream broke off");
+    events.onLost();
+  };
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+  client.onclose = () => {
+    if (wire.kind === "stdio" && wire.ended !== CLOSED) events.onLost();
+  };
+  const relay = new (wire.kind === "stdio" ? StdioRelay : Relay)(wire.transport, relayEvents(events, callers, debug));
+  // The SDK's connect never settles where an SSE stream is closed before it names an address for messages.
+  await untilAborted(client.connect(relay satisfies Transport, { timeout: NO_TIMEOUT_MS }), signal);
+  return { client, relay };
+}
+
 function relayEvents(events: ServerEvents, callers: Callers, onDropped: (what: string) => void): RelayEvents {
   return {
     onNotification: (method, params) => events.onNotification(method, params),
@@ -181,9 +215,10 @@ function relayEvents(events: ServerEvents, callers: Callers, onDropped: (what: s
 
 function makeClient(sdk: ClientModule, { kind }: Wire, server: McpOptions): Client {
   const modes = { auto: "auto", legacy: "legacy", modern: { pin: "2026-07-28" } } as const;
+  const protocol = server.protocol ?? "auto";
   const versionNegotiation = {
-    mode: kind === "sse" ? modes.legacy : modes[server.protocol ?? "auto"],
-    probe: { timeoutMs: kind === "stdio" ? PROBE_MS : NO_TIMEOUT_MS },
+    mode: kind === "sse" ? modes.legacy : modes[protocol],
+    probe: { timeoutMs: kind === "stdio" && protocol === "auto" ? PROBE_MS : NO_TIMEOUT_MS },
   };
   return new sdk.Client(CLIENT_INFO, { capabilities: clientCapabilities(server), versionNegotiation });
 }

@@ -51,6 +51,8 @@ export class Relay implements Transport {
   readonly hasPerRequestStream: boolean;
   /** Put around the params of everything that is sent from here, once the version is known: what the modern era wants to see. */
   envelope: JsonObject | undefined;
+  /** The client has not yet agreed on a version with the server. */
+  isOpening = true;
 
   readonly #inner: Transport;
   readonly #events: RelayEvents;
@@ -266,6 +268,11 @@ function refuse(id: string | number | null, code: number, message: string): JSON
 export class StdioRelay extends Relay {
   readonly stderr = null;
   readonly pid = null;
+
+  /** The SDK closes what it cannot agree with, but the process may be asked again: until then its end is up to its opener. */
+  override close(): Promise<void> {
+    return this.isOpening ? Promise.resolve() : super.close();
+  }
 }
 
 interface RpcErrorBody {

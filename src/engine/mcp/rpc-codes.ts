@@ -15,6 +15,8 @@ export const RESOURCE_NOT_FOUND = -32_002;
 export const HEADER_MISMATCH = -32_020;
 /** The client did not declare what the server needs of it. */
 export const MISSING_CAPABILITY = -32_021;
+/** The server does not speak the revision, or the era, of the request. */
+export const UNSUPPORTED_PROTOCOL_VERSION = -32_022;
 /** A page must be visited first: revision 2025-11-25 only. */
 export const URL_ELICITATION_REQUIRED = -32_042;
 /** Of ours: the answer was not read, because it is too large or nests too deep. */

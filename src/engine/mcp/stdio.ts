@@ -68,8 +68,9 @@ export class StdioTransport implements Transport, Wire {
     return this.#words.lines();
   }
 
-  /** Resolves once the process runs; rejects when it cannot be started. */
+  /** Resolves once the process runs, at once where it does already; rejects when it cannot be started. */
   start(): Promise<void> {
+    if (this.#child !== undefined && this.ended === undefined) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const failed = (error: unknown): void => {
         void this.#end(startProblem(this.#server, error));
