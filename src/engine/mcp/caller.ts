@@ -21,6 +21,7 @@ export class Callers {
   readonly #callers = new Map<symbol, Caller>();
   /** Until when the server may still ask for a cancelled call of a session, the oldest first. */
   readonly #lingering = new Map<unknown, number>();
+  readonly #asked = new WeakSet<Caller>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -48,10 +49,16 @@ export class Callers {
   /** The caller that gets a question which names no call: the oldest call, when all are of one session, those just cancelled included. */
   owner(): Caller | "nobody" | "several" {
     const [first, ...others] = this.#callers.values();
+    for (const caller of this.#callers.values()) this.#asked.add(caller);
     if (first === undefined) return "nobody";
     this.#forget();
     const sessions = [...others.map((other) => other.session), ...this.#lingering.keys()];
     return sessions.every((session) => session === first.session) ? first : "several";
+  }
+
+  /** True when the server has asked something while this call was under way: it may have begun. */
+  hasAsked(caller: Caller): boolean {
+    return this.#asked.has(caller);
   }
 
   #linger(session: unknown): void {

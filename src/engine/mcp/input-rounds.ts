@@ -25,7 +25,7 @@ const AGAIN_MS = 250;
  * Sends a request and, as often as the answer is `input_required`, sends it again with what was asked for and the server's state
  * as it was given.
  *
- * @throws as `McpConnection.request`, `WorkBegun` around it after the first answer; ToolError `execution_failed` for a server that does not stop asking
+ * @throws as `McpConnection.request`, `WorkBegun` around it after the first answer or question; ToolError `execution_failed` for a server that does not stop asking
  */
 export async function requestWithInput(
   connection: McpConnection,
@@ -53,14 +53,14 @@ async function sent(
   params: JsonObject,
   { options, round }: { readonly options: RoundsOptions; readonly round: number },
 ): Promise<unknown> {
-  const { signal, headers, onProgress } = options;
+  const { signal, headers, onProgress, caller } = options;
   const request = { signal, ...omitUndefined({ headers, onProgress }) };
   try {
     return await connection.request(method, params, request);
   } catch (error: unknown) {
     if (error instanceof RpcFailure && error.code === URL_ELICITATION_REQUIRED) return error;
-    // Earlier requests may have had their effect: only the first is certain not to have begun.
-    throw round > 0 ? new WorkBegun("the server had asked back", { cause: error }) : error;
+    // Earlier requests may have had their effect, and so may one during which the server asked: only another is certain not to have begun.
+    throw round > 0 || connection.callers.hasAsked(caller) ? new WorkBegun("the server had asked back", { cause: error }) : error;
   }
 }
 

@@ -6,7 +6,7 @@ import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { request, requestOf, toolContext } from "../engine-contexts.ts";
 import { rejection } from "../mcp-engine.ts";
-import { legacy, loopbackMcp, modern, openHttp, reply, text, toolList, type Answers, type Asked } from "./loopback-mcp.ts";
+import { event, legacy, loopbackMcp, modern, openHttp, reply, text, toolList, type Answers, type Asked } from "./loopback-mcp.ts";
 import { settled } from "./settled.ts";
 import { testInCI } from "../../test-in-ci.ts";
 
@@ -112,6 +112,24 @@ describe("D09 a call that the server has asked back about is not one that never 
     const { engine } = await openHttp({ url });
     expect(await rejection(engine.call(request("echo"), toolContext()))).toMatchObject({ outcome: "unknown" });
     expect(asked.filter(({ method }) => method === "tools/call")).toHaveLength(2);
+  });
+
+  // Servers on the official Python library answer the call with the error that a question of its handler ended with.
+  test.each([
+    ["a method it does not know", -32601],
+    ["params it does not take", -32602],
+  ])("%s, in the older era after a request of the server", async (_what, code) => {
+    const { url } = await loopbackMcp({
+      ...legacy(),
+      "tools/call": ({ id, response }) => {
+        event(response, { id: 9, method: "roots/list" });
+        event(response, { id: Number(id), error: { code, message: "roots/list was not offered to this server." } });
+        response.end();
+        return undefined;
+      },
+    });
+    const { engine } = await openHttp({ url, protocol: "legacy" });
+    expect(await rejection(engine.call(request("echo"), toolContext()))).toMatchObject({ outcome: "unknown" });
   });
 });
 
