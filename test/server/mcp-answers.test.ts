@@ -4,6 +4,7 @@ import { ToolOutput, type ContentPart } from "../../src/core/content.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { pure } from "../../src/core/effects.ts";
 import { copyJson, isJsonObject, type JsonValue } from "../../src/core/base/json.ts";
+import { omitUndefined } from "../../src/core/base/omit-undefined.ts";
 import { mcpToolset } from "../../src/engine/mcp.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { toCallAnswer, type CallAnswer } from "../../src/server/mcp/call-result.ts";
@@ -147,6 +148,38 @@ test.each([
     expect(JSON.stringify(answer)).toContain("https://example.org/a.txt");
   },
 );
+
+// The type of URIs of the Python library 1.x, on which many clients are, reads a URL as the WHATWG does.
+test.each(ERAS)("gives each file a URI, whatever its name is, and a client of Haft the name (%s)", async (era) => {
+  const names = ["report.pdf", "plans/2026 draft.pdf", "/tmp/a.pdf", "50%.pdf", "\ud800.pdf", "", "file:///a.pdf", undefined];
+  const files = names.map((name) => ({
+    type: "file" as const,
+    uri: "data:application/pdf;base64,AAAA",
+    mediaType: "application/pdf",
+    ...omitUndefined({ name }),
+  }));
+  const others = ["notes.txt", "https://example.org/a.txt"].flatMap((uri) => [
+    { type: "file" as const, uri },
+    { type: "file" as const, uri, text: "hello" },
+  ]);
+  const read = defineTool({
+    name: "read",
+    description: "",
+    effects: pure,
+    execute: () => new ToolOutput({ content: [...files, ...others] }),
+  });
+  const { runtime } = await openRuntime({ tools: [read] });
+  const { client } = await overStdio(runtime, { era });
+  const { content } = await client.callTool({ name: "read" });
+  const uris = content.map((block) => (block.type === "resource" ? block.resource.uri : block.type === "resource_link" ? block.uri : ""));
+  expect(uris.filter((uri) => !URL.canParse(uri))).toEqual([]);
+
+  const { url } = await listening(runtime);
+  const { runtime: near } = await openRuntime({ toolsets: [mcpToolset("far", { url })], approval: { approve: () => "allow-once" } });
+  const result = await near.execute({ name: "far::read" });
+  const returned = (result.content ?? []).slice(0, names.length).map((part) => (part.type === "file" ? part.name : part.type));
+  expect(returned).toEqual(["report.pdf", "plans/2026 draft.pdf", "/tmp/a.pdf", "50%.pdf", "\ufffd.pdf", "", "file:///a.pdf", "data:"]);
+});
 
 test.each(["legacy", "auto"] as const)(
   "I09 a call of which nobody knows whether it took effect is unknown to a client of Haft as well, through a second server (%s)",

@@ -135,7 +135,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
       { type: "image", mimeType: "image/png", data: "AAAA" },
       { type: "audio", mimeType: "audio/wav", data: "BBBB" },
       { type: "resource", resource: { uri: "file:///a", mimeType: "text/plain", text: "hello" } },
-      { type: "resource", resource: { uri: "a.zip", mimeType: "application/zip", blob: "CCCC" } },
+      { type: "resource", resource: { uri: "attachment:a.zip", mimeType: "application/zip", blob: "CCCC" } },
       { type: "resource_link", uri: "https://example.org/b", name: "b" },
       { type: "resource_link", uri: "https://example.org/c", name: "c", description: "The terms.", size: 12 },
     ]);
@@ -357,7 +357,7 @@ describe.each(ERAS)("F1.19 a client of the %s era", (era) => {
     const { runtime } = await openRuntime({ tools: [pack], artifacts: memoryStore().artifacts });
     const { client } = await overStdio(runtime, { era });
     const { content, structuredContent } = await client.callTool({ name: "pack", arguments: {} });
-    expect(content).toContainEqual({ type: "resource", resource: { uri: "a.zip", mimeType: "application/zip", blob } });
+    expect(content).toContainEqual({ type: "resource", resource: { uri: "attachment:a.zip", mimeType: "application/zip", blob } });
     expect(structuredContent).toEqual({ url });
   });
 });

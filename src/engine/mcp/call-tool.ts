@@ -13,6 +13,7 @@ import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./rpc-codes.ts";
 import { requestWithInput } from "./input-rounds.ts";
 import { parameterHeaders, sendsParameterHeaders, writeParameterHeaders } from "./parameter-headers.ts";
 import { taskIn, taskJob, type TaskOptions } from "./task.ts";
+import { fromAttachmentUri } from "../../core/attachment-uri.ts";
 import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 
@@ -175,7 +176,7 @@ function resourcePart(resource: JsonObject, uri: string): ContentPart {
   const mediaType = typeof mimeType === "string" ? mimeType : "application/octet-stream";
   if (mediaType.startsWith("image/")) return { type: "image", mediaType, data: blob };
   if (mediaType.startsWith("audio/")) return { type: "audio", mediaType, data: blob };
-  return { type: "file", uri: `data:${mediaType};base64,${blob}`, mediaType, name: uri };
+  return { type: "file", uri: `data:${mediaType};base64,${blob}`, mediaType, name: fromAttachmentUri(uri) };
 }
 
 function filePart(source: JsonObject, uri: string): ContentPart & { readonly type: "file" } {

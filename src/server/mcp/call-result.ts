@@ -1,5 +1,6 @@
 /** Puts a result of ours in the words of `tools/call`. */
 import { valueText, type ContentPart } from "../../core/content.ts";
+import { toAttachmentUri } from "../../core/attachment-uri.ts";
 import { fileData } from "../../core/data-uri.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -77,12 +78,18 @@ function knownBlock(part: ContentPart, revision: string | undefined): JsonObject
 function toBlock(part: ContentPart): JsonObject {
   if (part.type === "text") return { type: "text", text: part.text };
   if (part.type !== "file") return { type: part.type, data: part.data, mimeType: part.mediaType };
-  const { uri, mediaType, text, name, description, bytes } = part;
+  const { mediaType, text, name, description, bytes } = part;
   const mimeType: JsonObject = mediaType === undefined ? {} : { mimeType: mediaType };
-  if (text !== undefined) return { type: "resource", resource: { uri, ...mimeType, text } };
+  if (text !== undefined) return { type: "resource", resource: { uri: toAttachmentUri(part.uri), ...mimeType, text } };
   const blob = fileData(part)?.base64;
-  if (blob !== undefined) return { type: "resource", resource: { uri: name ?? "data:", ...mimeType, blob } };
-  return { type: "resource_link", uri, name: name ?? uri, ...mimeType, ...omitUndefined({ description, size: bytes }) };
+  if (blob !== undefined) return { type: "resource", resource: { uri: toAttachmentUri(name ?? "data:"), ...mimeType, blob } };
+  return {
+    type: "resource_link",
+    uri: toAttachmentUri(part.uri),
+    name: name ?? part.uri,
+    ...mimeType,
+    ...omitUndefined({ description, size: bytes }),
+  };
 }
 
 /** The metadata for programs: that of the tool, what was done to the call, and that it may have taken effect although it failed. */
