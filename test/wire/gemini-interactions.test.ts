@@ -218,6 +218,31 @@ describe("a request", () => {
     expect([format.path({ model: "m" }), format.path({ model: "m", stream: false })]).toEqual(["/interactions?alt=sse", "/interactions"]);
   });
 
+  test("F4.18 has sounds and documents behind an answer, which may hold only text and images", () => {
+    const sound = { type: "audio", mediaType: "audio/wav", data: "UklGRg==" } as const;
+    const pdf = { type: "file", uri: "data:application/pdf;base64,JVBERi0=", mediaType: "application/pdf", name: "a.pdf" } as const;
+    const { messages } = format.encodeMessages([
+      called("k4", "eyes::look"),
+      answered("k4", "eyes::look", { content: [PICTURE, sound, pdf] }),
+    ]);
+    expect(messages.slice(-2)).toEqual([
+      {
+        type: "function_result",
+        call_id: "k4",
+        name: "eyes__look",
+        result: [image, { type: "text", text: "[audio audio/wav]" }, { type: "text", text: expect.stringContaining("a.pdf") }],
+      },
+      {
+        type: "user_input",
+        content: [
+          { type: "text", text: "Attachments of k4:" },
+          { type: "audio", mime_type: "audio/wav", data: "UklGRg==" },
+          { type: "document", mime_type: "application/pdf", data: "JVBERi0=" },
+        ],
+      },
+    ]);
+  });
+
   test("F4.21 calls and results are words where no tools are offered", () => {
     expect(JSON.stringify(format.encodeMessages(turn, { tools: false }).messages)).not.toMatch(/function_call|function_result/u);
   });

@@ -79,11 +79,15 @@ function callIdOf(block: JsonValue): string | undefined {
   return isJsonObject(block) && block["type"] === "function_call" && typeof block["id"] === "string" ? block["id"] : undefined;
 }
 
-/** The steps that answer calls, and a step of the user behind them with their documents, which no answer may hold. */
+/**
+ * The steps that answer calls, and a step of the user behind them with their files: an answer may hold only text and images.
+ *
+ * @see https://ai.google.dev/api/interactions-api — FunctionResultSubcontent
+ */
 export function resultSteps(calls: readonly Pick<WireCall, "id" | "name" | "result">[]): readonly JsonObject[] {
   const shown = calls.flatMap(({ id, result }) => {
-    const documents = isErrorAnswer(result) ? [] : (result?.content?.filter(isDocument) ?? []);
-    return documents.length === 0 ? [] : [...textContent(`Attachments of ${id}:`), ...documents.flatMap(writeContent)];
+    const files = isErrorAnswer(result) ? [] : (result?.content?.filter(isAttached) ?? []);
+    return files.length === 0 ? [] : [...textContent(`Attachments of ${id}:`), ...files.flatMap(writeContent)];
   });
   return [...calls.map(({ id, name, result }) => resultStep(id, name, result)), ...userStep(shown)];
 }
@@ -96,17 +100,18 @@ function resultStep(id: string, name: string, result: ToolResult | undefined): J
   return { ...step, result: [...textContent(answerText({ ...rest, content: [] })), ...content.flatMap(answerContent)] };
 }
 
-/** Images and sounds: the media in the answer itself. */
+/** The media in the answer itself. */
 function isShown(part: ContentPart): boolean {
-  return !isDocument(part) && inlineMedia(part) !== undefined;
+  return inlineMedia(part)?.kind === "image";
 }
 
-function isDocument(part: ContentPart): boolean {
-  return inlineMedia(part)?.kind === "document";
+/** The media behind the answer: documents and sounds. */
+function isAttached(part: ContentPart): boolean {
+  return !isShown(part) && inlineMedia(part) !== undefined;
 }
 
 function answerContent(part: ContentPart): readonly JsonObject[] {
-  return isDocument(part) ? textContent(partText(part).toWellFormed()) : writeContent(part);
+  return isAttached(part) ? textContent(partText(part).toWellFormed()) : writeContent(part);
 }
 
 function userStep(content: readonly JsonObject[]): readonly JsonObject[] {
