@@ -110,6 +110,32 @@ describe("an answer over MCP", () => {
     });
   });
 
+  // Servers on fastmcp 4 and on the official Python library answer so with a string, a number or an array.
+  test.each<readonly [string, JsonValue, readonly string[], readonly string[]]>([
+    ["a string", "Sow the beans.", ["Sow the beans."], []],
+    ["a number", 42, ["42"], []],
+    ["an array", [{ a: 1 }], ['[{"a": 1}]'], []],
+    ["the items of an array", ["one", { a: 1 }], ["one", '{ "a": 1 }'], []],
+    ["an empty array", [], [], ['{"result":[]}']],
+    ["another text", "Sow the beans.", ["Sowed."], ['{"result":"Sow the beans."}']],
+    ["fewer items", ["one", "two"], ["one"], ['{"result":["one","two"]}']],
+  ])("does not repeat what is wrapped as a result where its text says it: %s", async (_, wrapped, texts, added) => {
+    const content = texts.map((text) => ({ type: "text", text }) as const);
+    const tool = defineTool({
+      name: "read",
+      description: "",
+      effects: pure,
+      outputSchema: { type: "object", properties: { result: true }, required: ["result"] },
+      execute: () => new ToolOutput({ output: { result: wrapped }, content }),
+    });
+    const { runtime } = await openRuntime({ tools: [tool] });
+    const { client } = await overStdio(runtime, { era: "legacy" });
+    expect(await client.callTool({ name: "read" })).toMatchObject({
+      content: [...texts, ...added].map((text) => ({ type: "text", text })),
+      structuredContent: { result: wrapped },
+    });
+  });
+
   test.each(ERAS)("keeps the output of a tool that shows something else for the program that runs it (%s)", async (era) => {
     const tool = defineTool({
       name: "read",

@@ -3,7 +3,7 @@ import { valueText, type ContentPart } from "../../core/content.ts";
 import { toAttachmentUri } from "../../core/attachment-uri.ts";
 import { fileData } from "../../core/data-uri.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { partText, resultText, type ToolResult } from "../../core/result.ts";
@@ -43,7 +43,7 @@ export function toCallAnswer(result: ToolResult, tool: Tool | undefined, revisio
   }
   const blocks = content.map((part) => knownBlock(part, revision));
   if (!promised || output === undefined) return { content: blocks, ...meta };
-  const missing = content.some((part) => says(part, output)) ? [] : textOf(output);
+  const missing = isSaid(content, output) ? [] : textOf(output);
   return { content: [...blocks, ...missing], structuredContent: output, ...meta };
 }
 
@@ -51,7 +51,23 @@ function textOf(output: JsonValue | undefined): readonly JsonObject[] {
   return output === undefined ? [] : [{ type: "text", text: valueText(output) }];
 }
 
-/** Whether the part is the output as text: tools and servers that know older clients write it themselves. */
+/**
+ * Whether the parts have the output as text: tools and servers that know older clients write it themselves. Servers on the Python
+ * libraries wrap an output that is no object as `{ result }`, and write it in one part, or an array in a part for each of its items.
+ *
+ * @see https://gofastmcp.com/servers/tools — "Structured Output"
+ */
+function isSaid(content: readonly ContentPart[], output: JsonValue): boolean {
+  if (content.some((part) => says(part, output))) return true;
+  if (!isJsonObject(output) || Object.keys(output).join() !== "result") return false;
+  const { result } = output;
+  if (result === undefined) return false;
+  if (content.some((part) => says(part, result))) return true;
+  if (!isJsonArray(result) || result.length !== content.length || content.length === 0) return false;
+  return content.every((part, index) => says(part, result[index] ?? null));
+}
+
+/** Whether the part is the value as text. */
 function says(part: ContentPart, output: JsonValue): boolean {
   if (part.type !== "text") return false;
   if (part.text === valueText(output)) return true;
