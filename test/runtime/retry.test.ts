@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { Effects } from "../../src/core/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
+import type { Outcome } from "../../src/core/error-codes.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 
@@ -87,6 +89,25 @@ test("B07 F3.13 a write that may have happened is never repeated; one that did n
   expect(charges).toBe(1);
   expect([charge?.error?.code, charge?.attempts, refused?.attempts, put?.attempts]).toEqual(["timeout", 1, 4, 4]);
   expect(charge?.error?.message).toContain("Its effect is not known");
+});
+
+const ended = (outcome: Outcome) => new ToolError("network_error", `ended ${outcome}`, { outcome, retryable: true });
+
+test.each<readonly [string, Effects<unknown>, readonly Outcome[], Outcome]>([
+  ["a write that may have happened before it did not begin", { writes: ["a"], idempotent: true }, ["unknown", "not_started"], "unknown"],
+  ["a write that may have happened before it failed", { writes: ["a"], idempotent: true }, ["unknown", "failed"], "unknown"],
+  ["a write that may have happened first of all", { writes: ["a"], idempotent: true }, ["unknown", "not_started", "failed"], "unknown"],
+  ["a write that failed before it did not begin", { writes: ["a"], idempotent: true }, ["failed", "not_started"], "failed"],
+  ["a write that never began", { writes: ["a"] }, ["not_started", "not_started"], "not_started"],
+  ["a read, which has no effect", { reads: ["a"], writes: [] }, ["unknown", "not_started"], "not_started"],
+])("the outcome of a call is that of all its attempts: %s", async (_, effects, outcomes, expected) => {
+  const left = [...outcomes];
+  const attempts = tool("put", () => Promise.reject(ended(left.shift() ?? "unknown")), { effects, maxAttempts: outcomes.length });
+  const { runtime, ports } = testRuntime({ tools: [attempts] });
+  const pending = runtime.execute({ name: "put" });
+  await ports.clock.advance(60_000);
+  const { error } = await pending;
+  expect([error?.outcome, error?.message]).toEqual([expected, `ended ${outcomes.at(-1)}`]);
 });
 
 test("B08 a dependency that fails always sees at most 1.1 attempts a request", async () => {

@@ -20,6 +20,7 @@ import { CallRun, type AdmittedCall } from "../call-run.ts";
 import { noteAbandoned, noteAttempt, noteWait } from "../finish/call-timing.ts";
 import { withinLayer } from "../context/caller-layer.ts";
 import { driveGenerator, isStatefulRun } from "./drive-generator.ts";
+import { sinceEarlier } from "./effect-so-far.ts";
 import { followRemoteJob } from "./follow-remote-job.ts";
 import { release } from "./hold.ts";
 import { askWithFault, faultIsOver, hasPlannedTimeout, isPutIn, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
@@ -103,7 +104,7 @@ async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedC
     if (next === undefined) return run;
     // A circuit that opened meanwhile says less than the failure that opened it.
     if (next.code === "circuit_open") return error;
-    error = next;
+    error = sinceEarlier(run, error, next);
   }
   return error;
 }
