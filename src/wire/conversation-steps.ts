@@ -291,9 +291,11 @@ export function isShownImage(part: ContentPart): part is Extract<ContentPart, { 
 }
 
 /** JSON without half surrogate pairs, which providers refuse. */
+export function wellFormed(value: JsonObject): JsonObject;
+export function wellFormed(value: JsonValue): JsonValue;
 export function wellFormed(value: JsonValue): JsonValue {
   if (typeof value === "string") return value.toWellFormed();
-  if (isJsonArray(value)) return value.map(wellFormed);
+  if (isJsonArray(value)) return value.map((item) => wellFormed(item));
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), wellFormed(item)]));
 }

@@ -26,7 +26,7 @@ describe("issue 16.4 a card describes the data", () => {
     const lines = linesOf(out);
     expect(whole.dataset).toMatchObject({
       seed: "0",
-      plan: (lines[0].metadata ?? lines[0]).plan,
+      plan: (lines[0].metadata === undefined ? lines[0] : JSON.parse(lines[0].metadata)).plan,
       conversations: 30,
       failed: 0,
       calls: 120,

@@ -276,9 +276,9 @@ class Generation {
     if (other !== undefined) await this.#writeLine(this.#write(other), other);
   }
 
-  async #writeLine(line: object, trajectory: Trajectory): Promise<void> {
+  async #writeLine(line: JsonObject, trajectory: Trajectory): Promise<void> {
     const { writer, total } = this.#parts;
-    await writer.write(line as JsonObject, trajectory); // a line is JSON
+    await writer.write(line, trajectory);
     this.counts.add(trajectory);
     const { written, calls, failed } = this.counts;
     this.#options.onProgress?.({ done: writer.existing + written, total, calls, failed });

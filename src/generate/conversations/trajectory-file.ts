@@ -204,7 +204,13 @@ function lineOf(text: string): JsonObject | undefined {
 /** The mark that says which conversation a line is: of a provider's form, its metadata. */
 export function markOf(line: JsonObject): JsonObject {
   const { metadata } = line;
-  return isJsonObject(metadata) ? metadata : line;
+  if (typeof metadata !== "string") return line;
+  try {
+    const mark = parseJson(metadata, LIMITS);
+    return isJsonObject(mark) ? mark : line;
+  } catch {
+    return line; // the text of something else
+  }
 }
 
 function occupied(message: string): ToolError {

@@ -6,6 +6,7 @@ import type { ModelTool } from "../../core/model.ts";
 import { renameTools } from "../../core/result.ts";
 import { anthropicMessages } from "../../wire/anthropic.ts";
 import { openAiChat } from "../../wire/openai-chat.ts";
+import { wellFormed } from "../../wire/conversation-steps.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { WireFormat } from "../../wire/wire-format.ts";
 import { shareGptConversation, templateMessages } from "./training-lines.ts";
@@ -16,8 +17,9 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
  * `neutral`: `{ id, index, seed, plan, kind, tools, messages, report }` in our fields, each result whole. `openai`: `{ messages, tools,
  * metadata }` as Chat Completions and its fine-tuning take them. `anthropic`: `{ system, messages, tools, metadata }` as the Messages API
  * does. `huggingface`: `{ messages, tools, metadata }` for the chat templates of `transformers` and the trainers of TRL, inputs of calls
- * as objects. `sharegpt`: `{ conversations, tools, metadata }` as LLaMA-Factory reads it, `tools` a text of JSON. `metadata` holds what the
- * neutral form says besides, and of each result its status, origin and fidelity.
+ * as objects. `sharegpt`: `{ conversations, tools, metadata }` as LLaMA-Factory reads it, `tools` a text of JSON. `metadata` is a text of JSON
+ * too: what the neutral form says besides, and of each result its status, origin and fidelity. As text it is a column of one type, however
+ * conversations ended. No format holds half a surrogate pair.
  */
 export const TRAJECTORY_FORMATS = ["neutral", "openai", "anthropic", "huggingface", "sharegpt"] as const;
 /** How a generated conversation is written: one of `TRAJECTORY_FORMATS`. */
@@ -32,10 +34,15 @@ export const OPENINGS: Readonly<Record<TrajectoryFormat, readonly string[]>> = {
   sharegpt: ['{"conversations":['],
 };
 
-export type TrajectoryWriter = (trajectory: Trajectory) => object;
+export type TrajectoryWriter = (trajectory: Trajectory) => JsonObject;
 
 /** @throws ToolError `invalid_argument` for a format that is not known */
 export function trajectoryWriter(format: TrajectoryFormat): TrajectoryWriter {
+  const write = writerOf(format);
+  return (trajectory) => wellFormedJson(write(trajectory));
+}
+
+function writerOf(format: TrajectoryFormat): (trajectory: Trajectory) => object {
   if (format === "neutral") return writeNeutral;
   if (format === "openai") return providerWriter(openAiChat());
   if (format === "anthropic") return providerWriter(anthropicMessages());
@@ -62,29 +69,34 @@ function writeNeutral(trajectory: Trajectory): object {
   };
 }
 
-function providerWriter(format: WireFormat): TrajectoryWriter {
+function providerWriter(format: WireFormat): (trajectory: Trajectory) => object {
   const toolsOf = toolWriter(format);
   return (trajectory) => {
     const { messages, system } = format.encodeMessages(spokenMessages(trajectory));
-    return { ...(system === undefined ? {} : { system }), messages, tools: toolsOf(trajectory), metadata: metadataOf(trajectory) };
+    return {
+      ...(system === undefined ? {} : { system }),
+      messages,
+      tools: toolsOf(trajectory),
+      metadata: jsonText(metadataOf(trajectory)),
+    };
   };
 }
 
-function templateWriter(): TrajectoryWriter {
+function templateWriter(): (trajectory: Trajectory) => object {
   const toolsOf = toolWriter(openAiChat());
   return (trajectory) => ({
     messages: templateMessages(spokenMessages(trajectory)),
     tools: toolsOf(trajectory),
-    metadata: metadataOf(trajectory),
+    metadata: jsonText(metadataOf(trajectory)),
   });
 }
 
-function shareGptWriter(): TrajectoryWriter {
+function shareGptWriter(): (trajectory: Trajectory) => object {
   const toolsOf = toolWriter(openAiChat());
   return (trajectory) => {
     const { conversations, leftOut } = shareGptConversation(spokenMessages(trajectory));
-    const tools = JSON.stringify(toolsOf(trajectory).map(({ function: described }) => described));
-    return { conversations, tools, metadata: { ...metadataOf(trajectory), ...(leftOut.length === 0 ? {} : { leftOut }) } };
+    const tools = jsonText(toolsOf(trajectory).map(({ function: described }) => described));
+    return { conversations, tools, metadata: jsonText({ ...metadataOf(trajectory), ...(leftOut.length === 0 ? {} : { leftOut }) }) };
   };
 }
 
@@ -109,6 +121,16 @@ function toolWriter(format: WireFormat): (trajectory: Trajectory) => readonly Js
     return own;
   };
   return ({ tools }) => tools.flatMap(toolOf);
+}
+
+/** For readers whose columns have one type: an object would be refused where its keys are not those of the lines before. */
+function jsonText(value: object): string {
+  return JSON.stringify(wellFormedJson(value));
+}
+
+/** Half a surrogate pair would make a file unreadable for strict readers. */
+function wellFormedJson(value: object): JsonObject {
+  return wellFormed(value as JsonObject); // all that is written is JSON
 }
 
 function metadataOf(trajectory: Trajectory): object {

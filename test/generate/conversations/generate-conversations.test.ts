@@ -110,7 +110,7 @@ describe("issue 6.7 three kinds of conversation", () => {
     for (const format of ["neutral", "openai"] as const) {
       const { lines } = await generated({ plan: { kind: "scripted", templates }, format });
       const { report, metadata } = JSON.parse(lines[0] ?? "");
-      expect(report ?? metadata.report).toEqual({
+      expect(report ?? JSON.parse(metadata).report).toEqual({
         calls: 2,
         statuses: { ok: 1, error: 1 },
         origins: { simulated: 1 },
@@ -285,7 +285,7 @@ describe("issue 6.7 formats", () => {
     expect(messages[3].tool_call_id).toBe("call_1");
     const offered = tools.map((tool: { readonly function: { readonly name: string } }) => tool.function.name);
     expect(offered).toContain(messages[2].tool_calls[0].function.name);
-    expect(metadata).toMatchObject({
+    expect(JSON.parse(metadata)).toMatchObject({
       id: "conversation-0-000001",
       index: 0,
       seed: "0",

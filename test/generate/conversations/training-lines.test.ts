@@ -8,7 +8,10 @@ import assert from "node:assert/strict";
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
 import type { ConversationPlan } from "../../../src/generate/conversations/conversation-plan.ts";
-import type { TrajectoryFormat } from "../../../src/generate/conversations/trajectory-formats.ts";
+import { TRAJECTORY_FORMATS, type TrajectoryFormat } from "../../../src/generate/conversations/trajectory-formats.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { shareGptConversation } from "../../../src/generate/conversations/training-lines.ts";
 import { answered, called, said } from "../../wire/conversations.ts";
 import { SAMPLED, generated } from "./generated.ts";
@@ -142,6 +145,11 @@ async function linesAs(plan: ConversationPlan, format: TrajectoryFormat): Promis
   return (await generated({ plan, format })).lines.map((line) => JSON.parse(line));
 }
 
+function texts(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.entries(value).flatMap(([key, one]) => [key, ...texts(one)]) : [];
+}
+
 describe("issue 16.3 lines for trainers", () => {
   test.for([
     ["huggingface", readTemplateLine],
@@ -151,7 +159,7 @@ describe("issue 16.3 lines for trainers", () => {
       const [written, neutral] = [await linesAs(plan, format), await linesAs(plan, "neutral")];
       expect(written.length).toBe(plan.count);
       expect(written.map(read)).toEqual(neutral.map(readNeutralLine));
-      expect(written.map(({ metadata }) => metadata.report)).toEqual(neutral.map(({ report }) => report));
+      expect(written.map(({ metadata }) => JSON.parse(metadata).report)).toEqual(neutral.map(({ report }) => report));
     }
   });
 
@@ -175,6 +183,62 @@ describe("issue 16.3 lines for trainers", () => {
     expect(sharegpt.conversations[2].value).toBe(
       '[{"name":"shop__create_order","arguments":{"article":"tea","count":1}},{"name":"shop__fail","arguments":{}}]',
     );
+  });
+
+  test.for(["openai", "anthropic", "huggingface", "sharegpt"] as const)(
+    "%s: every line has columns of the same types, however its conversation ended",
+    async (format) => {
+      const call = (name: string, input: JsonObject) => [
+        { role: "user", content: `Call ${name}.` } as const,
+        { role: "assistant", content: "I do.", calls: [{ name, input }] } as const,
+      ];
+      const done = { role: "assistant", content: "Done." } as const;
+      const ends = {
+        well: [...call("shop::create_order", { article: "tea", count: 1 }), done],
+        failing: [...call("shop::fail", {}), done],
+        unknownTool: [...call("shop::gone", { a: [1] }), done],
+        fromNowhere: [...call("shop::get_order", { order_id: "O-1" }), { ...done, content: "It costs 99." }],
+        brokenOff: [...call("shop::fail", {}), { role: "assistant", calls: [{ name: "shop::get_order", input: { order_id: "$1.id" } }] }],
+        withoutCalls: [{ role: "user", content: "Hello." }, done],
+      } as const;
+      const templates = Object.entries(ends).map(([id, messages]) => ({ id, messages }));
+      const lines = await linesAs({ kind: "scripted", templates }, format);
+      const columns = lines.map((line) =>
+        Object.entries(line).map(([name, value]) => [name, Array.isArray(value) ? "array" : typeof value]),
+      );
+      expect(columns.length).toBe(templates.length);
+      for (const each of columns) expect(each).toEqual(columns[0]);
+      expect(columns[0]).toContainEqual(["metadata", "string"]);
+      const told = lines.map(({ metadata }) => Object.keys(JSON.parse(metadata)).join());
+      expect(new Set(told).size).toBeGreaterThan(1); // what stands in it is not the same
+    },
+  );
+
+  test.for(TRAJECTORY_FORMATS)("%s: half a surrogate pair is in no line, whose readers would refuse the file", async (format) => {
+    const half = "half \ud83c";
+    const tool: Tool = {
+      name: "echo",
+      description: half,
+      inputSchema: { type: "object", title: half },
+      execute: ({ v }) => ({ v, [half]: v }),
+    };
+    const runtime = createRuntime({ toolsets: [{ name: "it", tools: [tool] }], ports: { log: { debug() {}, warn() {} } } });
+    const messages = [
+      { role: "user", content: half },
+      {
+        role: "assistant",
+        content: half,
+        calls: [
+          { name: "it::echo", input: { v: half, [half]: 1 } },
+          { name: half, input: {} },
+        ],
+      },
+      { role: "assistant", content: half },
+    ] as const;
+    const { lines } = await generated({ runtime, plan: { kind: "scripted", templates: [{ id: half, system: half, messages }] }, format });
+    expect(lines.length).toBe(1);
+    const { metadata = "{}", ...line } = JSON.parse(lines[0] ?? "");
+    for (const text of [line, JSON.parse(metadata)].flatMap(texts)) expect(text.isWellFormed(), JSON.stringify(text)).toBe(true);
   });
 
   test("sharegpt: in any order of speakers the turns alternate, and each text is in a turn or left out", () => {
@@ -216,7 +280,7 @@ describe("issue 16.3 lines for trainers", () => {
       { from: "observation", value: '["tea","milk"]' },
       { from: "gpt", value: "There is.\n\nMilk, too." },
     ]);
-    expect(line.metadata.leftOut).toEqual(["Let me look."]);
+    expect(JSON.parse(line.metadata).leftOut).toEqual(["Let me look."]);
     expect(() => readShareGptLine(line)).not.toThrow();
     const [whole] = await linesAs({ kind: "scripted", templates: [{ messages }] }, "huggingface");
     expect(whole.messages[2]).toMatchObject({ content: "Let me look.", tool_calls: [{}] });
