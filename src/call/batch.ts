@@ -1,4 +1,5 @@
 /** The calls of one message, run together: admitted in call order, executed side by side, answered in call order. */
+import { cancelReason } from "../core/cancel-reason.ts";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -50,12 +51,13 @@ export async function runBatch(
   const runs: CallRun[] = [];
   const breaks = new LoopBreaks(parts.ports.clock);
   const begun = options.submission === undefined ? options : { ...options, isSubmitted: true };
-  const forget = options.signal === undefined ? undefined : onAbort(options.signal, () => cancelAll(runs, "the caller aborted"));
+  const { signal } = options;
+  const forget = signal === undefined ? undefined : onAbort(signal, () => cancelAll(runs, cancelReason(signal)));
   try {
     for (const raw of items) {
       const run = beginCall(parts, turn, raw, begun);
       runs.push(run);
-      if (options.signal?.aborted === true) run.cancel("the caller had aborted");
+      if (signal?.aborted === true) run.cancel(cancelReason(signal));
       if (breaks.isDue(run.startedAt) && options.submission === undefined) await breaks.take();
     }
     if (options.submission !== undefined) recordSubmission(runs, options.submission);

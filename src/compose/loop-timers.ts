@@ -1,4 +1,5 @@
 /** Ends a run that takes too long or says nothing any more. */
+import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { crashAfterMs } from "./loop-budget.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
@@ -13,13 +14,13 @@ export class LoopTimers {
   /** Why the run was ended; undefined while it was not. */
   stopped: TimedStop | undefined;
   readonly #clock: Clock;
-  readonly #abort: () => void;
+  readonly #abort: (reason: ToolError) => void;
   readonly #cancels: (() => void)[] = [];
   #lastSign: number;
   #cancelIdle: (() => void) | undefined;
 
   /** @param abort ends the run; called once */
-  constructor(clock: Clock, limits: CheckedLimits, abort: () => void) {
+  constructor(clock: Clock, limits: CheckedLimits, abort: (reason: ToolError) => void) {
     this.#clock = clock;
     this.#abort = abort;
     this.#lastSign = clock.now();
@@ -55,6 +56,6 @@ export class LoopTimers {
   #stop(stop: TimedStop): void {
     if (this.stopped !== undefined) return;
     this.stopped = stop;
-    this.#abort();
+    this.#abort(new ToolError("cancelled", stop.detail));
   }
 }

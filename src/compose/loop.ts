@@ -174,7 +174,7 @@ class SessionLoop implements Loop {
     const leave = events.return.bind(events);
     // A generator that waits for its next event ends only when that has come.
     events.return = (value) => {
-      left.abort();
+      left.abort(new ToolError("cancelled", "the reader of the events of the loop has left"));
       return leave(value);
     };
     return events;
@@ -289,7 +289,7 @@ class SessionLoop implements Loop {
     await parts.taint?.look();
     const model = (this.#model ??= await modelNamed(this.#options.model));
     const controller = new AbortController();
-    const timers = new LoopTimers(session.ports.clock, this.#limits, () => controller.abort());
+    const timers = new LoopTimers(session.ports.clock, this.#limits, (reason) => controller.abort(reason));
     const forget = signal === undefined ? undefined : onAbort(signal, () => controller.abort(signal.reason));
     const runParts = {
       options: { ...this.#options, model },

@@ -1,4 +1,5 @@
 /** Resumes sessions that a store has: takes their logs, reads them, and continues what had not ended. */
+import { cancelReason } from "../core/cancel-reason.ts";
 import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -118,7 +119,9 @@ export class ResumedSessions {
     const forget =
       over === undefined
         ? undefined
-        : onAbort(over, () => endCalls(session, this.#parts.running, "the attempt that its session belongs to has ended"));
+        : onAbort(over, () => {
+            endCalls(session, this.#parts.running, cancelReason(over, "the attempt that its session belongs to has ended"));
+          });
     try {
       await resumeSession(session, fold, { ...options, ended: options.interrupted === "settle" ? undefined : ended });
       await this.whenSettled(session.id);

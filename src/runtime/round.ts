@@ -1,5 +1,6 @@
 /** The calls of one message of a model, taken while it is still being said. */
 import type { ContentPart } from "../core/content.ts";
+import { cancelReason } from "../core/cancel-reason.ts";
 import { ToolError } from "../core/error.ts";
 import { unknownKey, type OptionNames } from "../core/known-keys.ts";
 import type { NativeMessage, SessionMessage } from "../core/message.ts";
@@ -101,7 +102,7 @@ export class Round {
     const { callOptions, metadata, shown, signal, turn } = host;
     this.#options = { ...callOptions, metadata, inRound: true };
     turn.beginRound(shown);
-    this.#forget = signal === undefined ? undefined : onAbort(signal, () => this.#cancelAll("the caller aborted"));
+    this.#forget = signal === undefined ? undefined : onAbort(signal, () => this.#cancelAll(cancelReason(signal)));
   }
 
   /**
@@ -118,7 +119,7 @@ export class Round {
     const { signal } = this.#host;
     const run = this.#begin(call);
     run.refusal ??= refusal;
-    if (signal?.aborted === true) run.cancel("the caller had aborted");
+    if (signal?.aborted === true) run.cancel(cancelReason(signal));
     this.#runs.push(run);
     this.#admission ??= this.#admit();
     return run.callId;

@@ -1,6 +1,7 @@
 /** Runs the calls of one execute: on their own, or as a turn of a session, recorded before they are answered. */
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
+import { cancelReason } from "../core/cancel-reason.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonLimits } from "../core/base/json-limits.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -126,7 +127,8 @@ export class CallRunner {
     work: (turn: SessionTurn) => Promise<T>,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    if (signal?.aborted === true) throw new ToolError("cancelled", "The turn was cancelled before it began.", { outcome: "not_started" });
+    if (signal?.aborted === true)
+      throw new ToolError("cancelled", `The turn was cancelled before it began: ${cancelReason(signal)}.`, { outcome: "not_started" });
     const turn = beginTurn(session, place);
     const held = new HeldTurn({
       session,

@@ -154,8 +154,10 @@ async function stopsWhenCalledOff(bench: EngineBench, { endless, calls }: Engine
   const controller = new AbortController();
   const result = bench.result(bench.runtime.session("slow"), endlessCall(endless), { signal: controller.signal });
   await bench.begun();
-  controller.abort();
-  equal((await result).error?.code, "cancelled");
+  controller.abort(new Error("the user left"));
+  const { error } = await result;
+  equal(error?.code, "cancelled");
+  ok(error.message.endsWith("was cancelled: the caller aborted: the user left"), error.message);
   await bench.idle();
   await answersFirst(bench, calls);
 }

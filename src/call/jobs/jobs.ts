@@ -3,6 +3,7 @@ import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-b
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { copyJson } from "../../core/base/json.ts";
 import { nearNames } from "../../core/base/near-names.ts";
+import { cancelReason } from "../../core/cancel-reason.ts";
 import { ToolError } from "../../core/error.ts";
 import {
   checkJobStates,
@@ -110,15 +111,16 @@ export class Jobs {
     if (!job.isOver && isWithin(id)) throw waitsForItself(id);
     if (untilAsked && job.isAsking) return job.status;
     const { clock } = this.#parts.ports;
-    const stopped = Promise.withResolvers<"late" | "aborted">();
+    const stopped = Promise.withResolvers<"late" | { readonly aborted: string }>();
     const paused = Promise.withResolvers<void>();
     const leave = job.onPause(paused.resolve, untilAsked); // so that waits that ran out do not pile up in a job that runs for days
     const stopTimer = timeoutMs === undefined ? undefined : clock.timer(() => stopped.resolve("late"), timeoutMs);
-    const forget = signal === undefined ? undefined : onAbort(signal, () => stopped.resolve("aborted"));
+    const forget = signal === undefined ? undefined : onAbort(signal, () => stopped.resolve({ aborted: cancelReason(signal) }));
     clock.hold?.(); // a job that asks for input keeps no process alive; who waits for it does
     try {
       const came = await Promise.race([endOf(job, paused.promise), stopped.promise]);
-      if (came === "aborted") throw new ToolError("cancelled", `The wait for the job ${JSON.stringify(id)} was cancelled.`);
+      if (typeof came === "object")
+        throw new ToolError("cancelled", `The wait for the job ${JSON.stringify(id)} was cancelled: ${came.aborted}.`);
       return came === "late" ? job.status : (job.end ?? job.status);
     } finally {
       leave();

@@ -213,7 +213,7 @@ class Generation {
   /** Resolves to why it ended early, when nothing runs any more. */
   async run(): Promise<ToolError | undefined> {
     const { signal } = this.#options;
-    const forget = signal === undefined ? undefined : onAbort(signal, () => this.#controller.abort());
+    const forget = signal === undefined ? undefined : onAbort(signal, () => this.#controller.abort(signal.reason));
     const underWay: Promise<Trajectory | undefined>[] = [];
     try {
       if (signal?.aborted !== true) await this.#makeAll(underWay);

@@ -1,4 +1,5 @@
 /** One piece of work for a client that may ask the client something before it is done, over as many requests as that takes. */
+import { cancelReason } from "../../core/cancel-reason.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { McpLogLevel } from "./client.ts";
@@ -124,7 +125,7 @@ export class Exchange<T> {
   /** Runs until the work is done or waits for the client. One round at a time. */
   async serve(round: ExchangeRound): Promise<ExchangeRoundEnd<T>> {
     this.#round = round;
-    const cancel = (): void => this.cancel("the client called it off");
+    const cancel = (): void => this.cancel(cancelReason(round.signal, "the client cancelled it"));
     if (round.signal.aborted) cancel();
     round.signal.addEventListener("abort", cancel, { once: true });
     try {
@@ -161,7 +162,7 @@ export class Exchange<T> {
   /** Ends what waits for the client, and the work with it where it heeds its signal. */
   cancel(reason: string): void {
     if (this.#over || this.#stop.signal.aborted) return;
-    this.#stop.abort(new ToolError("cancelled", `The call was cancelled: ${reason}.`));
+    this.#stop.abort(new ToolError("cancelled", reason));
     if (this.#waiting.size > 0) this.refuseWaiting(calledOff());
   }
 

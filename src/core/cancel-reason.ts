@@ -1,0 +1,46 @@
+/** Says in a result why a signal ended a call. */
+import { atMost } from "./base/short-text.ts";
+import { visibleText } from "./base/visible-text.ts";
+import { isToolError } from "./error.ts";
+
+/** Enough for the calls around one, each of which says why the next was cancelled. */
+const MAX_CHARS = 500;
+
+/**
+ * The words that follow `<tool> was cancelled: `, of a signal that has aborted. A ToolError says by itself who cancelled the call. Anything else
+ * is the caller's own, and may hold text of a third party: its message is kept to one line. A signal of `AbortSignal.timeout` is a limit of time.
+ *
+ * @param by who aborts this signal. @default "the caller aborted"
+ */
+export function cancelReason(signal: AbortSignal, by = "the caller aborted"): string {
+  try {
+    const reason: unknown = signal.reason;
+    if (isToolError(reason)) return oneLine(reason.message).replace(/\.$/u, "");
+    if (nameOf(reason) === "TimeoutError") return "the time limit of its caller was reached";
+    const said = oneLine(wordsOf(reason));
+    return said === "" ? by : `${by}: ${said}`;
+  } catch {
+    return by; // its getters throw
+  }
+}
+
+function nameOf(reason: unknown): unknown {
+  return reason instanceof Error ? reason.name : undefined;
+}
+
+/** Empty where the signal was aborted without a reason. */
+function wordsOf(reason: unknown): string {
+  if (typeof reason === "string") return reason;
+  if (!(reason instanceof Error)) return "";
+  const { message }: { readonly message: unknown } = reason;
+  const isDefault = reason.name === "AbortError" && message === (AbortSignal.abort().reason as Error).message; // the platform's words
+  return typeof message === "string" && !isDefault ? message : "";
+}
+
+function oneLine(text: string): string {
+  const words = text
+    .slice(0, 2 * MAX_CHARS)
+    .replaceAll(/\s+/gu, " ")
+    .trim();
+  return atMost(visibleText(words), MAX_CHARS).toWellFormed();
+}
