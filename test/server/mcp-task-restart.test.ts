@@ -2,8 +2,13 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { expect, onTestFinished, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { JsonObject } from "../../src/core/base/json.ts";
+import { readOnly } from "../../src/core/effects.ts";
+import { createRuntime } from "../../src/index.ts";
+import { listenMcp } from "../../src/server/mcp.ts";
+import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
 import { raw, TASKS } from "./mcp-raw.ts";
 import { bundledProgram } from "../bundled-program.ts";
@@ -62,3 +67,38 @@ testInCI(
     expect(await until(second.url, asking, "completed")).toMatchObject({ result: { content: [{ type: "text", text: "accept" }] } });
   },
 );
+
+test("a task that is found again was created when it was, also one that its call became after a while", async () => {
+  const path = temporaryFile();
+  const clock = new FakeClock({ wallTime: Date.UTC(2026, 0, 1) });
+  const serve = async () => {
+    const done = Promise.withResolvers<string>();
+    const runtime = createRuntime({
+      store: sqliteStore({ path }),
+      ports: { clock },
+      tools: [{ name: "read", description: "Reads.", effects: readOnly("disk"), timeoutMs: 0, execute: () => done.promise }],
+    });
+    await runtime.open();
+    const listener = await listenMcp(runtime, { port: 0, ports: { clock }, tasks: { taskAfterMs: 5_000 } });
+    const close = async (): Promise<void> => {
+      await listener.close();
+      await runtime.close();
+    };
+    onTestFinished(close);
+    return { url: listener.url, runtime, done, close };
+  };
+  const first = await serve();
+  const call = raw(first.url, "tools/call", { name: "read", arguments: {} }, ABLE);
+  await vi.waitFor(() => expect(first.runtime.running).toHaveLength(1), WAIT);
+  await clock.advance(5_000);
+  const { taskId, createdAt } = (await call).result;
+  first.done.resolve("read");
+  await until(first.url, String(taskId), "completed");
+  await first.close();
+  await clock.advance(60_000);
+  const second = await serve();
+  expect([createdAt, await until(second.url, String(taskId), "completed")]).toEqual([
+    "2026-01-01T00:00:00.000Z",
+    expect.objectContaining({ createdAt }),
+  ]);
+});

@@ -64,7 +64,7 @@ export async function runTaskCall(parts: TaskParts, taskCall: TaskCall): Promise
     }
   }
   if (result.status !== "pending") return result;
-  task = begin(parts, { place, callId: result.callId, exchange });
+  task = begin(parts, { place, callId: result.callId, exchange, createdAt: own?.log[0]?.at }); // as it is found again
   place.release();
   void follow(parts, { ...taskCall, task, session, own, callId: result.callId });
   return task;
