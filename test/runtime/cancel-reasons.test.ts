@@ -27,7 +27,7 @@ const WAYS: Readonly<Record<string, (runtime: Runtime, signal: AbortSignal) => u
     runtime.session().turn(async (turn) => {
       const round = turn.round({ signal });
       round.add(SLOW);
-      await round.end();
+      await round.end({ text: "", finish: "tool-calls" } as never);
     }),
   "a loop": (runtime, signal) => createLoop({ session: runtime.session(), ...toModel() }).run("go", { signal }),
   "a chain": (runtime, signal) => createChain([{ tool: "slow" }]).run(runtime, {}, { signal }),

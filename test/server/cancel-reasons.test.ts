@@ -1,6 +1,7 @@
 /** Who cancelled a call is in its result, whichever way the server was asked for it. */
 import { describe, expect, test, vi } from "vitest";
 import { pure } from "../../src/core/effects.ts";
+import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
 import { startApi, type ApiServer } from "./api/api-server.ts";
 import { ERAS, listening, openRuntime, overHttp, overStdio } from "./mcp-clients.ts";
 import { raw, TASKS } from "./mcp-raw.ts";
@@ -13,6 +14,7 @@ async function waiting(mode: "background" | "default" = "default") {
       {
         name: "wait",
         description: "Waits.",
+        inputSchema: { type: "object" },
         effects: pure,
         ...(mode === "background" ? { mode } : {}),
         execute: () => (begun.resolve(), new Promise(() => {})),
@@ -54,11 +56,14 @@ describe.each(ERAS)("a client of MCP (%s)", (era) => {
 
   test("that is gone", async () => {
     const { runtime, begun, why } = await waiting();
-    const pair = await overStdio(runtime, { era });
+    const clock = new FakeClock();
+    const pair = await overStdio(runtime, { era, ports: { clock, log: new MemoryLog() } });
     void pair.client.callTool(CALL).catch(() => undefined);
     await begun;
     pair.hangUp();
-    expect(await why()).toEqual(["default::wait was cancelled: the client cancelled it: Connection closed"]);
+    await vi.waitFor(() => expect(clock.pending).toBe(1));
+    await clock.advance(60_000);
+    expect(await why()).toEqual(["default::wait was cancelled: the client closed its end 60 s ago"]);
   });
 });
 

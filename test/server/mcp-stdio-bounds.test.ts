@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -100,4 +101,55 @@ test("an input that cannot be read ends the connection with an error; one that e
   whole.input.end();
   expect(await broken.server.closed).toMatchObject({ code: "network_error", message: expect.stringContaining("EIO") });
   expect(await whole.server.closed).toBeUndefined();
+});
+
+test("a pipe whose writer has ended gets every answer, also to a last line without an end, and a question that it cannot answer ends", async () => {
+  const gates = Array.from({ length: 3 }, () => Promise.withResolvers<string>());
+  const ask = defineTool({
+    name: "ask",
+    description: "",
+    effects: pure,
+    execute: async (_input, context) => {
+      await gates[0]?.promise;
+      return (await context.ask({ message: "Who?", schema: { type: "object", properties: {} } })).action;
+    },
+  });
+  const slow = gates.map(({ promise }, at) => defineTool({ name: `slow_${at}`, description: "", effects: pure, execute: () => promise }));
+  const { runtime } = await openRuntime({ tools: [ask, ...slow] });
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const server = await serveMcpStdio(runtime, { ports: { log: new MemoryLog() }, input, output });
+  onTestFinished(() => server.close());
+  const { ids } = answered(output);
+  const calls = ["ask", "slow_0", "slow_1", "slow_2"].map((name, at) => ({
+    id: at + 1,
+    method: "tools/call",
+    params: { name, arguments: {} },
+  }));
+  const hello = { ...HELLO, params: { ...HELLO.params, capabilities: { elicitation: {} } } };
+  const lines = [hello, { method: "notifications/initialized" }, ...calls].map((message) => JSON.stringify({ jsonrpc: "2.0", ...message }));
+  input.end(lines.join("\n"));
+  await vi.waitFor(() => expect(runtime.running).toHaveLength(4));
+  const answers = (): readonly unknown[] => ids.filter((id) => typeof id === "number" && id > 1); // not the question to the client
+  for (const [at, { resolve }] of gates.entries()) {
+    await vi.waitFor(() => expect(answers()).toHaveLength(at), { timeout: 5_000 });
+    resolve("done");
+  }
+  expect(await server.closed).toBeUndefined();
+  expect(answers()).toEqual([2, 3, 4]);
+  expect(ids).toContain(1);
+});
+
+test("close() does not wait for the calls of a client that has closed its end", async () => {
+  const hang = defineTool({ name: "hang", description: "", effects: pure, execute: () => new Promise(() => {}) });
+  const { runtime } = await openRuntime({ tools: [hang] });
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const server = await serveMcpStdio(runtime, { graceMs: 600_000, ports: { log: new MemoryLog() }, input, output });
+  const { ids } = answered(output);
+  for (const message of [HELLO, { id: 1, method: "tools/call", params: { name: "hang", arguments: {} } }])
+    input.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  await vi.waitFor(() => expect(runtime.running).toHaveLength(1));
+  input.end();
+  await once(input, "end");
+  await server.close();
+  expect([runtime.running, ids]).toEqual([[], [0, 1]]);
 });

@@ -214,7 +214,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(events.find((event) => event.type === "call-end")).toMatchObject({ result: { name: "default::endless", status: "cancelled" } });
   });
 
-  test("E15 a client that hangs up cancels its calls, and what does not heed that is not waited for", async () => {
+  test("E15 a client that hangs up gets answers for a minute; then its calls are cancelled, and what does not heed that is not waited for", async () => {
     const events: RuntimeEvent[] = [];
     const deaf = defineTool({ name: "deaf", description: "", effects: pure, execute: () => new Promise(() => {}) });
     const { runtime } = await openRuntime({ tools: [deaf], onEvent: (event) => void events.push(event) });
@@ -224,9 +224,11 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     for (const call of [client.callTool({ name: "deaf" }), client.listPrompts()]) call.catch(() => {});
     await vi.waitFor(() => expect(runtime.running).toHaveLength(1));
     hangUp();
-    await vi.waitFor(() => expect(runtime.running).toEqual([]));
     await vi.waitFor(() => expect(clock.pending).toBe(1));
-    await clock.advance(1_000);
+    await clock.advance(59_999);
+    expect(runtime.running).toHaveLength(1);
+    await clock.advance(1);
+    await vi.waitFor(() => expect(runtime.running).toEqual([]));
     await server.closed;
     expect(events.filter((event) => event.type === "call-end")).toMatchObject([{ result: { status: "cancelled" } }]);
   });

@@ -49,7 +49,7 @@ export class Gateway implements Shared {
   readonly suspensions: Suspensions;
   readonly announcer: Announcer;
   readonly logged = new Set<Serving>();
-  readonly works = new Set<Pick<Exchange<unknown>, "cancel" | "signal">>();
+  readonly works = new Set<Pick<Exchange<unknown>, "cancel" | "signal" | "isAsking">>();
   readonly tasks: Tasks | undefined;
   readonly calls: CallLog | undefined;
   readonly #server: typeof Server;
@@ -149,9 +149,14 @@ export class Gateway implements Shared {
     this.#stopping = true;
     if (this.#running.size === 0) return;
     await untilOver(this.#whenIdle(), graceMs, this.settings.clock, signal);
+    await this.cancelCalls("the server is stopping");
+  }
+
+  /** Cancels what runs, and waits a while for its answers. */
+  async cancelCalls(reason: string): Promise<void> {
     const left = [...this.works].filter((work) => !work.signal.aborted);
     if (left.length === 0) return;
-    for (const work of left) work.cancel("the server is stopping");
+    for (const work of left) work.cancel(reason);
     await untilOver(this.#whenIdle(), DRAIN_MS, this.settings.clock);
   }
 

@@ -17,6 +17,8 @@ export interface Ears {
 
 /** News that come after so many messages that the client has not taken are dropped: what it waits for are answers. */
 const MAX_UNREAD = 100;
+/** A request that lasts as long as the connection. */
+const LISTEN = "subscriptions/listen";
 const NEWS: ReadonlySet<string> = new Set(["notifications/progress", "notifications/message"]);
 /** So many requests are under way, or answered and not read, before the next waits. */
 const MAX_OPEN_REQUESTS = 1_024;
@@ -43,6 +45,9 @@ export class ObservedTransport implements Transport {
   #unread = 0;
   /** Requests that are not answered, or whose answers the client has not taken. */
   readonly #open = new Set<unknown>();
+  /** Those of them that are not answered; one that listens never is. */
+  readonly #unanswered = new Set<unknown>();
+  #sent = Promise.withResolvers<void>();
   #waiting: Waiting[] = [];
   /** The client has gone. */
   #isLeft = false;
@@ -61,6 +66,16 @@ export class ObservedTransport implements Transport {
     return this.#waiting.length;
   }
 
+  /** How many requests are to be answered, those that wait included. */
+  get unanswered(): number {
+    return this.#unanswered.size + this.#waiting.length;
+  }
+
+  /** Resolves when the next message was sent, or what waits is given up. */
+  get whenSent(): Promise<void> {
+    return this.#sent.promise;
+  }
+
   async start(): Promise<void> {
     this.#inner.onmessage = (message: JSONRPCMessage, extra?: MessageExtraInfo) => this.#receive(message, extra);
     this.#inner.onerror = (error) => this.onerror?.(error);
@@ -77,13 +92,20 @@ export class ObservedTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#unread >= MAX_UNREAD && "method" in message && NEWS.has(message.method)) return;
     this.#unread++;
+    if (!("method" in message)) this.#unanswered.delete(message.id);
     try {
       await this.#inner.send(this.#ears.passing(message));
     } finally {
       this.#unread--;
       if (!("method" in message)) this.#open.delete(message.id);
       if (this.#isCongested) this.#goOn();
+      this.#noteSent();
     }
+  }
+
+  #noteSent(): void {
+    this.#sent.resolve();
+    this.#sent = Promise.withResolvers();
   }
 
   close(): Promise<void> {
@@ -95,6 +117,7 @@ export class ObservedTransport implements Transport {
     this.#isLeft = true;
     this.#waiting = [];
     this.#congest(false);
+    this.#noteSent();
   }
 
   #congest(isCongested: boolean): void {
@@ -116,7 +139,12 @@ export class ObservedTransport implements Transport {
       this.#waiting.push({ id: message.id, message, extra });
       return this.#congest(true);
     }
-    this.#open.add(message.id);
+    this.#begin({ id: message.id, message, extra });
+  }
+
+  #begin({ id, message, extra }: Waiting): void {
+    this.#open.add(id);
+    if (!("method" in message && message.method === LISTEN)) this.#unanswered.add(id);
     this.#pass(message, extra);
   }
 
@@ -129,6 +157,7 @@ export class ObservedTransport implements Transport {
   #cancel(params: unknown): boolean {
     const id = isJsonObject(params) ? params["requestId"] : undefined;
     this.#open.delete(id);
+    this.#unanswered.delete(id);
     const left = this.#waiting.filter((waiting) => waiting.id !== id);
     const wasWaiting = left.length < this.#waiting.length;
     this.#waiting = left;
@@ -140,8 +169,7 @@ export class ObservedTransport implements Transport {
     while (!this.#isFull()) {
       const next = this.#waiting.shift();
       if (next === undefined) return this.#congest(false);
-      this.#open.add(next.id);
-      this.#pass(next.message, next.extra);
+      this.#begin(next);
     }
   }
 

@@ -18,6 +18,7 @@ import { protocolOutput } from "./protocol-output.ts";
 import { loadServer, loadStdio, type ServerModule } from "./sdk.ts";
 import { LOCAL_CALLER } from "./serving.ts";
 import { TaskListens } from "./tasks/task-listens.ts";
+import { untilOver } from "../api/until-over.ts";
 import { LineReader } from "../../processes/line-reader.ts";
 
 export interface McpStdioOptions extends McpServerOptions {
@@ -38,7 +39,8 @@ const OPTIONS: OptionNames<McpStdioOptions> = { ...SERVER_OPTIONS, input: true, 
 export interface McpStdioServer {
   /**
    * Resolves when the client has closed its end, or `close` was called, and everything under way has ended: with the error where
-   * the connection was given up because the client does not speak the protocol, or its input could not be read.
+   * the connection was given up because the client does not speak the protocol, or its input could not be read. The requests of a client that
+   * closes its end, as a pipe does, are still answered; what runs 60 seconds later is cancelled, and so is what asks that client.
    */
   readonly closed: Promise<ToolError | undefined>;
   /** Takes no more calls, lets those under way end for a while, then cancels them. The runtime stays open. */
@@ -48,6 +50,11 @@ export interface McpStdioServer {
 const DEFAULT_GRACE_MS = 5_000;
 /** The longest wait for work that ignores its cancellation. */
 const DRAIN_MS = 1_000;
+/**
+ * A client that has closed its end, such as `printf` in a pipe, may still wait for its answers; as long as clients usually wait for one, since the
+ * end of one that is gone looks the same.
+ */
+const ANSWER_MS = 60_000;
 
 async function closeSession(session: RuntimeSession | undefined, log: Log): Promise<void> {
   try {
@@ -57,13 +64,42 @@ async function closeSession(session: RuntimeSession | undefined, log: Log): Prom
   }
 }
 
+/** @param ended called when everything was read: it ends the gate */
 function joinInput(input: Readable, gate: Transform, ended: () => void): void {
-  input.pipe(gate);
+  input.pipe(gate, { end: false });
   input.once("error", (error) => {
     gate.destroy(new ToolError("network_error", `The input of the client cannot be read: ${describeThrown(error)}`, { cause: error }));
   });
-  input.once("close", () => gate.end());
-  input.once("end", ended);
+  input.once("close", () => {
+    if (!input.readableEnded) gate.end();
+  });
+  input.once("end", () => {
+    gate.write("\n"); // the last line may have no end of its own
+    ended();
+  });
+}
+
+/** Resolves when every request that was read is answered, or is not to be waited for any longer. */
+async function untilAnswered({ transport, gate, gateway, left }: LastAnswers): Promise<void> {
+  const answered = async (): Promise<void> => {
+    for (;;) {
+      await new Promise((resolve) => void setImmediate(resolve)); // what the gate holds is passed on
+      if (left.aborted) return;
+      for (const work of gateway.works) if (work.isAsking) work.cancel("the client has closed its end, and cannot answer");
+      if (transport.unanswered > 0) await transport.whenSent;
+      else if (gate.readableLength + gate.writableLength === 0) return;
+    }
+  };
+  if (await untilOver(answered(), ANSWER_MS, gateway.settings.clock, left)) return;
+  if (!left.aborted) await gateway.cancelCalls(`the client closed its end ${ANSWER_MS / 1_000} s ago`);
+}
+
+interface LastAnswers {
+  readonly transport: ObservedTransport;
+  readonly gate: Transform;
+  readonly gateway: Gateway;
+  /** Aborts when the connection ends. */
+  readonly left: AbortSignal;
 }
 
 interface GateParts {
@@ -130,10 +166,13 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     congested: (isCongested) => void (isCongested ? gate.pause() : gate.resume()),
     closed: () => void end(),
   });
-  joinInput(input, gate, () => endWaiting(transport, gateway.settings.clock));
-  let hasEnded = false;
+  const left = new AbortController();
+  joinInput(input, gate, () => {
+    endWaiting(transport, gateway.settings.clock);
+    void untilAnswered({ transport, gate, gateway, left: left.signal }).finally(() => gate.end());
+  });
   const end = async (): Promise<void> => {
-    hasEnded = true;
+    left.abort();
     input.unpipe(gate).pause();
     listens.end();
     gateway.close();
@@ -150,7 +189,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   return {
     closed,
     close: async () => {
-      if (!hasEnded) await gateway.stop(options.graceMs ?? DEFAULT_GRACE_MS);
+      if (!left.signal.aborted) await gateway.stop(input.readableEnded ? 0 : (options.graceMs ?? DEFAULT_GRACE_MS));
       await server.close();
       await closed;
     },
