@@ -52,4 +52,6 @@ export interface Locks {
    * at once.
    */
   request(request: LockRequest): LockTicket;
+  /** Why nothing can be granted now, for locks that are elsewhere. Said of calls whose deadline passes meanwhile. */
+  readonly unreachable?: string | undefined;
 }

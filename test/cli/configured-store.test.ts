@@ -1,5 +1,5 @@
 /** A configuration with a store, in the commands that need it for its toolsets alone, and as an MCP server. */
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -44,4 +44,11 @@ test("haft mcp keeps the calls of a client in the store, as one session", { time
   const { stdout } = await haft(["audit", "--config", "haft.toml"], { folder });
   expect(new Set(stdout.match(/(?<=called pad::note: ok, .*, session )\S+/gu)).size).toBe(1);
   expect(stdout.match(/called pad::note: ok/gu)).toHaveLength(2);
+});
+
+test("haft call of a toolset that is shared ends where its store cannot be opened, and says why", { timeout: PATIENCE_MS }, async () => {
+  const folder = project("shared = true\n");
+  mkdirSync(join(folder, "haft.db"));
+  const { exitCode, stderr } = await haft(["call", "pad::note", "--config", "haft.toml"], { folder });
+  expect([exitCode, stderr]).toEqual([7, expect.stringMatching(/^haft: store_failed: The store .*haft\.db could not be opened/u)]);
 });

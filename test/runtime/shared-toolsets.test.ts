@@ -1,6 +1,7 @@
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { createRuntime, defineTool, type RuntimeEvent, type ToolContext, type Toolset } from "../../src/index.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
+import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import type { Store } from "../../src/core/store.ts";
 
 /** A toolset whose calls run until they are told to end. */
@@ -94,4 +95,23 @@ test("issue 21.4 a shared toolset without a store is refused at once", () => {
   const { toolset } = gated();
   expect(() => createRuntime({ toolsets: [toolset] })).toThrow('The toolset "things" is shared, and the runtime has no store.');
   expect(() => createRuntime({ store: memoryStore(), toolsets: [{ ...toolset, shared: "yes" as never }] })).toThrow("shared of");
+});
+
+test.each([
+  ["a lock", { writes: "thing" }, "could not be opened"],
+  ["a slot", { reads: [], writes: [] }, "could not be opened"],
+  ["a lock of a store that does not answer", { writes: "thing" }, "The store has not answered yet."],
+])("a deadline that ends the wait for %s says that the store could not be reached, and why to the operator", async (_, effects, why) => {
+  const store = sqliteStore({ path: "/dev/null/haft.db" });
+  if (why.includes("opened")) await expect(store.open()).rejects.toThrow(why);
+  else vi.spyOn(store.leases, "update").mockReturnValue(new Promise(() => {}));
+  const write = defineTool({ name: "write", description: "", inputSchema: { type: "object" }, effects, deadlineMs: 100, execute: () => 1 });
+  const { error } = await runtimeOn(store, { name: "things", shared: true, maxConcurrent: 1, tools: [write] }).write("a");
+  expect(error).toEqual({
+    code: "unavailable",
+    message: "things::write was not started: the store that its toolset is shared by could not be reached in time.",
+    retryable: true,
+    outcome: "not_started",
+    operatorHint: expect.stringContaining(why),
+  });
 });

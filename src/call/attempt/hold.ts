@@ -171,6 +171,8 @@ function deadlock(run: AdmittedCall): ToolError {
 }
 
 function busy(run: AdmittedCall, ticket: LockTicket): ToolError {
+  const unreachable = storeIsAway(run);
+  if (unreachable !== undefined) return unreachable;
   const holders = namesOf(run, ticket);
   const by = holders.length === 0 ? "" : ` They are held by ${holders.join(", ")}.`;
   return new ToolError("resource_busy", `${run.toolName} waited for ${resourcesOf(run)} until its deadline.${by}`, {
@@ -179,10 +181,27 @@ function busy(run: AdmittedCall, ticket: LockTicket): ToolError {
   });
 }
 
-function noSlot(run: CallRun): ToolError {
+function noSlot(run: AdmittedCall): ToolError {
+  const unreachable = storeIsAway(run);
+  if (unreachable !== undefined) return unreachable;
   return new ToolError("resource_busy", `${run.toolName} waited for a free slot until its deadline.`, {
     hint: "Try again when fewer calls are running.",
   });
+}
+
+/** Of a shared toolset whose store could not be asked until the deadline. */
+function storeIsAway({ plan, parts, toolName }: AdmittedCall): ToolError | undefined {
+  const reason = plan.isShared ? parts.leases?.unreachable : undefined;
+  if (reason === undefined) return undefined;
+  return new ToolError(
+    "unavailable",
+    `${toolName} was not started: the store that its toolset is shared by could not be reached in time.`,
+    {
+      outcome: "not_started",
+      retryable: true,
+      operatorHint: reason,
+    },
+  );
 }
 
 function resourcesOf({ effects, plan }: AdmittedCall): string {

@@ -78,7 +78,7 @@ export interface WithRuntimeOptions extends AnswerChoice {
   readonly store?: (config: LoadedConfig) => Store | undefined;
   /** Whether jobs are started by other processes, and none here. @default none is left to others */
   readonly leavesJobs?: (config: LoadedConfig) => boolean;
-  /** Whether the store is only opened when something needs it. @default false */
+  /** Whether the store is only opened when something needs it. A toolset that is shared needs it for every call. @default false */
   readonly storeMayWait?: boolean;
 }
 
@@ -102,7 +102,8 @@ export async function withRuntime<T>(
   let endTelemetry: (() => Promise<void>) | undefined;
   try {
     endTelemetry = await startTelemetry({ config: config.config.telemetry, environment: context.environment, runtime });
-    if (store !== undefined && options.store !== undefined && options.storeMayWait !== true) {
+    const mayWait = options.storeMayWait === true && !isShared(pick(config, options.only));
+    if (store !== undefined && options.store !== undefined && !mayWait) {
       await untilAborted(store.open(), signal);
       await store.announce({ role: "cli", version: packageVersion() }).catch(() => {}); // what needs the store says what is wrong with it
     }
@@ -125,7 +126,11 @@ export async function withRuntime<T>(
 
 /** Toolsets that are shared need a store, also where no call is made. */
 function storeOfShared(config: LoadedConfig): Store | undefined {
-  return config.config.toolsets.values().some(({ enabled, shared }) => enabled && shared === true) ? buildStore(config) : undefined;
+  return isShared(config) ? buildStore(config) : undefined;
+}
+
+function isShared({ config }: LoadedConfig): boolean {
+  return config.toolsets.values().some(({ enabled, shared }) => enabled && shared === true);
 }
 
 interface Building extends WithRuntimeOptions {

@@ -1,7 +1,7 @@
 /** Locks and limits that are leases of a store: calls of all processes that use it wait for each other, in one line. */
 import type { LeaseAnswer, LeaseRequest, LeaseStore } from "../../core/lease-store.ts";
 import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
-import { isToolError } from "../../core/error.ts";
+import { describeThrown, isToolError } from "../../core/error.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 
 /** While something waits, it is asked for after this time, and then less and less often. */
@@ -43,10 +43,16 @@ export class LeaseLocks implements Locks {
   #isChanged = false;
   #pollMs = FIRST_POLL_MS;
   #stopTimer: (() => void) | undefined;
+  /** Until it answers for the first time it may be that it cannot be opened. */
+  #unreachable: string | undefined = "The store has not answered yet.";
   #saidUnreachable = false;
 
   constructor(options: LeaseLocksOptions) {
     this.#options = options;
+  }
+
+  get unreachable(): string | undefined {
+    return this.#unreachable;
   }
 
   request({ owner, reads, writes, commutative, overtakes = false, within = owner }: LockRequest): LeaseTicket {
@@ -126,11 +132,12 @@ export class LeaseLocks implements Locks {
       const answers = await this.#options.leases.update({ released, wanted: wanted.map(({ request }) => request) });
       for (const ticket of released) this.#released.delete(ticket);
       for (const [index, ticket] of wanted.entries()) this.#settle(ticket, answers[index]);
+      this.#unreachable = undefined;
       this.#saidUnreachable = false;
       return true;
     } catch (error: unknown) {
       this.#isChanged = true;
-      this.#unreachable(error);
+      this.#notReached(error);
       return false;
     }
   }
@@ -143,12 +150,13 @@ export class LeaseLocks implements Locks {
   }
 
   /** A store that is closed for good has given everything back itself. */
-  #unreachable(error: unknown): void {
+  #notReached(error: unknown): void {
     const isClosed = isToolError(error) && !error.retryable && !this.#isWaiting;
     if (isClosed) this.#released.clear();
-    if (isClosed || this.#saidUnreachable) return;
+    if (isClosed) return;
+    const reason = (this.#unreachable = describeThrown(error));
+    if (this.#saidUnreachable) return;
     this.#saidUnreachable = true;
-    const reason = error instanceof Error ? error.message : String(error);
     this.#options.log.warn(`Leases cannot be taken or given back now; calls that need them wait: ${reason}`);
   }
 }
