@@ -146,7 +146,7 @@ export interface EventLog {
    * `conflict` once another process has claimed or removed the session. Left out by a store of one process, where `failure` says it at once.
    */
   confirm?(): Promise<void>;
-  /** Events from a position on, what is only buffered included. */
+  /** Events from a position on, what is only buffered included. Rejects with `conflict` where another process has removed what the store had of it. */
   read(options?: ReadOptions): Promise<EventPage>;
   /**
    * From now on, `close` leaves the log as the end of this process would: the next claim of it, by whatever process, finds that it was left open.

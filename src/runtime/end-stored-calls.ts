@@ -77,9 +77,22 @@ export async function removeStored(store: Store, sessionId: string, at: number):
 async function removeLetGo(store: Store, sessionId: string, at: number): Promise<boolean> {
   const log = { sessionId, read: (options: ReadOptions) => store.read(sessionId, options) };
   const callIds = await callsWithOpenSessions(store, log, true);
-  const wasThere = await store.remove(sessionId);
+  const wasThere = await removeFreed(store, sessionId);
   await endWithin(store, { sessionId, callIds, at });
   return wasThere;
+}
+
+/**
+ * Removes a session that this runtime does not have open. Another runtime of the same store object may: the store would take the log from it.
+ *
+ * @throws ToolError `resource_busy` then, and as `Store.remove`. By rejecting
+ */
+export async function removeFreed(store: Store, sessionId: string): Promise<boolean> {
+  const [stored] = await store.list({ sessionId });
+  if (stored?.sessionId !== sessionId || stored.openedBy === undefined) return await store.remove(sessionId);
+  throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${stored.openedBy}.`, {
+    hint: "Close it there, and try again.",
+  });
 }
 
 /** Ends what calls of a session that is removed have left open in sessions of their own. @throws ToolError the first that could not be ended. By rejecting */

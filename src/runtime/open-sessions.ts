@@ -4,7 +4,7 @@ import { endCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
-import { branchOf, removeStored } from "./end-stored-calls.ts";
+import { branchOf, removeFreed, removeStored } from "./end-stored-calls.ts";
 import { beingRemoved, handedOver, hasBranch, removedMeanwhile, resumeEnded, takenAgain, wasRemoved } from "./session-errors.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
@@ -47,7 +47,8 @@ export class OpenSessions {
    * one of them asks for this. Sessions that its calls have begun stay, and what is open in them is ended. A resume that is under way is given up, and rejects with `conflict`. Until this has ended, the id can be neither begun nor
    * resumed: both are refused with `resource_busy`. Resolves to whether there was one.
    *
-   * @throws ToolError `resource_busy` while another process has it open; `conflict` while others are branches of it; its calls go on
+   * @throws ToolError `resource_busy` while another process, or another runtime of this one, has it open; `duplicate` where the session of this
+   * runtime was never stored, because the store has another one of the id, which stays; `conflict` while others are branches of it; its calls go on
    * then. By rejecting
    */
   async forget(id: string): Promise<boolean> {
@@ -66,16 +67,29 @@ export class OpenSessions {
   async forgetOnce(session: RuntimeSession, { endsWithin }: { readonly endsWithin: boolean }): Promise<void> {
     await this.#removeAlone(session.id, async () => {
       const wasHeld = this.#byId.get(session.id) === session;
-      await session.close();
+      const isStored = await this.#closeOwn(session);
       if (this.#forgotten.has(session) || (!wasHeld && !(await this.#isKept(session)))) return;
       const { id, eventLog } = session;
       const isTaken = (this.#byId.get(id) ?? session) !== session || this.#resuming.has(id);
       if (isTaken && eventLog !== undefined) throw takenAgain(id);
       if (!isTaken && endsWithin) await this.#endWithin(id);
-      if (eventLog !== undefined) await this.#options.store?.remove(id);
+      const { store } = this.#options;
+      if (store !== undefined && eventLog !== undefined && isStored) await removeFreed(store, id);
       this.#forgotten.add(session);
       if (!isTaken) this.#branches.delete(id);
     });
+  }
+
+  /** False where the store never had the session, because it has another one of this id, which stays. */
+  async #closeOwn(session: RuntimeSession): Promise<boolean> {
+    try {
+      await session.close();
+      return true;
+    } catch (thrown: unknown) {
+      const error = ToolError.fromUnknown(thrown, "store_failed");
+      if (error.code === "duplicate") return false;
+      throw error;
+    }
   }
 
   /**

@@ -8,7 +8,9 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { BeginningAttempt } from "../call/context/execute-within.ts";
 import type { AdmittedCall, CallParts } from "../call/call-run.ts";
+import { endCalls } from "../call/running-calls.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
+import { onAbort } from "../policy/attempts/deadline.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
 import { checkSessionId } from "../session/session-id.ts";
@@ -70,7 +72,10 @@ export class Sessions implements SessionHost {
     await this.open.whenLeft(id, () => (session.isHandedOver ? session.broken : attempt.late()));
     if (session instanceof RuntimeSession && simulation !== undefined) {
       const parts = simulationParts(this.#parts, id, simulation);
-      return this.#newSessions.begin({ id: this.#newSessions.newId(id), head: new SessionFold().head, parent: session, simulation, parts });
+      const head = new SessionFold().head;
+      const inner = this.#newSessions.begin({ id: this.#newSessions.newId(id), head, parent: session, simulation, parts });
+      this.#endWith(session, inner);
+      return inner;
     }
     const parentCall = { sessionId: session.id, callId };
     if (isLogged && eventLog !== undefined)
@@ -78,6 +83,16 @@ export class Sessions implements SessionHost {
     const begun = this.#newSessions.begin({ id: this.#newSessions.newId(id), seedName, parentCall, ...around });
     recordStart(begun, { parentCall }, this.#parts);
     return begun;
+  }
+
+  /** Ends a session that a call of a simulation has begun with the simulation: nothing else finds it. */
+  #endWith(simulated: RuntimeSession, inner: RuntimeSession): void {
+    const forget = onAbort(simulated.whenClosed, () => {
+      inner.markClosed();
+      endCalls(inner, this.#parts.running, "the simulation that its session belongs to has ended");
+      void inner.close().catch(() => {}); // it is in no store
+    });
+    onAbort(inner.whenClosed, forget);
   }
 
   run(

@@ -183,6 +183,25 @@ export const sharingCases: readonly StoreCase[] = [
     await refuses(() => log.whenDurable(), "conflict");
     await refuses(() => one.read("a"), "not_found");
   }),
+  caseOfTwo(
+    "a log whose session was removed elsewhere is not read again, also where its id belongs to a shorter one",
+    async (one, other) => {
+      for (const again of [false, true]) {
+        const id = again ? "again" : "gone";
+        const log = one.create(id, { at: 1, durability: "sync" });
+        log.append(messages(id, 1, 3));
+        await log.whenDurable();
+        await (await other.claim(id, { takeOver: true })).close();
+        await other.remove(id);
+        if (again) {
+          const later = other.create(id, { at: 2, durability: "sync" });
+          later.append([message(id, 9)]);
+          await later.whenDurable();
+        }
+        await refuses(() => log.read({ from: 2 }), "conflict");
+      }
+    },
+  ),
   caseOfTwo("a branch can be taken from a session that another store writes", async (one, other) => {
     const parent = one.create("parent", { at: 1, durability: "sync" });
     parent.append(messages("parent", 1, 2));

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { defineTool } from "../../src/registry/define-tool.ts";
+import type { ToolContext } from "../../src/core/context.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
+import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { sessionWithin } from "../../src/runtime/session-within.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
@@ -252,3 +254,82 @@ test.each(["a turn", "a job"])(
     await runtime.close();
   },
 );
+
+test.each([
+  ["memory", () => memoryStore()],
+  ["sqlite", () => sqliteStore({ path: temporaryFile() })],
+])("a session that another runtime of this process has open in the same store is not removed (%s)", async (_, make) => {
+  const store = make();
+  const tools = [tool("add", () => 1)];
+  const [one, two] = [createRuntime({ store, tools }), createRuntime({ store, tools })];
+  const session = one.session("a");
+  await session.execute({ name: "add" });
+  await expect(two.sessions.forget("a")).rejects.toMatchObject({
+    code: "resource_busy",
+    message: expect.stringContaining(`${process.pid}`),
+  });
+  expect(await session.execute({ name: "add" })).toMatchObject({ status: "ok" });
+  const branch = session.fork({ id: "b" });
+  await branch.execute({ name: "add" });
+  await branch.close();
+  const resumed = await two.resume("b");
+  await expect(branch.discard()).rejects.toMatchObject({ code: "resource_busy" });
+  expect(await resumed.execute({ name: "add" })).toMatchObject({ status: "ok" });
+  await resumed.close();
+  await branch.discard();
+  await session.close();
+  expect([await two.sessions.forget("a"), await store.list()]).toEqual([true, []]);
+  for (const runtime of [one, two]) expect(await runtime.close()).toEqual([]);
+});
+
+test("a branch whose id the store had already is discarded all the same, and the session of that id stays", async () => {
+  const path = temporaryFile();
+  const tools = [tool("add", () => 1)];
+  const [one, two] = [sqliteStore({ path }), sqliteStore({ path })].map((store) => createRuntime({ store, tools }));
+  const other = one?.session("taken");
+  await other?.execute({ name: "add" });
+  const parent = two?.session("parent");
+  await parent?.execute({ name: "add" });
+  for (const uses of [true, false]) {
+    const branch = parent?.fork({ id: "taken" });
+    if (uses) await expect(branch?.execute({ name: "add" })).rejects.toMatchObject({ code: "duplicate" });
+    await branch?.discard();
+    await branch?.discard();
+  }
+  const own = two?.session("taken");
+  await expect(own?.execute({ name: "add" })).rejects.toMatchObject({ code: "duplicate" });
+  await expect(two?.sessions.forget("taken")).rejects.toMatchObject({ code: "duplicate" });
+  await expect(two?.sessions.forget("taken")).rejects.toMatchObject({ code: "resource_busy" });
+  expect(await other?.execute({ name: "add" })).toMatchObject({ status: "ok" });
+  for (const runtime of [one, two]) expect(await runtime?.close()).toEqual([]);
+});
+
+test("a session that a call of a simulation has begun ends with the simulation", async () => {
+  const inner: RuntimeSession[] = [];
+  const begins = async (_: unknown, context: ToolContext) => {
+    const session = await sessionWithin(context);
+    inner.push(session);
+    return (await session.execute({ name: "quick" })).status;
+  };
+  const outer = defineTool({
+    name: "outer",
+    description: "Begins a session.",
+    inputSchema: { type: "object" },
+    composite: true,
+    execute: begins,
+  });
+  const runtime = createRuntime({ tools: [tool("quick", () => 1), tool("slow", () => new Promise(() => {}), { timeoutMs: 0 }), outer] });
+  const session = runtime.session("a");
+  const { results } = await session.simulate([{ name: "outer" }]);
+  expect([results[0]?.output, inner.map(({ closed }) => closed)]).toEqual(["ok", [true]]);
+  const branch = session.fork({ simulated: true });
+  await branch.execute({ name: "outer" });
+  const running = inner[1]?.execute({ name: "slow" });
+  await settle();
+  expect(inner[1]?.closed).toBe(false);
+  await branch.discard();
+  expect(inner[1]?.closed).toBe(true);
+  expect((await running)?.error?.message).toBe("default::slow was cancelled: the simulation that its session belongs to has ended");
+  expect(runtime.running).toEqual([]);
+  await runtime.close();
+});

@@ -115,13 +115,21 @@ export class DatabaseLog implements EventLog, BufferedLog {
     const { from, limit } = checkReadOptions(options);
     if (from > this.#length - this.#parts.buffer.waiting(this).length) return this.#readWaiting(from, limit);
     const { sessionId } = this;
-    const page = readStoredPage(this.#takePage({ from, limit }) ?? (await this.#parts.database.read({ sessionId, from, limit })), from);
+    const page = readStoredPage(this.#takePage({ from, limit }) ?? (await this.#readStored({ sessionId, from, limit })), from);
     const behind = from + page.events.length;
     if (page.damage !== undefined || page.events.length === limit || behind > this.#length) return page;
     if (page.events.length === 0) throw goneFrom(sessionId, from); // it was written before this asked
     if (page.next !== undefined || !this.#isWaiting(behind)) return { ...page, next: behind };
     const rest = this.#readWaiting(behind, limit - page.events.length);
     return { ...rest, events: [...page.events, ...rest.events] };
+  }
+
+  async #readStored(request: ReadRequest): Promise<StoredPage> {
+    try {
+      return await this.#parts.database.read(request);
+    } catch (thrown: unknown) {
+      throw ToolError.fromUnknown(thrown, "store_failed").code === "not_found" ? goneFrom(request.sessionId, request.from) : thrown;
+    }
   }
 
   /** The page that was read with the claim, once, where a caller asks for all of it. */
@@ -200,6 +208,6 @@ export class DatabaseLog implements EventLog, BufferedLog {
 function goneFrom(sessionId: string, position: number): ToolError {
   return new ToolError(
     "conflict",
-    `The store has nothing of session ${JSON.stringify(sessionId)} from event ${position} on: it was removed, and its id belongs to another.`,
+    `The store has nothing of session ${JSON.stringify(sessionId)} from event ${position} on: it was removed, and its id may belong to another.`,
   );
 }

@@ -247,3 +247,19 @@ test("a session whose calls are still being repeated after a crash is removed at
   await waiting;
   expect(await store.list()).toEqual([]);
 });
+
+test("of several removals of one id, each begins when the one before has ended, and a request waits for all of them", async () => {
+  const pool = await startPool(10);
+  for (let round = 0; round < 20; round++) {
+    await pool.use("shop", (session) => session.addMessage({ role: "user", content: "Hello." }), { create: true });
+    const order: string[] = [];
+    const removals = [1, 2, 3].map(async (one) => {
+      await pool.remove("shop");
+      order.push(`removal ${one}`);
+    });
+    await pool.whenLeft("shop");
+    order.push("free");
+    await Promise.all(removals);
+    expect(order).toEqual(["removal 1", "removal 2", "removal 3", "free"]);
+  }
+});

@@ -130,7 +130,8 @@ export class SessionPool {
    * is given up, as its calls may wait for a person for days. Resolves to whether there was one.
    */
   async remove(id: string): Promise<boolean> {
-    if (this.#leaving.has(id)) await this.whenLeft(id); // else at once, so that every later request waits
+    // At once where none is under way, so that every later request waits; of several that wait here, the next begins when the one before has ended.
+    for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#leaving.set(id, promise); // before anything is given up, so that no request joins it
     if (this.#uses.has(id)) this.#removals.set(id, (this.#removals.get(id) ?? 0) + 1);
