@@ -1,4 +1,5 @@
 /** One reader of a channel. */
+import { cancelReason } from "../core/cancel-reason.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { ChannelMessage } from "./channel-message.ts";
@@ -112,7 +113,7 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
 export function cancelled(signal: AbortSignal): ToolError {
   return signal.reason instanceof ToolError
     ? signal.reason
-    : new ToolError("cancelled", "The wait was cancelled.", { cause: signal.reason });
+    : new ToolError("cancelled", `The wait was cancelled: ${cancelReason(signal)}.`, { cause: signal.reason });
 }
 
 function closed(): ToolError {

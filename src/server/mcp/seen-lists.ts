@@ -1,38 +1,53 @@
 /** Which changes of lists concern a caller that sees some tools only: it is not notified of the others. */
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
+import type { Visibility } from "../../policy/visibility.ts";
 import type { Audience } from "./announcer.ts";
 import type { ConnectionInfo, Shared } from "./serving.ts";
 import type { Source } from "./source.ts";
+import type { OfferedTool } from "./tool-list.ts";
 import { visibleTo } from "./visible-to.ts";
 
 export class SeenLists {
   readonly #shared: Pick<Shared, "tools" | "peers" | "settings">;
   readonly #info: Pick<ConnectionInfo, "caller">;
-  /** Undefined for a caller that sees every tool. */
+  #listed: readonly OfferedTool[];
+  /** Those of them that it saw when it was last asked for. Undefined for a caller that sees every tool. */
   #tools: readonly RegisteredTool[] | undefined;
 
   constructor(shared: Pick<Shared, "tools" | "peers" | "settings">, info: Pick<ConnectionInfo, "caller">) {
     this.#shared = shared;
     this.#info = info;
-    this.#tools = this.#seen();
+    this.#listed = shared.tools.listed;
+    this.#tools = seenOf(this.#listed, this.#visible);
   }
 
   isSeen(source: Source): boolean {
     return this.#shared.peers.isSeen(source, visibleTo(this.#shared.settings, this.#info.caller));
   }
 
-  /** Whether it sees other tools than when this was last asked. */
+  /**
+   * Whether it sees other tools than when this was last asked. Where what it may use has changed since, it may have listed them before or after that:
+   * the tools of then are looked at by the rules of then and of now.
+   */
   toolsChanged(): boolean {
-    const before = this.#tools;
-    const now = (this.#tools = this.#seen());
-    if (before === undefined || now === undefined) return true;
-    return before.length !== now.length || before.some((tool, index) => tool !== now[index]);
+    const [listed, tools, visible] = [this.#listed, this.#tools, this.#visible];
+    this.#listed = this.#shared.tools.listed;
+    const now = (this.#tools = seenOf(this.#listed, visible));
+    return !isSame(tools, now) || !isSame(seenOf(listed, visible), now);
   }
 
-  #seen(): readonly RegisteredTool[] | undefined {
-    const visible = visibleTo(this.#shared.settings, this.#info.caller);
-    return visible === undefined ? undefined : this.#shared.tools.seenBy(visible);
+  get #visible(): Visibility | undefined {
+    return visibleTo(this.#shared.settings, this.#info.caller);
   }
+}
+
+function seenOf(listed: readonly OfferedTool[], visible: Visibility | undefined): readonly RegisteredTool[] | undefined {
+  return visible && listed.flatMap(({ registered }) => (visible.permits(registered.qualifiedName) ? [registered] : []));
+}
+
+/** False of lists of every tool: they are compared only where tools have changed. */
+function isSame(before: readonly RegisteredTool[] | undefined, now: readonly RegisteredTool[] | undefined): boolean {
+  return before?.length === now?.length && before?.every((tool, index) => tool === now?.[index]) === true;
 }
 
 const TOOLS = "notifications/tools/list_changed";

@@ -61,8 +61,9 @@ export class ToolList {
     return this.#current().tools.map(({ name }) => name);
   }
 
-  seenBy(visible: Visibility): readonly RegisteredTool[] {
-    return this.#current().tools.flatMap(({ registered }) => (visible.permits(registered.qualifiedName) ? [registered] : []));
+  /** The same until tools change. */
+  get listed(): readonly OfferedTool[] {
+    return this.#current().tools;
   }
 
   /** Undefined for a cursor that is none. Tools whose schemas cannot be used, or not over MCP, are left out of their page. */
