@@ -23,16 +23,17 @@ type Leaf = (typeof LEAVES)[number];
 
 /** The tools; each notes that it ran, and with what. `put` may be run again, `pay` may not. */
 function leaves(ran: string[]): readonly Tool[] {
-  const note = (name: string, { n }: JsonObject): number => ran.push(`${name} ${String(n)}`);
-  const leaf = (name: Leaf, execute: (input: JsonObject) => unknown, more: object = {}): Tool =>
-    ({
-      name,
-      description: name,
-      inputSchema: N,
-      effects: { writes: [name] },
-      execute: (input: JsonObject) => (note(name, input), execute(input)),
-      ...more,
-    }) as Tool;
+  const leaf = (name: Leaf, execute: (input: JsonObject) => unknown, more: object = {}): Tool => ({
+    name,
+    description: name,
+    inputSchema: N,
+    effects: { writes: [name] },
+    execute: (input: JsonObject) => {
+      ran.push(`${name} ${String(input["n"])}`);
+      return execute(input);
+    },
+    ...more,
+  });
   const failed = new Set<unknown>();
   return [
     leaf("pay", ({ n }) => ({ paid: n })),
