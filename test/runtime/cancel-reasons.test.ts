@@ -6,7 +6,7 @@ import { delegateTool } from "haft/delegate";
 import { scriptedModel } from "haft/model";
 import { programToolset } from "haft/program";
 import { runSequence } from "haft/sequence";
-import { fakePorts } from "haft/testing";
+import { FakeClock, fakePorts } from "haft/testing";
 import type { CallTools } from "haft/tools";
 import { tool } from "./bench-runtime.ts";
 
@@ -27,7 +27,7 @@ const WAYS: Readonly<Record<string, (runtime: Runtime, signal: AbortSignal) => u
     runtime.session().turn(async (turn) => {
       const round = turn.round({ signal });
       round.add(SLOW);
-      await round.end({ text: "", finish: "tool-calls" } as never);
+      await round.end({ content: "", finish: "stop", usage: { inputTokens: 0, outputTokens: 0 } });
     }),
   "a loop": (runtime, signal) => createLoop({ session: runtime.session(), ...toModel() }).run("go", { signal }),
   "a chain": (runtime, signal) => createChain([{ tool: "slow" }]).run(runtime, {}, { signal }),
@@ -43,11 +43,15 @@ const WAYS: Readonly<Record<string, (runtime: Runtime, signal: AbortSignal) => u
   "a delegate": (runtime, signal) => runtime.session().execute({ name: "helper", input: { task: "go" } }, { signal }),
 };
 
-async function told(way: (runtime: Runtime, signal: AbortSignal) => unknown, cancel: (stop: AbortController, runtime: Runtime) => unknown) {
+async function told(
+  way: (runtime: Runtime, signal: AbortSignal) => unknown,
+  cancel: (stop: AbortController, runtime: Runtime) => unknown,
+  clock = new FakeClock(),
+) {
   const begun = Promise.withResolvers<void>();
   const messages = new Map<string, string | undefined>();
   const runtime = createRuntime({
-    ports: fakePorts(),
+    ports: { ...fakePorts(), clock },
     tools: [
       tool("slow", () => (begun.resolve(), slow()), { timeoutMs: 0 }),
       tool("quick", () => "done"),
@@ -78,4 +82,17 @@ test.each(Object.entries(WAYS))("by %s", async (_, way) => {
   );
   expect(await told(way, (stop) => stop.abort(new ToolError("cancelled", "Stopped by Ctrl-C.")))).toMatch(/: Stopped by Ctrl-C$/u);
   expect(await told(way, (_stop, runtime) => void runtime.close())).toMatch(/: the runtime was closed$/u);
+});
+
+test("by a loop that runs out of time, and by one whose reader leaves", async () => {
+  const timed = (runtime: Runtime): unknown =>
+    createLoop({ session: runtime.session(), limits: { maxDurationMs: 50 }, ...toModel() }).run("go");
+  const clock = new FakeClock();
+  expect(await told(timed, () => clock.advance(50), clock)).toBe("default::slow was cancelled: The run took longer than 50 ms");
+  const left = async (runtime: Runtime, signal: AbortSignal): Promise<void> => {
+    const events = createLoop({ session: runtime.session(), ...toModel() }).stream("go");
+    signal.addEventListener("abort", () => void events.return(undefined as never));
+    for await (const _ of events);
+  };
+  expect(await told(left, (stop) => stop.abort())).toBe("default::slow was cancelled: the reader of the events of the loop has left");
 });
