@@ -3,6 +3,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { statSync } from "node:fs";
 import { systemCode } from "../core/base/system-code.ts";
 import type { Clock } from "../core/ports.ts";
+import { commandFile } from "./command-file.ts";
 import { cannotLoad } from "../core/late-package.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup, signalGroup } from "./process-guard.ts";
@@ -44,15 +45,17 @@ export async function spawnHere(): Promise<Spawn> {
 }
 
 /**
- * Starts the server in a process group of its own, under guard, and with a mark in its environment. Failure comes as the child's `error` event.
+ * Starts the server in a process group of its own, under guard, and with a mark in its environment. Failure comes as the child's `error` event,
+ * or is thrown.
  *
  * @param start of `spawnHere`, where the command may be a batch file
  */
 export function startServer(server: ServerCommand, start: Spawn = spawn): ChildProcessWithoutNullStreams {
   const id = systemPorts.ids.next("server");
   const mark = `${MARK}=${id}`;
-  const child = start(server.command, server.args ?? [], {
-    env: { ...serverEnvironment(server.env ?? {}), [MARK]: id },
+  const environment = serverEnvironment(server.env ?? {});
+  const child = start(commandFile(server.command, { environment }), server.args ?? [], {
+    env: { ...environment, [MARK]: id },
     stdio: ["pipe", "pipe", "pipe"],
     shell: false,
     detached: HAS_PROCESS_GROUPS,
@@ -129,8 +132,16 @@ export function serverEnvironment(declared: Readonly<Record<string, string>>): R
     const value = process.env[name];
     if (value !== undefined && !isDeclared(name)) environment[name] = value;
   }
+  if (!HAS_PROCESS_GROUPS && !isDeclared(NO_CURRENT_FOLDER.toUpperCase())) environment[NO_CURRENT_FOLDER] = "1";
   return Object.assign(environment, declared);
 }
+
+/**
+ * With this variable, `cmd.exe` does not look for the commands of a batch file in the current folder first, which is where a model may write.
+ *
+ * @see https://learn.microsoft.com/windows/win32/api/processenv/nf-processenv-needcurrentdirectoryforexepathw
+ */
+const NO_CURRENT_FOLDER = "NoDefaultCurrentDirectoryInExePath";
 
 /** Windows takes `Path` and `PATH` for one variable, and of two the inherited one. */
 function namesOf(declared: Readonly<Record<string, string>>): (name: string) => boolean {

@@ -4,6 +4,7 @@ import { constants } from "node:os";
 import { describeThrown, ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
+import { commandFile } from "./command-file.ts";
 import { sandboxArguments, type Bubblewrap, type Exception, type SandboxPolicy } from "./bubblewrap.ts";
 import { withoutInherited, type StdioPlace } from "./inherited-descriptors.ts";
 import { KeptOutput } from "./kept-output.ts";
@@ -105,10 +106,15 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   return await new Program(options).run();
 }
 
+/** Of Windows. Batch files are not started: their quoting depends on what they do with their arguments, and a model writes these. */
+const PROGRAM_ENDINGS = [".com", ".exe"];
+
+type StartOptions = SpawnOptions & { readonly env: Readonly<Record<string, string>> };
+
 /** @throws ToolError `invalid_input` for arguments that are too long, `unavailable` otherwise */
-function spawned(file: string, args: readonly string[], options: SpawnOptions, close: () => void): ChildProcess {
+function spawned(file: string, args: readonly string[], options: StartOptions, close: () => void): ChildProcess {
   try {
-    return spawn(file, args, options);
+    return spawn(commandFile(file, { environment: options.env, endings: PROGRAM_ENDINGS }), args, options);
   } catch (error: unknown) {
     const isTooLong = systemCode(error) === "E2BIG";
     const reason = isTooLong ? "its arguments are too long for this system" : describeThrown(error);
