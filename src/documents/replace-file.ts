@@ -1,8 +1,9 @@
 /** Writes a file so that a reader, or a crash, sees the old text or the new one and nothing between. */
-import { open, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
+import { open, realpath, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { syncFile } from "../core/base/sync-file.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
+import { renameFile } from "../core/rename-file.ts";
 import { systemPorts } from "../core/system-ports.ts";
 
 export interface ReplaceOptions {
@@ -23,7 +24,7 @@ export async function replaceFile(path: string, text: string, { mode = 0o644 }: 
     } finally {
       await file.close();
     }
-    await rename(temporary, target);
+    await renameFile(temporary, target);
   } catch (thrown: unknown) {
     await rm(temporary, { force: true });
     throw new ToolError("store_failed", `Cannot write ${path}: ${describeThrown(thrown)}.`, { cause: thrown });

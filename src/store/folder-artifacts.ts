@@ -1,10 +1,11 @@
 /** Artifacts as files of a folder, for programs whose sessions are in no store, or whose files are to be read by others. */
-import { mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Artifact, ArtifactStore } from "../core/artifact.ts";
 import { systemCode } from "../core/base/system-code.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
+import { renameFile } from "../core/rename-file.ts";
 import { checkedArtifact } from "./records/checked-artifact.ts";
 
 /** Where a folder of artifacts is. */
@@ -97,7 +98,7 @@ let writes = 0;
 async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
   const written = `${path}.${process.pid}.${++writes}.new`;
   await writeFile(written, content, { flush: true });
-  await rename(written, path);
+  await renameFile(written, path);
 }
 
 /** Undefined for what is no regular file: a pipe or device would be read without end. */

@@ -1,10 +1,11 @@
 /** Writes a file so that it is there whole or not at all. */
 import { rmSync } from "node:fs";
-import { link, lstat, open, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
+import { link, lstat, open, realpath, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { syncFile } from "../../core/base/sync-file.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { systemCode } from "../../core/base/system-code.ts";
+import { renameFile } from "../../core/rename-file.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 
 export interface WriteFileOptions {
@@ -130,22 +131,25 @@ async function writeText(path: string, file: FileHandle, text: AsyncIterable<str
 
 /** A link, unlike a rename, never replaces a file that another program has put there meanwhile. */
 async function publish(temporary: string, target: string, force: boolean): Promise<void> {
-  if (force) return rename(temporary, target);
+  if (force) return renameFile(temporary, target);
   try {
     await link(temporary, target);
   } catch (error: unknown) {
     if (!NO_LINKS.has(systemCode(error) ?? "")) throw error;
-    await rename(temporary, target);
+    await renameFile(temporary, target);
   }
 }
 
 /** The error codes of file systems without hard links. */
 const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"]);
+/** Windows says the same of a file that is open elsewhere. */
+const NOT_ALLOWED = `this user may not write there${process.platform === "win32" ? ", or another program has it open" : ""}`;
 const WRONG_PATH: ReadonlyMap<string, string> = new Map([
   ["ENOENT", "the folder does not exist"],
   ["ENOTDIR", "what should be its folder is none"],
-  ["EACCES", "this user may not write there"],
-  ["EPERM", "this user may not write there"],
+  ["EACCES", NOT_ALLOWED],
+  ["EPERM", NOT_ALLOWED],
+  ["EBUSY", "another program has it open"],
   ["EROFS", "it would be on a disk that cannot be written"],
   ["EEXIST", "it is there already"],
   ["ENAMETOOLONG", "the name is too long"],

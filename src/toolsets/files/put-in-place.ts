@@ -4,6 +4,7 @@ import { linkSync, lstatSync, renameSync } from "node:fs";
 import { link, lstat, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemCode } from "../../core/base/system-code.ts";
+import { renameFile } from "../../core/rename-file.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { pause } from "../../processes/pause.ts";
 
@@ -29,17 +30,27 @@ export async function putInPlace(written: string, target: string, { check, signa
   for (let own = await takeLock(written, lock, signal); own !== undefined; own = await takeLock(written, lock, signal)) {
     const isHeld = (): boolean => inodeNow(lock) === own;
     try {
-      await check();
-      signal.throwIfAborted();
-      if (isHeld()) return renameSync(lock, target); // at once: what has the name of the lock is what is put in place
+      if (await placed(lock, target, { check, signal, isHeld })) return;
     } catch (thrown: unknown) {
       if (isHeld()) await rm(lock, { force: true });
       throw thrown;
     }
   }
-  await check();
-  signal.throwIfAborted();
-  await rename(written, target);
+  await placed(written, target, { check, signal, isHeld: () => true });
+}
+
+/** False where the lock was lost. Looks again before each try: a program that has the target open may write to it. */
+async function placed(from: string, target: string, { check, signal, isHeld }: Placing & { readonly isHeld: () => boolean }): Promise<boolean> {
+  let isPlaced = false;
+  const move = async (): Promise<void> => {
+    await check();
+    signal.throwIfAborted();
+    if (!isHeld()) return;
+    renameSync(from, target); // at once: what has the name of the lock is what is put in place
+    isPlaced = true;
+  };
+  await renameFile(from, target, { move });
+  return isPlaced;
 }
 
 /**

@@ -1,0 +1,34 @@
+/** Gives a file the name of another that may be open elsewhere. */
+import { rename } from "node:fs/promises";
+import { systemCode } from "./base/system-code.ts";
+import type { Clock } from "./ports.ts";
+import { systemPorts } from "./system-ports.ts";
+
+const TRY_EVERY_MS = 20;
+const MAX_TRIES = 50;
+const IN_USE: ReadonlySet<string> = new Set(["EPERM", "EACCES", "EBUSY"]);
+
+export interface RenameFileOptions {
+  /** @default that of this process */
+  readonly platform?: string;
+  /** @default as the file system does */
+  readonly move?: () => void | Promise<void>;
+  /** @default that of the system: another program does not go by a virtual clock */
+  readonly clock?: Clock;
+}
+
+/**
+ * Renames a file. Windows does not replace a file that any program has open, and virus scanners, searches and readers open each file for a
+ * moment: there it is tried for a second before the error is thrown.
+ */
+export async function renameFile(from: string, to: string, options: RenameFileOptions = {}): Promise<void> {
+  const { platform = process.platform, move = () => rename(from, to), clock = systemPorts.clock } = options;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await move();
+    } catch (thrown: unknown) {
+      if (platform !== "win32" || tries >= MAX_TRIES || !IN_USE.has(systemCode(thrown) ?? "")) throw thrown;
+      await new Promise<void>((resolve) => void clock.timer(resolve, TRY_EVERY_MS));
+    }
+  }
+}
