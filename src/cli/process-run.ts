@@ -71,6 +71,8 @@ process.on("SIGINT", () => {
 });
 process.on("SIGTERM", () => onSignal("SIGTERM"));
 process.on("SIGHUP", () => onSignal("SIGHUP"));
+/** Ctrl-Break on Windows: programs send it there in place of SIGTERM, which would end this process without a word. */
+process.on("SIGBREAK", () => onSignal("SIGTERM"));
 
 /** A handler that throws where no call waits for it, such as in a timer: the state it left behind is unknown. */
 process.on("uncaughtException", (thrown) => {

@@ -1,6 +1,6 @@
 /** The folder of this user. */
 import { homedir, userInfo } from "node:os";
-import { isAbsolute } from "node:path";
+import { posix, win32 } from "node:path";
 import { ToolError } from "../core/error.ts";
 
 /**
@@ -12,11 +12,16 @@ import { ToolError } from "../core/error.ts";
 export function homeFolder(home?: string): string {
   try {
     const known = home ?? homedir(); // throws where HOME is not set and the system knows no such user
-    return isAbsolute(known) ? known : userInfo().homedir;
+    return isWholePath(known) ? known : userInfo().homedir;
   } catch (thrown: unknown) {
     throw new ToolError("invalid_argument", "This user has no home folder.", {
       hint: "Set HOME to the absolute path of one.",
       cause: thrown,
     });
   }
+}
+
+/** Whether it leads to the same place from each folder. On Windows, `/home/ada` means another folder on each drive, where anyone may make it. */
+export function isWholePath(path: string, platform: string = process.platform): boolean {
+  return platform === "win32" ? win32.isAbsolute(path) && win32.parse(path).root.length > 1 : posix.isAbsolute(path);
 }

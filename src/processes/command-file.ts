@@ -25,7 +25,7 @@ export function commandFile(command: string, search: CommandSearch): string {
   const { endings = valueOf(environment, "PATHEXT", ".COM;.EXE;.BAT;.CMD").toLowerCase().split(";") } = search;
   const hasEnding = endings.includes(win32.extname(command).toLowerCase());
   const names = [...(hasEnding ? [command] : []), ...endings.filter((ending) => ending !== "").map((ending) => command + ending)];
-  for (const folder of valueOf(environment, "PATH", "").split(";").map(withoutQuotes).filter(isWholePath)) {
+  for (const folder of valueOf(environment, "PATH", "").split(";").map(withoutQuotes).filter(isOnDrive)) {
     const found = names.map((name) => win32.join(folder, name)).find(isFile);
     if (found !== undefined) return found;
   }
@@ -42,7 +42,7 @@ function withoutQuotes(folder: string): string {
 }
 
 /** `\tools` and `tools` depend on the current folder. */
-function isWholePath(folder: string): boolean {
+function isOnDrive(folder: string): boolean {
   return win32.isAbsolute(folder) && win32.parse(folder).root.length > 1;
 }
 

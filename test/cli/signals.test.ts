@@ -202,6 +202,22 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     });
   });
 
+  test("Ctrl-Break of Windows closes the toolsets as SIGTERM does", async () => {
+    const finished = await haft(["run", "-", "--json"], {
+      folder: folderWith({
+        ...WITH_SERVER,
+        "math.mjs": `export const halt = { name: "halt", description: "", inputSchema: {}, execute: () => new Promise(() => process.emit("SIGBREAK", "SIGBREAK")) };`,
+      }),
+      input: '{"role": "assistant", "calls": [{"name": "halt"}]}',
+      ownProcess: true,
+    });
+
+    expect({ exitCode: finished.exitCode, stderr: finished.stderr }).toEqual({
+      exitCode: 143,
+      stderr: "haft: cancelled: Stopped by SIGTERM.\n",
+    });
+  });
+
   test("a call that was answered exits at once, although its tool left a timer behind", async () => {
     const { exitCode, stdout } = await haft(["call", "math::leak"], {
       folder: folderWith({

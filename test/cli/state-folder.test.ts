@@ -1,6 +1,7 @@
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { isWholePath } from "../../src/documents/home-folder.ts";
 import { stateFolder } from "../../src/cli/open/state-folder.ts";
 
 const own = join(userInfo().homedir, ".local", "state", "haft");
@@ -12,4 +13,17 @@ test.each([
   [{ HOME: "relative" }, own],
 ])("what is remembered is never looked for in the folder of a project: %j", (environment, folder) => {
   expect(stateFolder(environment)).toBe(folder);
+});
+
+test.each([
+  [String.raw`C:\Users\ada`, "win32", true],
+  ["c:/Users/ada", "win32", true],
+  [String.raw`\\server\share\ada`, "win32", true],
+  ["/home/ada", "win32", false],
+  [String.raw`\Users\ada`, "win32", false],
+  ["C:ada", "win32", false],
+  ["/home/ada", "linux", true],
+  [String.raw`C:\Users\ada`, "linux", false],
+])("a folder of Windows that depends on the current drive is no folder of a user: %s on %s", (path, platform, whole) => {
+  expect(isWholePath(path, platform)).toBe(whole);
 });

@@ -2,8 +2,8 @@
 import { createHmac } from "node:crypto";
 import { lstat, mkdir, open, readFile } from "node:fs/promises";
 import type { Stats } from "node:fs";
-import { isAbsolute, join } from "node:path";
-import { homeFolder } from "../../documents/home-folder.ts";
+import { join } from "node:path";
+import { homeFolder, isWholePath } from "../../documents/home-folder.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -28,7 +28,7 @@ const WRITABLE_BY_OTHERS = 0o022;
 /** `$XDG_CACHE_HOME/haft/tools`, or `~/.cache/haft/tools`. */
 export function toolCacheFolder(environment: Environment = process.env): string {
   const given = environment["XDG_CACHE_HOME"] ?? "";
-  return join(isAbsolute(given) ? given : join(homeFolder(), ".cache"), "haft", "tools");
+  return join(isWholePath(given) ? given : join(homeFolder(), ".cache"), "haft", "tools");
 }
 
 /**

@@ -119,8 +119,8 @@ export function programSettings(options: ProgramOptions): ProgramSettings {
 }
 
 /** With the folder of the user in place of `~`. */
-export function withHome(path: string): string {
-  return path.replace(/^~(?=\/|$)/u, () => homeFolder());
+export function withHome(path: string, platform: string = process.platform): string {
+  return path.replace(platform === "win32" ? /^~(?=[\\/]|$)/u : /^~(?=\/|$)/u, () => homeFolder());
 }
 
 /** With all links followed. */

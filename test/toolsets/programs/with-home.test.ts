@@ -1,0 +1,14 @@
+import { homedir } from "node:os";
+import { expect, test } from "vitest";
+import { withHome } from "../../../src/toolsets/programs/program-options.ts";
+
+test.each([
+  ["~", "linux", homedir()],
+  ["~/notes", "linux", `${homedir()}/notes`],
+  [String.raw`~\notes`, "linux", String.raw`~\notes`],
+  [String.raw`~\notes`, "win32", `${homedir()}\\notes`],
+  ["~/notes", "win32", `${homedir()}/notes`],
+  ["~ada", "win32", "~ada"],
+])("the folder of the user is put in place of ~, with the separators of the system: %s on %s", (path, platform, whole) => {
+  expect(withHome(path, platform)).toBe(whole);
+});
