@@ -6,7 +6,7 @@ import { ToolError } from "../../src/core/error.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
 import { sensitivityOf } from "../../src/toolsets/files/sensitive-paths.ts";
-import { windowsNameProblem } from "../../src/toolsets/files/workspace-path.ts";
+import { namesBelow, windowsNameProblem } from "../../src/toolsets/files/workspace-path.ts";
 import { FakeSession, TemporaryWorkspace } from "./temporary-workspace.ts";
 import { testInCI } from "../test-in-ci.ts";
 
@@ -342,6 +342,15 @@ describe("G02 on Windows", () => {
   ])("%j is another name of a file, a stream or a device", (path, name) =>
     expect(windowsNameProblem(path)).toBe(`${JSON.stringify(name)} is no name of a file on Windows`),
   );
+});
+
+test.each([
+  ["/", "/src/a.ts", "/"],
+  ["/work", "/work/src/a.ts", "/"],
+  ["D:\\", "D:\\src\\a.ts", "\\"],
+  ["D:\\work", "D:\\work\\src\\a.ts", "\\"],
+])("patterns begin in the folder that is searched, also where it is a whole drive: %s", (folder, path, separator) => {
+  expect(namesBelow(folder, path, separator)).toEqual(["src", "a.ts"]);
 });
 
 describe("G04 writes that become code", () => {

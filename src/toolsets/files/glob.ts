@@ -1,6 +1,5 @@
 /** The tool `glob`: files by the pattern of their path, newest first. */
 import { lstat } from "node:fs/promises";
-import { sep } from "node:path";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
@@ -11,7 +10,7 @@ import { MAX_PATTERN_LENGTH, type PathMatcher, compileGlob } from "./glob-patter
 import { pathLine, withNotes } from "./path-list.ts";
 import { numberOf, supersedesListings } from "./superseded-views.ts";
 import { MAX_ENTRIES, Walk } from "./walk.ts";
-import { pathSchema, type Workspace } from "./workspace-path.ts";
+import { namesBelow, pathSchema, type Workspace } from "./workspace-path.ts";
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
@@ -90,9 +89,8 @@ function checkPattern(pattern: string): string {
 
 async function matching(files: AsyncIterable<{ readonly real: string }>, start: string, matches: PathMatcher): Promise<string[]> {
   const found: string[] = [];
-  const prefix = start.endsWith("/") ? start.length : start.length + 1;
   for await (const { real } of files) {
-    if (matches(real.slice(prefix).split(sep))) found.push(real);
+    if (matches(namesBelow(start, real))) found.push(real);
   }
   return found;
 }

@@ -1,6 +1,5 @@
 /** The tool `grep`: lines that match a regular expression. */
 import { lstat } from "node:fs/promises";
-import { sep } from "node:path";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
@@ -10,12 +9,12 @@ import { supersedesSameInput } from "../../history/supersede.ts";
 import { type LinearPattern, linearPattern } from "../../schema/pattern/pattern.ts";
 import { binaryReason } from "./binary.ts";
 import { fileError } from "./file-error.ts";
-import { MAX_PATTERN_LENGTH, compileGlob } from "./glob-pattern.ts";
+import { MAX_PATTERN_LENGTH, type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { type FoundLine, LineSearch, searchFile } from "./line-search.ts";
 import { type OpenFile, openFile } from "./open-place.ts";
 import { pathLine, withNotes } from "./path-list.ts";
 import { type Entry, MAX_ENTRIES, Walk } from "./walk.ts";
-import { type Place, pathSchema, type Workspace } from "./workspace-path.ts";
+import { type Place, namesBelow, pathSchema, type Workspace } from "./workspace-path.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 500;
@@ -83,7 +82,7 @@ class Grep {
   readonly #signal: AbortSignal;
   readonly #context: ToolContext;
   readonly #pattern: LinearPattern;
-  readonly #wanted: (path: string) => boolean;
+  readonly #wanted: PathMatcher;
   readonly #limit: number;
   readonly #found: FileMatches[] = [];
   #matches = 0;
@@ -105,11 +104,10 @@ class Grep {
   async run(): Promise<ToolOutput> {
     const place = await this.#workspace.resolveForRead(this.#input.path ?? ".", this.#context);
     const walk = new Walk({ workspace: this.#workspace, signal: this.#signal });
-    const prefix = place.real.endsWith("/") ? place.real.length : place.real.length + 1;
     for await (const entry of await filesOf(walk, place)) {
       const isNamed = entry.real === place.real; // a file that the call names is searched, whatever its glob says
       if (entry.kind === "link" || binaryReason(entry.name) !== undefined) continue;
-      if (!isNamed && !this.#wanted(entry.real.slice(prefix))) continue;
+      if (!isNamed && !this.#wanted(namesBelow(place.real, entry.real))) continue;
       if (this.#workspace.holdsCredentials(entry.real)) {
         this.#withheld++;
         continue;
@@ -182,14 +180,11 @@ function compile(source: string): LinearPattern {
   }
 }
 
-function compileFilter(glob: string | undefined): (path: string) => boolean {
+function compileFilter(glob: string | undefined): PathMatcher {
   if (glob === undefined) return () => true;
   const byName = !glob.includes("/");
   const matches = compileGlob(glob);
-  return (path) => {
-    const names = path.split(sep);
-    return matches(byName ? names.slice(-1) : names);
-  };
+  return (names) => matches(byName ? names.slice(-1) : names);
 }
 
 /** The files to search: those below a folder, or the one file. */

@@ -222,6 +222,11 @@ export function isInsideFolder(path: string, folder: string): boolean {
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }
 
+/** The names from a folder to what lies in it. Only the path of a whole drive or file system ends in a separator: `/`, `D:\`. */
+export function namesBelow(folder: string, path: string, separator: string = sep): readonly string[] {
+  return path.slice(folder.endsWith(separator) ? folder.length : folder.length + 1).split(separator);
+}
+
 function withSlashes(path: string): string {
   return sep === "/" ? path : path.replaceAll(sep, "/");
 }
