@@ -1,5 +1,5 @@
 /** The file that trajectories are written to, one a line: continued where it ends, a line that was cut off left out. */
-import { fstatSync, writeSync } from "node:fs";
+import { constants, fstatSync, writeSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { syncFile } from "../../core/base/sync-file.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
@@ -79,7 +79,7 @@ export class TrajectoryFile implements LineSink {
     const { fd } = this.#file;
     try {
       if (fstatSync(fd).size !== this.#size) throw otherWriter(this.path);
-      for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done);
+      for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done, bytes.length - done, this.#size + done);
     } catch (thrown: unknown) {
       throw thrown instanceof ToolError ? thrown : failed(this.path, thrown);
     }
@@ -98,9 +98,14 @@ export class TrajectoryFile implements LineSink {
   }
 }
 
+/** Windows lets no file be cut that was opened to append. There each write says its place. @see https://github.com/nodejs/node/issues/3177 */
+export function appendFlags(platform: string = process.platform): number {
+  return constants.O_RDWR | constants.O_CREAT | (platform === "win32" ? 0 : constants.O_APPEND);
+}
+
 async function openToAppend(path: string): Promise<FileHandle> {
   try {
-    return await open(path, "a+");
+    return await open(path, appendFlags());
   } catch (thrown: unknown) {
     throw new ToolError("invalid_argument", `Cannot write ${path}: ${describeThrown(thrown)}`, { cause: thrown });
   }

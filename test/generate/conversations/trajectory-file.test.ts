@@ -1,9 +1,10 @@
-import { readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { constants, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { inCI } from "../../ci.ts";
 import { seededRandom } from "../../../src/core/base/seeded-random.ts";
 import { generateConversations } from "../../../src/generate/conversations/generate-conversations.ts";
+import { appendFlags } from "../../../src/generate/conversations/trajectory-file.ts";
 import { TRAJECTORY_FORMATS } from "../../../src/generate/conversations/trajectory-formats.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { SAMPLED, generated } from "./generated.ts";
@@ -130,4 +131,26 @@ describe("issue 6.7 a file is gone on with", () => {
       code: "invalid_argument",
     });
   });
+});
+
+test("a file that Windows lets us cut is not opened to append", () => {
+  expect(appendFlags("win32") & constants.O_APPEND).toBe(0);
+  expect(appendFlags("linux") & constants.O_APPEND).toBe(constants.O_APPEND);
+});
+
+test("each line says its place: a file that is not opened to append is continued where its lines end", async () => {
+  const path = join(temporaryFolder(), "train.jsonl");
+  const runtime = shop();
+  const options = { runtime, plan: SAMPLED, out: path };
+  await generateConversations(options);
+  const whole = readFileSync(path);
+  const { platform } = process;
+  Object.defineProperty(process, "platform", { value: "win32" });
+  onTestFinished(() => void Object.defineProperty(process, "platform", { value: platform }));
+
+  truncateSync(path, whole.length - 5);
+  await generateConversations(options);
+
+  expect(readFileSync(path).equals(whole)).toBe(true);
+  await runtime.close();
 });
