@@ -30,13 +30,13 @@ const marks = new WeakMap<ChildProcessWithoutNullStreams, string>();
 export type Spawn = typeof spawn;
 
 /**
- * The function that starts servers on this system. On Windows `npx` and the like are batch files, which Node does not start by itself:
- * `cross-spawn` finds them and quotes their arguments.
+ * The function that starts the server on this system. On Windows `npx` and the like are batch files, which Node does not start by itself:
+ * `cross-spawn` quotes their arguments. Programs do not need it.
  *
- * @throws ToolError `unavailable`, by rejecting, where it cannot be loaded
+ * @throws ToolError `unavailable`, by rejecting, where it cannot be loaded, as in a bundle of ES modules
  */
-export async function spawnHere(): Promise<Spawn> {
-  if (HAS_PROCESS_GROUPS) return spawn;
+export async function spawnHere({ command, env = {} }: ServerCommand): Promise<Spawn> {
+  if (HAS_PROCESS_GROUPS || isProgram(command, serverEnvironment(env))) return spawn;
   try {
     return (await import("cross-spawn")).default as Spawn;
   } catch (error: unknown) {
@@ -71,6 +71,15 @@ export function startServer(server: ServerCommand, start: Spawn = spawn): ChildP
 function guardUntilExit(child: ChildProcessWithoutNullStreams, pid: number, mark: string): void {
   guardGroup(pid, mark);
   if (!HAS_PROCESS_GROUPS) child.once("exit", () => releaseGroup(pid));
+}
+
+/** Also of a command that is not there: the error of starting it says so. */
+function isProgram(command: string, environment: Readonly<Record<string, string>>): boolean {
+  try {
+    return /\.(?:exe|com)$/iu.test(commandFile(command, { environment }));
+  } catch {
+    return true;
+  }
 }
 
 let graceMs = GRACE_MS;

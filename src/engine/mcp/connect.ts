@@ -74,7 +74,7 @@ export async function connect(options: ConnectOptions): Promise<McpConnection> {
 async function connectProcess(sdk: ClientModule, options: ConnectOptions): Promise<McpConnection> {
   const { server, clock, redact } = options;
   if (server.url !== undefined) throw new ToolError("invalid_argument", "A server with a url is no child process.");
-  const stdio = { clock, redact, spawn: await spawnHere() };
+  const stdio = { clock, redact, spawn: await spawnHere(server) };
   const first = new StdioTransport(server, stdio);
   try {
     return await attempt(sdk, first, options);
