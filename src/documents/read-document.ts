@@ -38,7 +38,22 @@ export async function readDocument({ path, what, endings, maxBytes, hint, limits
   const ending = extname(path).toLowerCase();
   const parse = await parserFor(ending);
   const plain = jsonComments === true && ending === ".json" ? withoutComments(text) : text;
-  return { ...parse(plain, path, limits), digest: hash("sha256", text) };
+  try {
+    return { ...parse(plain, path, limits), digest: hash("sha256", text) };
+  } catch (thrown: unknown) {
+    throw UNESCAPED_PATH.test(text) && thrown instanceof ToolError ? withHint(thrown) : thrown;
+  }
+}
+
+/** In double quotes, a path of Windows with its backslashes as they are. */
+const UNESCAPED_PATH = /"[a-z]:\\(?!\\)/iu;
+
+function withHint({ code, message, details, cause }: ToolError): ToolError {
+  return new ToolError(code, message, {
+    details,
+    cause,
+    hint: String.raw`In double quotes, a backslash is written twice. Write a path as "C:/folder" or "C:\\folder".`,
+  });
 }
 
 /** `must end in .yaml, .yml or .json.`; undefined for a path that does, in any case. */

@@ -137,8 +137,9 @@ async function waitFor(done: () => boolean, clock: Clock): Promise<void> {
 export function serverEnvironment(declared: Readonly<Record<string, string>>): Record<string, string> {
   const environment: Record<string, string> = {};
   const isDeclared = namesOf(declared);
+  const inherited = HAS_PROCESS_GROUPS ? process.env : inCapitals(process.env);
   for (const name of INHERITED) {
-    const value = process.env[name];
+    const value = inherited[name];
     if (value !== undefined && !isDeclared(name)) environment[name] = value;
   }
   if (!HAS_PROCESS_GROUPS && !isDeclared(NO_CURRENT_FOLDER.toUpperCase())) environment[NO_CURRENT_FOLDER] = "1";
@@ -151,6 +152,11 @@ export function serverEnvironment(declared: Readonly<Record<string, string>>): R
  * @see https://learn.microsoft.com/windows/win32/api/processenv/nf-processenv-needcurrentdirectoryforexepathw
  */
 const NO_CURRENT_FOLDER = "NoDefaultCurrentDirectoryInExePath";
+
+/** By the names as `INHERITED` has them: Windows writes `Path` and `SystemRoot`, and in a worker thread Node finds them only so. */
+export function inCapitals(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name.toUpperCase(), value]));
+}
 
 /** Windows takes `Path` and `PATH` for one variable, and of two the inherited one. */
 function namesOf(declared: Readonly<Record<string, string>>): (name: string) => boolean {
