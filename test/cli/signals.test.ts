@@ -3,7 +3,7 @@ import { readFileSync, readdirSync, watch } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import { PATIENCE_MS, PROJECT, folderWith, haft, type Control } from "./run-haft.ts";
 import { IN_CI, inCI } from "../ci.ts";
@@ -15,7 +15,7 @@ const SERVER = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@mode
 const WITH_SERVER = {
   ...PROJECT,
   "haft.toml": `${PROJECT["haft.toml"]}\n[toolsets.server]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["server.mjs", "stdio"]\nopenTimeoutMs = 30000\n`,
-  "server.mjs": `import { writeFileSync } from "node:fs"; writeFileSync("server.pid", String(process.pid)); await import(${JSON.stringify(SERVER)});`,
+  "server.mjs": `import { writeFileSync } from "node:fs"; writeFileSync("server.pid", String(process.pid)); await import(${JSON.stringify(pathToFileURL(SERVER).href)});`,
 };
 
 const HANGING = `${JSON.stringify({

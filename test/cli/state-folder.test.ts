@@ -1,5 +1,5 @@
 import { userInfo } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { isWholePath } from "../../src/documents/home-folder.ts";
 import { stateFolder } from "../../src/cli/open/state-folder.ts";
@@ -7,8 +7,8 @@ import { stateFolder } from "../../src/cli/open/state-folder.ts";
 const own = join(userInfo().homedir, ".local", "state", "haft");
 
 test.each([
-  [{ XDG_STATE_HOME: "/var/state" }, join("/var/state", "haft")],
-  [{ XDG_STATE_HOME: ".local/state", HOME: "/home/ada" }, join("/home/ada", ".local", "state", "haft")],
+  [{ XDG_STATE_HOME: resolve("/var/state") }, join(resolve("/var/state"), "haft")],
+  [{ XDG_STATE_HOME: ".local/state", HOME: resolve("/home/ada") }, join(resolve("/home/ada"), ".local", "state", "haft")],
   [{ XDG_STATE_HOME: "", HOME: "" }, own],
   [{ HOME: "relative" }, own],
 ])("what is remembered is never looked for in the folder of a project: %j", (environment, folder) => {

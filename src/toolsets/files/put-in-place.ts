@@ -40,7 +40,11 @@ export async function putInPlace(written: string, target: string, { check, signa
 }
 
 /** False where the lock was lost. Looks again before each try: a program that has the target open may write to it. */
-async function placed(from: string, target: string, { check, signal, isHeld }: Placing & { readonly isHeld: () => boolean }): Promise<boolean> {
+async function placed(
+  from: string,
+  target: string,
+  { check, signal, isHeld }: Placing & { readonly isHeld: () => boolean },
+): Promise<boolean> {
   let isPlaced = false;
   const move = async (): Promise<void> => {
     await check();
