@@ -1,5 +1,5 @@
 /** Finds the file of a command on Windows as other systems do: in the folders of `PATH`, and never in the one that the process runs in. */
-import { statSync } from "node:fs";
+import { lstatSync, statSync } from "node:fs";
 import { win32 } from "node:path";
 
 export interface CommandSearch {
@@ -20,7 +20,7 @@ export interface CommandSearch {
  * @throws Error `ENOENT` where no folder of `PATH` has the command
  */
 export function commandFile(command: string, search: CommandSearch): string {
-  const { environment, platform = process.platform, isFile = isRegularFile } = search;
+  const { environment, platform = process.platform, isFile = isProgramFile } = search;
   if (platform !== "win32" || /[\\/:]/u.test(command)) return command;
   const { endings = valueOf(environment, "PATHEXT", ".COM;.EXE;.BAT;.CMD").toLowerCase().split(";") } = search;
   const hasEnding = endings.includes(win32.extname(command).toLowerCase());
@@ -46,10 +46,23 @@ function isOnDrive(folder: string): boolean {
   return win32.isAbsolute(folder) && win32.parse(folder).root.length > 1;
 }
 
-function isRegularFile(path: string): boolean {
+/**
+ * Also an alias of an app from the store of Windows, such as `python.exe`: Windows starts it, and does not say what it leads to.
+ *
+ * @see https://github.com/nodejs/node/issues/36790
+ */
+export function isProgramFile(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
   } catch {
-    return false; // a folder that may not be read
+    return isNoFolder(path);
+  }
+}
+
+function isNoFolder(path: string): boolean {
+  try {
+    return !lstatSync(path).isDirectory();
+  } catch {
+    return false; // in a folder that may not be read
   }
 }

@@ -1,5 +1,8 @@
-import { expect, test } from "vitest";
-import { commandFile } from "../../src/processes/command-file.ts";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { commandFile, isProgramFile } from "../../src/processes/command-file.ts";
 
 const PATH = String.raw`tools;\root;"C:\Program Files\nodejs";D:\bin`;
 const FILES = new Set(
@@ -44,4 +47,18 @@ test.each([
   ["npx.cmd", { endings: [".com", ".exe"] }],
 ])("a command that no folder of PATH has is not found: %s %j", (command, more) => {
   expect(() => found(command, more)).toThrow(expect.objectContaining({ code: "ENOENT" }));
+});
+
+test("a file may be started, and so may a link that the system does not follow, as Windows has for apps of its store", () => {
+  const folder = mkdtempSync(join(tmpdir(), "haft-command-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, "folder"));
+  writeFileSync(join(folder, "file"), "");
+  symlinkSync("file", join(folder, "link"));
+  symlinkSync("nothing", join(folder, "dead"));
+  symlinkSync("alias", join(folder, "alias"));
+
+  const started = ["folder", "file", "link", "dead", "alias", "none", "file/below"].filter((name) => isProgramFile(join(folder, name)));
+
+  expect(started).toEqual(["file", "link", "alias"]);
 });
