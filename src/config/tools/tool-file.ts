@@ -5,6 +5,7 @@ import type { Tool } from "../../core/tool.ts";
 import { schemaFingerprint } from "../../schema/fingerprint.ts";
 import type { KeyPath, ParsedFile } from "../../documents/key-positions.ts";
 import type { YamlLimits } from "../../documents/parse-yaml.ts";
+import { foreignDocument } from "../../documents/foreign-document.ts";
 import { Problems } from "../../documents/problems.ts";
 import { readDocument, type DocumentEnding } from "../../documents/read-document.ts";
 import { isTable, kindOf } from "../table-reader.ts";
@@ -55,6 +56,9 @@ export async function readToolFile(path: string, options: NamespaceOptions): Pro
 
 /** @throws ToolError `invalid_config` when no tool in it can be read */
 function toolsOf({ value, positions }: ParsedFile, file: string, options: NamespaceOptions): ReadTools {
+  const foreign = foreignDocument(value);
+  if (foreign !== undefined)
+    throw new ToolError("invalid_config", `${file} is no tool file: it is ${foreign.what}.`, { operatorHint: foreign.instead });
   const collector = new ToolCollector(new Problems(file, positions), options);
   collector.readAll(value);
   return collector.finish();

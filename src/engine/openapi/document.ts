@@ -3,6 +3,7 @@ import { unescapeStep } from "../../core/base/json-pointer.ts";
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { foreignDocument } from "../../documents/foreign-document.ts";
 import { decode } from "../../schema/references/reference-uri.ts";
 import { ROOT, Warnings, below, quote, type Place } from "./warnings.ts";
 
@@ -157,12 +158,15 @@ function versionOf(root: JsonObject, origin: string): OpenApiVersion {
   if (typeof version === "string" && /^3(?:\.|$)/u.test(version)) return /^3(?:\.0|$)/u.test(version) ? "3.0" : "3.1";
   if (openapi !== undefined) throw notOpenApi(origin, `its "openapi" is ${quote(openapi)}`);
   if (swagger !== undefined) throw notOpenApi(origin, `its "swagger" is ${quote(swagger)}`);
+  const foreign = foreignDocument(root);
+  if (foreign !== undefined) throw notOpenApi(origin, `it is ${foreign.what}`, foreign.instead);
   const keys = Object.keys(root).slice(0, 10).map(quote);
   throw notOpenApi(origin, keys.length === 0 ? "it is empty" : `its keys are ${keys.join(", ")}`);
 }
 
-export function notOpenApi(origin: string, problem: string): ToolError {
-  return new ToolError("invalid_config", `${quote(origin)} is no OpenAPI document: ${problem}.`, {
-    hint: 'Give a document with "openapi": "3.0.x" or "3.1.x", or "swagger": "2.0", and its operations under "paths".',
-  });
+const WANTED = 'Give a document with "openapi": "3.0.x" or "3.1.x", or "swagger": "2.0", and its operations under "paths".';
+
+/** @param instead what would work */
+export function notOpenApi(origin: string, problem: string, instead: string = WANTED): ToolError {
+  return new ToolError("invalid_config", `${quote(origin)} is no OpenAPI document: ${problem}.`, { operatorHint: instead });
 }

@@ -19,7 +19,7 @@ function refusal(document: JsonObject): unknown {
   try {
     return importOpenApi(document, { origin: "odd.json" });
   } catch (error: unknown) {
-    return error instanceof ToolError ? [error.code, error.message, error.hint] : error;
+    return error instanceof ToolError ? [error.code, error.message, error.operatorHint] : error;
   }
 }
 

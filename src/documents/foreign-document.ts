@@ -1,0 +1,88 @@
+/** Recognizes documents of other formats, so that a refusal can say what would work. */
+import { typeInWords } from "../core/base/wording.ts";
+
+interface Kind {
+  /** The keys that such a document has, with their types; `a.b` is a key inside an object. */
+  readonly keys: Readonly<Record<string, "a string" | "a number" | "an array" | "an object">>;
+  readonly what: string;
+  readonly instead: string;
+}
+
+const OPENAPI = {
+  what: "an OpenAPI document",
+  instead: 'A toolset of type = "openapi" reads it, as its document.',
+};
+
+const KINDS: readonly Kind[] = [
+  { keys: { openapi: "a string", info: "an object" }, ...OPENAPI },
+  { keys: { swagger: "a string", info: "an object" }, ...OPENAPI },
+  {
+    keys: { info: "an object", "info.schema": "a string", item: "an array" },
+    what: "a Postman collection",
+    instead: "Convert it to an OpenAPI document, for example with the npm package postman-to-openapi.",
+  },
+  {
+    keys: { arazzo: "a string", workflows: "an array" },
+    what: "an Arazzo document of workflows",
+    instead:
+      'Name each OpenAPI document of its sourceDescriptions in a toolset of type = "openapi"; steps in a row are written as type = "chains".',
+  },
+  {
+    keys: { asyncapi: "a string" },
+    what: "an AsyncAPI document of messages",
+    instead: "Describe the part of the service that answers HTTP requests as an OpenAPI document.",
+  },
+  {
+    keys: { discoveryVersion: "a string" },
+    what: "a Google discovery document",
+    instead: "Convert it to an OpenAPI document, for example with the npm package google-discovery-to-swagger.",
+  },
+  {
+    keys: { agentsJson: "a string" },
+    what: "an agents.json",
+    instead: 'Name each OpenAPI document of its sources in a toolset of type = "openapi".',
+  },
+  {
+    keys: { name: "a string", skills: "an array", capabilities: "an object" },
+    what: "an agent card of A2A",
+    instead: 'Haft calls no agents over A2A. An agent that is an MCP server as well is a toolset of type = "mcp".',
+  },
+  {
+    keys: { lc: "a number", id: "an array" },
+    what: "a serialized LangChain object",
+    instead: "It has no schema of its input. Write the tools as JSON Schema, in Python with convert_to_openai_tool().",
+  },
+  {
+    keys: { __schema: "an object" },
+    what: "a GraphQL schema",
+    instead: 'Write the queries as tools of type = "http".',
+  },
+  {
+    keys: { registry: "an object", displayName: "a string" },
+    what: "a catalog of Docker's MCP servers",
+    instead: 'Docker\'s gateway serves them all: type = "mcp", command = "docker", args = ["mcp", "gateway", "run"].',
+  },
+  {
+    keys: { startCommand: "an object" },
+    what: "a smithery.yaml, whose command is made by code",
+    instead: 'Write the command of the server: type = "mcp", command = "…", args = […].',
+  },
+];
+
+export interface ForeignDocument {
+  /** With its article. */
+  readonly what: string;
+  /** A whole sentence, or two. */
+  readonly instead: string;
+}
+
+/** The known format of a document that is not the one that is wanted; undefined for all others. */
+export function foreignDocument(value: unknown): ForeignDocument | undefined {
+  return KINDS.find(({ keys }) => Object.entries(keys).every(([key, type]) => typeInWords(valueAt(value, key.split("."))) === type));
+}
+
+function valueAt(value: unknown, [key, ...more]: readonly string[]): unknown {
+  if (key === undefined) return value;
+  const isObject = typeof value === "object" && value !== null && Object.hasOwn(value, key);
+  return isObject ? valueAt(Reflect.get(value, key), more) : undefined;
+}
