@@ -9,7 +9,8 @@ import type { RetrySettings } from "../policy/attempts/retry.ts";
 import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { readMcpTables } from "./descriptor/read-descriptor.ts";
 import { readCreatureTools } from "./tools/creature-tools.ts";
-import { clientTableOf, readClientServers, type Note } from "./tools/mcp-servers.ts";
+import type { ClientTraits, Note } from "./tools/client-formats.ts";
+import { clientTableOf, readClientServers, workspaceOf } from "./tools/mcp-servers.ts";
 import { readDocumentationPaths } from "./tables/documentation-config.ts";
 import {
   NOT_OF_RETRY,
@@ -106,6 +107,8 @@ export interface ReadOptions {
   readonly mayBeOfClient: boolean;
   /** That of the file. */
   readonly folder: string;
+  /** The client by its path, where it is a file of another one. */
+  readonly client: ClientTraits;
   /** Variables other than those of the store need not be set: see `loadStoreConfig`. @default false */
   readonly onlyStore?: boolean;
 }
@@ -141,7 +144,13 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   const mcp = root.table("mcp");
   const documentation =
     root.section("documentation", (table) => readDocumentationPaths(table, options.folder)) ?? new Map<string, string>();
-  const client = readClientServers(root, context, options.folder);
+  const client = readClientServers(root, context, {
+    ...options.client,
+    folder: options.folder,
+    workspace: workspaceOf(options.folder),
+    startsIn: workspaceOf(options.folder),
+    imports: false,
+  });
   if (options.foreignKeys || (options.mayBeOfClient && isOfClient(root))) root.ignoreRest();
   root.finish();
   const registry = [...readMcpEntries(mcp, context), ...client.entries, ...block.registry, ...creature.registry];

@@ -4,8 +4,9 @@ import { statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import { floatingVersion } from "./trust/floating-version.ts";
+import { floatingVersion, isInstalled } from "./trust/floating-version.ts";
 import { type HaftConfig, readHaftConfig } from "./haft-config.ts";
+import { clientOf } from "./tools/client-formats.ts";
 import { KeyPositions, type KeyPath } from "../documents/key-positions.ts";
 import { Problems } from "../documents/problems.ts";
 import { readDocument } from "../documents/read-document.ts";
@@ -104,6 +105,7 @@ async function load(path: string, options: LoadOptions, onlyStore: boolean): Pro
     foreignKeys,
     mayBeOfClient: isForeignName && path.toLowerCase().endsWith(".json"), // a mistyped limit of ours must not be ignored
     folder,
+    client: clientOf(resolve(path)),
     onlyStore,
     extensionTypes: table.sourceNames,
     enrichmentTypes: table.enrichmentNames,
@@ -135,6 +137,7 @@ export function emptyConfig(folder: string, environment: Environment): LoadedCon
     foreignKeys: false,
     mayBeOfClient: false,
     folder,
+    client: clientOf(path),
   };
   const { config } = readHaftConfig({}, problems(), options);
   const digest = hash("sha256", "");
@@ -183,13 +186,3 @@ function leftOut({ enrichments, extensions }: HaftConfig, problems: Problems, ta
 
 const NO_EMBEDDINGS =
   "is left out, and so is what needs it: vectors are made by a function of the program, registered as the enrichment embeddings of an extension.";
-
-/** As npm looks for packages: in the folder itself, then in each one above it. */
-function isInstalled(folder: string, packageName: string): boolean {
-  if (!/^(?:@[\w.-]+\/)?[\w.-]+$/u.test(packageName)) return false;
-  for (let at = folder; ; at = dirname(at)) {
-    const found = statSync(join(at, "node_modules", packageName, "package.json"), { throwIfNoEntry: false });
-    if (found?.isFile() === true) return true;
-    if (at === dirname(at)) return false;
-  }
-}

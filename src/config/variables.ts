@@ -138,11 +138,34 @@ export class Variables {
     return new UntouchedVariables({ environment: this.environment, allowed: this.allowed, problems: this.#problems });
   }
 
+  /** Leaves the variables of every text in it, for a file that is written; a text that would be none there is reported. */
+  kept(): Variables {
+    return new KeptVariables({ environment: this.environment, allowed: this.allowed, problems: this.#problems });
+  }
+
   #report(resolved: Resolved, written: string, place: KeyPath): string {
     if ("text" in resolved) return resolved.text;
     if (this.#mayBeUnset) return written;
     this.#problems.add(place, resolved.problem);
     return "";
+  }
+}
+
+class KeptVariables extends Variables {
+  readonly #options: VariablesOptions;
+
+  constructor(options: VariablesOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  override value(text: string, place: KeyPath): string {
+    const environment = Object.fromEntries(namesIn(text).map((name) => [name, `\${${name}}`]));
+    return new Variables({ ...this.#options, environment }).value(text, place);
+  }
+
+  override untouched(): Variables {
+    return new UntouchedVariables(this.#options);
   }
 }
 

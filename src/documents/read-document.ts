@@ -8,7 +8,7 @@ import type { YamlLimits } from "./parse-yaml.ts";
 import { syntaxError } from "./problems.ts";
 import { readTextFile, type TextFile } from "./read-text-file.ts";
 
-export type DocumentEnding = ".toml" | ".yaml" | ".yml" | ".json";
+export type DocumentEnding = ".toml" | ".yaml" | ".yml" | ".json" | ".jsonc" | ".code-workspace";
 
 export interface ReadDocument extends ParsedFile {
   /** SHA-256 of its text, in hex. */
@@ -37,7 +37,7 @@ export async function readDocument({ path, what, endings, maxBytes, hint, limits
   if (text.startsWith("\ufeff")) throw syntaxError(path, { line: 1, column: 1 }, "there is more than one byte order mark.");
   const ending = extname(path).toLowerCase();
   const parse = await parserFor(ending);
-  const plain = jsonComments === true && ending === ".json" ? withoutComments(text) : text;
+  const plain = jsonComments === true && parse === parseJsonFile ? withoutComments(text) : text;
   try {
     return { ...parse(plain, path, limits), digest: hash("sha256", text) };
   } catch (thrown: unknown) {
@@ -68,6 +68,6 @@ type Parse = (text: string, file: string, limits?: YamlLimits) => ParsedFile;
 
 async function parserFor(ending: string): Promise<Parse> {
   if (ending === ".toml") return (await import("./parse-toml.ts")).parseToml;
-  if (ending === ".json") return parseJsonFile;
-  return (await import("./parse-yaml.ts")).parseYaml;
+  if (ending === ".yaml" || ending === ".yml") return (await import("./parse-yaml.ts")).parseYaml;
+  return parseJsonFile;
 }

@@ -41,7 +41,7 @@ describe.concurrent("the file of another MCP client", { timeout: PATIENCE_MS }, 
     expect(await haft(["import", ".mcp.json", "--out", "haft.toml"], { folder })).toEqual({
       exitCode: 0,
       stdout: "haft.toml: written\n",
-      stderr: expect.stringMatching(/^haft: \.mcp\.json:1:\d+: mcpServers\.me\.autoApprove: is not used here\.\n$/u),
+      stderr: expect.stringMatching(/^haft: \.mcp\.json:1:\d+: mcpServers\.me\.autoApprove: is not taken over: .+\n$/u),
     });
     expect(readFileSync(join(folder, "haft.toml"), "utf8")).toBe(`[toolsets.me]
 type = "mcp"
@@ -63,6 +63,22 @@ Key = "\${NAME}"
 `);
     expect(await haft(["call", "me::who"], { folder, environment })).toMatchObject({ exitCode: 0, stdout: "Ada\n" });
     expect(await haft(["import", ".mcp.json", "--out", "haft.toml"], { folder })).toMatchObject({ exitCode: 2 });
+  });
+
+  test("in TOML becomes a configuration that is checked, called and served", async () => {
+    const text = `[mcp_servers.me]\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["server.mjs"]\nenv = { WHO = "Ada" }\ntool_timeout_sec = 60\n`;
+    const folder = folderWith({ ".codex/config.toml": text, "server.mjs": SERVER });
+    expect(await haft(["import", ".codex/config.toml", "--out", "haft.toml"], { folder })).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await haft(["check"], { folder })).toMatchObject({ exitCode: 0 });
+    expect(await haft(["call", "me::who"], { folder })).toMatchObject({ exitCode: 0, stdout: "Ada\n" });
+    const begin = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "c", version: "1" } };
+    const lines = [
+      { id: 1, method: "initialize", params: begin },
+      { method: "notifications/initialized" },
+      { id: 2, method: "tools/list" },
+    ];
+    const input = lines.map((line) => `${JSON.stringify({ jsonrpc: "2.0", ...line })}\n`).join("");
+    expect(await haft(["mcp"], { folder, input })).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"name":"me__who"') });
   });
 
   test("is printed as JSON with --json, and written as what its name ends in says", async () => {
@@ -122,7 +138,7 @@ Key = "\${NAME}"
     const folder = folderWith({ "empty.json": '{"mcpServers": {}}' });
     expect(await haft(["import", "empty.json"], { folder })).toMatchObject({
       exitCode: 3,
-      stderr: expect.stringContaining("empty.json has no servers.\n  Servers are under mcpServers or servers."),
+      stderr: expect.stringContaining("empty.json has no servers.\n  Servers are under mcpServers, servers, mcp_servers, "),
     });
   });
 });

@@ -49,8 +49,7 @@ describe("the files of other MCP clients", () => {
     });
     expect(loaded.sent.map(({ name }) => name)).toEqual(["KEY"]);
     expect(loaded.warnings.map((line) => line.replace(/^.*json/u, ""))).toEqual([
-      expect.stringMatching(/^:1:\d+: mcpServers\.local\.tools: is not used here\.$/u),
-      expect.stringMatching(/^:1:\d+: mcpServers\.off\.alwaysAllow: is not used here\.$/u),
+      expect.stringMatching(/^:1:\d+: mcpServers\.off\.alwaysAllow: is not taken over: calls are allowed under \[permission\]/u),
     ]);
   });
 
@@ -112,7 +111,7 @@ describe("the files of other MCP clients", () => {
     [
       "what the editor asks a person",
       { a: { command: "a", args: ["${input:key}"] } },
-      /mcpServers\.a\.args\[0\]: "\$\{input:key\}" is asked of a person by the editor/u,
+      /mcpServers\.a\.args\[0\]: "\$\{input:key\}" is asked of a person by the client/u,
     ],
     [
       "a file of variables",

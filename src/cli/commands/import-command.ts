@@ -1,38 +1,34 @@
 /** `haft import`: the servers of another MCP client's file, as a configuration of our own. */
 import { dirname, extname, resolve } from "node:path";
 import { stringify } from "smol-toml";
-import { loadConfig } from "../../config/load-config.ts";
+import { loadClientServers } from "../../config/load-client-servers.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { RegistryEntry } from "../../config/tables/registry-config.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { jsonPath } from "../../core/base/json.ts";
-import { readTextFile } from "../../documents/read-text-file.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { warn } from "../open/open-runtime.ts";
 import { isSameFile } from "../input/refuse-inputs.ts";
 import { safeJson, safeText } from "../terminal/terminal-text.ts";
 import { writeFileWhole } from "../input/write-file.ts";
 
-const MAX_BYTES = 1024 * 1024;
-
 export const importCommand: CommandBody = {
   details: [
-    "Reads the servers of a file with mcpServers (Claude Desktop, Claude Code,",
-    "Cursor) or servers (VS Code), and prints them as toolsets of a haft.toml; --out",
-    "writes the file, in JSON where its name ends in .json. Variables stay variables.",
-    "Nothing is started. Such a file can also be used as it is:",
-    "haft list --config .mcp.json.",
+    "Reads the MCP servers in the settings of another client, and prints them as",
+    "toolsets of a haft.toml; --out writes the file, in JSON where its name ends in",
+    ".json. It knows the files of Claude, Cursor, VS Code, Codex, Gemini, Copilot,",
+    "opencode, Cline, Zed, Goose, Continue and others, the manifest.json of a",
+    "bundle, and a server.json of the MCP registry. Variables stay variables, and a",
+    "line on standard error says what is not taken over. Nothing is started. A file",
+    "with mcpServers can also be used as it is: haft list --config .mcp.json.",
   ],
   args: [1, 1],
   options: ["out", "overwrite"],
-  examples: ["haft import .mcp.json", "haft import .vscode/mcp.json --out haft.toml"],
+  examples: ["haft import .mcp.json", "haft import ~/.codex/config.toml --out haft.toml"],
   async run(context) {
     const [file = ""] = context.args;
-    const loaded = await loadConfig(file, { environment: await variablesOf(file, context.environment) });
-    for (const warning of loaded.warnings) warn(context, warning);
-    const entries = loaded.config.registry.filter(({ path }) => path[0] === "mcpServers" || path[0] === "servers");
-    if (entries.length === 0)
-      throw new ToolError("invalid_config", `${file} has no servers.`, { hint: "Servers are under mcpServers or servers." });
+    const { entries, warnings } = await loadClientServers(file, { environment: context.environment, project: process.cwd() });
+    for (const warning of warnings) warn(context, warning);
     const { out } = context.options;
     const isFile = out !== undefined && out !== "-";
     if (isFile && ![".toml", ".json"].includes(extname(out).toLowerCase()))
@@ -45,15 +41,6 @@ export const importCommand: CommandBody = {
     return 0;
   },
 };
-
-/** Each variable that the file names, with its own name as its value; one with a default only where it is set. */
-async function variablesOf(path: string, environment: CommandContext["environment"]): Promise<Readonly<Record<string, string>>> {
-  const hint = "Name the file itself, such as .mcp.json.";
-  const text = await readTextFile({ path, what: "configuration", code: "invalid_config", maxBytes: MAX_BYTES, hint });
-  const named = Array.from(text.matchAll(/\$\{(?:env:)?([A-Za-z_]\w*)(:-)?/gu), ([, name = "", otherwise]) => ({ name, otherwise }));
-  const kept = named.filter(({ name, otherwise }) => otherwise === undefined || (environment[name] ?? "") !== "");
-  return Object.fromEntries(kept.map(({ name }) => [name, `\${${name}}`]));
-}
 
 /** @param folder where the configuration will be */
 function toolsetsOf(entries: readonly RegistryEntry[], folder: string): Readonly<Record<string, object>> {
@@ -79,10 +66,12 @@ function refuseMeaningless(toolset: object, path: RegistryEntry["path"]): void {
 
 /** The keys that say something. */
 function tableOf(toolset: object, folder: string): object {
-  const { enabled, command, args, env, cwd, url, transport, headers }: Readonly<Record<string, unknown>> = { ...toolset };
+  const { enabled, command, args, env, cwd, url, transport, headers, ...more }: Readonly<Record<string, unknown>> = { ...toolset };
+  const { description, include, exclude, timeoutMs, openTimeoutMs } = more;
   return {
     type: "mcp",
     ...(enabled === false ? { enabled } : {}),
+    ...omitUndefined({ description, include, exclude, timeoutMs, openTimeoutMs }),
     ...omitUndefined({ command, args: orNothing(args), env: orNothing(env), cwd: cwd === folder ? undefined : cwd }),
     ...omitUndefined({ url, transport, headers: orNothing(headers) }),
   };

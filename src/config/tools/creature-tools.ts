@@ -3,7 +3,7 @@ import { SECONDS } from "../../core/base/number-bounds.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import { FILE_TOOLS } from "../../toolsets/files/file-tools.ts";
 import { documentPath } from "../tables/documentation-config.ts";
-import type { Note } from "./mcp-servers.ts";
+import type { Note } from "./client-formats.ts";
 import { isCreatureTool, type RegistryEntry } from "../tables/registry-config.ts";
 import { isTable, readTables, type TableReader } from "../table-reader.ts";
 import type { ToolsetReadContext } from "../tables/toolset-config.ts";

@@ -1,4 +1,6 @@
 /** Notices a command that would fetch and run whatever version of a package is newest. */
+import { statSync } from "node:fs";
+import { dirname, join } from "node:path";
 
 interface Runner {
   /** Options that take the next argument as their value. */
@@ -64,4 +66,14 @@ function packageOf(args: readonly string[], runner: Runner): string | undefined 
 
 function unversioned(name: string): string {
   return name.replace(/(?<=.)(?:@|==).*$/u, "");
+}
+
+/** As npm looks for packages: in the folder itself, then in each one above it. */
+export function isInstalled(folder: string, packageName: string): boolean {
+  if (!/^(?:@[\w.-]+\/)?[\w.-]+$/u.test(packageName)) return false;
+  for (let at = folder; ; at = dirname(at)) {
+    const found = statSync(join(at, "node_modules", packageName, "package.json"), { throwIfNoEntry: false });
+    if (found?.isFile() === true) return true;
+    if (at === dirname(at)) return false;
+  }
 }

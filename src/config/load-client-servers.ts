@@ -1,0 +1,158 @@
+/** Reads the file of another MCP client for `haft import`: its servers and nothing else, with their variables as they are. */
+import { extname, dirname, relative, resolve } from "node:path";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { ToolError } from "../core/error.ts";
+import { foreignDocument } from "../documents/foreign-document.ts";
+import { homeFolder } from "../documents/home-folder.ts";
+import { Problems } from "../documents/problems.ts";
+import { readDocument } from "../documents/read-document.ts";
+import type { RegistryEntry } from "./tables/registry-config.ts";
+import type { ToolsetReadContext } from "./tables/toolset-config.ts";
+import { isTable, kindOf, TableReader } from "./table-reader.ts";
+import { floatingVersion, isInstalled } from "./trust/floating-version.ts";
+import { CLIENT_FORMATS, clientOf, type ClientFormat, type Note } from "./tools/client-formats.ts";
+import {
+  hasServers,
+  readNamedServers,
+  readServersAt,
+  workspaceOf,
+  type ClientServers,
+  type ServerOptions,
+  type ServersContext,
+} from "./tools/mcp-servers.ts";
+import { isRegistryServer, registryServer } from "./tools/registry-server.ts";
+import { Variables, type Environment } from "./variables.ts";
+
+const MAX_BYTES = 4 * 1024 * 1024;
+/** Files that are not read, by their endings. */
+const REFUSED: ReadonlyMap<string, string> = new Map([
+  [".mcpb", "It is an archive: unzip it, and import its manifest.json."],
+  [".dxt", "It is an archive: unzip it, and import its manifest.json."],
+  [".xml", "JetBrains shows the servers as JSON under Settings, Tools, AI Assistant, Model Context Protocol: save that as mcp.json."],
+]);
+
+export interface LoadedServers {
+  readonly entries: readonly RegistryEntry[];
+  /** One line each, with the place. */
+  readonly warnings: readonly string[];
+}
+
+export interface ClientFileOptions {
+  readonly environment: Environment;
+  /** The folder whose project is meant, where a client keeps those of several in one file. */
+  readonly project: string;
+}
+
+/** @throws ToolError `invalid_config` for a file that cannot be read, has no servers, or has one that cannot be used */
+export async function loadClientServers(path: string, options: ClientFileOptions): Promise<LoadedServers> {
+  const refused = REFUSED.get(extname(path).toLowerCase());
+  if (refused !== undefined)
+    throw new ToolError("invalid_config", `Cannot read the servers of ${path}: its name ends in ${extname(path)}.`, {
+      operatorHint: refused,
+    });
+  const { value, positions } = await readDocument({
+    path,
+    what: "file of MCP servers",
+    endings: [".toml", ".yaml", ".yml", ".json", ".jsonc", ".code-workspace"],
+    maxBytes: MAX_BYTES,
+    hint: "Name the file itself, such as .mcp.json.",
+    jsonComments: true,
+  });
+  const problems = new Problems(path, positions);
+  if (!isTable(value)) problems.add([], `a file of MCP servers must be an object, not ${kindOf(value)}.`);
+  const root = new TableReader(isTable(value) ? value : {}, [], problems);
+  const { entries, notes } = readAll(root, { path: resolve(path), problems, ...options });
+  problems.throwIfAny();
+  const lines = notes.map((note) => problems.line(note.path, note.text));
+  if (entries.length === 0) throw lines.length === 0 ? noServers(path, value) : noneTaken(path, lines);
+  const floating = entries.flatMap((entry) => floatingNote(entry, dirname(resolve(path))));
+  return { entries, warnings: [...lines, ...floating.map((note) => problems.line(note.path, note.text))] };
+}
+
+interface ReadOptions extends ClientFileOptions {
+  readonly path: string;
+  readonly problems: Problems;
+}
+
+function readAll(root: TableReader, { path, problems, environment, project }: ReadOptions): ClientServers {
+  const variables = new Variables({ environment, allowed: new Set(), problems }).kept();
+  const context: ToolsetReadContext = { variables, problems, otherWords: false, extensionTypes: [], enrichmentTypes: [] };
+  const { timeoutUnit, bareVariables } = clientOf(path);
+  const folder = dirname(path);
+  const startsIn = isOfUser(folder) ? undefined : workspaceOf(folder);
+  const common = { folder, workspace: startsIn ?? project, startsIn, bareVariables, timeoutUnit, imports: true };
+  const read = (format: ClientFormat, more: Partial<ServerOptions> = {}): ClientServers =>
+    readServersAt(root, format, { context, options: { ...common, ...omitUndefined({ timeoutUnit: format.timeoutUnit }), ...more } });
+  const found = [
+    ...readProjects(root, project, (at) => read({ at }, { workspace: project, startsIn: project })),
+    ...CLIENT_FORMATS.filter((format) => hasServers(root, format)).map((format) => read(format)),
+    ...readRegistry(root, { context, options: { ...common, startsIn: undefined } }),
+  ];
+  const notes = found.flatMap((each) => each.notes);
+  return {
+    entries: unique(
+      found.flatMap(({ entries }) => entries),
+      notes,
+    ),
+    notes,
+  };
+}
+
+/** Settings of the user, not of a project: their servers run in the folder of whatever project is open. */
+function isOfUser(folder: string): boolean {
+  const path = relative(homeFolder(), folder);
+  return path === "" || /^(?:\.[^./\\]|AppData[/\\]|Library[/\\])/u.test(path);
+}
+
+/** Claude Code keeps the servers of one user in a project under `projects`, by its folder. */
+function readProjects(root: TableReader, project: string, read: (at: readonly string[]) => ClientServers): readonly ClientServers[] {
+  const projects = root.peek("projects");
+  if (!isTable(projects)) return [];
+  return Object.keys(projects).flatMap((folder) => {
+    const at = ["projects", folder, "mcpServers"];
+    if (!hasServers(root, { at })) return [];
+    if (resolve(folder) === project) return [read(at)];
+    return [{ entries: [], notes: [{ path: at, text: "is left out: those servers are of that folder. Run haft import there." }] }];
+  });
+}
+
+/** A `server.json` of the MCP registry, or an answer of its API, which has it under `server`. */
+function readRegistry(root: TableReader, context: ServersContext): readonly ClientServers[] {
+  const table = isRegistryServer(root) ? root : isTable(root.peek("server")) ? root.table("server") : undefined;
+  if (table === undefined || !isRegistryServer(table)) return [];
+  const notes: Note[] = [];
+  const found = registryServer(table, notes);
+  if (found === undefined) return [{ entries: [], notes }];
+  const server = new TableReader(found.server, found.path, context.context.problems);
+  const read = readNamedServers([{ name: found.name, server, place: table }], context);
+  return [{ ...read, notes: [...notes, ...read.notes] }];
+}
+
+/** The first of several servers with one name. */
+function unique(entries: readonly RegistryEntry[], notes: Note[]): readonly RegistryEntry[] {
+  const names = new Set<string | undefined>();
+  return entries.filter(({ namespace, path }) => {
+    if (!names.has(namespace)) return names.add(namespace);
+    notes.push({ path, text: "is left out: another server of this file has the same name." });
+    return false;
+  });
+}
+
+function floatingNote({ path, toolset }: RegistryEntry, folder: string): readonly Note[] {
+  if (toolset.type !== "mcp" || !toolset.enabled || toolset.command === undefined) return [];
+  const text = floatingVersion(toolset.command, toolset.args, (name) => isInstalled(folder, name));
+  return text === undefined ? [] : [{ path: [...path, "args"], text }];
+}
+
+function noneTaken(path: string, details: readonly string[]): ToolError {
+  return new ToolError("invalid_config", `${path} has no server that can be taken over.`, { details });
+}
+
+function noServers(path: string, value: unknown): ToolError {
+  const foreign = foreignDocument(value);
+  if (foreign === undefined)
+    return new ToolError("invalid_config", `${path} has no servers.`, {
+      operatorHint: `Servers are under ${CLIENT_FORMATS.map(({ at }) => at.join(".")).join(", ")}; or it is a server.json of the MCP registry.`,
+    });
+  return new ToolError("invalid_config", `${path} has no servers: it is ${foreign.what}.`, { operatorHint: foreign.instead });
+}

@@ -1,0 +1,264 @@
+/** Reads one server in the file of another MCP client, by the words of `client-formats.ts`. */
+import { resolve } from "node:path";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { MILLISECONDS } from "../../core/base/number-bounds.ts";
+import type { KeyPath } from "../../documents/key-positions.ts";
+import { isSecretName, secretsIn } from "../../trust/sensitive-text.ts";
+import { isTable, kindOf, type TableReader } from "../table-reader.ts";
+import type { McpConfig, McpServer } from "../toolset/mcp.ts";
+import type { Variables } from "../variables.ts";
+import {
+  ELSEWHERE,
+  KEYS,
+  MEANINGLESS,
+  NESTED,
+  PARTS_OF_CLIENT,
+  TIMEOUTS,
+  TRANSPORT_WORDS,
+  VARIABLE_KEYS,
+  type Note,
+} from "./client-formats.ts";
+import { ClientVariables, type ClientVariablesOptions } from "./client-variables.ts";
+
+export interface ClientServerOptions extends Omit<ClientVariablesOptions, "environment" | "notes" | "asked"> {
+  readonly variables: Variables;
+  /** The server becomes one of our own files; otherwise it is used as it is. */
+  readonly imports: boolean;
+  readonly timeoutUnit: number;
+  /** Servers without a folder of their own run there; undefined = where the configuration is. */
+  readonly startsIn: string | undefined;
+}
+
+type Transport = "stdio" | "http" | "sse" | undefined;
+
+/** A key that is there, and its table: that of the server or one inside it. */
+interface Found {
+  readonly table: TableReader;
+  readonly key: string;
+}
+
+export class ClientServer {
+  readonly notes: Note[] = [];
+  readonly #table: TableReader;
+  readonly #tables: readonly TableReader[];
+  readonly #options: ClientServerOptions;
+  readonly #enabled: boolean;
+  readonly #variables: Variables;
+  readonly #translator: ClientVariables;
+
+  constructor(table: TableReader, options: ClientServerOptions) {
+    this.#table = table;
+    const nested = NESTED.flatMap((key) => (isTable(table.peek(key)) ? (table.table(key) ?? []) : []));
+    this.#tables = [...nested, table];
+    this.#options = options;
+    this.#enabled = table.flag("disabled") !== true && table.flag("enabled") !== false;
+    this.#variables = this.#enabled ? options.variables : options.variables.untouched();
+    this.#translator = new ClientVariables({
+      ...options,
+      environment: options.variables.environment,
+      asked: options.imports ? "name" : this.#enabled ? "refuse" : "keep",
+      notes: this.notes,
+    });
+  }
+
+  /** Undefined for one that cannot be used; it has been reported, or a note says so. */
+  read(): McpConfig | undefined {
+    if (this.#isPartOfClient()) return undefined;
+    const transport = this.#transport();
+    const address = this.#find(KEYS.url);
+    const server = address !== undefined && transport !== "stdio" ? this.#address(address, transport) : this.#command(transport);
+    const common = omitUndefined({
+      description: this.#description(),
+      ...this.#choice(),
+      timeoutMs: this.#time("timeoutMs"),
+      openTimeoutMs: this.#time("openTimeoutMs"),
+    });
+    for (const table of this.#tables) this.#noteRest(table);
+    return server === undefined ? undefined : { type: "mcp", enabled: this.#enabled, ...common, ...server };
+  }
+
+  #isPartOfClient(): boolean {
+    const part = PARTS_OF_CLIENT.find(({ key, values }) => values.some((value) => value === this.#table.peek(key)));
+    if (part === undefined) return false;
+    this.notes.push({ path: this.#table.path, text: "is left out: it is a part of that client, and no server that others can start." });
+    return true;
+  }
+
+  #transport(): Transport {
+    const found = this.#find(KEYS.type, "string");
+    const word = found?.table.choice(found.key, [...TRANSPORT_WORDS.keys()]);
+    const isHttp = word === undefined && this.#find(KEYS.url)?.key === "httpUrl";
+    return isHttp ? "http" : TRANSPORT_WORDS.get(word ?? "");
+  }
+
+  #command(transport: Transport): McpServer | undefined {
+    if (transport !== undefined && transport !== "stdio") {
+      this.#table.report(undefined, `"url" is missing: where the server of type ${JSON.stringify(transport)} is.`);
+      return undefined;
+    }
+    const program = this.#program();
+    const args = this.#find(KEYS.args);
+    const texts = args?.table.texts(args.key) ?? [];
+    const written = texts.map((text, index) => this.#value(text, [...(args?.table.path ?? []), "args", index], texts[index - 1]));
+    const env = { ...this.#inherited(), ...this.#texts(KEYS.env, (text, place) => this.#value(text, place)) };
+    const cwd = this.#folder();
+    if (this.#table.has("envFile") && this.#enabled) this.#envFile();
+    const [command, ...first] = program;
+    if (command === undefined) return undefined;
+    return { command, args: [...first, ...written], env, ...omitUndefined({ cwd }), trustAnnotations: false };
+  }
+
+  #program(): readonly string[] {
+    const meaning = 'the program that runs the server; or "url", where the server is';
+    const found = this.#find(KEYS.command, "string") ?? this.#find(KEYS.command, "array");
+    const { table, key } = found ?? { table: this.#table, key: "command" };
+    const place = [...table.path, key];
+    if (Array.isArray(table.peek(key))) return (table.texts(key) ?? []).map((text, index) => this.#value(text, [...place, index]));
+    const command = table.requiredText(key, meaning);
+    return command === undefined ? [] : [this.#value(command, place)];
+  }
+
+  /** Variables that the server is given as they are; a client may say where it finds them, too. */
+  #inherited(): Readonly<Record<string, string>> {
+    const found = this.#find(VARIABLE_KEYS.inherited);
+    const list: unknown = found?.table.value(found.key);
+    if (found === undefined || !Array.isArray(list)) return {};
+    const names = list.flatMap((item: unknown) => {
+      const name: unknown = isTable(item) ? Reflect.get(item, "name") : item;
+      return typeof name === "string" ? [name] : [];
+    });
+    return Object.fromEntries(names.map((name) => [name, this.#value(`\${${name}}`, [...found.table.path, found.key])]));
+  }
+
+  #folder(): string | undefined {
+    const found = this.#find(KEYS.cwd);
+    const written = found?.table.text(found.key);
+    const { startsIn, workspace } = this.#options;
+    if (found === undefined || written === undefined) return startsIn;
+    return resolve(workspace, this.#value(written, [...found.table.path, found.key]));
+  }
+
+  #envFile(): void {
+    const text = 'is not read here; put its variables into env, such as "${NAME}".';
+    if (!this.#options.imports) this.#table.report("envFile", text);
+    else this.notes.push({ path: [...this.#table.path, "envFile"], text });
+    this.#table.value("envFile");
+  }
+
+  #address({ table, key }: Found, transport: Transport): McpServer | undefined {
+    if (this.#find(KEYS.command) !== undefined) table.report(key, "a server has a command or a url, not both.");
+    const written = table.requiredText(key, "the address of the server");
+    const url = written === undefined ? "" : this.#sent(written, [...table.path, key]);
+    const headers = { ...this.#token(), ...this.#texts(KEYS.headers, (text, place) => this.#sent(text, place)), ...this.#namedHeaders() };
+    const own = transport === "stdio" ? undefined : transport;
+    return url === "" ? undefined : { url, headers, trustAnnotations: false, ...omitUndefined({ transport: own }) };
+  }
+
+  /** The token of a variable, or Continue's `apiKey`. */
+  #token(): Readonly<Record<string, string>> {
+    const found = this.#find(VARIABLE_KEYS.token);
+    const name = found?.table.text(found.key);
+    const key = this.#table.text("apiKey");
+    const token = name === undefined ? key : `\${${name}}`;
+    if (token === undefined) return {};
+    const place = [...this.#table.path, found?.key ?? "apiKey"];
+    return { Authorization: this.#sent(`Bearer ${token}`, place) };
+  }
+
+  #namedHeaders(): Readonly<Record<string, string>> {
+    return this.#texts(VARIABLE_KEYS.headers, (name, place) => this.#sent(`\${${name}}`, place));
+  }
+
+  #texts(keys: readonly string[], read: (text: string, place: KeyPath) => string): Readonly<Record<string, string>> {
+    const found = this.#find(keys);
+    const texts = Object.entries(found?.table.textTable(found.key) ?? {});
+    const path = [...(found?.table.path ?? []), found?.key ?? ""];
+    return Object.fromEntries(texts.map(([name, text]) => [name, read(text, [...path, name])]));
+  }
+
+  #description(): string | undefined {
+    const written = this.#table.text("description");
+    return written === "" ? undefined : written;
+  }
+
+  /** A list of `*` alone chooses nothing. */
+  #choice(): { readonly include?: readonly string[]; readonly exclude?: readonly string[] } {
+    const include = this.#names(KEYS.include);
+    const exclude = this.#names(KEYS.exclude);
+    if (include?.length === 0) return { exclude: ["*"] };
+    return omitUndefined({
+      include: include?.includes("*") === true ? undefined : include,
+      exclude: exclude?.length === 0 ? undefined : exclude,
+    });
+  }
+
+  /** Some clients write several names with commas into one text. */
+  #names(keys: readonly string[]): readonly string[] | undefined {
+    const found = this.#find(keys, "array");
+    return found?.table.texts(found.key)?.flatMap((text) => text.split(",").map((name) => name.trim()).filter(Boolean)); // prettier-ignore
+  }
+
+  #time(key: keyof typeof TIMEOUTS): number | undefined {
+    const units: Readonly<Record<string, number>> =
+      key === "timeoutMs" ? { ...TIMEOUTS[key], timeout: this.#options.timeoutUnit } : TIMEOUTS[key];
+    const found = this.#find(Object.keys(units), "number");
+    const value: unknown = found?.table.value(found.key);
+    if (found === undefined || typeof value !== "number") return undefined;
+    const milliseconds = Math.round(value * (units[found.key] ?? 1));
+    if (milliseconds >= MILLISECONDS.min && milliseconds <= MILLISECONDS.max) return milliseconds;
+    this.notes.push({ path: [...found.table.path, found.key], text: `is left out: it is no time limit that Haft has.` });
+    return undefined;
+  }
+
+  #noteRest(table: TableReader): void {
+    for (const key of Object.keys(table.rest()))
+      if (!MEANINGLESS.has(key)) this.notes.push({ path: [...table.path, key], text: ELSEWHERE.get(key) ?? "is not used here." });
+  }
+
+  /** A secret that would be copied as it is. @param option the argument before it */
+  #noteSecret(text: string, place: KeyPath, option = ""): void {
+    const key = place.at(-1);
+    const name = typeof key === "string" ? key : option.startsWith("-") ? option : "";
+    if (!this.#options.imports || text.includes("${") || !isSecret(text, name)) return;
+    this.notes.push({ path: place, text: 'is taken over in clear; put it into an environment variable and write "${NAME}".' });
+  }
+
+  /** The first of the keys that is there; with a kind, only where its value is of it. */
+  #find(keys: readonly string[], kind?: "string" | "array" | "number"): Found | undefined {
+    for (const key of keys)
+      for (const table of this.#tables) {
+        const value = table.peek(key);
+        if (table.has(key) && !isNestedTable(key, value) && (kind === undefined || kindOf(value).endsWith(kind))) return { table, key };
+      }
+    return undefined;
+  }
+
+  /** For a program of this machine. A text that begins with `env:` means itself in these files. */
+  #value(text: string, place: KeyPath, option = ""): string {
+    const translated = this.#translator.translated(text, place);
+    this.#noteSecret(translated, place, option);
+    return translated.startsWith("env:") ? translated : this.#variables.value(translated, place);
+  }
+
+  #sent(text: string, place: KeyPath): string {
+    const translated = this.#translator.translated(text, place);
+    this.#noteSecret(translated, place);
+    return translated.startsWith("env:") ? translated : this.#variables.sentValue(translated, place);
+  }
+}
+
+function isNestedTable(key: string, value: unknown): boolean {
+  return isTable(value) && NESTED.some((nested) => nested === key);
+}
+
+/** Names of variables that end in such a word hold a secret, besides those that `isSecretName` knows. */
+const SECRET_ENDING = /(?:^|[_-])(?:token|key|pat|secret|password|credentials?)$/iu;
+
+function isSecret(text: string, name: string): boolean {
+  const isNamed = SECRET_ENDING.test(name) || isSecretName(name);
+  return (isNamed && text.length >= MIN_SECRET) || SECRET_ARGUMENT.test(text) || secretsIn(text).length > 0;
+}
+
+const MIN_SECRET = 3;
+/** `--api-key=…`, `API_KEY=…`, `?api_key=…` and a header. */
+const SECRET_ARGUMENT = /(?:(?:^|[?&])[\w-]*(?:token|key|secret|password)=|^authorization:)[^&]{3,}/iu;

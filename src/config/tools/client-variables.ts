@@ -1,0 +1,88 @@
+/** The variables in the files of other MCP clients, as ours: `${NAME}`. */
+import { basename } from "node:path";
+import { homeFolder } from "../../documents/home-folder.ts";
+import type { KeyPath } from "../../documents/key-positions.ts";
+import type { Problems } from "../../documents/problems.ts";
+import type { Environment } from "../variables.ts";
+import type { Note } from "./client-formats.ts";
+
+export interface ClientVariablesOptions {
+  readonly environment: Environment;
+  readonly problems: Problems;
+  /** The folder of the file, and that of the project. */
+  readonly folder: string;
+  readonly workspace: string;
+  /** The client replaces `$NAME` too. */
+  readonly bareVariables: boolean;
+  /** Values that the client asks a person for, or reads in a file: `name` makes environment variables of them, with a note; `refuse` reports them. */
+  readonly asked: "name" | "refuse" | "keep";
+  readonly notes: Note[];
+}
+
+/** `${…}`, `${{ secrets.… }}`, `{env:…}` and `{file:…}`, and `$NAME`. */
+const WRITTEN = /\$\{\{\s*(?:secrets\.|inputs\.)?(\w+)\s*\}\}|\$\{([^}]*)\}|(?<!\$)\{(env|file):([^}]*)\}|\$([A-Za-z_]\w*)/gu;
+/** Values that a client asks a person for: `input:` of editors, and settings of a bundle. */
+const ASKED = /^(?:input:|user_config\.)(.+)$/u;
+
+export class ClientVariables {
+  readonly #options: ClientVariablesOptions;
+  readonly #folders: ReadonlyMap<string, () => string>;
+
+  constructor(options: ClientVariablesOptions) {
+    const { workspace, folder } = options;
+    this.#options = options;
+    this.#folders = new Map([
+      ["workspaceFolder", () => workspace],
+      ["workspaceRoot", () => workspace],
+      ["workspaceFolderBasename", () => basename(workspace)],
+      ["userHome", () => homeFolder()],
+      ["__dirname", () => folder],
+      ["pathSeparator", () => "/"],
+      ["/", () => "/"],
+    ]);
+  }
+
+  translated(text: string, place: KeyPath): string {
+    return text.replaceAll(WRITTEN, (written: string, secret?: string, name?: string, kind?: string, braced?: string, bare?: string) => {
+      if (secret !== undefined) return `\${${secret}}`;
+      if (name !== undefined) return this.#named(name, written, place);
+      if (kind === "env") return `\${${braced}}`;
+      if (kind === "file")
+        return this.#asked(basename(braced ?? ""), { written, place, why: "is the text of a file, which is not read here" });
+      return this.#options.bareVariables && bare !== undefined ? `\${${bare}}` : written;
+    });
+  }
+
+  #named(name: string, written: string, place: KeyPath): string {
+    const { environment } = this.#options;
+    if (name.startsWith("env:")) return `\${${name.slice("env:".length)}}`;
+    const folder = this.#folders.get(name);
+    if (folder !== undefined) return folder();
+    const [, variable, otherwise] = /^(\w+):-(.*)$/su.exec(name) ?? [];
+    if (variable !== undefined) return (environment[variable] ?? "") === "" ? (otherwise ?? "") : `\${${variable}}`;
+    const asked = ASKED.exec(name)?.[1];
+    if (asked === undefined) return written;
+    return this.#asked(asked, { written, place, why: "is asked of a person by the client, which is not done here" });
+  }
+
+  #asked(asked: string, { written, place, why }: { readonly written: string; readonly place: KeyPath; readonly why: string }): string {
+    const { notes, problems } = this.#options;
+    if (this.#options.asked === "keep") return written;
+    if (this.#options.asked === "refuse") {
+      problems.add(place, `${JSON.stringify(written)} ${why}; name an environment variable: \${env:NAME}.`);
+      return "";
+    }
+    const name = variableName(asked);
+    notes.push({ path: place, text: `${JSON.stringify(written)} ${why}; set the environment variable ${name}.` });
+    return `\${${name}}`;
+  }
+}
+
+/** `github-token` as `GITHUB_TOKEN`. */
+function variableName(asked: string): string {
+  const name = asked
+    .replaceAll(/([a-z\d])([A-Z])/gu, "$1_$2")
+    .replaceAll(/\W+/gu, "_")
+    .toUpperCase();
+  return /^\d/u.test(name) ? `_${name}` : name;
+}

@@ -1,0 +1,436 @@
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { loadClientServers } from "../../src/config/load-client-servers.ts";
+import { configError, configFolder } from "./config-folder.ts";
+
+interface Read {
+  readonly servers: Readonly<Record<string, unknown>>;
+  readonly notes: readonly string[];
+}
+
+async function read(path: string, value: unknown): Promise<Read> {
+  const folder = configFolder({ [path]: typeof value === "string" ? value : JSON.stringify(value) });
+  const { entries, warnings } = await loadClientServers(join(folder, path), { environment: {}, project: folder });
+  const shown = (text: string): string => text.replaceAll(folder, "DIR");
+  return {
+    servers: Object.fromEntries(
+      entries.map(({ namespace, toolset }) => [namespace, JSON.parse(shown(JSON.stringify({ ...toolset, type: undefined })))]),
+    ),
+    notes: warnings.map((line) => shown(line).replace(/^\S+ /u, "")),
+  };
+}
+
+const own = { enabled: true, trustAnnotations: false };
+const started = { ...own, args: [], env: {}, cwd: "DIR" };
+const reached = { ...own, headers: {} };
+const LOGIN =
+  'is not taken over: a token goes into headers, such as Authorization = "Bearer ${TOKEN}"; users of a gateway log in with auth = { type = "user-login" }.';
+const APPROVAL = "is not taken over: calls are allowed under [permission], and asked for under [approval].";
+
+interface Case {
+  readonly client: string;
+  readonly path: string;
+  readonly text: unknown;
+  readonly servers: Read["servers"];
+  readonly notes?: readonly string[];
+}
+
+const CASES: readonly Case[] = [
+  {
+    client: "Codex",
+    path: ".codex/config.toml",
+    text: `model = "gpt-5"
+[mcp_servers.files]
+command = "npx"
+args = ["files@1.0.0"]
+env_vars = ["API_KEY", { name = "REGION", source = "local" }]
+cwd = "sub"
+startup_timeout_sec = 20
+tool_timeout_sec = 1.5
+enabled_tools = ["a"]
+disabled_tools = ["b"]
+[mcp_servers.files.env]
+LEVEL = "info"
+[mcp_servers.far]
+url = "https://example.com/mcp"
+bearer_token_env_var = "TOKEN"
+enabled = false
+http_headers = { Region = "eu" }
+env_http_headers = { Key = "KEY" }
+[mcp_servers.login]
+url = "https://example.com/mcp"
+oauth = { client_id = "a" }
+`,
+    servers: {
+      files: {
+        ...started,
+        command: "npx",
+        args: ["files@1.0.0"],
+        env: { API_KEY: "${API_KEY}", REGION: "${REGION}", LEVEL: "info" },
+        cwd: "DIR/sub",
+        include: ["a"],
+        exclude: ["b"],
+        openTimeoutMs: 20_000,
+        timeoutMs: 1500,
+      },
+      far: {
+        ...reached,
+        enabled: false,
+        url: "https://example.com/mcp",
+        headers: { Authorization: "Bearer ${TOKEN}", Region: "eu", Key: "${KEY}" },
+      },
+      login: { ...reached, url: "https://example.com/mcp" },
+    },
+    notes: [`mcp_servers.login.oauth: ${LOGIN}`],
+  },
+  {
+    client: "opencode",
+    path: "opencode.jsonc",
+    text: `{ // settings
+  "model": "a/b",
+  "mcp": {
+    "files": { "type": "local", "command": ["node", "a.mjs"], "environment": { "API_KEY": "{env:API_KEY}", "TOKEN": "{file:~/.my-token}" }, "timeout": 9000 },
+    "far": { "type": "remote", "url": "https://example.com/mcp", "headers": { "Authorization": "Bearer {env:TOKEN}" }, "enabled": false, "oauth": false },
+  },
+}`,
+    servers: {
+      files: {
+        ...started,
+        command: "node",
+        args: ["a.mjs"],
+        env: { API_KEY: "${API_KEY}", TOKEN: "${_MY_TOKEN}" },
+        timeoutMs: 9000,
+      },
+      far: { ...reached, enabled: false, url: "https://example.com/mcp", headers: { Authorization: "Bearer ${TOKEN}" } },
+    },
+    notes: [
+      'mcp.files.environment.TOKEN: "{file:~/.my-token}" is the text of a file, which is not read here; set the environment variable _MY_TOKEN.',
+      `mcp.far.oauth: ${LOGIN}`,
+    ],
+  },
+  {
+    client: "Gemini",
+    path: ".gemini/settings.json",
+    text: {
+      mcp: { excluded: ["x"] },
+      mcpServers: {
+        files: {
+          command: "node",
+          env: { API_KEY: "$API_KEY" },
+          timeout: 9000,
+          trust: true,
+          description: "Files",
+          includeTools: ["a,b"],
+          excludeTools: ["c"],
+        },
+        far: { httpUrl: "https://example.com/mcp", headers: { Authorization: "Bearer $TOKEN" } },
+      },
+    },
+    servers: {
+      files: {
+        ...started,
+        command: "node",
+        env: { API_KEY: "${API_KEY}" },
+        timeoutMs: 9000,
+        description: "Files",
+        include: ["a", "b"],
+        exclude: ["c"],
+      },
+      far: { ...reached, url: "https://example.com/mcp", transport: "http", headers: { Authorization: "Bearer ${TOKEN}" } },
+    },
+    notes: [`mcpServers.files.trust: ${APPROVAL}`],
+  },
+  {
+    client: "Copilot",
+    path: "mcp-config.json",
+    text: {
+      mcpServers: {
+        some: { type: "local", command: "node", tools: ["a"], timeout: 9000 },
+        all: { type: "local", command: "node", tools: ["*"] },
+        none: { type: "http", url: "https://example.com", tools: [] },
+      },
+    },
+    servers: {
+      some: { ...started, command: "node", include: ["a"], timeoutMs: 9000 },
+      all: { ...started, command: "node" },
+      none: { ...reached, url: "https://example.com", transport: "http", exclude: ["*"] },
+    },
+  },
+  {
+    client: "Cline",
+    path: "cline_mcp_settings.json",
+    text: {
+      mcpServers: {
+        files: { transport: { type: "stdio", command: "node", args: ["a.mjs"] }, timeout: 60, autoApprove: ["a"] },
+        far: { transport: { type: "streamableHttp", url: "https://example.com", headers: { Region: "eu" } }, disabled: true },
+      },
+    },
+    servers: {
+      files: { ...started, command: "node", args: ["a.mjs"], timeoutMs: 60_000 },
+      far: { ...reached, enabled: false, url: "https://example.com", transport: "http", headers: { Region: "eu" } },
+    },
+    notes: [`mcpServers.files.autoApprove: ${APPROVAL}`],
+  },
+  {
+    client: "Zed",
+    path: "settings.json",
+    text: `{ /* Zed */ "context_servers": {
+      "new": { "source": "custom", "command": "node", "timeout": 60 },
+      "old": { "source": "custom", "command": { "path": "node", "args": ["a.mjs"], "env": { "A": "b" } } },
+      "market": { "source": "extension", "settings": {} },
+    } }`,
+    servers: {
+      new: { ...started, command: "node", timeoutMs: 60_000 },
+      old: { ...started, command: "node", args: ["a.mjs"], env: { A: "b" } },
+    },
+    notes: ["context_servers.market: is left out: it is a part of that client, and no server that others can start."],
+  },
+  {
+    client: "Goose",
+    path: "goose/config.yaml",
+    text: `
+extensions:
+  developer: { type: builtin, name: developer, enabled: true }
+  files: { type: stdio, name: files, cmd: node, args: [a.mjs], envs: { A: b }, env_keys: [API_KEY], timeout: 300, available_tools: [], enabled: false }
+  far: { type: streamable_http, uri: "https://example.com/mcp", headers: { Authorization: Bearer $TOKEN } }
+`,
+    servers: {
+      files: {
+        ...started,
+        cwd: "DIR/goose",
+        enabled: false,
+        command: "node",
+        args: ["a.mjs"],
+        env: { API_KEY: "${API_KEY}", A: "b" },
+        exclude: ["*"],
+        timeoutMs: 300_000,
+      },
+      far: { ...reached, url: "https://example.com/mcp", transport: "http", headers: { Authorization: "Bearer ${TOKEN}" } },
+    },
+    notes: ["extensions.developer: is left out: it is a part of that client, and no server that others can start."],
+  },
+  {
+    client: "Continue",
+    path: "config.yaml",
+    text: `
+mcpServers:
+  - name: My files
+    command: node
+    env: { API_KEY: "\${{ secrets.API_KEY }}" }
+    connectionTimeout: 500
+  - name: far
+    type: streamable-http
+    url: https://example.com/mcp
+    requestOptions: { headers: { Region: eu } }
+    apiKey: \${{ secrets.TOKEN }}
+`,
+    servers: {
+      "My files": { ...started, command: "node", env: { API_KEY: "${API_KEY}" }, openTimeoutMs: 500 },
+      far: {
+        ...reached,
+        url: "https://example.com/mcp",
+        transport: "http",
+        headers: { Authorization: "Bearer ${TOKEN}", Region: "eu" },
+      },
+    },
+  },
+  {
+    client: "VS Code",
+    path: ".vscode/mcp.json",
+    text: {
+      inputs: [{ id: "github-token", type: "promptString", password: true }],
+      servers: { a: { command: "node", env: { T: "${input:github-token}" }, envFile: "${workspaceFolder}/.env" } },
+    },
+    servers: { a: { ...started, command: "node", env: { T: "${GITHUB_TOKEN}" } } },
+    notes: [
+      'servers.a.env.T: "${input:github-token}" is asked of a person by the client, which is not done here; set the environment variable GITHUB_TOKEN.',
+      'servers.a.envFile: is not read here; put its variables into env, such as "${NAME}".',
+    ],
+  },
+  {
+    client: "a workspace of VS Code",
+    path: "my.code-workspace",
+    text: `{ "settings": { "mcp": { "servers": { "a": { "command": "node" } } } }, }`,
+    servers: { a: { ...started, command: "node" } },
+  },
+  {
+    client: "fast-agent",
+    path: "fastagent.config.yaml",
+    text: "mcp:\n  servers:\n    a: { transport: sse, url: 'https://example.com/sse', read_timeout_seconds: 2 }\n",
+    servers: { a: { ...reached, url: "https://example.com/sse", transport: "sse", timeoutMs: 2000 } },
+  },
+  {
+    client: "an MCP bundle",
+    path: "manifest.json",
+    text: {
+      manifest_version: "0.3",
+      name: "notes",
+      server: {
+        type: "node",
+        entry_point: "server/index.js",
+        mcp_config: {
+          command: "node",
+          args: ["${__dirname}/server/index.js"],
+          env: { KEY: "${user_config.api_key}" },
+          platform_overrides: { win32: { command: "node.exe" } },
+        },
+      },
+    },
+    servers: { notes: { ...started, command: "node", args: ["DIR/server/index.js"], env: { KEY: "${API_KEY}" } } },
+    notes: [
+      'server.mcp_config.env.KEY: "${user_config.api_key}" is asked of a person by the client, which is not done here; set the environment variable API_KEY.',
+      "server.mcp_config.platform_overrides: is not taken over: write the command of this system into command and args.",
+    ],
+  },
+  {
+    client: "the MCP registry, with packages",
+    path: "server.json",
+    text: {
+      name: "io.github.someone/notes",
+      description: "Notes.",
+      version: "1.0.0",
+      packages: [
+        {
+          registryType: "oci",
+          identifier: "ghcr.io/someone/notes",
+          version: "1.0.0",
+          transport: { type: "stdio" },
+          runtimeArguments: [{ type: "named", name: "--network", value: "none" }],
+          packageArguments: [
+            { type: "positional", value: "{folder}" },
+            { type: "positional", valueHint: "more" },
+          ],
+          environmentVariables: [
+            { name: "API_KEY", isRequired: true, isSecret: true },
+            { name: "LEVEL", default: "info" },
+            { name: "OTHER" },
+          ],
+        },
+        { registryType: "npm", identifier: "notes", version: "1.0.0", transport: { type: "stdio" } },
+      ],
+    },
+    servers: {
+      notes: {
+        ...own,
+        command: "docker",
+        args: "run --network none -i --rm -e API_KEY -e LEVEL ghcr.io/someone/notes:1.0.0 ${FOLDER}".split(" "),
+        env: { API_KEY: "${API_KEY}", LEVEL: "info" },
+      },
+    },
+    notes: [
+      "packages[1]: is left out: one way to reach the server is enough.",
+      "packages[0].environmentVariables[2]: is left out: OTHER may be missing.",
+      "packages[0].packageArguments[1]: is left out: it has no value. Write it into args.",
+    ],
+  },
+  {
+    client: "the MCP registry, with a remote",
+    path: "server.json",
+    text: {
+      server: {
+        name: "com.example/far",
+        remotes: [
+          {
+            type: "streamable-http",
+            url: "https://{tenant}.example.com/mcp",
+            headers: [{ name: "X-Key", isRequired: true, value: "Key {api_key}" }],
+          },
+        ],
+      },
+      _meta: {},
+    },
+    servers: {
+      far: { ...reached, url: "https://${TENANT}.example.com/mcp", transport: "http", headers: { "X-Key": "Key ${API_KEY}" } },
+    },
+  },
+];
+
+describe("the servers of other clients", () => {
+  test.each(CASES)("of $client are taken over, and what is not is said", async ({ path, text, servers, notes = [] }) => {
+    expect(await read(path, text)).toEqual({ servers, notes });
+  });
+
+  test("of a project are taken from the file of Claude Code that has those of all projects, before those of the user", async () => {
+    const folder = configFolder({});
+    const text = {
+      mcpServers: { a: { command: "user" }, b: { command: "user" } },
+      projects: { [folder]: { mcpServers: { a: { command: "project" } } }, "/elsewhere": { mcpServers: { c: { command: "c" } } } },
+    };
+    const file = join(configFolder({ ".claude.json": JSON.stringify(text) }), ".claude.json");
+    const { entries, warnings } = await loadClientServers(file, { environment: {}, project: folder });
+    expect(entries.map(({ namespace, toolset }) => [namespace, toolset])).toMatchObject([
+      ["a", { command: "project", cwd: folder }],
+      ["b", { command: "user" }],
+    ]);
+    expect(warnings.map((line) => line.replace(/^\S+ /u, ""))).toEqual([
+      'projects["/elsewhere"].mcpServers: is left out: those servers are of that folder. Run haft import there.',
+      "mcpServers.a: is left out: another server of this file has the same name.",
+    ]);
+  });
+
+  test.each([
+    ["a variable", { env: { GITHUB_TOKEN: "abc" } }, "env.GITHUB_TOKEN"],
+    ["an option", { args: ["--api-key=abcdef"] }, "args[0]"],
+    ["a variable of a container", { args: ["run", "-e", "API_KEY=abcdef"] }, "args[2]"],
+    ["a header of a bridge", { args: ["--header", "Authorization: Basic YTpi"] }, "args[1]"],
+    ["the argument after an option", { args: ["--token", "abcdef"] }, "args[1]"],
+  ])("with a secret in clear in %s are taken over with a warning, which does not repeat it", async (_where, more, place) => {
+    const { notes } = await read("mcp.json", { mcpServers: { a: { command: "node", ...more } } });
+    expect(notes).toEqual([`mcpServers.a.${place}: is taken over in clear; put it into an environment variable and write "\${NAME}".`]);
+  });
+
+  test("with a secret in clear in an address or a header are taken over with a warning", async () => {
+    const a = { url: "https://example.com/mcp?api_key=abcdef", headers: { Authorization: "Bearer abc" } };
+    const { notes } = await read("mcp.json", { mcpServers: { a } });
+    expect(notes.map((line) => line.split(":")[0])).toEqual(["mcpServers.a.url", "mcpServers.a.headers.Authorization"]);
+  });
+
+  test("keep the paths of Windows, and $NAME where the client does not replace it", async () => {
+    const args = ["C:\\Users\\me\\a.js", "%APPDATA%\\npm", "$HOME/a", "{a}"];
+    const { servers } = await read("mcp.json", { mcpServers: { a: { command: "C:\\node.exe", args } } });
+    expect(servers).toEqual({ a: { ...started, command: "C:\\node.exe", args } });
+  });
+
+  test("in the settings of a user run where the configuration is, and those of a project in that project", async () => {
+    const text = '{"mcpServers": {"a": {"command": "node"}, "b": {"command": "node", "args": ["${workspaceFolder}"]}}}';
+    const home = configFolder({ ".cursor/mcp.json": text, "work/.cursor/mcp.json": text });
+    vi.stubEnv("HOME", home);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const folders = async (path: string): Promise<readonly unknown[]> => {
+      const { entries } = await loadClientServers(join(home, path), { environment: {}, project: "/project" });
+      return entries.map(({ toolset }) => (toolset.type === "mcp" && toolset.url === undefined ? [toolset.cwd, ...toolset.args] : []));
+    };
+    expect(await folders(".cursor/mcp.json")).toEqual([[undefined], [undefined, "/project"]]);
+    const work = join(home, "work");
+    expect(await folders("work/.cursor/mcp.json")).toEqual([[work], [work, work]]);
+  });
+});
+
+describe("a file without servers", () => {
+  test.each([
+    [{ openapi: "3.1.0", info: {}, paths: {} }, 'it is an OpenAPI document. A toolset of type = "openapi" reads it, as its document.'],
+    [{ registry: {}, displayName: "Docker MCP Catalog" }, "it is a catalog of Docker's MCP servers. Docker's gateway serves them all"],
+  ])("of a known format is refused with what reads it", async (document, reason) => {
+    const file = join(configFolder({ "a.json": JSON.stringify(document) }), "a.json");
+    const error = await configError(loadClientServers(file, { environment: {}, project: "/" }));
+    expect(`${error.message} ${error.operatorHint}`).toContain(`a.json has no servers: ${reason}`);
+  });
+
+  test("of which none can be taken over is refused, and says why of each", async () => {
+    const file = join(configFolder({ "config.yaml": "extensions: {a: {type: builtin, enabled: true}}" }), "config.yaml");
+    const error = await configError(loadClientServers(file, { environment: {}, project: "/" }));
+    expect([error.message, error.details]).toEqual([
+      `${file} has no server that can be taken over.`,
+      [`${file}:1:14: extensions.a: is left out: it is a part of that client, and no server that others can start.`],
+    ]);
+  });
+
+  test.each([
+    ["a.mcpb", "unzip it, and import its manifest.json"],
+    ["mcp.xml", "save that as mcp.json"],
+  ])("with the name %s is refused with what would work", async (name, hint) => {
+    const file = join(configFolder({ [name]: "" }), name);
+    const error = await configError(loadClientServers(file, { environment: {}, project: "/" }));
+    expect(error.operatorHint).toContain(hint);
+  });
+});
