@@ -10,7 +10,7 @@ import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { readMcpTables } from "./descriptor/read-descriptor.ts";
 import { readCreatureTools } from "./tools/creature-tools.ts";
 import type { ClientTraits, Note } from "./tools/client-formats.ts";
-import { clientTableOf, readClientServers, workspaceOf } from "./tools/mcp-servers.ts";
+import { clientTableOf, readClientServers } from "./tools/mcp-servers.ts";
 import { readDocumentationPaths } from "./tables/documentation-config.ts";
 import {
   NOT_OF_RETRY,
@@ -144,13 +144,7 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   const mcp = root.table("mcp");
   const documentation =
     root.section("documentation", (table) => readDocumentationPaths(table, options.folder)) ?? new Map<string, string>();
-  const client = readClientServers(root, context, {
-    ...options.client,
-    folder: options.folder,
-    workspace: workspaceOf(options.folder),
-    startsIn: workspaceOf(options.folder),
-    imports: false,
-  });
+  const client = readClientServers(root, context, { ...options.client, folder: options.folder });
   if (options.foreignKeys || (options.mayBeOfClient && isOfClient(root))) root.ignoreRest();
   root.finish();
   const registry = [...readMcpEntries(mcp, context), ...client.entries, ...block.registry, ...creature.registry];

@@ -75,7 +75,7 @@ interface ReadOptions extends ClientFileOptions {
 }
 
 function readAll(root: TableReader, { path, problems, environment, project }: ReadOptions): ClientServers {
-  const variables = new Variables({ environment, allowed: new Set(), problems }).kept();
+  const variables = new Variables({ environment, allowed: new Set(), problems });
   const context: ToolsetReadContext = { variables, problems, otherWords: false, extensionTypes: [], enrichmentTypes: [] };
   const { timeoutUnit, bareVariables } = clientOf(path);
   const folder = dirname(path);

@@ -139,8 +139,8 @@ export class Variables {
   }
 
   /** Leaves the variables of every text in it, for a file that is written; a text that would be none there is reported. */
-  kept(): Variables {
-    return new KeptVariables({ environment: this.environment, allowed: this.allowed, problems: this.#problems });
+  kept(problems: Problems): Variables {
+    return new KeptVariables({ environment: this.environment, allowed: this.allowed, problems });
   }
 
   #report(resolved: Resolved, written: string, place: KeyPath): string {

@@ -3,10 +3,15 @@ import { ToolError } from "../core/error.ts";
 import { jsonPath } from "../core/base/json.ts";
 import type { KeyPath, KeyPositions, Position } from "./key-positions.ts";
 
+export interface PlacedProblem {
+  readonly path: KeyPath;
+  readonly problem: string;
+}
+
 export class Problems {
   readonly #file: string;
   readonly #positions: KeyPositions;
-  readonly #found: { readonly position: Position; readonly text: string }[] = [];
+  readonly #found: (PlacedProblem & { readonly position: Position; readonly text: string })[] = [];
 
   constructor(file: string, positions: KeyPositions) {
     this.#file = file;
@@ -20,7 +25,7 @@ export class Problems {
 
   /** Adds a problem of the value at `path`. */
   add(path: KeyPath, problem: string): void {
-    this.#found.push({ position: this.#positions.of(path), text: this.line(path, problem) });
+    this.#found.push({ path, problem, position: this.#positions.of(path), text: this.line(path, problem) });
   }
 
   /** The problem as one line: `haft.toml:7:3: toolsets.fs.root: must be a string, not a number.` */
@@ -37,6 +42,11 @@ export class Problems {
   /** How many were added. */
   get count(): number {
     return this.#found.length;
+  }
+
+  /** Each by itself, in the order in which they were added. */
+  get found(): readonly PlacedProblem[] {
+    return this.#found;
   }
 
   /** All of them, in the order of the file. */

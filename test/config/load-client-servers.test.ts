@@ -385,6 +385,45 @@ describe("the servers of other clients", () => {
     expect(notes.map((line) => line.split(":")[0])).toEqual(["mcpServers.a.url", "mcpServers.a.headers.Authorization"]);
   });
 
+  test("that cannot be used are left out, and the others taken over", async () => {
+    const bad = {
+      socket: { type: "websocket", url: "ws://localhost:1" },
+      args: { command: "node", args: [1] },
+      variable: { command: "node", env: { A: "${A B}" } },
+    };
+    const { servers, notes } = await read("mcp.json", { mcpServers: { ...bad, good: { command: "node" } } });
+    expect(Object.keys(servers)).toEqual(["good"]);
+    expect(notes).toEqual([
+      expect.stringMatching(/^mcpServers\.socket\.type: must be one of "stdio".*not "websocket"/u),
+      "mcpServers.socket: is left out.",
+      "mcpServers.args.args[0]: must be a string, not a number.",
+      "mcpServers.args: is left out.",
+      expect.stringMatching(/^mcpServers\.variable\.env\.A: "\$\{A B\}" does not name an environment variable/u),
+      "mcpServers.variable: is left out.",
+    ]);
+  });
+
+  test("may have null for what they do not say, and numbers for variables", async () => {
+    const a = { command: "node", args: null, env: { PORT: 3000, DEBUG: true, NONE: null }, cwd: null, disabled: null, timeout: null };
+    expect(await read("mcp.json", { mcpServers: { a } })).toEqual({
+      servers: { a: { ...started, command: "node", env: { PORT: "3000", DEBUG: "true" } } },
+      notes: [],
+    });
+  });
+
+  test("have variables of their own in their arguments, as mcp-remote replaces them", async () => {
+    const args = ["--header", "Authorization:${AUTH}", "${OTHER}"];
+    const { servers } = await read("mcp.json", { mcpServers: { a: { command: "npx", args, env: { AUTH: "Bearer ${TOKEN}" } } } });
+    expect(servers).toMatchObject({
+      a: { args: ["--header", "Authorization:Bearer ${TOKEN}", "${OTHER}"], env: { AUTH: "Bearer ${TOKEN}" } },
+    });
+  });
+
+  test("with the output of a command in a value are taken over with a note", async () => {
+    const { notes } = await read("crush.json", { mcp: { a: { type: "http", url: "https://example.com", headers: { A: "$(cat a)" } } } });
+    expect(notes).toEqual(['mcp.a.headers.A: "$(…)" stays as it is written: no command is run for a value; write a variable.']);
+  });
+
   test("keep the paths of Windows, and $NAME where the client does not replace it", async () => {
     const args = ["C:\\Users\\me\\a.js", "%APPDATA%\\npm", "$HOME/a", "{a}"];
     const { servers } = await read("mcp.json", { mcpServers: { a: { command: "C:\\node.exe", args } } });

@@ -53,6 +53,18 @@ describe("the files of other MCP clients", () => {
     ]);
   });
 
+  test("an argument has the variable that its server has of its own, and a value is not looked through for more", async () => {
+    const a = { command: "npx", args: ["Authorization:${AUTH}", "${KEY}"], env: { AUTH: "Bearer ${KEY}" } };
+    const loaded = await read(".mcp.json", { mcpServers: { a } }, { KEY: "${AUTH}" });
+    expect(toolsetsOf(loaded)).toMatchObject({ a: { args: ["Authorization:Bearer ${AUTH}", "${AUTH}"], env: { AUTH: "Bearer ${AUTH}" } } });
+  });
+
+  test("the lists of tools, the time limits and the description of a server are those of its toolset", async () => {
+    const a = { command: "a", includeTools: ["b"], excludeTools: ["c"], timeout: 9000, description: "d" };
+    const expected = { include: ["b"], exclude: ["c"], timeoutMs: 9000, description: "d" };
+    expect(toolsetsOf(await read(".gemini/settings.json", { mcpServers: { a } }))).toMatchObject({ a: expected });
+  });
+
   test("servers of VS Code are read with its comments, and run in the folder above .vscode", async () => {
     const text = `{
   // what the editor asks for

@@ -4,7 +4,8 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { MILLISECONDS } from "../../core/base/number-bounds.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import { isSecretName, secretsIn } from "../../trust/sensitive-text.ts";
-import { isTable, kindOf, type TableReader } from "../table-reader.ts";
+import type { Problems } from "../../documents/problems.ts";
+import { isTable, kindOf, TableReader } from "../table-reader.ts";
 import type { McpConfig, McpServer } from "../toolset/mcp.ts";
 import type { Variables } from "../variables.ts";
 import {
@@ -46,10 +47,11 @@ export class ClientServer {
   readonly #variables: Variables;
   readonly #translator: ClientVariables;
 
-  constructor(table: TableReader, options: ClientServerOptions) {
+  constructor(read: TableReader, options: ClientServerOptions) {
+    const table = withoutNulls(read, options.problems);
     this.#table = table;
     const nested = NESTED.flatMap((key) => (isTable(table.peek(key)) ? (table.table(key) ?? []) : []));
-    this.#tables = [...nested, table];
+    this.#tables = [...nested.map((inner) => withoutNulls(inner, options.problems)), table];
     this.#options = options;
     this.#enabled = table.flag("disabled") !== true && table.flag("enabled") !== false;
     this.#variables = this.#enabled ? options.variables : options.variables.untouched();
@@ -99,8 +101,14 @@ export class ClientServer {
     const program = this.#program();
     const args = this.#find(KEYS.args);
     const texts = args?.table.texts(args.key) ?? [];
-    const written = texts.map((text, index) => this.#value(text, [...(args?.table.path ?? []), "args", index], texts[index - 1]));
-    const env = { ...this.#inherited(), ...this.#texts(KEYS.env, (text, place) => this.#value(text, place)) };
+    const own = this.#texts(KEYS.env, (text, place) => this.#translated(text, place));
+    const written = texts.map((text, index) => {
+      const place = [...(args?.table.path ?? []), "args", index];
+      return this.#resolved(withOwn(this.#translated(text, place, texts[index - 1]), own), place);
+    });
+    const { table = this.#table, key = "env" } = this.#find(KEYS.env) ?? {};
+    const values = Object.entries(own).map(([name, text]) => [name, this.#resolved(text, [...table.path, key, name])]);
+    const env = { ...this.#inherited(), ...Object.fromEntries(values) };
     const cwd = this.#folder();
     if (this.#table.has("envFile") && this.#enabled) this.#envFile();
     const [command, ...first] = program;
@@ -171,8 +179,14 @@ export class ClientServer {
 
   #texts(keys: readonly string[], read: (text: string, place: KeyPath) => string): Readonly<Record<string, string>> {
     const found = this.#find(keys);
-    const texts = Object.entries(found?.table.textTable(found.key) ?? {});
-    const path = [...(found?.table.path ?? []), found?.key ?? ""];
+    if (found === undefined) return {};
+    const table = found.table.table(found.key);
+    const texts = (table?.names() ?? []).flatMap((name): [string, string][] => {
+      const value: unknown = table?.peek(name);
+      const text = typeof value === "number" || typeof value === "boolean" ? String(value) : value === null ? undefined : table?.text(name);
+      return text === undefined ? [] : [[name, text]];
+    });
+    const path = [...found.table.path, found.key];
     return Object.fromEntries(texts.map(([name, text]) => [name, read(text, [...path, name])]));
   }
 
@@ -233,18 +247,40 @@ export class ClientServer {
     return undefined;
   }
 
-  /** For a program of this machine. A text that begins with `env:` means itself in these files. */
-  #value(text: string, place: KeyPath, option = ""): string {
-    const translated = this.#translator.translated(text, place);
-    this.#noteSecret(translated, place, option);
-    return translated.startsWith("env:") ? translated : this.#variables.value(translated, place);
+  #value(text: string, place: KeyPath): string {
+    return this.#resolved(this.#translated(text, place), place);
   }
 
+  /** As `#value`, for an address and headers. */
   #sent(text: string, place: KeyPath): string {
-    const translated = this.#translator.translated(text, place);
-    this.#noteSecret(translated, place);
+    const translated = this.#translated(text, place);
     return translated.startsWith("env:") ? translated : this.#variables.sentValue(translated, place);
   }
+
+  /** @param option the argument before it */
+  #translated(text: string, place: KeyPath, option = ""): string {
+    const translated = this.#translator.translated(text, place);
+    this.#noteSecret(translated, place, option);
+    return translated;
+  }
+
+  /** For a program of this machine. A text that begins with `env:` means itself in these files. */
+  #resolved(translated: string, place: KeyPath): string {
+    return translated.startsWith("env:") ? translated : this.#variables.value(translated, place);
+  }
+}
+
+/** Clients write null for a key that says nothing. */
+function withoutNulls(table: TableReader, problems: Problems): TableReader {
+  const entries = table.names().map((name): [string, unknown] => [name, table.peek(name)]);
+  return new TableReader(Object.fromEntries(entries.filter(([, value]) => value !== null)), table.path, problems);
+}
+
+/** Variables that the server has of its own, which a bridge such as mcp-remote replaces in its arguments. */
+function withOwn(text: string, own: Readonly<Record<string, string>>): string {
+  return text.replaceAll(/\$\{([A-Za-z_]\w*)\}/gu, (written, name: string) =>
+    Object.hasOwn(own, name) ? (own[name] ?? written) : written,
+  );
 }
 
 function isNestedTable(key: string, value: unknown): boolean {
@@ -252,7 +288,7 @@ function isNestedTable(key: string, value: unknown): boolean {
 }
 
 /** Names of variables that end in such a word hold a secret, besides those that `isSecretName` knows. */
-const SECRET_ENDING = /(?:^|[_-])(?:token|key|pat|secret|password|credentials?)$/iu;
+const SECRET_ENDING = /(?:^|[_-])(?:token|key|pat|auth|secret|password|credentials?)$/iu;
 
 function isSecret(text: string, name: string): boolean {
   const isNamed = SECRET_ENDING.test(name) || isSecretName(name);

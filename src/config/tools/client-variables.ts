@@ -43,6 +43,8 @@ export class ClientVariables {
   }
 
   translated(text: string, place: KeyPath): string {
+    if (this.#options.bareVariables && text.includes("$("))
+      this.#options.notes.push({ path: place, text: '"$(…)" stays as it is written: no command is run for a value; write a variable.' });
     return text.replaceAll(WRITTEN, (written: string, secret?: string, name?: string, kind?: string, braced?: string, bare?: string) => {
       if (secret !== undefined) return `\${${secret}}`;
       if (name !== undefined) return this.#named(name, written, place);

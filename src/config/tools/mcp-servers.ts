@@ -4,7 +4,7 @@ import { basename, dirname } from "node:path";
 import { checkToolsetName, type ToolsetReadContext } from "../tables/toolset-config.ts";
 import type { RegistryEntry } from "../tables/registry-config.ts";
 import { isTable, type TableReader } from "../table-reader.ts";
-import { KEYS, type ClientFormat, type Note } from "./client-formats.ts";
+import { KEYS, type ClientFormat, type ClientTraits, type Note } from "./client-formats.ts";
 import { ClientServer, type ClientServerOptions } from "./client-server.ts";
 
 export interface ClientServers {
@@ -39,11 +39,16 @@ export function workspaceOf(folder: string): string {
 }
 
 /** The servers that a configuration has under the keys of other clients. */
-export function readClientServers(root: TableReader, context: ToolsetReadContext, options: ServerOptions): ClientServers {
+export function readClientServers(
+  root: TableReader,
+  context: ToolsetReadContext,
+  { folder, ...client }: ClientTraits & { readonly folder: string },
+): ClientServers {
   const key = clientTableOf(root);
   if (key === undefined) return { entries: [], notes: [] };
   if (key === "servers") root.value("inputs");
-  return readServersAt(root, { at: [key] }, { context, options });
+  const workspace = workspaceOf(folder);
+  return readServersAt(root, { at: [key] }, { context, options: { ...client, folder, workspace, startsIn: workspace, imports: false } });
 }
 
 export type ServerOptions = Omit<ClientServerOptions, "variables" | "problems">;
@@ -71,6 +76,7 @@ export function readServersAt(root: TableReader, format: ClientFormat, context: 
   return readNamedServers(namedServers(root, format, context.context), context);
 }
 
+/** A server that cannot be used does not keep an import from the others; in a configuration it is a problem. */
 export function readNamedServers(servers: readonly NamedServer[], { context, options }: ServersContext): ClientServers {
   const entries: RegistryEntry[] = [];
   const notes: Note[] = [];
@@ -81,8 +87,15 @@ export function readNamedServers(servers: readonly NamedServer[], { context, opt
       continue;
     }
     checkToolsetName(name, place, name);
-    const reader = new ClientServer(server, { ...options, variables: context.variables, problems: context.problems });
+    const problems = options.imports ? context.problems.another() : context.problems;
+    const variables = options.imports ? context.variables.kept(problems) : context.variables;
+    const reader = new ClientServer(server, { ...options, variables, problems });
     const toolset = reader.read();
+    if (options.imports && problems.count > 0) {
+      notes.push(...problems.found.map(({ path, problem }) => ({ path, text: problem })));
+      notes.push({ path: server.path, text: "is left out." });
+      continue;
+    }
     notes.push(...reader.notes);
     if (toolset !== undefined) entries.push({ path: server.path, namespace: name, toolset, defaultEngine: false });
   }
