@@ -138,7 +138,10 @@ oauth = { client_id = "a" }
       },
       far: { ...reached, url: "https://example.com/mcp", transport: "http", headers: { Authorization: "Bearer ${TOKEN}" } },
     },
-    notes: [`mcpServers.files.trust: ${APPROVAL}`],
+    notes: [
+      `mcpServers.files.trust: ${APPROVAL}`,
+      "mcp.excluded: is not taken over: write enabled = false into each toolset that is not wanted.",
+    ],
   },
   {
     client: "Copilot",

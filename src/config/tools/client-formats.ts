@@ -102,6 +102,14 @@ export const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ["platform_overrides", "is not taken over: write the command of this system into command and args."],
 ]);
 
+/** Lists of servers outside of their tables, by which a client leaves some of them alone: Gemini and Qwen, now and before. */
+export const CHOSEN_SERVERS: readonly (readonly string[])[] = [
+  ["mcp", "allowed"],
+  ["mcp", "excluded"],
+  ["allowMCPServers"],
+  ["excludeMCPServers"],
+];
+
 /** Keys that say nothing about the server. */
 export const MEANINGLESS: ReadonlySet<string> = new Set(["name", "$schema", "source", "bundled", "display_name"]);
 
