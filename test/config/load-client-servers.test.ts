@@ -406,6 +406,22 @@ describe("the servers of other clients", () => {
     ]);
   });
 
+  test.each([
+    ["cline_mcp_settings.json", 60, 60_000],
+    [".roo/mcp.json", 60, 60_000],
+    ["mcp.json", 60_000, 60_000],
+    ["mcp.json", 1000, 1000],
+  ])("of %s have a time limit of %d, which is %d milliseconds", async (path, timeout, timeoutMs) => {
+    expect((await read(path, { mcpServers: { a: { command: "node", timeout } } })).servers).toMatchObject({ a: { timeoutMs } });
+  });
+
+  test("have no time limit where it may be one of seconds or milliseconds", async () => {
+    expect(await read("mcp.json", { mcpServers: { a: { command: "node", timeout: 60 } } })).toEqual({
+      servers: { a: { ...started, command: "node" } },
+      notes: ["mcpServers.a.timeout: is left out: 60 may be seconds or milliseconds here. Write timeoutMs into the toolset."],
+    });
+  });
+
   test("may have null for what they do not say, and numbers for variables", async () => {
     const a = { command: "node", args: null, env: { PORT: 3000, DEBUG: true, NONE: null }, cwd: null, disabled: null, timeout: null };
     expect(await read("mcp.json", { mcpServers: { a } })).toEqual({

@@ -1,5 +1,4 @@
 /** Where other MCP clients keep their servers, and the words they use: tables of data, read by `ClientServer`. */
-import { basename } from "node:path";
 import type { KeyPath } from "../../documents/key-positions.ts";
 
 /** One table, or array, of servers. */
@@ -25,8 +24,10 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   { at: ["server", "mcp_config"], single: true }, // the manifest of an MCP bundle
 ];
 
-/** Clients whose `timeout` is in seconds, although its place says nothing of it. */
-const IN_SECONDS: ReadonlySet<string> = new Set(["cline_mcp_settings.json", "mcp_settings.json", "crush.json", ".crush.json"]);
+/** Clients whose `timeout` is in seconds, although its place says nothing of it: Cline, Roo, Kilo Code of before, and Crush. */
+const IN_SECONDS = /(?:^|[/\\])(?:\.roo[/\\].*|\.kilocode[/\\].*|(?:cline_)?mcp_settings\.json|\.?crush\.json)$/u;
+/** Fewer milliseconds than these are seconds of a client that is not known: no call would have the time to be answered. */
+export const MIN_TIMEOUT = 1000;
 /** Clients that replace `$NAME` as well. */
 const BARE_VARIABLES = /(?:^|[/\\])(?:\.gemini|\.qwen|\.copilot|goose|\.?crush\.json)(?:[/\\]|$)/u;
 
@@ -39,7 +40,7 @@ export interface ClientTraits {
 }
 
 export function clientOf(path: string): ClientTraits {
-  return { timeoutUnit: IN_SECONDS.has(basename(path)) ? 1000 : 1, bareVariables: BARE_VARIABLES.test(path) };
+  return { timeoutUnit: IN_SECONDS.test(path) ? 1000 : 1, bareVariables: BARE_VARIABLES.test(path) };
 }
 
 /** Tables in which a client puts some of the keys of a server: Cline and Zed the first two, Continue the last. */

@@ -12,6 +12,7 @@ import {
   ELSEWHERE,
   KEYS,
   MEANINGLESS,
+  MIN_TIMEOUT,
   NESTED,
   PARTS_OF_CLIENT,
   TIMEOUTS,
@@ -219,8 +220,13 @@ export class ClientServer {
     const value: unknown = found?.table.value(found.key);
     if (found === undefined || typeof value !== "number") return undefined;
     const milliseconds = Math.round(value * (units[found.key] ?? 1));
-    if (milliseconds >= MILLISECONDS.min && milliseconds <= MILLISECONDS.max) return milliseconds;
-    this.notes.push({ path: [...found.table.path, found.key], text: `is left out: it is no time limit that Haft has.` });
+    const least = found.key === "timeout" && units["timeout"] === 1 ? MIN_TIMEOUT : MILLISECONDS.min;
+    if (milliseconds >= least && milliseconds <= MILLISECONDS.max) return milliseconds;
+    const text = `is left out: ${value} may be seconds or milliseconds here. Write ${key} into the toolset.`;
+    this.notes.push({
+      path: [...found.table.path, found.key],
+      text: least === MIN_TIMEOUT ? text : "is left out: it is no time limit that Haft has.",
+    });
     return undefined;
   }
 
