@@ -1,5 +1,5 @@
 /** A span for each call, made of the events of its runtime. */
-import { SpanKind, SpanStatusCode, context, trace } from "@opentelemetry/api";
+import { SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import type { Attributes, Context, Span } from "@opentelemetry/api";
 import { DEFAULT_NAMESPACE, splitName } from "../core/call.ts";
 import type { RuntimeEvent } from "../core/event.ts";
@@ -11,7 +11,7 @@ import type { Instruments } from "./instruments.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
 import { recordedText, type RedactText } from "./recorded-text.ts";
 import { ATTRIBUTES, OPERATIONS, OTHER } from "./semantic-conventions.ts";
-import { unharmed } from "./unharmed.ts";
+import { activeContext, unharmed } from "./unharmed.ts";
 
 /** The contents of a call that are recorded besides its names and numbers. */
 export interface CallContents {
@@ -117,7 +117,7 @@ export class CallSpans {
     turnId,
     parentCallId,
   }: Pick<EventOf<"call-start">, "callId" | "call" | "sessionId" | "turnId" | "parentCallId">): void {
-    const parent = (parentCallId === undefined ? undefined : this.contextOf(parentCallId)) ?? context.active();
+    const parent = (parentCallId === undefined ? undefined : this.contextOf(parentCallId)) ?? activeContext();
     const agentName = parent.getValue(AGENT_NAME);
     const name = shownName(call.name);
     const tool = this.#registry.get(call.name)?.tool;

@@ -12,7 +12,7 @@ import type { CallContents, CallSpans } from "./call-spans.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
 import { finishWord, replyContents, requestContents, runInput, runOutput } from "./recorded-messages.ts";
 import { ATTRIBUTES, OPERATIONS, modelNames } from "./semantic-conventions.ts";
-import { unharmed } from "./unharmed.ts";
+import { activeContext, unharmed, within } from "./unharmed.ts";
 
 export class RuntimeTracing implements Tracing {
   readonly #watch: ProviderWatch;
@@ -45,7 +45,7 @@ export class RuntimeTracing implements Tracing {
   headersOf(callId: string): TraceHeaders | undefined {
     if (this.#watch.tracer === undefined) return undefined;
     const headers: Record<string, string> = {};
-    const own = this.#calls.contextOf(callId) ?? context.active();
+    const own = this.#calls.contextOf(callId) ?? activeContext();
     unharmed(() => context.with(own, () => propagation.inject(context.active(), headers))); // that of Sentry writes the active one alone
     const sendable = Object.entries(headers).filter(([name, value]) => isSendable(name, value));
     return sendable.length === 0 ? undefined : Object.fromEntries(sendable);
@@ -116,7 +116,7 @@ export class RuntimeTracing implements Tracing {
   }
 
   #begin(name: string, kind: SpanKind, { clock, attributes }: { readonly clock: Clock; readonly attributes: Attributes }): Work {
-    const parent = context.active();
+    const parent = activeContext();
     const span = unharmed(() => this.#watch.look().tracer?.startSpan(name, { kind, attributes }, parent));
     return new Work(span, parent, clock);
   }
@@ -124,7 +124,7 @@ export class RuntimeTracing implements Tracing {
 
 /** Its agent is that of the run that is under way. */
 function requestAttributes({ maxOutputTokens, temperature, candidates, responseFormat }: ModelRequest): Attributes {
-  const agentName = context.active().getValue(AGENT_NAME);
+  const agentName = activeContext().getValue(AGENT_NAME);
   return {
     [ATTRIBUTES.requestStream]: true,
     ...(typeof agentName === "string" ? { [ATTRIBUTES.agentName]: agentName } : {}),
@@ -186,10 +186,6 @@ function isServedIn(here: Context, sent: Context): boolean {
   if (span === undefined || (span.kind ?? SpanKind.SERVER) !== SpanKind.SERVER) return false;
   const { traceId, isRemote } = span.spanContext();
   return isRemote !== true && traceId === trace.getSpanContext(sent)?.traceId;
-}
-
-function within<T>(inner: Context | undefined, work: () => T): T {
-  return inner === undefined ? work() : context.with(inner, work);
 }
 
 function usageAttributes({ inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens }: TokenUsage): Attributes {

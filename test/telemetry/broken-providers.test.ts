@@ -1,7 +1,9 @@
 /** Providers, propagators and spans of a program that throw: everything ends as it does without them. */
-import { ROOT_CONTEXT, metrics, propagation, trace, type Span } from "@opentelemetry/api";
+import { ROOT_CONTEXT, context, diag, metrics, propagation, trace, type ContextManager, type Span } from "@opentelemetry/api";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { createLoop } from "../../src/compose/loop.ts";
 import { restEngine } from "../../src/engine/rest.ts";
+import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
@@ -23,7 +25,7 @@ const throwing = (): never => {
 };
 
 afterEach(() => {
-  for (const api of [trace, metrics, propagation]) api.disable();
+  for (const api of [trace, metrics, propagation, context, diag]) api.disable();
 });
 
 /** A span of which these methods throw. */
@@ -154,5 +156,87 @@ test("a provider that is registered with the same version of the API is not warn
   telemetry(runtime);
   await runtime.execute({ name: "echo", input: {} });
   expect(warned).toEqual([]);
+  await runtime.close();
+});
+
+const WITH = {
+  "that throws before the work": throwing,
+  "that throws after the work": (work: () => unknown) => {
+    work();
+    throwing();
+  },
+  "that does not do the work": () => {},
+  "that does the work twice": (work: () => unknown) => [work(), work()],
+  "that does the work later as well": (work: () => unknown) => void queueMicrotask(work),
+};
+
+function managerOf(broken: Partial<ContextManager>): ContextManager {
+  const manager: ContextManager = {
+    active: () => ROOT_CONTEXT,
+    with: (_context, work, owner, ...given) => work.call(owner, ...given),
+    bind: (_context, bound) => bound,
+    enable: () => manager,
+    disable: () => manager,
+  };
+  return Object.assign(manager, broken);
+}
+
+const MANAGERS: readonly (readonly [string, Partial<ContextManager>])[] = [
+  ...Object.entries(WITH).map(([of, run]) => [of, { with: (_context: unknown, work: () => unknown) => run(work) as never }] as const),
+  ["whose active context throws", { active: throwing }],
+];
+
+test.each(MANAGERS)("a context manager %s fails no run, and a handler runs once, also where it throws itself", async (_of, broken) => {
+  expect(context.setGlobalContextManager(managerOf(broken))).toBe(true);
+  const ran: string[] = [];
+  const throws = defineTool({
+    name: "throws",
+    description: "Throws at once.",
+    inputSchema: OBJECT,
+    effects: { reads: [] },
+    execute: (): never => {
+      ran.push("throws");
+      throw new TypeError("The fault of the handler.");
+    },
+  });
+  const says = defineTool({
+    name: "says",
+    description: "Says it.",
+    inputSchema: OBJECT,
+    execute: (_input, { traceHeaders }) => void ran.push("says", String(traceHeaders)),
+  });
+  const runtime = createRuntime({ tools: [throws, says], approval: { never: ["*"] } });
+  telemetry(runtime, { tracerProvider: providerOf(spanThrowing()) });
+  const model = scriptedModel([
+    {
+      calls: [
+        { name: "throws", input: {} },
+        { name: "says", input: {} },
+      ],
+    },
+    { text: "Done." },
+  ]);
+  const { reason, text, results } = await createLoop({ model, session: runtime.session("trip") }).run("Begin.");
+  await new Promise((resolve) => setImmediate(resolve));
+  expect({ reason, text, ran }).toEqual({ reason: "answered", text: "Done.", ran: ["throws", "says", "undefined"] });
+  expect(results.map(({ status, error, attempts }) => [status, error?.message, attempts])).toEqual([
+    ["error", expect.stringContaining("The fault of the handler."), 1],
+    ["ok", undefined, 1],
+  ]);
+  expect(
+    runtime.tracing?.continueTrace(
+      () => "sent",
+      () => "done",
+    ),
+  ).toBe("done");
+  await runtime.close();
+});
+
+test("a logger of OpenTelemetry that throws, of something else that throws, costs no call", async () => {
+  const quiet = (): void => {};
+  diag.setLogger({ error: throwing, warn: quiet, info: quiet, debug: quiet, verbose: quiet });
+  const runtime = createRuntime({ tools: [echo] });
+  telemetry(runtime, { tracerProvider: { getTracer: throwing } });
+  expect((await runtime.execute({ name: "echo", input: {} })).status).toBe("ok");
   await runtime.close();
 });
