@@ -180,12 +180,26 @@ function sentContext(read: (name: string) => string | undefined): Context | unde
   return isServedIn(here, sent) ? undefined : sent;
 }
 
-/** Whether an instrumented server has begun a span for the request already: what it does is below that span. */
+/** What SDKs tell of a span besides the interface; not all of them do. */
+interface SdkSpan extends Span {
+  readonly kind?: SpanKind;
+  readonly parentSpanContext?: unknown;
+  /** In place of it in version 1 of the SDK. */
+  readonly parentSpanId?: unknown;
+}
+
+/**
+ * Whether an instrumented server has begun a span for the request already: what it does is below that span, or below the one that a framework such as
+ * Express or Fastify has made within. A span at the top of the trace, such as that of a program that is its own server, is none of these.
+ */
 function isServedIn(here: Context, sent: Context): boolean {
-  const span: (Span & { readonly kind?: SpanKind }) | undefined = trace.getSpan(here); // most SDKs tell the kind
-  if (span === undefined || (span.kind ?? SpanKind.SERVER) !== SpanKind.SERVER) return false;
+  const span: SdkSpan | undefined = trace.getSpan(here);
+  if (span === undefined) return false;
   const { traceId, isRemote } = span.spanContext();
-  return isRemote !== true && traceId === trace.getSpanContext(sent)?.traceId;
+  if (isRemote === true || traceId !== trace.getSpanContext(sent)?.traceId) return false;
+  const { kind = SpanKind.SERVER, parentSpanContext = span.parentSpanId } = span;
+  if (kind === SpanKind.INTERNAL) return parentSpanContext !== undefined;
+  return kind === SpanKind.SERVER || kind === SpanKind.CONSUMER;
 }
 
 function usageAttributes({ inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens }: TokenUsage): Attributes {

@@ -117,9 +117,15 @@ test.for([
   { of: "its own trace", traceparent: SENT, expected: ["POST", "  execute_tool echo"] },
   { of: "its own trace, of an SDK that tells no kind", traceparent: SENT, kind: undefined, expected: ["POST", "  execute_tool echo"] },
   {
-    of: "its own trace, where the span is another one",
+    of: "its own trace, where the span is an internal one",
     traceparent: SENT,
     kind: SpanKind.INTERNAL,
+    expected: ["POST", "  execute_tool echo"],
+  },
+  {
+    of: "its own trace, where the span is that of another request",
+    traceparent: SENT,
+    kind: SpanKind.CLIENT,
     expected: ["POST", "execute_tool echo"],
   },
   { of: "another trace", traceparent: SENT.replace("0af7", "1111"), expected: ["POST", "execute_tool echo"] },
@@ -141,6 +147,42 @@ test.for([
     expect(tree(receiver.spans)).toEqual(expected);
   },
 );
+
+/** A span of the program, below the one that is active or `parent`. */
+async function within<T>(name: string, kind: SpanKind, work: () => Promise<T>, parent = context.active()): Promise<T> {
+  return await trace.getTracer("program").startActiveSpan(name, { kind }, parent, async (span) => await work().finally(() => span.end()));
+}
+
+test("a call is below the span that a web framework makes within that of the request", async () => {
+  const receiver = await withTelemetry(async () => {
+    const runtime = createRuntime({ tools: [echo] });
+    telemetry(runtime);
+    const read = (name: string): string | undefined => (name === "traceparent" ? SENT : undefined);
+    const execute = async (): Promise<unknown> =>
+      await runtime.tracing?.continueTrace(read, () => runtime.execute({ name: "echo", input: {} }));
+    const handle = (): Promise<unknown> => within("request handler", SpanKind.INTERNAL, execute);
+    await within("GET /x", SpanKind.SERVER, handle, propagation.extract(context.active(), { traceparent: SENT }));
+    await runtime.close();
+  });
+  expect(tree(receiver.spans)).toEqual(["GET /x", "  request handler", "    execute_tool echo"]);
+});
+
+test("a call is below its client where the client and the server are within one span of a program", async () => {
+  const receiver = await withTelemetry(async () => {
+    const runtime = createRuntime({ tools: [echo] });
+    telemetry(runtime);
+    const carrier: Record<string, string> = {};
+    await within("program", SpanKind.INTERNAL, async () => {
+      await within("client", SpanKind.CLIENT, async () => propagation.inject(context.active(), carrier));
+      await runtime.tracing?.continueTrace(
+        (name) => carrier[name],
+        () => runtime.execute({ name: "echo", input: {} }),
+      );
+    });
+    await runtime.close();
+  });
+  expect(tree(receiver.spans)).toEqual(["program", "  client", "    execute_tool echo"]);
+});
 
 test("the trace of a call is written while it is the active one, as some propagators write no other", async () => {
   const active: boolean[] = [];
