@@ -6,7 +6,7 @@ import { SHARED_CONVERSATION, type ModelMessage, type SessionMessage } from "../
 import type { FinishReason, ModelReply, ModelRequest, ModelTool, ProviderCall } from "../core/model.ts";
 import { partText, resultText } from "../core/result.ts";
 import { shownName, type CallContents } from "./call-spans.ts";
-import { ANY_SIZE, MAX_CHARS, recordedSchema, recordedText } from "./recorded-text.ts";
+import { ANY_SIZE, MAX_CHARS, recordedSchema, recordedText, shortened } from "./recorded-text.ts";
 import { ATTRIBUTES } from "./semantic-conventions.ts";
 
 /** In place of a result or a text of the model in a request, where only inputs are recorded. */
@@ -25,6 +25,8 @@ type Recorded = Readonly<Record<string, unknown>>;
 /** Makes the texts of messages; the longest has `maxChars`. */
 interface Writer extends CallContents {
   readonly maxChars: number;
+  /** Recorded texts of the message, by what they were made of: it is written several times where it is too long. */
+  readonly recorded: Map<unknown, string>;
 }
 
 export function finishWord(finish: FinishReason): string {
@@ -73,8 +75,9 @@ function fitting<Item>(
   const written: string[] = [];
   let left = MAX_CHARS - "[]".length;
   for (const item of items) {
-    let text = JSON.stringify(write(item, { ...contents, maxChars: MAX_CHARS }));
-    if (written.length === 0 && text.length > left) text = cutToFit(left, (maxChars) => write(item, { ...contents, maxChars }));
+    const writer = { ...contents, maxChars: MAX_CHARS, recorded: new Map<unknown, string>() };
+    let text = JSON.stringify(write(item, writer));
+    if (written.length === 0 && text.length > left) text = cutToFit(left, (maxChars) => write(item, { ...writer, maxChars }));
     if (text.length > left) break;
     written.push(text);
     left -= text.length + 1;
@@ -184,12 +187,18 @@ function argumentsOf(input: unknown, writer: Writer): { readonly arguments?: unk
 function toolDefinition({ name, description, inputSchema }: ModelTool, writer: Writer): Recorded {
   const definition = { type: "function", name: shownName(name), description: plain(description, writer) };
   try {
-    return { ...definition, parameters: parseJson(recordedSchema(inputSchema, writer.redact, writer.maxChars), ANY_SIZE) };
+    return { ...definition, parameters: parseJson(recordedOnce(inputSchema, recordedSchema, writer), ANY_SIZE) };
   } catch {
     return definition;
   }
 }
 
-function plain(value: unknown, { redact, maxChars }: Writer): string {
-  return recordedText(value, redact, maxChars);
+function plain(value: unknown, writer: Writer): string {
+  return recordedOnce(value, recordedText, writer);
+}
+
+function recordedOnce(value: unknown, record: typeof recordedText, { redact, maxChars, recorded }: Writer): string {
+  const text = recorded.get(value) ?? record(value, redact);
+  recorded.set(value, text);
+  return shortened(text, maxChars);
 }

@@ -6,27 +6,52 @@ import { isSecretName, secretsIn } from "../trust/sensitive-text.ts";
 
 /** Longer texts are cut; collectors refuse attributes that are much longer. */
 export const MAX_CHARS = 16_384;
+/** Several times as long, as much of it may be secrets. */
+const LOOKED_AT = 4 * MAX_CHARS;
 const MAX_DEPTH = 64;
 const SECRET = "[secret]";
 export const ANY_SIZE = { maxChars: Infinity, maxNodes: Infinity, longIntegers: "string" } as const;
 
 export type RedactText = (text: string) => string;
 
-/** Strikes out secrets by the names of properties and by their form, and then what `redact` strikes out. */
-export function recordedText(value: unknown, redact: RedactText | undefined, maxChars = MAX_CHARS): string {
-  const text = typeof value === "string" ? textWithoutNamedSecrets(value, 0) : JSON.stringify(withoutNamedSecrets(value, 0));
-  return struckOut(text ?? "", redact, maxChars);
+/**
+ * Strikes out secrets by the names of properties and by their form, and then what `redact` strikes out. `redact` is given the whole text; without it
+ * a long text is looked at as far as it is kept.
+ */
+export function recordedText(value: unknown, redact: RedactText | undefined): string {
+  const written = (most: number): string => {
+    const named = new NamedSecrets(most);
+    return typeof value === "string" ? named.outOfText(value, 0) : JSON.stringify(named.outOf(value, 0));
+  };
+  return struckOut(written, redact);
 }
 
 /** The same for a JSON Schema: a property of it that has the name of a secret says what the secret looks like. */
-export function recordedSchema(schema: unknown, redact: RedactText | undefined, maxChars = MAX_CHARS): string {
-  return struckOut(JSON.stringify(schema) ?? "", redact, maxChars);
+export function recordedSchema(schema: unknown, redact: RedactText | undefined): string {
+  return struckOut(() => JSON.stringify(schema) ?? "", redact);
 }
 
-function struckOut(text: string, redact: RedactText | undefined, maxChars: number): string {
-  const plain = withoutSecrets(text);
-  const redacted = redact === undefined ? plain : redactedSafely(plain, redact);
-  return atMost(redacted, maxChars).toWellFormed(); // as JSON, half a character is refused by strict readers
+/** Of a text that was recorded, as much as there is room for. */
+export function shortened(recorded: string, maxChars: number): string {
+  return atMost(recorded, maxChars).toWellFormed(); // as JSON, half a character is refused by strict readers
+}
+
+/** @param written makes the text, of which at least the first `most` characters are needed */
+function struckOut(written: (most: number) => string, redact: RedactText | undefined): string {
+  if (redact === undefined) {
+    const text = written(LOOKED_AT);
+    const start = withoutSecrets(startOf(text));
+    if (start.length > MAX_CHARS || text.length < LOOKED_AT) return shortened(start, MAX_CHARS);
+  }
+  const whole = withoutSecrets(written(Infinity));
+  return shortened(redact === undefined ? whole : redactedSafely(whole, redact), MAX_CHARS);
+}
+
+/** So much of a text as is looked at. It ends behind a sign that no secret has within, so what is found of it is what is found of the whole. */
+function startOf(text: string): string {
+  if (text.length < LOOKED_AT) return text;
+  const start = text.slice(0, LOOKED_AT);
+  return start.slice(0, 1 + Math.max(...[" ", "\n", '"'].map((sign) => start.lastIndexOf(sign))));
 }
 
 /** Where `redact` fails, nothing of the text is sent. */
@@ -39,22 +64,60 @@ function redactedSafely(text: string, redact: RedactText): string {
   }
 }
 
-function withoutNamedSecrets(value: unknown, depth: number): JsonValue {
-  if (depth > MAX_DEPTH) return "…";
-  if (Array.isArray(value)) return value.map((item) => withoutNamedSecrets(item, depth + 1));
-  if (typeof value === "string") return textWithoutNamedSecrets(value, depth);
-  if (typeof value !== "object" || value === null) return scalar(value);
-  return Object.fromEntries(
-    Object.entries(value).map(([key, held]) => [key, isSecretName(key) && held !== null ? SECRET : withoutNamedSecrets(held, depth + 1)]),
-  );
-}
+class NamedSecrets {
+  /** So many characters are still looked at; what follows is left out. */
+  #left: number;
 
-/** Many tools answer with JSON as text, and models write arguments so. */
-function textWithoutNamedSecrets(text: string, depth: number): string {
-  if (!/^\s*[[{]/u.test(text)) return text;
-  try {
-    return JSON.stringify(withoutNamedSecrets(parseJson(text, ANY_SIZE), depth + 1));
-  } catch {
+  constructor(most: number) {
+    this.#left = most;
+  }
+
+  outOf(value: unknown, depth: number): JsonValue {
+    if (depth > MAX_DEPTH) return "…";
+    if (typeof value === "string") return this.#outOfString(value, depth);
+    if (typeof value !== "object" || value === null) return scalar(value);
+    return Array.isArray(value) ? this.#outOfItems(value, depth) : this.#outOfEntries(value, depth);
+  }
+
+  /** Many tools answer with JSON as text, and models write arguments so. */
+  outOfText(text: string, depth: number): string {
+    if (!/^\s*[[{]/u.test(text)) return text;
+    try {
+      return JSON.stringify(this.outOf(parseJson(text, ANY_SIZE), depth + 1));
+    } catch {
+      return text;
+    }
+  }
+
+  #outOfString(text: string, depth: number): string {
+    const before = this.#left;
+    const kept = this.outOfText(text, depth);
+    this.#left = before - kept.length; // once, also where it was JSON
+    return kept;
+  }
+
+  #outOfItems(items: readonly unknown[], depth: number): JsonValue {
+    const kept: JsonValue[] = [];
+    for (const item of items) {
+      if (this.#left <= 0) break;
+      this.#left -= 1; // its comma
+      kept.push(this.outOf(item, depth + 1));
+    }
+    return kept;
+  }
+
+  #outOfEntries(value: object, depth: number): JsonValue {
+    const kept: (readonly [string, JsonValue])[] = [];
+    for (const [key, held] of Object.entries(value)) {
+      if (this.#left <= 0) break;
+      this.#counted(key);
+      kept.push([key, isSecretName(key) && held !== null ? this.#counted(SECRET) : this.outOf(held, depth + 1)]);
+    }
+    return Object.fromEntries(kept);
+  }
+
+  #counted(text: string): string {
+    this.#left -= text.length;
     return text;
   }
 }

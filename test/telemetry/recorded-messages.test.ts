@@ -67,3 +67,15 @@ test("of a message with too many parts the first are kept", () => {
   expect(message.parts[0]?.content).toContain("Part 0.");
   expect(text.length).toBeLessThanOrEqual(MOST);
 });
+
+test("each text of a message that is too long is freed of secrets once, however often the message is written to make it fit", () => {
+  const seen: string[] = [];
+  const redact = (text: string): string => (seen.push(text), text);
+  const content = ["a", "b", "c"].map((letter) => ({ type: "text" as const, text: letter.repeat(100_000) }));
+  const inputSchema = { type: "object", properties: MANY };
+  requestContents(
+    { messages: [{ role: "user", at: 0, content }], tools: [{ name: "large", description: "L.", inputSchema }] },
+    { recordInputs: true, recordOutputs: true, redact },
+  );
+  expect(seen.map(([letter]) => letter)).toEqual(["a", "b", "c", "L", "{"]);
+});

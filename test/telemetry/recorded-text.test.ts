@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { recordedText } from "../../src/telemetry/recorded-text.ts";
+import { recordedText, shortened } from "../../src/telemetry/recorded-text.ts";
 
 const LOGIN = { token: "abcdef123456", cookie: "sid=9f8e7d", pin: "4711", authorization: "Token zzzz9999", user: "ada" };
 const HELD = /abcdef123456|9f8e7d|4711|zzzz9999/u;
@@ -40,5 +40,67 @@ test("a text has whole characters only, also where it is cut", () => {
 test("a text is at most 16,384 characters long with its ellipsis, and a text of that length is whole", () => {
   expect(recordedText("x".repeat(16_384), undefined)).toBe("x".repeat(16_384));
   expect(recordedText("x".repeat(16_385), undefined)).toBe(`${"x".repeat(16_383)}…`);
-  expect(recordedText("x".repeat(20), undefined, 10)).toBe("xxxxxxxxx…");
+  expect(shortened("x".repeat(20), 10)).toBe("xxxxxxxxx…");
+});
+
+const KEY = `-----BEGIN PRIVATE KEY-----\n${"MIIEvQIBADANBgkqhkiG9w0BAQ\n".repeat(4_000)}-----END PRIVATE KEY-----`;
+const ENCODED = Buffer.from(`${"words ".repeat(3_000)} password: hunter2222`).toString("base64");
+const words = (count: number): string => "some words, 12 of them; ".repeat(count);
+
+/** JSON in JSON, as text. */
+function nested(value: unknown, depth: number): string {
+  return JSON.stringify(depth === 0 ? value : [nested(value, depth - 1)]);
+}
+
+/** Around the length to which a text is looked at, which is four times what is kept. */
+const AT = Array.from({ length: 60 }, (_, index) => 4 * 16_384 - 30 + index);
+/** Of what is looked at, as much is secret here as leaves just more than is kept. */
+const LONG_SECRET = `sk-${"a".repeat(49_151)} `;
+
+const LONG: readonly (readonly [string, unknown])[] = [
+  ["words", words(10_000)],
+  ["one word", "x".repeat(200_000)],
+  ["a long key first", `${KEY} ${words(10_000)}`],
+  ["a long key further on", `${words(500)}${KEY} ${words(10_000)}`],
+  ["nothing but keys", { keys: Array.from({ length: 20 }, () => ({ KEY })), last: "end" }],
+  ["encoded secrets", `${words(500)}${ENCODED} ${words(10_000)}`],
+  ["encoded secrets at the end of what is looked at", `${words(2_500)}${ENCODED} ${words(10_000)}`],
+  ["secrets by name in JSON", { items: Array.from({ length: 20_000 }, (_, id) => ({ id, password: `secret ${id}`, note: "a note" })) }],
+  ["text in text in text", { held: nested({ text: words(500) }, 7), last: "end" }],
+  [
+    "long text in text in text",
+    {
+      held: nested(
+        Array.from({ length: 9_000 }, (_, id) => ({ id })),
+        4,
+      ),
+      last: "end",
+    },
+  ],
+  ["many values that are small", Array.from({ length: 300_000 }, () => [])],
+  ["JSON that is damaged", `[${words(10_000)}`],
+  ...AT.map((at) => [`a secret at ${at}`, `${"x ".repeat(at / 2)}password: hunter2222 ${words(10_000)}`] as const),
+  ...AT.map((at) => {
+    const between = "x".repeat(at - LONG_SECRET.length - 1);
+    return [`a secret at ${at} behind a long one`, `${LONG_SECRET}${between} sk-abcdefghijklmnop1234 ${words(10_000)}`] as const;
+  }),
+];
+
+test("of a long text as much is found as of the whole, which redact is given", () => {
+  for (const [title, value] of LONG) {
+    const whole = recordedText(value, (text) => text);
+    expect({ title, text: recordedText(value, undefined) }).toEqual({ title, text: whole });
+  }
+});
+
+test("values behind those that are kept are not looked at", () => {
+  let looked = 0;
+  const items = Array.from({ length: 100_000 }, () => ({
+    get note() {
+      looked += 1;
+      return "a note of some length";
+    },
+  }));
+  recordedText(items, undefined);
+  expect(looked).toBeLessThan(5_000);
 });
