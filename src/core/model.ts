@@ -176,6 +176,8 @@ export interface Model {
   readonly name: string;
   /** The wire format it speaks, by which `ModelTool.providers` goes: `anthropic-messages`. Left out for one that speaks none. */
   readonly format?: string;
+  /** The origin that its requests go to, for traces: `https://api.openai.com`. Left out for one that sends none. */
+  readonly serverUrl?: string;
   /**
    * The name under which it gives tools, by their qualified name, for what else is said of them. Left out: as providers are given
    * them where it speaks a wire format, else the qualified name.

@@ -150,6 +150,7 @@ export function httpModel(options: HttpModelOptions): Model {
 class HttpModel implements Model {
   readonly name: string;
   readonly format: string;
+  readonly serverUrl: string;
   readonly #options: HttpModelOptions;
   readonly #ports: ModelPorts;
   readonly #secrets: RequestSecrets;
@@ -170,6 +171,7 @@ class HttpModel implements Model {
     this.#secrets = new RequestSecrets(options);
     const url = requestUrl(baseUrl, format.path({ model, stream }), name);
     this.#url = url.href;
+    this.serverUrl = url.origin;
     const { clock } = this.#ports;
     this.#exchange = { model: name, server: url.host, fetch, clock, firstByteTimeoutMs, idleTimeoutMs, maxBytes };
     this.#budget = new RetryBudget({ clock });

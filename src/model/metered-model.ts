@@ -1,12 +1,13 @@
 /** Counts what any model is asked and the usage of its replies. */
 import type { Model, ModelEvent, ModelOptions, ModelRequest } from "../core/model.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
 /** The same model, counted by `meter`. An `httpModel` takes its meter itself, and counts its retries as well. */
 export function meteredModel(model: Model, meter: UsageMeter): Model {
   return {
     name: model.name,
-    ...(model.format === undefined ? {} : { format: model.format }),
+    ...omitUndefined({ format: model.format, serverUrl: model.serverUrl }),
     ...(model.toolNameOf === undefined ? {} : { toolNameOf: (qualifiedName) => model.toolNameOf?.(qualifiedName) ?? qualifiedName }),
     async *stream(request: ModelRequest, options?: ModelOptions): AsyncGenerator<ModelEvent> {
       meter.request(model.name);

@@ -44,12 +44,14 @@ export function textToolsModel(model: Model, options: TextToolsOptions): Model {
 
 class TextToolsModel implements Model {
   readonly name: string;
+  readonly serverUrl?: string;
   readonly #model: Model;
   readonly #format: TextFormat;
   readonly #options: TextToolsOptions;
 
   constructor(model: Model, format: TextFormat, options: TextToolsOptions) {
     this.name = options.name ?? model.name;
+    if (model.serverUrl !== undefined) this.serverUrl = model.serverUrl;
     this.#model = model;
     this.#format = format;
     this.#options = options;

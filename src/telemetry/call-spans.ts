@@ -6,11 +6,12 @@ import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Registry } from "../registry/registry.ts";
-import { AGENT_NAME } from "./agent-name.ts";
+import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
 import type { Instruments } from "./instruments.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
 import { recordedText, type RedactText } from "./recorded-text.ts";
 import { ATTRIBUTES, OPERATIONS, OTHER } from "./semantic-conventions.ts";
+import { mcpAttributes } from "./server-attributes.ts";
 import { activeContext, unharmed } from "./unharmed.ts";
 
 /** The contents of a call that are recorded besides its names and numbers. */
@@ -26,6 +27,7 @@ interface OpenCall {
   readonly context: Context;
   readonly name: string;
   readonly agentName: string | undefined;
+  readonly tool: Tool | undefined;
 }
 
 type CallEvent = RuntimeEvent & { readonly callId: string };
@@ -48,6 +50,12 @@ export class CallSpans {
   /** The context of a call that has not ended. */
   contextOf(callId: string): Context | undefined {
     return this.#open.get(callId)?.context;
+  }
+
+  /** Of the tool of a call under way, where that is its name. */
+  descriptionOf(callId: string, toolName: string): string | undefined {
+    const tool = this.#open.get(callId)?.tool;
+    return tool?.name === toolName && tool.description !== "" ? this.#descriptionOf(tool) : undefined;
   }
 
   hear(event: RuntimeEvent): void {
@@ -136,7 +144,8 @@ export class CallSpans {
     const span = this.#watch.tracer?.startSpan(`${OPERATIONS.tool} ${name}`, options, parent);
     if (span === undefined) return;
     const named = typeof agentName === "string" ? agentName : undefined;
-    this.#open.set(callId, { span, context: trace.setSpan(parent, span), name, agentName: named });
+    const within = trace.setSpan(parent, span).setValue(CALL_ID, callId);
+    this.#open.set(callId, { span, context: within, name, agentName: named, tool });
     if (this.#contents.recordInputs && span.isRecording()) this.#recordInput(span, call.input);
   }
 
@@ -161,10 +170,16 @@ export class CallSpans {
         [ATTRIBUTES.callOrigin]: result.origin,
         [ATTRIBUTES.callAttempts]: result.attempts,
       });
+      if (result.origin === "live" && result.attempts > 0) span.setAttributes(this.#serverOf(result.name));
       if (input !== undefined && this.#contents.recordInputs) this.#recordInput(span, input);
       this.#recordOutput(span, result);
     }
     span.end();
+  }
+
+  #serverOf(toolName: string): Attributes {
+    const entry = this.#registry.get(toolName);
+    return entry?.toolset.engine?.kind === "mcp" ? mcpAttributes(entry.tool) : {};
   }
 
   #recordInput(span: Span, input: unknown): void {

@@ -7,11 +7,12 @@ import type { ModelRequest, TokenUsage } from "../core/model.ts";
 import type { TracedRequest, TracedRequestWork, TracedRun, TracedRunEnd, TracedWork, Tracing } from "../core/tracing.ts";
 import type { TraceHeaders } from "../core/trace-headers.ts";
 import { isSendable } from "../net/request-head.ts";
-import { AGENT_NAME } from "./agent-name.ts";
+import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
 import type { CallContents, CallSpans } from "./call-spans.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
 import { finishWord, replyContents, requestContents, runInput, runOutput } from "./recorded-messages.ts";
 import { ATTRIBUTES, OPERATIONS, modelNames } from "./semantic-conventions.ts";
+import { serverAttributes } from "./server-attributes.ts";
 import { activeContext, unharmed, within } from "./unharmed.ts";
 
 export class RuntimeTracing implements Tracing {
@@ -61,6 +62,7 @@ export class RuntimeTracing implements Tracing {
       [ATTRIBUTES.operation]: OPERATIONS.agent,
       [ATTRIBUTES.provider]: names.provider,
       [ATTRIBUTES.conversation]: sessionId,
+      ...this.#descriptionOf(agentName),
       ...measured,
     };
     const name = agentName === undefined ? OPERATIONS.agent : `${OPERATIONS.agent} ${agentName}`;
@@ -86,6 +88,7 @@ export class RuntimeTracing implements Tracing {
       [ATTRIBUTES.operation]: OPERATIONS.model,
       [ATTRIBUTES.provider]: names.provider,
       [ATTRIBUTES.requestModel]: names.model,
+      ...serverAttributes(model.serverUrl),
     };
     const attributes = { ...common, [ATTRIBUTES.conversation]: sessionId, ...requestAttributes(request) };
     const work = this.#begin(`${OPERATIONS.model} ${names.model}`, SpanKind.CLIENT, { clock, attributes });
@@ -113,6 +116,13 @@ export class RuntimeTracing implements Tracing {
         work.end(undefined, instruments?.requestDuration, known);
       },
     };
+  }
+
+  /** Of an agent that is a tool, as its call is under way. */
+  #descriptionOf(agentName: string | undefined): Attributes {
+    const callId = activeContext().getValue(CALL_ID);
+    const description = typeof callId === "string" && agentName !== undefined ? this.#calls.descriptionOf(callId, agentName) : undefined;
+    return description === undefined ? {} : { [ATTRIBUTES.agentDescription]: description };
   }
 
   #begin(name: string, kind: SpanKind, { clock, attributes }: { readonly clock: Clock; readonly attributes: Attributes }): Work {

@@ -247,5 +247,5 @@ describe("listing", () => {
 });
 
 function strangeMetadata(annotations: object): object {
-  return { server: { transport: "stdio", name: "strange", version: "1.2.3" }, annotations };
+  return { server: { transport: "stdio", name: "strange", version: "1.2.3", protocolVersion: expect.any(String) as string }, annotations };
 }

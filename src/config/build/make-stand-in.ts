@@ -40,10 +40,10 @@ export async function makeLm(
 
 /** The same model, with more settings of its provider. */
 function withFields(model: Model, fields: JsonObject): Model {
-  const { name, format } = model;
+  const { name, format, serverUrl } = model;
   return {
     name,
-    ...omitUndefined({ format }),
+    ...omitUndefined({ format, serverUrl }),
     stream: (request, options) => model.stream({ ...request, native: { ...fields, ...request.native } }, options),
   };
 }

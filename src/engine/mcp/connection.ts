@@ -65,7 +65,7 @@ export class McpConnection {
   get origin(): JsonObject {
     const { name, version } = this.identity.serverInfo ?? {};
     const { kind, url } = this.wire;
-    return omitUndefined({ transport: kind, url, name, version });
+    return omitUndefined({ transport: kind, url, name, version, protocolVersion: this.identity.protocolVersion });
   }
 
   /**

@@ -85,10 +85,10 @@ class SkippingClock implements VirtualClock {
   }
 
   attend(model: Model): Model {
-    const { format } = model;
+    const { format, serverUrl } = model;
     return {
       name: model.name,
-      ...omitUndefined({ format }),
+      ...omitUndefined({ format, serverUrl }),
       ...(model.toolNameOf === undefined ? {} : { toolNameOf: (name: string) => model.toolNameOf?.(name) ?? name }),
       stream: (request, options) => this.#attended(() => model.stream(request, options)),
     };

@@ -52,7 +52,7 @@ describe("credentials", () => {
 
     const { tools } = await openHttp({ url: `${url.replace("//", "//ann:tell-nobody@")}?key=also-secret` });
 
-    expect(tools[0]?.metadata).toEqual({ server: { transport: "http", url }, annotations: {} });
+    expect(tools[0]?.metadata).toEqual({ server: { transport: "http", url, protocolVersion: expect.any(String) }, annotations: {} });
   });
 
   test("a server that wants credentials and was given none says what to do", async () => {

@@ -1,0 +1,35 @@
+/** The servers that are asked, as attributes: that of a model, and the MCP server of a tool. */
+import type { Attributes } from "@opentelemetry/api";
+import { isJsonObject } from "../core/base/json.ts";
+import type { Tool } from "../core/tool.ts";
+import { ATTRIBUTES } from "./semantic-conventions.ts";
+
+/** Of an address such as `https://api.openai.com`; none where it is none. */
+export function serverAttributes(url: unknown): Attributes {
+  if (typeof url !== "string" || !URL.canParse(url)) return {};
+  const { hostname, port, protocol } = new URL(url);
+  if (hostname === "") return {};
+  const known = protocol === "https:" ? 443 : 80;
+  return {
+    [ATTRIBUTES.serverAddress]: hostname.replace(/^\[|\]$/gu, ""), // an IPv6 address has its brackets in an URL only
+    [ATTRIBUTES.serverPort]: port === "" ? known : Number(port),
+  };
+}
+
+/**
+ * Of a call that an MCP server answered: the conventions want them on the span of the call, rather than on a second one below it. The id of a session is
+ * not among them, as it is what some servers know their client by.
+ */
+export function mcpAttributes({ metadata }: Tool): Attributes {
+  const server = metadata?.["server"];
+  if (!isJsonObject(server)) return {};
+  const { transport, url, protocolVersion } = server;
+  return {
+    [ATTRIBUTES.mcpMethod]: "tools/call",
+    ...(typeof protocolVersion === "string" ? { [ATTRIBUTES.mcpProtocolVersion]: protocolVersion } : {}),
+    ...(transport === "stdio"
+      ? { [ATTRIBUTES.networkTransport]: "pipe" }
+      : { [ATTRIBUTES.networkTransport]: "tcp", [ATTRIBUTES.networkProtocol]: "http" }),
+    ...serverAttributes(url),
+  };
+}

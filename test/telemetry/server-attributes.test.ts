@@ -1,0 +1,125 @@
+/** The servers that are asked, and what an agent says of itself, as attributes. */
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { delegateTool } from "../../src/compose/delegate/delegate.ts";
+import { createLoop } from "../../src/compose/loop.ts";
+import type { Model } from "../../src/core/model.ts";
+import { mcpEngine, type McpOptions } from "../../src/engine/mcp.ts";
+import { httpModel } from "../../src/model/http-model.ts";
+import { meteredModel } from "../../src/model/metered-model.ts";
+import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { textToolsModel } from "../../src/model/text-model.ts";
+import { UsageMeter } from "../../src/model/usage-meter.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { serverAttributes } from "../../src/telemetry/server-attributes.ts";
+import { telemetry } from "../../src/telemetry/telemetry.ts";
+import { openAiChat } from "../../src/wire/openai-chat.ts";
+import { legacy, loopbackMcp, modern, text, type Answers } from "../engine/mcp/loopback-mcp.ts";
+import { withTelemetry } from "./with-telemetry.ts";
+
+test.each([
+  ["https://api.openai.com", { "server.address": "api.openai.com", "server.port": 443 }],
+  ["http://127.0.0.1", { "server.address": "127.0.0.1", "server.port": 80 }],
+  ["http://[::1]:8080", { "server.address": "::1", "server.port": 8080 }],
+  ["data:none", {}],
+  ["nonsense", {}],
+  [undefined, {}],
+])("the server of %s", (url, attributes) => {
+  expect(serverAttributes(url)).toEqual(attributes);
+});
+
+const asked = httpModel({
+  format: openAiChat(),
+  model: "m",
+  baseUrl: "https://models.test:8443/v1?key=none",
+  fetch: async () => new Response("{}", { status: 400 }),
+});
+const MODELS: readonly (readonly [string, Model])[] = [
+  ["over HTTP", asked],
+  ["that is metered", meteredModel(asked, new UsageMeter())],
+  ["with calls in text", textToolsModel(asked, { format: "hermes" })],
+];
+
+test.each(MODELS)("a request to a model %s tells its server, on the span and in the metrics", async (_of, model) => {
+  const { spans, points } = await withTelemetry(async () => {
+    const runtime = createRuntime();
+    telemetry(runtime);
+    await createLoop({ model, session: runtime.session("s") })
+      .run("Go")
+      .catch(() => {});
+    await runtime.close();
+  });
+  const server = { "server.address": "models.test", "server.port": 8443 };
+  expect(spans.find(({ name }) => name.startsWith("chat"))?.attributes).toMatchObject(server);
+  expect(points.find(({ metric }) => metric === "gen_ai.client.operation.duration")?.attributes).toMatchObject(server);
+});
+
+test("a delegate is described on its run, and no other agent is by the call around it", async () => {
+  const { spans } = await withTelemetry(async () => {
+    const model = scriptedModel([{ text: "Done." }, { text: "Done." }]);
+    const describe = (name: string): string => `The ${name}, with sk-abcdefghijklmnop1234.`;
+    const researcher = delegateTool({ name: "researcher", description: describe("researcher"), model });
+    const inner = createRuntime({ agentName: "inner" });
+    const around = {
+      name: "around",
+      description: describe("tool"),
+      inputSchema: { type: "object" } as const,
+      execute: async () => void (await createLoop({ model, session: inner.session("i") }).run("Go")),
+    };
+    const runtime = createRuntime({ tools: [researcher, around], approval: { never: ["*"] } });
+    telemetry(runtime);
+    telemetry(inner);
+    for (const call of [
+      { name: "researcher", input: { task: "Look." } },
+      { name: "around", input: {} },
+    ])
+      expect((await runtime.execute(call)).status).toBe("ok");
+    for (const opened of [runtime, inner]) await opened.close();
+  });
+  const described = spans.map(({ name, attributes }) => [name, attributes["gen_ai.agent.description"]]);
+  expect(Object.fromEntries(described)).toMatchObject({
+    "invoke_agent researcher": "The researcher, with [secret].",
+    "invoke_agent inner": undefined,
+  });
+});
+
+async function callOf(options: McpOptions, tool: string): Promise<Readonly<Record<string, unknown>>> {
+  const { spans } = await withTelemetry(async () => {
+    const runtime = createRuntime({ toolsets: [{ name: "out", engine: mcpEngine(options) }], approval: { never: ["*"] } });
+    await runtime.open();
+    telemetry(runtime);
+    await runtime.execute({ name: `out::${tool}`, input: {} });
+    await runtime.close();
+  });
+  return Object.fromEntries(Object.entries(spans[0]?.attributes ?? {}).filter(([name]) => /^(?:mcp|network|server)\./u.test(name)));
+}
+
+test.each<readonly [string, () => Answers]>([
+  ["2025-11-25", legacy],
+  ["2026-07-28", modern],
+])("a call over HTTP of revision %s has the attributes of MCP", async (revision, answers) => {
+  const { url } = await loopbackMcp({ ...answers(), "tools/call": () => text("hello") });
+  expect(await callOf({ url }, "echo")).toEqual({
+    "mcp.method.name": "tools/call",
+    "mcp.protocol.version": revision,
+    "network.transport": "tcp",
+    "network.protocol.name": "http",
+    "server.address": "127.0.0.1",
+    "server.port": Number(new URL(url).port),
+  });
+});
+
+const STRANGE = fileURLToPath(new URL("../fixtures/strange-server.mjs", import.meta.url));
+
+test("a call over stdio has them without a server", async () => {
+  expect(await callOf({ command: process.execPath, args: [STRANGE] }, "echo")).toEqual({
+    "mcp.method.name": "tools/call",
+    "mcp.protocol.version": expect.stringMatching(/^20\d\d-/u),
+    "network.transport": "pipe",
+  });
+});
+
+test("a call that was not sent has none of them", async () => {
+  const { url } = await loopbackMcp(legacy());
+  expect(await callOf({ url }, "missing")).toEqual({});
+});
