@@ -171,6 +171,8 @@ export type SessionEvent =
       readonly notify: boolean;
       /** It waits for its place; `job-run` follows when it has one. */
       readonly queued?: true;
+      /** The span of the call, where it is traced, as the header `traceparent` has it. */
+      readonly traceparent?: string;
     })
   | (CallEvent & {
       /** A background job that waited for its place, or whose process had ended, begins to run. */
@@ -180,6 +182,8 @@ export type SessionEvent =
       readonly starts: number;
       /** Its process had ended, and it waits for its place: another `job-run` follows when it has one. */
       readonly queued?: true;
+      /** That of its `job-start`, where its process had ended. */
+      readonly traceparent?: string;
     })
   | (CallEvent & {
       /** Output of a background job, or its question. */

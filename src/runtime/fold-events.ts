@@ -220,10 +220,19 @@ export class SessionFold {
     this.#keepChanges(callId);
   }
 
-  #startJob({ callId, sessionId, toolName, mode, notify, queued }: SessionEvent & { readonly type: "job-start" }): void {
+  #startJob({ callId, sessionId, toolName, mode, notify, queued, traceparent }: SessionEvent & { readonly type: "job-start" }): void {
     const open = this.#open.get(callId);
     if (open === undefined) return;
-    open.job = { toolName, mode, notify, starts: queued === true ? 0 : 1, waits: 0, isAsking: false, isQueued: queued === true };
+    open.job = {
+      toolName,
+      mode,
+      notify,
+      starts: queued === true ? 0 : 1,
+      waits: 0,
+      isAsking: false,
+      isQueued: queued === true,
+      traceparent,
+    };
     if (this.#sessionId === undefined || sessionId === this.#sessionId) return;
     this.#leave(callId);
   }

@@ -1,6 +1,6 @@
 /** A span for each call, made of the events of its runtime. */
-import { SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
-import type { Attributes, Context, Span } from "@opentelemetry/api";
+import { SpanKind, SpanStatusCode, isSpanContextValid, trace } from "@opentelemetry/api";
+import type { Attributes, Context, Link, Span, SpanContext } from "@opentelemetry/api";
 import { DEFAULT_NAMESPACE, splitName } from "../core/call.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -38,6 +38,8 @@ export class CallSpans {
   readonly #registry: Registry;
   readonly #contents: CallContents;
   readonly #open = new Map<string, OpenCall>();
+  /** By the ids of jobs that another process began, the calls that they were there. */
+  readonly #begunBy = new Map<string, Link>();
   /** Of tools, as they are recorded. */
   readonly #descriptions = new WeakMap<Tool, string>();
 
@@ -64,14 +66,14 @@ export class CallSpans {
       if (tracer !== undefined && "callId" in event) this.#trace(event);
       if (instruments !== undefined) this.#measure(event, instruments);
     } finally {
-      if (event.type === "call-end") this.#open.delete(event.callId);
+      if (event.type === "call-end") this.#forget(event.callId);
     }
   }
 
   /** Ends the span of a call that continues in another process, and has no result here. */
   leave(callId: string): void {
     const open = this.#open.get(callId);
-    this.#open.delete(callId);
+    this.#forget(callId);
     unharmed(() => open?.span.addEvent("haft.hand-over").end());
   }
 
@@ -79,6 +81,11 @@ export class CallSpans {
   endAll(): void {
     for (const { span } of this.#open.values()) unharmed(() => span.end());
     this.#open.clear();
+  }
+
+  #forget(callId: string): void {
+    this.#open.delete(callId);
+    this.#begunBy.delete(callId);
   }
 
   #trace(event: CallEvent): void {
@@ -89,6 +96,8 @@ export class CallSpans {
         return this.#end(event);
       case "job-start":
         return void this.#spanOf(event)?.addEvent("haft.background", { "haft.job.mode": event.mode });
+      case "job-run":
+        return this.#linkTo(event);
       case "call-attempt":
         if (!this.#open.has(event.callId)) this.#begin({ ...event, call: { name: event.toolName } }); // it began in another process
         if (event.attempt > 1) this.#spanOf(event)?.addEvent("haft.attempt", { "haft.attempt": event.attempt });
@@ -111,6 +120,12 @@ export class CallSpans {
         return void this.#spanOf(event)?.addEvent("haft.orphan", { "haft.orphans": event.orphans });
       default:
     }
+  }
+
+  /** To the call as it was in the process that began it. */
+  #linkTo({ callId, traceparent }: EventOf<"job-run">): void {
+    const began = traceparent === undefined || this.#open.has(callId) ? undefined : spanContextIn(traceparent);
+    if (began !== undefined) this.#begunBy.set(callId, { context: began });
   }
 
   #spanOf({ callId }: CallEvent): Span | undefined {
@@ -140,7 +155,8 @@ export class CallSpans {
       ...(tool === undefined || tool.description === "" ? {} : { [ATTRIBUTES.toolDescription]: this.#descriptionOf(tool) }),
       ...(typeof agentName === "string" ? { [ATTRIBUTES.agentName]: agentName } : {}),
     };
-    const options = { kind: SpanKind.INTERNAL, attributes };
+    const link = this.#begunBy.get(callId);
+    const options = { kind: SpanKind.INTERNAL, attributes, ...(link === undefined ? {} : { links: [link] }) };
     const span = this.#watch.tracer?.startSpan(`${OPERATIONS.tool} ${name}`, options, parent);
     if (span === undefined) return;
     const named = typeof agentName === "string" ? agentName : undefined;
@@ -227,6 +243,13 @@ export class CallSpans {
       ...(agentName === undefined ? {} : { [ATTRIBUTES.agentName]: agentName }),
     });
   }
+}
+
+/** @see https://www.w3.org/TR/trace-context/#traceparent-header */
+function spanContextIn(traceparent: string): SpanContext | undefined {
+  const [, traceId = "", spanId = "", flags = ""] = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})/u.exec(traceparent) ?? [];
+  const context = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+  return isSpanContextValid(context) ? context : undefined;
 }
 
 /** A call that was cancelled, or skipped as its turn was over, has not failed. */

@@ -12,6 +12,8 @@ export interface ReceivedSpan {
   readonly parentSpanId: string | undefined;
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly events: readonly { readonly name: string; readonly attributes: Readonly<Record<string, unknown>> }[];
+  /** The spans that it is linked to. */
+  readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
   /** 0 unset, 1 ok, 2 error. */
   readonly status: { readonly code?: number; readonly message?: string };
   readonly durationMs: number;
@@ -71,6 +73,7 @@ interface OtlpSpan extends OtlpAttributes {
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
   readonly events?: readonly (OtlpAttributes & { readonly name: string })[];
+  readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly status?: { readonly code?: number; readonly message?: string };
 }
 
@@ -145,6 +148,7 @@ function spanOf(span: OtlpSpan): ReceivedSpan {
     parentSpanId: span.parentSpanId || undefined,
     attributes: attributesOf(span),
     events: (span.events ?? []).map((event) => ({ name: event.name, attributes: attributesOf(event) })),
+    links: (span.links ?? []).map(({ traceId, spanId }) => ({ traceId, spanId })),
     status: span.status ?? {},
     durationMs: Number(BigInt(span.endTimeUnixNano) - BigInt(span.startTimeUnixNano)) / 1e6,
   };

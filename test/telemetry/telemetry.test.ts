@@ -494,6 +494,10 @@ test("issue 19.8 a job that is handed over ends where it continues: listeners an
     ["execute_tool work", 0, expect.arrayContaining(["haft.hand-over"])],
     ["execute_tool work", 0, expect.not.arrayContaining(["haft.hand-over"])],
   ]);
+  const [began, continued] = receiver.spans;
+  expect(began?.links).toEqual([]);
+  expect(continued?.traceId).not.toBe(began?.traceId);
+  expect(continued?.links).toEqual([{ traceId: began?.traceId, spanId: began?.spanId }]);
 });
 
 test("issue 19.8 a call made in a job that is handed over ends where the job continues, too", async () => {

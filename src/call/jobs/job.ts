@@ -58,6 +58,8 @@ export interface EarlierJob extends JobSettings {
   readonly isQueued: boolean;
   /** The start that comes is recorded already. */
   readonly isCounted?: boolean;
+  /** The span of the call that began it, where that was traced. */
+  readonly traceparent?: string | undefined;
 }
 
 /** How much of its output a session's log has, in UTF-16 units; listeners get all of it. */

@@ -12,6 +12,7 @@ import { isPartOf } from "../context/call-tree.ts";
 import { finishCall } from "../finish/finish-call.ts";
 import type { CallJob } from "./job.ts";
 import { tryTake, waitForSlot, type AwaitedSlot, type HeldSlot } from "../attempt/lent-hold.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { untilKept } from "../attempt/until-kept.ts";
 
 /** Runs the call to its one result. Never throws or rejects. */
@@ -152,7 +153,14 @@ export function startIsKept(run: AdmittedCall): AdmittedCall | ToolError | Promi
 }
 
 function recordRun(run: AdmittedCall, starts: number, queued: boolean = false): void {
-  run.record({ ...run.eventBase, type: "job-run", toolName: run.toolName, starts, ...(queued ? { queued } : {}) });
+  const traceparent = run.resumed?.job?.traceparent;
+  run.record({
+    ...run.eventBase,
+    type: "job-run",
+    toolName: run.toolName,
+    starts,
+    ...omitUndefined({ queued: queued || undefined, traceparent }),
+  });
 }
 
 /** Waits for a call that may still become a background job: by hand, or when its time is up. */
@@ -200,7 +208,15 @@ export function promote(run: CallRun): boolean {
 }
 
 function recordStart(run: AdmittedCall, { mode, notify }: CallJob, queued: boolean): void {
-  run.record({ ...run.eventBase, type: "job-start", toolName: run.toolName, mode, notify, ...(queued ? { queued } : {}) });
+  const traceparent = run.parts.tracing?.headersOf(run.callId)?.["traceparent"];
+  run.record({
+    ...run.eventBase,
+    type: "job-start",
+    toolName: run.toolName,
+    mode,
+    notify,
+    ...omitUndefined({ queued: queued || undefined, traceparent }),
+  });
 }
 
 function pendingOf(run: AdmittedCall, job: CallJob): ToolResult {
