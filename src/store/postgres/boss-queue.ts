@@ -41,6 +41,7 @@ const BOSS_OPTIONS = {
   reindex: false,
   monitorVacuum: false,
   application_name: "haft",
+  openTelemetry: { enabled: false }, // it would make a trace of each look for offers, twice a second
 } as const satisfies ConstructorOptions;
 
 /** How often offers are looked for where no process tells of them, where they do, and that of those that failed and are due again. */

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import type { SessionQueue } from "../../../src/core/session-queue.ts";
 import { postgresStore } from "../../../src/store/postgres-store.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
+import { withTelemetry } from "../../telemetry/with-telemetry.ts";
 import { testInCI } from "../../test-in-ci.ts";
 
 const START = 120_000;
@@ -49,6 +50,18 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 the queue of session
     expect(left).toEqual([{ state: "completed", n: ids.length }]);
     expect(await other.offer(ids.slice(0, 3))).toBe(3); // they may be offered again
     expect(await one.offer(ids.slice(0, 3))).toBe(0);
+  });
+
+  test("looking for sessions makes no spans and no metrics, also while OpenTelemetry is on", async () => {
+    const { spans, points } = await withTelemetry(async () => {
+      const queue = await queueOf("traced");
+      const done = Promise.withResolvers<void>();
+      const taken = await queue.take(async () => done.resolve(), { concurrency: 2, onError });
+      await queue.offer(["one"]);
+      await done.promise;
+      await taken.stop();
+    });
+    expect({ spans, points }).toEqual({ spans: [], points: [] });
   });
 
   testInCI("a session whose work rejects is taken again, and does not hold up the others", async () => {
