@@ -1,4 +1,10 @@
-import { describe, expect, test, vi } from "vitest";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createSecureServer } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { otlpReceiver } from "../telemetry/otlp-receiver.ts";
 import { testInCI } from "../test-in-ci.ts";
 import { folderWith, haft } from "./run-haft.ts";
@@ -9,6 +15,35 @@ const TOOLSET = `[toolsets.shop]
 type = "module"
 path = "./shop.mjs"
 `;
+const CERTIFICATE = fileURLToPath(new URL("../net/localhost-certificate.pem", import.meta.url));
+const KEY = fileURLToPath(new URL("../net/localhost-key.pem", import.meta.url));
+
+/** A collector over TLS that takes clients with a certificate only, and both protocols. Returns its address, and by path what came. */
+async function secureCollector(): Promise<{ readonly url: string; readonly received: ReadonlyMap<string, string> }> {
+  const received = new Map<string, string>();
+  const certificate = readFileSync(CERTIFICATE);
+  const options = {
+    cert: certificate,
+    key: readFileSync(KEY),
+    ca: certificate,
+    requestCert: true,
+    rejectUnauthorized: true,
+    allowHTTP1: true,
+  };
+  const server = createSecureServer(options, async (request, response) => {
+    received.set(request.url, String(await buffer(request)));
+    const isGrpc = request.httpVersion === "2.0";
+    response.writeHead(200, { "content-type": isGrpc ? "application/grpc" : "application/x-protobuf" });
+    if (!isGrpc) return void response.end();
+    response.addTrailers({ "grpc-status": "0" });
+    response.end(Buffer.alloc(5)); // an empty message
+  });
+  onTestFinished(() => void server.close());
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, received };
+}
+
 const CALL = ["call", "shop::price", '{"item":"tea-4711"}'];
 
 describe("issue 19.8 telemetry of the command line", () => {
@@ -42,6 +77,29 @@ describe("issue 19.8 telemetry of the command line", () => {
     expect(receiver.resource).toMatchObject({ "service.name": "bar" });
     expect(receiver.spans).toHaveLength(1);
     expect(receiver.text).not.toContain("4711");
+  });
+
+  test.each([
+    ["http/protobuf", ["/v1/metrics", "/v1/traces"]],
+    [
+      "grpc",
+      ["/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", "/opentelemetry.proto.collector.trace.v1.TraceService/Export"],
+    ],
+  ])("the variables are enough for a collector over TLS that wants the certificate of its clients, by %s", async (protocol, paths) => {
+    const { url, received } = await secureCollector();
+    const folder = folderWith({ "shop.mjs": SHOP, "haft.toml": TOOLSET });
+    const environment = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
+      OTEL_EXPORTER_OTLP_CERTIFICATE: CERTIFICATE,
+      OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: CERTIFICATE,
+      OTEL_EXPORTER_OTLP_CLIENT_KEY: KEY,
+    };
+    expect(await haft(CALL, { folder, environment })).toMatchObject({ exitCode: 0, stderr: "" });
+    expect([...received.keys()].toSorted()).toEqual(paths);
+    const [metrics, traces] = paths.map((path) => received.get(path));
+    expect(metrics).toContain("gen_ai.execute_tool.duration");
+    expect(traces).toContain("execute_tool shop::price");
   });
 
   test("an SDK without startNodeSdk, such as version 2, sends as well", async () => {

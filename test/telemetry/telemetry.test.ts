@@ -458,6 +458,34 @@ test("issue 19.8 a job that runs again after a restart has a span, and what it m
   expect(tree(receiver.spans)).toEqual(["execute_tool work", "  execute_tool inner", "  own"]);
 });
 
+test("lines of the log that are of a run or a handler are written within its span, as log bridges read it", async () => {
+  const lines: (readonly [string, string | undefined])[] = [];
+  const note = (message: string): void => void lines.push([message.replace(/ after .*/u, ""), trace.getActiveSpan()?.spanContext().spanId]);
+  const receiver = await withTelemetry(async () => {
+    const chatty = defineTool({
+      name: "chatty",
+      description: "Logs.",
+      inputSchema: OBJECT,
+      effects: { reads: [] },
+      execute: async (_input, { log }) => {
+        await new Promise((resolve) => setImmediate(resolve));
+        log("handler");
+      },
+    });
+    const runtime = createRuntime({ tools: [chatty], agentName: "clerk", ports: { log: { debug: note, warn: note } } });
+    telemetry(runtime);
+    const model = scriptedModel([{ calls: [{ name: "chatty", input: {} }] }, { text: "Done." }]);
+    const onEvent = ({ type }: { readonly type: string }): void => {
+      if (type === "round-end") throw new Error("It throws.");
+    };
+    await createLoop({ model, session: runtime.session("s"), onEvent }).run("Go");
+    await runtime.close();
+  });
+  const idOf = (start: string): string | undefined => receiver.spans.find(({ name }) => name.startsWith(start))?.spanId;
+  expect(lines).toContainEqual(["handler", idOf("execute_tool")]);
+  expect(lines.filter(([line]) => line.includes("listener")).map(([, spanId]) => spanId)).toContain(idOf("invoke_agent"));
+});
+
 test("issue 19.8 a job that is handed over ends where it continues: listeners and traces of the first process have no end of it", async () => {
   const ends: unknown[] = [];
   const receiver = await withTelemetry(async () => {
