@@ -1,4 +1,4 @@
-/** What is kept in a context of OpenTelemetry besides its span. */
+/** The keys of values that a context of OpenTelemetry has besides its span. */
 import { createContextKey } from "@opentelemetry/api";
 
 /** The name of the agent whose run is under way. */

@@ -190,7 +190,7 @@ function sentContext(read: (name: string) => string | undefined): Context | unde
   return isServedIn(here, sent) ? undefined : sent;
 }
 
-/** What SDKs tell of a span besides the interface; not all of them do. */
+/** A span with the fields that most SDKs have besides those of the interface. */
 interface SdkSpan extends Span {
   readonly kind?: SpanKind;
   readonly parentSpanContext?: unknown;

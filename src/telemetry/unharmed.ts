@@ -15,7 +15,7 @@ function report(thrown: unknown): void {
   try {
     diag.error("haft: telemetry threw", thrown);
   } catch {
-    // there is nobody left to tell
+    // nothing is left to report it to
   }
 }
 

@@ -570,6 +570,24 @@ test("issue 19.8 a call made in a job that is handed over ends where the job con
   await second.close();
 });
 
+test("a delegate is a conversation of its own, below its call in the trace of its caller", async () => {
+  const receiver = await withTelemetry(async () => {
+    const helper = delegateTool({ name: "helper", description: "Helps.", model: scriptedModel([{ text: "Done." }]) });
+    const runtime = createRuntime({ tools: [helper], store: memoryStore() });
+    telemetry(runtime);
+    const model = scriptedModel([{ calls: [{ name: "helper", input: { task: "Help." } }] }, { text: "Done." }]);
+    await createLoop({ model, session: runtime.session("trip") }).run("Go");
+    await runtime.close();
+  });
+  const { spans } = receiver;
+  expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
+  const call = spans.find(({ name }) => name === "execute_tool helper");
+  const run = spans.find(({ name }) => name === "invoke_agent helper");
+  expect(run?.parentSpanId).toBe(call?.spanId);
+  const conversations = [call, run].map((span) => span?.attributes["gen_ai.conversation.id"]);
+  expect(conversations).toEqual(["trip", `trip/${String(call?.attributes["haft.call.id"])}`]);
+});
+
 test("the conversation that a delegate is given is recorded only where outputs are, as it quotes answers and results", async () => {
   const toldOf = async (recordOutputs: boolean): Promise<string> => {
     const receiver = await withTelemetry(async () => {
