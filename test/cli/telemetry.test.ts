@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createSecureServer } from "node:http2";
+import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -30,14 +30,14 @@ async function secureCollector(): Promise<{ readonly url: string; readonly recei
     rejectUnauthorized: true,
     allowHTTP1: true,
   };
-  const server = createSecureServer(options, async (request, response) => {
+  const answer = async (request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> => {
     received.set(request.url, String(await buffer(request)));
     const isGrpc = request.httpVersion === "2.0";
     response.writeHead(200, { "content-type": isGrpc ? "application/grpc" : "application/x-protobuf" });
-    if (!isGrpc) return void response.end();
-    response.addTrailers({ "grpc-status": "0" });
-    response.end(Buffer.alloc(5)); // an empty message
-  });
+    if (isGrpc) response.addTrailers({ "grpc-status": "0" });
+    response.end(isGrpc ? Buffer.alloc(5) : ""); // an empty message
+  };
+  const server = createSecureServer(options, (request, response) => void answer(request, response));
   onTestFinished(() => void server.close());
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

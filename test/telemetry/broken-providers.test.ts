@@ -167,7 +167,7 @@ const WITH = {
   },
   "that does not do the work": () => {},
   "that does the work twice": (work: () => unknown) => [work(), work()],
-  "that does the work later as well": (work: () => unknown) => void queueMicrotask(work),
+  "that does the work later as well": (work: () => unknown) => queueMicrotask(work),
 };
 
 function managerOf(broken: object): ContextManager {
