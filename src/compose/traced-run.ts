@@ -13,7 +13,9 @@ export async function tracedRun(
   { session, model, agentName = session.agentName, input }: TracedOptions,
   play: () => Promise<LoopResult>,
 ): Promise<LoopResult> {
-  const span = session.tracing?.beginRun({ clock: session.ports.clock, sessionId: session.id, agentName, model, input });
+  const { id: sessionId, ports, tracing, inbox } = session;
+  const sentIn = tracing === undefined ? [] : inbox.flatMap(({ traceparent }) => traceparent ?? []);
+  const span = tracing?.beginRun({ clock: ports.clock, sessionId, agentName, model, input, sentIn });
   if (span === undefined) return await play();
   try {
     const result = await span.within(play);

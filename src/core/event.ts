@@ -58,6 +58,8 @@ export type SessionEvent =
       readonly tick?: number;
       /** The id of the principal that sent it, where that was authenticated; `sender` is what it calls itself. */
       readonly principal?: string;
+      /** The span in which it was sent, where that is traced, as the header `traceparent` has it. */
+      readonly traceparent?: string;
     })
   | (SessionFact & {
       readonly type: "trigger-add";

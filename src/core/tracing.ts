@@ -13,8 +13,8 @@ export interface Tracing {
   withinCall<T>(callId: string, work: () => T): T;
   /** Ends what is traced of a call that continues in another process. */
   leaveCall?(callId: string): void;
-  /** The fields that continue the trace in a request that a call makes; undefined outside of a trace. */
-  headersOf(callId: string): TraceHeaders | undefined;
+  /** The fields that continue the trace in a request that a call makes, without a call what runs now; undefined outside of a trace. */
+  headersOf(callId?: string): TraceHeaders | undefined;
   beginRun(run: TracedRun): TracedWork<TracedRunEnd>;
   beginRequest(request: TracedRequest): TracedRequestWork;
 }
@@ -41,6 +41,8 @@ export interface TracedRun {
   readonly model: Model | string;
   /** The message that it was begun with; left out where it only continues. */
   readonly input?: SessionMessage | undefined;
+  /** The spans in which the messages were sent that wait for it, each as the header `traceparent` has it. */
+  readonly sentIn?: readonly string[];
 }
 
 /** The end of a run: how it stopped, or why it could not. */

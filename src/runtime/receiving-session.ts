@@ -2,6 +2,7 @@
 import type { SessionEvent } from "../core/event.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
+import type { Tracing } from "../core/tracing.ts";
 import { checkSentBy, type SentBy } from "../core/sent-by.ts";
 import { Inbox, isInboxEvent, type InboxEntry, type MakeEvents, type StoredTrigger } from "../session/inbox.ts";
 import {
@@ -40,6 +41,9 @@ export abstract class ReceivingSession extends Session {
   /** Clock, log, ids and randomness of what is recorded in it. */
   abstract get ports(): Ports;
 
+  /** The traces of its runtime, where it makes such. */
+  abstract get tracing(): Tracing | undefined;
+
   /** Adds what a person or a program said. Resolves when it is durable. @throws ToolError `invalid_argument` for what is not a message. By rejecting */
   async addMessage(message: SessionMessage, options: SentBy = {}): Promise<void> {
     checkSentBy(options, "addMessage()");
@@ -59,7 +63,8 @@ export abstract class ReceivingSession extends Session {
    * @throws ToolError `invalid_argument` for what is not a message, and once the session is closed; `not_found` for a trigger that was removed; `store_failed`. By rejecting
    */
   async receive(message: SessionMessage, options: ReceiveOptions = {}): Promise<void> {
-    await this.#record(receiving(message, options));
+    const sentIn = options.triggerId === undefined ? this.tracing?.headersOf() : undefined;
+    await this.#record(receiving(message, options, sentIn?.["traceparent"]));
   }
 
   /** The triggers that it keeps, in the order they were added. Those of the session it is a branch of stay with that one. */

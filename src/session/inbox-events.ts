@@ -37,7 +37,7 @@ export const MAX_AHEAD_MS = 86_400_000;
 const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings: true, declared: true, lastTick: true };
 
 /** A message that comes in; no event for a tick that was taken before, and of a trigger that is paused. @throws ToolError `invalid_argument`, and the maker of its events `not_found` */
-export function receiving(message: SessionMessage, options: ReceiveOptions): MakeEvents {
+export function receiving(message: SessionMessage, options: ReceiveOptions, traceparent?: string): MakeEvents {
   checkReceiveOptions(options);
   const read = readMessage(message);
   const { triggerId, tick } = options;
@@ -47,7 +47,7 @@ export function receiving(message: SessionMessage, options: ReceiveOptions): Mak
     if (trigger?.paused === true) return [];
     if (tick !== undefined && trigger?.lastTick !== undefined && wasTaken(tick, trigger.lastTick, scope.ports.clock.wallTime())) return [];
     const id = scope.ports.ids.next("inbox");
-    return [{ type: "inbox-add", ...fact(scope), id, message: { ...read, inboxId: id }, ...omitUndefined(options) }];
+    return [{ type: "inbox-add", ...fact(scope), id, message: { ...read, inboxId: id }, ...omitUndefined({ ...options, traceparent }) }];
   };
 }
 

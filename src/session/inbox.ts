@@ -1,4 +1,5 @@
 /** The part of a session that comes from outside: messages that its model has not been shown yet, and the triggers that send them. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { SessionMessage } from "../core/message.ts";
@@ -12,6 +13,8 @@ export interface InboxEntry {
   readonly sender?: string;
   /** The trigger that sent it. */
   readonly triggerId?: string;
+  /** The span in which it was sent, where that is traced, as the header `traceparent` has it. */
+  readonly traceparent?: string;
 }
 
 /** A trigger that a session keeps, whether or not an agent runs it now. */
@@ -101,8 +104,8 @@ export class Inbox {
     if (trigger !== undefined) this.#triggers.set(trigger.id, Object.freeze(change(trigger)));
   }
 
-  #add({ id, message, sender, triggerId, tick }: SessionEvent & { readonly type: "inbox-add" }): void {
-    const of = { ...(sender === undefined ? {} : { sender }), ...(triggerId === undefined ? {} : { triggerId }) };
+  #add({ id, message, sender, triggerId, tick, traceparent }: SessionEvent & { readonly type: "inbox-add" }): void {
+    const of = omitUndefined({ sender, triggerId, traceparent });
     this.#entries.set(id, Object.freeze({ id, message, ...of }));
     this.#change(triggerId, (trigger) => {
       const lastTick = tick ?? trigger.lastTick;

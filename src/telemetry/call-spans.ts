@@ -1,6 +1,6 @@
 /** A span for each call, made of the events of its runtime. */
-import { SpanKind, SpanStatusCode, isSpanContextValid, trace } from "@opentelemetry/api";
-import type { Attributes, Context, Link, Span, SpanContext } from "@opentelemetry/api";
+import { SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import type { Attributes, Context, Link, Span } from "@opentelemetry/api";
 import { DEFAULT_NAMESPACE, splitName } from "../core/call.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -11,6 +11,7 @@ import type { Instruments } from "./instruments.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
 import { recordedText, type RedactText } from "./recorded-text.ts";
 import { ATTRIBUTES, OPERATIONS, OTHER } from "./semantic-conventions.ts";
+import { linkTo } from "./span-links.ts";
 import { mcpAttributes } from "./server-attributes.ts";
 import { activeContext, unharmed } from "./unharmed.ts";
 
@@ -124,8 +125,8 @@ export class CallSpans {
 
   /** To the call as it was in the process that began it. */
   #linkTo({ callId, traceparent }: EventOf<"job-run">): void {
-    const began = traceparent === undefined || this.#open.has(callId) ? undefined : spanContextIn(traceparent);
-    if (began !== undefined) this.#begunBy.set(callId, { context: began });
+    const link = traceparent === undefined || this.#open.has(callId) ? undefined : linkTo(traceparent);
+    if (link !== undefined) this.#begunBy.set(callId, link);
   }
 
   #spanOf({ callId }: CallEvent): Span | undefined {
@@ -243,13 +244,6 @@ export class CallSpans {
       ...(agentName === undefined ? {} : { [ATTRIBUTES.agentName]: agentName }),
     });
   }
-}
-
-/** @see https://www.w3.org/TR/trace-context/#traceparent-header */
-function spanContextIn(traceparent: string): SpanContext | undefined {
-  const [, traceId = "", spanId = "", flags = ""] = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})/u.exec(traceparent) ?? [];
-  const context = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
-  return isSpanContextValid(context) ? context : undefined;
 }
 
 /** A call that was cancelled, or skipped as its turn was over, has not failed. */

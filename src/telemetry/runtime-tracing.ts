@@ -1,6 +1,6 @@
 /** The traces of one runtime: spans of loops and requests to models, and the way into and out of them. */
 import { SpanKind, SpanStatusCode, context, propagation, trace } from "@opentelemetry/api";
-import type { Attributes, Context, Histogram, Span } from "@opentelemetry/api";
+import type { Attributes, Context, Histogram, Link, Span } from "@opentelemetry/api";
 import type { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import type { ModelRequest, TokenUsage } from "../core/model.ts";
@@ -13,6 +13,7 @@ import type { ProviderWatch } from "./provider-watch.ts";
 import { finishWord, replyContents, requestContents, runInput, runOutput } from "./recorded-messages.ts";
 import { ATTRIBUTES, OPERATIONS, modelNames } from "./semantic-conventions.ts";
 import { serverAttributes } from "./server-attributes.ts";
+import { linkTo } from "./span-links.ts";
 import { activeContext, unharmed, within } from "./unharmed.ts";
 
 export class RuntimeTracing implements Tracing {
@@ -43,16 +44,16 @@ export class RuntimeTracing implements Tracing {
     this.#calls.leave(callId);
   }
 
-  headersOf(callId: string): TraceHeaders | undefined {
+  headersOf(callId?: string): TraceHeaders | undefined {
     if (this.#watch.tracer === undefined) return undefined;
     const headers: Record<string, string> = {};
-    const own = this.#calls.contextOf(callId) ?? activeContext();
+    const own = (callId === undefined ? undefined : this.#calls.contextOf(callId)) ?? activeContext();
     unharmed(() => context.with(own, () => propagation.inject(context.active(), headers))); // that of Sentry writes the active one alone
     const sendable = Object.entries(headers).filter(([name, value]) => isSendable(name, value));
     return sendable.length === 0 ? undefined : Object.fromEntries(sendable);
   }
 
-  beginRun({ clock, sessionId, agentName, model, input }: TracedRun): TracedWork<TracedRunEnd> {
+  beginRun({ clock, sessionId, agentName, model, input, sentIn = [] }: TracedRun): TracedWork<TracedRunEnd> {
     const names = modelNames(typeof model === "string" ? model : model.name);
     const measured: Attributes = {
       [ATTRIBUTES.requestModel]: names.model,
@@ -66,7 +67,11 @@ export class RuntimeTracing implements Tracing {
       ...measured,
     };
     const name = agentName === undefined ? OPERATIONS.agent : `${OPERATIONS.agent} ${agentName}`;
-    const work = this.#begin(name, SpanKind.INTERNAL, { clock, attributes });
+    const work = this.#begin(name, SpanKind.INTERNAL, {
+      clock,
+      attributes,
+      links: sentIn.flatMap((traceparent) => linkTo(traceparent) ?? []),
+    });
     work.record(() => runInput(input, this.#contents));
     const inner = agentName === undefined ? work.context : work.context?.setValue(AGENT_NAME, agentName);
     return {
@@ -125,11 +130,21 @@ export class RuntimeTracing implements Tracing {
     return description === undefined ? {} : { [ATTRIBUTES.agentDescription]: description };
   }
 
-  #begin(name: string, kind: SpanKind, { clock, attributes }: { readonly clock: Clock; readonly attributes: Attributes }): Work {
+  #begin(name: string, kind: SpanKind, { clock, attributes, links = [] }: Beginning): Work {
     const parent = activeContext();
-    const span = unharmed(() => this.#watch.look().tracer?.startSpan(name, { kind, attributes }, parent));
+    const span = unharmed(() => {
+      const around = trace.getSpanContext(parent)?.spanId;
+      const options = { kind, attributes, links: links.filter((link) => link.context.spanId !== around) };
+      return this.#watch.look().tracer?.startSpan(name, options, parent);
+    });
     return new Work(span, parent, clock);
   }
+}
+
+interface Beginning {
+  readonly clock: Clock;
+  readonly attributes: Attributes;
+  readonly links?: readonly Link[];
 }
 
 /** Its agent is that of the run that is under way. */

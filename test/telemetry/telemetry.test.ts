@@ -1,6 +1,7 @@
 import { ROOT_CONTEXT, trace, type Span, type TracerProvider } from "@opentelemetry/api";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { delegateTool } from "../../src/compose/delegate/delegate.ts";
+import { createAgent } from "../../src/compose/agent.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { programToolset } from "../../src/compose/program/program-toolset.ts";
 import { ToolError } from "../../src/core/error.ts";
@@ -568,6 +569,44 @@ test("issue 19.8 a call made in a job that is handed over ends where the job con
   expect(new Set(ends.map(String))).toEqual(new Set(["second,ok"]));
   await first.close();
   await second.close();
+});
+
+test("the run of an agent is linked to the spans in which its messages were sent, also by another process, and not to the one it is in", async () => {
+  const store = memoryStore();
+  const receiver = await withTelemetry(async () => {
+    const own = trace.getTracer("own");
+    const within = (name: string, work: () => Promise<void>): Promise<void> =>
+      own.startActiveSpan(name, (span) => work().finally(() => span.end()));
+    const agentOf = (isStarted: boolean) => {
+      const runtime = createRuntime({ store, agentName: "clerk" });
+      telemetry(runtime);
+      return {
+        runtime,
+        start: async () => {
+          const session = isStarted ? await runtime.resume("desk") : runtime.session("desk");
+          return createAgent({ session, model: scriptedModel([{ text: "Done." }, { text: "Done." }]) });
+        },
+      };
+    };
+    const first = agentOf(false);
+    const idle = await first.start();
+    for (const name of ["sender one", "sender two"]) await within(name, () => idle.send("Look."));
+    await idle.send("From nowhere.");
+    await first.runtime.sessions.handOver("desk");
+    const second = agentOf(true);
+    const agent = await second.start();
+    await within("start", async () => {
+      agent.start({ goOn: false });
+      await agent.send("Look again.");
+    });
+    await agent.whenIdle();
+    await agent.stop();
+    for (const { runtime } of [first, second]) await runtime.close();
+  });
+  const idOf = (start: string): string | undefined => receiver.spans.find(({ name }) => name === start)?.spanId;
+  const runs = receiver.spans.filter(({ name }) => name === "invoke_agent clerk");
+  expect(runs[0]?.parentSpanId).toBe(idOf("start"));
+  expect(runs.map(({ links }) => links.map(({ spanId }) => spanId))).toEqual([[idOf("sender one"), idOf("sender two")]]);
 });
 
 test("a delegate is a conversation of its own, below its call in the trace of its caller", async () => {

@@ -143,6 +143,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       triggerId: id,
       tick: fact.at,
       principal: id,
+      traceparent: id,
     },
     { requiredKeys: ["type", "sessionId", "at", "id", "message"] },
   ),
