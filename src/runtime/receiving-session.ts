@@ -64,7 +64,8 @@ export abstract class ReceivingSession extends Session {
    */
   async receive(message: SessionMessage, options: ReceiveOptions = {}): Promise<void> {
     const sentIn = options.triggerId === undefined ? this.tracing?.headersOf() : undefined;
-    await this.#record(receiving(message, options, sentIn?.["traceparent"]));
+    const traceparent = sentIn?.["traceparent"];
+    await this.#record(receiving(message, traceparent === undefined ? options : { traceparent, ...options }));
   }
 
   /** The triggers that it keeps, in the order they were added. Those of the session it is a branch of stay with that one. */

@@ -20,6 +20,8 @@ export interface ReceiveOptions {
   readonly tick?: number;
   /** The id of the principal that sends it, as an authenticator gave it: kept with the message, for the audit. */
   readonly principal?: string;
+  /** The span in which it was sent, as the header of this name has it. @default that which runs now, where no trigger sends it */
+  readonly traceparent?: string;
 }
 
 /** A trigger as it is added. `lastTick` is where one begins that reads something: ticks up to it are over for it. */
@@ -31,13 +33,13 @@ export interface PauseOptions {
   readonly lastTick?: number | undefined;
 }
 
-const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { sender: true, triggerId: true, tick: true, principal: true };
+const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { sender: true, triggerId: true, tick: true, principal: true, traceparent: true };
 /** A clock that is further ahead than this was wrong: what it said is not waited for. */
 export const MAX_AHEAD_MS = 86_400_000;
 const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings: true, declared: true, lastTick: true };
 
 /** A message that comes in; no event for a tick that was taken before, and of a trigger that is paused. @throws ToolError `invalid_argument`, and the maker of its events `not_found` */
-export function receiving(message: SessionMessage, options: ReceiveOptions, traceparent?: string): MakeEvents {
+export function receiving(message: SessionMessage, options: ReceiveOptions): MakeEvents {
   checkReceiveOptions(options);
   const read = readMessage(message);
   const { triggerId, tick } = options;
@@ -47,7 +49,7 @@ export function receiving(message: SessionMessage, options: ReceiveOptions, trac
     if (trigger?.paused === true) return [];
     if (tick !== undefined && trigger?.lastTick !== undefined && wasTaken(tick, trigger.lastTick, scope.ports.clock.wallTime())) return [];
     const id = scope.ports.ids.next("inbox");
-    return [{ type: "inbox-add", ...fact(scope), id, message: { ...read, inboxId: id }, ...omitUndefined({ ...options, traceparent }) }];
+    return [{ type: "inbox-add", ...fact(scope), id, message: { ...read, inboxId: id }, ...omitUndefined(options) }];
   };
 }
 
@@ -99,10 +101,10 @@ export function removingTrigger(id: string): MakeEvents {
 
 function checkReceiveOptions(options: ReceiveOptions): void {
   checkKnownKeys(options, RECEIVE_OPTIONS, "receive()");
-  const { sender, triggerId, tick, principal } = options;
+  const { sender, triggerId, tick, principal, traceparent } = options;
   const notPrincipal = wrongPrincipal(principal, "receive()");
   if (notPrincipal !== undefined) throw notPrincipal;
-  for (const [name, value] of Object.entries({ sender, triggerId }))
+  for (const [name, value] of Object.entries({ sender, triggerId, traceparent }))
     if (value !== undefined && typeof value !== "string")
       throw new ToolError("invalid_argument", `The option "${name}" of receive() is a string.`);
   if (tick === undefined) return;

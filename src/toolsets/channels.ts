@@ -54,9 +54,11 @@ function sendTool(channels: Channels) {
     mode: "direct",
     execute: async ({ channel: name, message, metadata = {} }: Sent, context: ToolContext) => {
       const channel = channels.get(name, context.sessionId);
-      const { sessionId: senderId, signal } = context;
+      const { sessionId: senderId, signal, traceHeaders } = context;
+      const sender = context.agentName ?? senderId;
+      const traceparent = traceHeaders?.["traceparent"];
       // A model that waits for others to read cannot do anything else: it gets the error that the channel is full.
-      const { id } = await channel.send(message, { sender: context.agentName ?? senderId, senderId, metadata, signal, whenFull: "refuse" });
+      const { id } = await channel.send(message, { sender, senderId, metadata, traceparent, signal, whenFull: "refuse" });
       return { message_id: id };
     },
   });

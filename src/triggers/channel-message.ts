@@ -12,4 +12,6 @@ export interface ChannelMessage {
   readonly metadata: JsonObject;
   /** Wall-clock milliseconds since the epoch. */
   readonly at: number;
+  /** The span in which it was sent, where that is traced, as the header `traceparent` has it. */
+  readonly traceparent?: string;
 }

@@ -79,7 +79,7 @@ async function run(context: TriggerContext<ChannelTriggerSettings>, reader: Mess
     const read = await reader.next(signal);
     if (read === undefined) return;
     const { message, tick, done, giveBack } = read;
-    const options = { sender: message.sender, ...omitUndefined({ tick }) };
+    const options = { sender: message.sender, ...omitUndefined({ tick, traceparent: message.traceparent }) };
     const heard = await context.fire(fillTemplate(settings.prompt ?? DEFAULT_PROMPT, message), options);
     await (heard ? done() : giveBack());
   }

@@ -1,4 +1,5 @@
 /** A channel: messages of agents and programs to one another, in memory, or kept in a store. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
@@ -33,6 +34,8 @@ export interface SendMessageOptions {
   /** The sender itself, which does not get the message: the `subscriber` of its subscription. @default `sender` */
   readonly senderId?: string;
   readonly metadata?: JsonObject;
+  /** The span in which it is sent, as the header of this name has it: the run of an agent that it wakes is linked to that. */
+  readonly traceparent?: string | undefined;
   /** Ends the wait for room. */
   readonly signal?: AbortSignal;
   /** @default that of the channel */
@@ -48,7 +51,14 @@ export interface SubscribeOptions {
 /** Messages of one channel that may wait. */
 export const DEFAULT_CAPACITY = 1_000;
 
-const SEND_OPTIONS: OptionNames<SendMessageOptions> = { sender: true, senderId: true, metadata: true, signal: true, whenFull: true };
+const SEND_OPTIONS: OptionNames<SendMessageOptions> = {
+  sender: true,
+  senderId: true,
+  metadata: true,
+  traceparent: true,
+  signal: true,
+  whenFull: true,
+};
 /** Of an observer, which gets what anybody sends. */
 const NO_SENDER = "";
 /** So many of the latest messages are kept to be looked at. */
@@ -246,15 +256,25 @@ export class Channel {
 
   #newMessage(content: string, options: SendMessageOptions): ChannelMessage {
     checkKnownKeys(options, SEND_OPTIONS, "send()");
-    const { sender, senderId = sender, metadata = {}, whenFull = "wait" } = options;
+    const { sender, senderId = sender, metadata = {}, traceparent, whenFull = "wait" } = options;
     if (typeof content !== "string") throw new ToolError("invalid_argument", "The content of a message on a channel is a string.");
-    for (const [name, value] of Object.entries({ sender, senderId })) checkText(value, `${name} of a message on a channel`);
+    const texts = traceparent === undefined ? { sender, senderId } : { sender, senderId, traceparent };
+    for (const [name, value] of Object.entries(texts)) checkText(value, `${name} of a message on a channel`);
     checkWhenFull(whenFull);
     const copy = copyJson(metadata).value;
     if (!isJsonObject(copy)) throw new ToolError("invalid_argument", "The metadata of a message on a channel are an object.");
     const { clock, ids } = this.#ports;
     const id = ids.next("message");
-    return Object.freeze({ id, channel: this.name, sender, senderId, content, metadata: copy, at: clock.wallTime() });
+    return Object.freeze({
+      id,
+      channel: this.name,
+      sender,
+      senderId,
+      content,
+      metadata: copy,
+      at: clock.wallTime(),
+      ...omitUndefined({ traceparent }),
+    });
   }
 
   #accept(message: ChannelMessage): void {

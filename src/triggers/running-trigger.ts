@@ -1,4 +1,5 @@
 /** One trigger that runs: started, started again after a failure, and stopped. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
@@ -101,7 +102,7 @@ export class RunningTrigger {
   }
 
   #fire(message: string, options: FireOptions, signal: AbortSignal): Promise<boolean> {
-    checkKnownKeys(options, { tick: true, sender: true }, "fire()");
+    checkKnownKeys(options, { tick: true, sender: true, traceparent: true }, "fire()");
     if (typeof message !== "string") throw new ToolError("invalid_argument", "The message of a trigger is a string.");
     const firing = this.#firing.then(() => this.#deliver(message, options, signal));
     this.#firing = firing;
@@ -116,9 +117,13 @@ export class RunningTrigger {
   }
 
   /** Every message has a tick, by which one that was taken is known when it is sent again. Never rejects. */
-  async #deliver(message: string, { tick, sender = `trigger:${this.id}` }: FireOptions, signal: AbortSignal): Promise<boolean> {
+  async #deliver(
+    message: string,
+    { tick, sender = `trigger:${this.id}`, traceparent }: FireOptions,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const { session, onFire } = this.#options;
-    const options = { sender, triggerId: this.id, tick: tick ?? this.#nextTick() };
+    const options = { sender, triggerId: this.id, tick: tick ?? this.#nextTick(), ...omitUndefined({ traceparent }) };
     const sentBefore = this.#sent;
     let isInInbox = false;
     while (!signal.aborted) {

@@ -84,4 +84,6 @@ export interface FireOptions {
   readonly tick?: number;
   /** @default `trigger:` and the id */
   readonly sender?: string;
+  /** The span of what it sends the message for, as the header of this name has it: the run of the agent is linked to that. */
+  readonly traceparent?: string;
 }

@@ -6,6 +6,10 @@ import { createLoop } from "../../src/compose/loop.ts";
 import { programToolset } from "../../src/compose/program/program-toolset.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
+import type { Store } from "../../src/core/store.ts";
+import { channelsToolset } from "../../src/toolsets/channels.ts";
+import { createChannels } from "../../src/triggers/channels.ts";
+import { createTriggers } from "../../src/triggers/triggers.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
@@ -607,6 +611,36 @@ test("the run of an agent is linked to the spans in which its messages were sent
   const runs = receiver.spans.filter(({ name }) => name === "invoke_agent clerk");
   expect(runs[0]?.parentSpanId).toBe(idOf("start"));
   expect(runs.map(({ links }) => links.map(({ spanId }) => spanId))).toEqual([[idOf("sender one"), idOf("sender two")]]);
+});
+
+test.each([
+  ["in memory", () => undefined],
+  ["that a store keeps", memoryStore],
+])("an agent that a channel %s wakes is linked to the call that wrote on it", async (_where, kept: () => Store | undefined) => {
+  const receiver = await withTelemetry(async () => {
+    const store = kept();
+    const channels = createChannels(store === undefined ? {} : { store });
+    channels.open("news");
+    const runtime = createRuntime({
+      toolsets: [channelsToolset({ channels })],
+      approval: { never: ["*"] },
+      ...(store === undefined ? {} : { store }),
+    });
+    telemetry(runtime);
+    const triggers = createTriggers({ channels });
+    const reader = createAgent({ session: runtime.session("reader"), model: scriptedModel([{ text: "Read." }]), triggers });
+    await triggers.of(reader.session).add({ type: "channel", channel: "news" });
+    reader.start();
+    const send = { name: "channels::send_message", input: { channel: "news", message: "It rains." } };
+    expect((await runtime.session("writer").execute(send)).status).toBe("ok");
+    while (reader.session.messages().every(({ role }) => role !== "assistant")) await new Promise((resolve) => setImmediate(resolve));
+    await reader.stop();
+    await runtime.close();
+  });
+  const [call] = receiver.spans.filter(({ name }) => name.startsWith("execute_tool"));
+  const [run] = receiver.spans.filter(({ name }) => name.startsWith("invoke_agent"));
+  expect(run?.links).toEqual([{ traceId: call?.traceId, spanId: call?.spanId }]);
+  expect(run?.traceId).not.toBe(call?.traceId);
 });
 
 test("a delegate is a conversation of its own, below its call in the trace of its caller", async () => {

@@ -73,7 +73,9 @@ export const agentHandlers: Handlers<AgentId> = {
   sendToChannel({ principal, params: { channelName }, body }, services) {
     refuseSessionKey(principal);
     const { content, sender = principal.name, metadata = {} } = body;
-    return channelsOf(services).get(channelName).send(content, { sender, senderId: principal.id, metadata, whenFull: "refuse" });
+    const traceparent = services.runtime.tracing?.headersOf()?.["traceparent"];
+    const options = { sender, senderId: principal.id, metadata, traceparent, whenFull: "refuse" } as const;
+    return channelsOf(services).get(channelName).send(content, options);
   },
 
   listTriggers({ principal, params: { sessionId } }, services) {

@@ -286,6 +286,7 @@ export const COMPONENTS = {
       content: text("What it says."),
       metadata: record("What the sender added."),
       at: time("When it was sent."),
+      traceparent: text("The span in which it was sent, where that is traced."),
     },
     ["id", "channel", "sender", "content", "at"],
   ),
