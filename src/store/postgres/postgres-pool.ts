@@ -20,12 +20,17 @@ const PREPARE = `
     set_config('default_transaction_isolation', 'read committed', false),
     case when current_setting('synchronous_commit') = 'off' then set_config('synchronous_commit', 'on', false) end,
     current_setting('server_encoding') as encoding, current_setting('server_version_num')::int as version,
-    current_setting('server_version') as "versionText"`;
+    current_setting('server_version') as "versionText", version() as product`;
+
+/** Begins every statement: a balancer such as pgpool would give reads to a standby, which may not have what was written a moment before. */
+const PRIMARY_ONLY = "/*NO LOAD BALANCE*/ ";
 
 interface ServerFacts {
   readonly encoding: string;
   readonly version: number;
   readonly versionText: string;
+  /** `PostgreSQL 17.1 on …`. */
+  readonly product: string;
 }
 
 /** @throws ToolError `store_failed` when the package is not installed */
@@ -81,7 +86,11 @@ async function prepare(client: CheckedClient, { lockTimeoutMs, leaseMs }: Postgr
   }
 }
 
-function requireServer({ encoding, version, versionText }: ServerFacts): void {
+function requireServer({ encoding, version, versionText, product }: ServerFacts): void {
+  if (product.startsWith("CockroachDB"))
+    throw new ToolError("store_failed", "The server is CockroachDB, whose advisory locks exclude nobody; PostgreSQL 13 or newer works.", {
+      retryable: false,
+    });
   if (version < LEAST_VERSION)
     throw new ToolError("store_failed", `The server is PostgreSQL ${versionText}; 13 is the oldest that works.`, { retryable: false });
   if (encoding === "UTF8") return;
@@ -105,7 +114,7 @@ class CheckedClient implements PostgresPoolClient {
   async query(text?: string, parameters: readonly unknown[] = []): Promise<unknown> {
     if (this.#failure !== undefined) throw this.#failure;
     try {
-      return await this.#client.query(text ?? "", [...parameters]);
+      return await this.#client.query(PRIMARY_ONLY + (text ?? ""), [...parameters]);
     } catch (error: unknown) {
       if (isLost(error)) this.#failure = asError(error);
       throw error;

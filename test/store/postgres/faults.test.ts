@@ -279,6 +279,32 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect((await store?.list())?.map(({ length }) => length)).toEqual(logs.map(() => 10));
   });
 
+  test("each statement says that it is for the primary, where a balancer would give reads to a standby", async () => {
+    const store = storeOf({ schema: "balanced", notify: false });
+    await store.open();
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append(messages("a", 1, 2));
+    await log.whenDurable();
+    await Promise.all([store.read("a"), store.list(), store.feed.read({ after: "0" }), store.announce({ name: "one" })]);
+    const rows = await server().execute("select query from pg_stat_activity where application_name = 'haft' and query like '%balanced%'");
+    const all = await server().execute("select query from pg_stat_activity where application_name = 'haft'");
+    expect(rows.length).toBeGreaterThan(0);
+    for (const { query } of all) expect(query).toMatch(/^\/\*NO LOAD BALANCE\*\/ /u);
+  });
+
+  test("CockroachDB, which takes the same connections, is refused by its name", async () => {
+    await server().execute(
+      "create schema other_product; create function other_product.version() returns text language sql as $$ select 'CockroachDB CCL v25.4.0' $$",
+    );
+    const url = `${server().url}?options=${encodeURIComponent("-c search_path=other_product,pg_catalog")}`;
+    await expect(storeOf({ url, schema: "elsewhere" }).open()).rejects.toMatchObject({
+      code: "store_failed",
+      retryable: false,
+      message: expect.stringContaining("CockroachDB"),
+    });
+    expect(await server().execute("select 1 from pg_namespace where nspname = 'elsewhere'")).toEqual([]);
+  });
+
   test("I05 jobs of a session whose resume the server cuts off are left to the next that resumes it", async () => {
     const tools = [
       defineTool({
