@@ -13,12 +13,18 @@ const CHANGED: Meaning = {
   code: "corrupt_record",
   hint: "Its tables are not those of Haft any more: restore them from a backup, or give the store a schema of its own.",
 };
+const UNTRUSTED: Meaning = {
+  hint: "Name the file with the certificate of its authority in url, as in ?sslmode=verify-full&sslrootcert=/etc/ssl/authority.pem, or in NODE_EXTRA_CA_CERTS.",
+};
 const DAMAGED: Meaning = { code: "corrupt_record", hint: "The data of the server itself is damaged: restore its tables from a backup." };
 
 /** By SQLSTATE or code of the system. @see https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
   ["28P01", { hint: "Correct the user or the password in url." }],
-  ["28000", { hint: "Correct the user in url, or allow it in pg_hba.conf of the server." }],
+  [
+    "28000",
+    { hint: "Correct the user in url, or allow it in pg_hba.conf of the server; one that asks for TLS needs ?sslmode=verify-full in url." },
+  ],
   ["3D000", { hint: "Create the database, or correct its name in url." }],
   ["42501", { hint: GRANTS }],
   [
@@ -38,9 +44,35 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
   ["42P10", CHANGED],
   ["XX001", DAMAGED],
   ["XX002", DAMAGED],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", UNTRUSTED],
+  ["UNABLE_TO_GET_ISSUER_CERT", UNTRUSTED],
+  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", UNTRUSTED],
+  ["SELF_SIGNED_CERT_IN_CHAIN", UNTRUSTED],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", UNTRUSTED],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", { hint: "Write the host in url as the certificate of the server names it." }],
   ["ENOTFOUND", { hint: "Correct the host in url." }],
   ["EACCES", { hint: "This user may not reach the socket or the file that url names." }],
 ]);
+/**
+ * What no second try changes, by the text: PgBouncer gives 08P01 to all that it says, `pg` no code at all.
+ *
+ * @see https://github.com/pgbouncer/pgbouncer/blob/master/src/client.c (2026-11)
+ */
+const REFUSALS: readonly (readonly [text: RegExp, meaning: Meaning])[] = [
+  [/statement pooling mode/iu, { hint: "Set pool_mode of PgBouncer to session or transaction: the store needs transactions." }],
+  [/authentication failed|no such user/iu, { hint: "Correct the user or the password in url, and in auth_file of PgBouncer." }],
+  [/no such database/iu, { hint: "Correct the name of the database in url, or add it to [databases] of PgBouncer." }],
+  [
+    /unsupported startup parameter/iu,
+    { hint: "Take the parameter out of url and set it for the role, or name it in ignore_startup_parameters of PgBouncer." },
+  ],
+  [/SSL required/iu, { hint: "Add ?sslmode=verify-full to url." }],
+  [
+    /does not support SSL/iu,
+    { hint: "Turn TLS on there (client_tls_sslmode of PgBouncer, ssl of PostgreSQL), or take sslmode out of url." },
+  ],
+];
+const NO_FILE: Meaning = { hint: "url names a file that is not there; correct sslrootcert, sslcert or sslkey." };
 const UNREACHABLE: Meaning = { hint: "Start PostgreSQL, or correct url; what waits is tried again." };
 
 /**
@@ -62,6 +94,8 @@ const LOST_CODES: ReadonlySet<string> = new Set([
 const LOST_TEXT =
   /connection terminated|connection ended|query read timeout|timeout exceeded when trying to connect|timeout expired|client was closed|not queryable|discarded/iu;
 const CONFLICTS: ReadonlySet<string> = new Set(["40001", "40P01", "23505"]);
+/** Of the system and of TLS, with room to spare. */
+const MAX_CODE_CHARS = 50;
 /** Values of the wrong kind or size, and rows that an index cannot hold. */
 const UNFIT = /^(?:22|54)/u;
 
@@ -69,7 +103,7 @@ const UNFIT = /^(?:22|54)/u;
 export function explainPostgres(thrown: unknown, doing: string): ToolError {
   if (thrown instanceof ToolError) return thrown;
   const code = codeOf(thrown);
-  const meaning = MEANINGS.get(code ?? "") ?? (isLost(thrown) ? UNREACHABLE : undefined);
+  const meaning = MEANINGS.get(code ?? "") ?? refusal(thrown) ?? (isLost(thrown) ? UNREACHABLE : undefined);
   const cause = textOf(thrown) + (code === undefined || textOf(thrown).includes(code) ? "" : ` (${code})`);
   return new ToolError(meaning?.code ?? "store_failed", `${doing}: ${cause}.`, {
     cause: thrown,
@@ -80,9 +114,18 @@ export function explainPostgres(thrown: unknown, doing: string): ToolError {
 
 /** True when the connection ended or is to be replaced, or none could be had: what was under way may be done or not. */
 export function isLost(thrown: unknown): boolean {
+  if (refusal(thrown) !== undefined) return false;
   const code = codeOf(thrown);
   if (code !== undefined && (LOST_CLASSES.test(code) || LOST_CODES.has(code))) return true;
   return !(thrown instanceof ToolError) && thrown instanceof Error && LOST_TEXT.test(thrown.message);
+}
+
+function refusal(thrown: unknown): Meaning | undefined {
+  if (thrown instanceof ToolError || !(thrown instanceof Error)) return undefined;
+  const code = codeOf(thrown);
+  if (code === "ENOENT") return "syscall" in thrown && thrown.syscall === "open" ? NO_FILE : undefined; // of a socket, it comes with the server
+  if (code !== undefined && code !== "08P01") return undefined;
+  return REFUSALS.find(([text]) => text.test(thrown.message))?.[1];
 }
 
 /** True when two transactions were in each other's way: nothing of this one is done, and it may be run again at once. */
@@ -115,5 +158,5 @@ function textOf(thrown: unknown): string {
 function codeOf(thrown: unknown): string | undefined {
   if (thrown instanceof ToolError) return undefined;
   const code: unknown = typeof thrown === "object" && thrown !== null ? Reflect.get(thrown, "code") : undefined;
-  return typeof code === "string" && code.length <= 20 ? code : undefined;
+  return typeof code === "string" && code.length <= MAX_CODE_CHARS ? code : undefined;
 }

@@ -97,3 +97,53 @@ test.each([
 ])("a server that is not there is waited for, shortly by what only reads: %j", (options, retryMs) => {
   expect(checkPostgresSettings({ url: "postgres://haft@db.example/app", ...options }).retryMs).toBe(retryMs);
 });
+
+/** As PgBouncer 1.18 and pg 8.23 say it, and `open` of a file that sslrootcert names. */
+test.each([
+  ["transaction blocks not allowed in statement pooling mode", "08P01", "session or transaction"],
+  ["SASL authentication failed", "08P01", "the user or the password"],
+  ["password authentication failed", "08P01", "the user or the password"],
+  ["no such user: nobody", "08P01", "the user or the password"],
+  ["no such database: nowhere", "08P01", "the name of the database"],
+  ["unsupported startup parameter: options", "08P01", "ignore_startup_parameters"],
+  ["SSL required", "08P01", "sslmode"],
+  ["The server does not support SSL connections", undefined, "client_tls_sslmode"],
+  ["ENOENT: no such file or directory, open '/nowhere.pem'", "ENOENT", "sslrootcert"],
+])("what no second try changes is said at once, with what helps: %s", async (text, code, hint) => {
+  const clock = quickClock();
+  const refused = Object.assign(new Error(text), { code, ...(code === "ENOENT" ? { syscall: "open" } : {}) });
+  const work = (): Promise<never> => Promise.reject(refused);
+  await expect(attemptAgain(work, { retryMs: 15_000, clock })).rejects.toBe(refused);
+  expect(clock.now()).toBe(0);
+  expect(explainPostgres(refused, "The store could not be opened")).toMatchObject({
+    code: "store_failed",
+    message: `The store could not be opened: ${text}${code === "08P01" ? " (08P01)" : ""}.`,
+    operatorHint: expect.stringContaining(hint),
+  });
+});
+
+test.each([
+  ["query_wait_timeout", "08P01", undefined],
+  ["server login has been failing, try again later (server_login_retry)", "08P01", undefined],
+  ["no more connections allowed (max_client_conn)", "08P01", undefined],
+  ["connect ENOENT /run/postgresql/.s.PGSQL.5432", "ENOENT", "connect"],
+])("what passes is tried again: %s", async (text, code, syscall) => {
+  const clock = quickClock();
+  const passing = Object.assign(new Error(text), { code, syscall });
+  await expect(attemptAgain(() => Promise.reject(passing), { retryMs: 5_000, clock })).rejects.toBe(passing);
+  expect(clock.now()).toBeGreaterThan(4_500);
+});
+
+test.each([
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "sslrootcert"],
+  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "sslrootcert"],
+  ["SELF_SIGNED_CERT_IN_CHAIN", "sslrootcert"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "sslrootcert"],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "the host in url"],
+])("a certificate that is not trusted is said with its code and what helps: %s", (code, hint) => {
+  const error = explainPostgres(Object.assign(new Error("not trusted"), { code }), "The store could not be opened");
+  expect(error).toMatchObject({
+    message: `The store could not be opened: not trusted (${code}).`,
+    operatorHint: expect.stringContaining(hint),
+  });
+});
