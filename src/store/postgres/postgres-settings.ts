@@ -23,6 +23,9 @@ const MAX_NAME_BYTES = 63;
 const RETRY_READS_MS = 1_000;
 const SCHEMES: readonly string[] = ["postgres:", "postgresql:"];
 const SHAPE = "postgres://user:password@host:5432/database";
+const ESCAPES = "Characters such as @ / # ? in a password are written as %40 %2F %23 %3F.";
+/** Stands for the host of an address that has none, such as `postgres://user@/database?host=/run/postgresql`. */
+const NO_HOST = "no-host";
 
 /** True for text that names a PostgreSQL database and no file. */
 export function isPostgresUrl(text: string): boolean {
@@ -33,9 +36,10 @@ export function isPostgresUrl(text: string): boolean {
 export function postgresUrlProblem(text: unknown): string | undefined {
   if (typeof text !== "string" || text === "") return `url is missing; it is an address such as ${SHAPE}.`;
   if (!isPostgresUrl(text)) return `url must begin with postgres://, as in ${SHAPE}.`;
+  if (namesSeveralHosts(text))
+    return "url names several hosts, and a connection is made to one. Name one that leads to the primary, such as that of a proxy or of a service.";
   const url = parseUrl(text);
-  if (url === undefined)
-    return `url is not an address such as ${SHAPE}. Characters such as @ / # ? in a password are written as %40 %2F %23 %3F.`;
+  if (url === undefined || hasRestOfPassword(url)) return `url is not an address such as ${SHAPE}. ${ESCAPES}`;
   return url.pathname.length > 1 ? undefined : `url names no database; it is an address such as ${SHAPE}.`;
 }
 
@@ -77,7 +81,9 @@ export function shownUrl(text: string): string {
   const url = parseUrl(text);
   if (url === undefined) return "postgres://…";
   const user = url.username === "" ? "" : `${url.username}@`;
-  return `postgres://${user}${url.host}${url.pathname}`;
+  const host = url.host === NO_HOST ? "" : url.host;
+  const socket = host === "" ? url.searchParams.get("host") : null;
+  return `postgres://${user}${host}${url.pathname}${socket === null ? "" : `?host=${socket}`}`;
 }
 
 /** For messages: `The store postgres://haft@db.example/app (schema haft)`. */
@@ -86,5 +92,16 @@ export function postgresPlace({ url, schema }: Pick<PostgresSettings, "url" | "s
 }
 
 function parseUrl(text: string): URL | undefined {
-  return URL.parse(text) ?? undefined;
+  return URL.parse(text) ?? URL.parse(text.replace("@/", `@${NO_HOST}/`)) ?? undefined; // as pg does
+}
+
+/** True where a / ? or # that was not escaped ended the host within the password: the rest would be shown as the database. */
+function hasRestOfPassword({ pathname, search, hash }: URL): boolean {
+  return hash !== "" || `${pathname}${search}`.includes("@");
+}
+
+function namesSeveralHosts(text: string): boolean {
+  const [authority = ""] = text.slice(text.indexOf("//") + 2).split(/[/?#]/u);
+  const host = authority.slice(authority.lastIndexOf("@") + 1);
+  return host.includes(",") || parseUrl(text)?.searchParams.get("host")?.includes(",") === true;
 }

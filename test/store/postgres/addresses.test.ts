@@ -1,0 +1,26 @@
+/** Which addresses a store in PostgreSQL takes, and what is shown of them. */
+import { expect, test } from "vitest";
+import { checkPostgresSettings, shownUrl } from "../../../src/store/postgres/postgres-settings.ts";
+
+test.each([
+  ["postgres://me:secret@one,two/app", "several hosts"],
+  ["postgres://me:secret@one:5432,two:5432/app?target_session_attrs=read-write", "several hosts"],
+  ["postgres://me:secret@/app?host=one,two", "several hosts"],
+  ["postgres://me:p@secret/word?d#%@host/app", "%40"],
+  ["postgres://me:12/secret@host/app", "%40"],
+  ["postgres://me:12?secret@host/app", "%40"],
+  ["postgres://me:p@secret/word?d@host/app", "%40"],
+  ["postgres://me:p@/secret@host/app", "%40"],
+])("an address that leads elsewhere than it seems is refused, and nothing of it is shown: %s", (url, says) => {
+  expect(() => checkPostgresSettings({ url })).toThrow(says);
+  expect(() => checkPostgresSettings({ url })).not.toThrow(/secret/u);
+});
+
+test.each([
+  ["postgres://me:secret@/app?host=/run/postgresql", "postgres://me@/app?host=/run/postgresql"],
+  ["postgres:///app?host=/run/postgresql&user=me&password=secret", "postgres:///app?host=/run/postgresql"],
+  ["postgres://me:secret@%2Frun%2Fpostgresql/app", "postgres://me@%2Frun%2Fpostgresql/app"],
+  ["postgres://me:se,cr%40et@[::1]:5432/app?sslmode=verify-full", "postgres://me@[::1]:5432/app"],
+])("addresses as pg reads them are taken, and shown without the password: %s", (url, shown) => {
+  expect(shownUrl(checkPostgresSettings({ url }).url)).toBe(shown);
+});
