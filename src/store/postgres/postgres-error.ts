@@ -54,7 +54,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
   ["EACCES", { hint: "This user may not reach the socket or the file that url names." }],
 ]);
 /**
- * What no second try changes, by the text: PgBouncer gives 08P01 to all that it says, `pg` no code at all.
+ * Refusals that no second try changes, by their text: PgBouncer gives all of its errors the code 08P01, and `pg` gives its own none.
  *
  * @see https://github.com/pgbouncer/pgbouncer/blob/master/src/client.c (2026-11)
  */

@@ -88,7 +88,7 @@ async function prepare(client: CheckedClient, { lockTimeoutMs, leaseMs }: Postgr
 
 function requireServer({ encoding, version, versionText, product }: ServerFacts): void {
   if (product.startsWith("CockroachDB"))
-    throw new ToolError("store_failed", "The server is CockroachDB, whose advisory locks exclude nobody; PostgreSQL 13 or newer works.", {
+    throw new ToolError("store_failed", "The server is CockroachDB, whose advisory locks do nothing; PostgreSQL 13 or newer works.", {
       retryable: false,
     });
   if (version < LEAST_VERSION)

@@ -24,7 +24,7 @@ const RETRY_READS_MS = 1_000;
 const SCHEMES: readonly string[] = ["postgres:", "postgresql:"];
 const SHAPE = "postgres://user:password@host:5432/database";
 const ESCAPES = "Characters such as @ / # ? in a password are written as %40 %2F %23 %3F.";
-/** Stands for the host of an address that has none, such as `postgres://user@/database?host=/run/postgresql`. */
+/** The host put into an address without one, such as `postgres://user@/database?host=/run/postgresql`. */
 const NO_HOST = "no-host";
 
 /** True for text that names a PostgreSQL database and no file. */
