@@ -64,18 +64,34 @@ test("issue 21.7 every command of the manifests is one of haft, and takes the op
 
 test("issue 21.7 probes, ports and names of the manifests fit together, and their paths are routes", () => {
   const documents = parseAllDocuments(KUBERNETES).map((document) => document.toJS());
-  expect(documents.map(({ kind }) => kind)).toEqual(["Job", "Deployment", "Deployment", "Service", "PodDisruptionBudget"]);
-  const [, serve, , service, budget] = documents;
+  expect(documents.map(({ kind }) => kind)).toEqual([
+    "Job",
+    "Deployment",
+    "Deployment",
+    "Service",
+    "PodDisruptionBudget",
+    "HorizontalPodAutoscaler",
+  ]);
+  const [, serve, worker, service, budget, autoscaler] = documents;
   const [container] = serve.spec.template.spec.containers;
   const paths: readonly string[] = OPERATION_IDS.map((id) => API[id].path);
-  for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"]) {
-    const { path, port } = container[probe].httpGet;
-    expect(paths).toContain(path);
-    expect(container.ports.map(({ name }: { readonly name: string }) => name)).toContain(port);
+  for (const [pod, option] of [
+    [container, "port"],
+    [worker.spec.template.spec.containers[0], "health-port"],
+  ]) {
+    for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"]) {
+      const { path, port } = pod[probe].httpGet;
+      expect(paths).toContain(path);
+      expect(pod.ports.map(({ name }: { readonly name: string }) => name)).toContain(port);
+    }
+    const port = pod.ports[0].containerPort;
+    expect(pod.args).toContain(`--${option}=${port}`);
+    expect(pod.args).toContain(`--address=http://$(POD_IP):${port}`); // by which the probes reach it
+    expect(pod.args).toContainEqual(expect.stringMatching(/^--allowed-host=/u)); // required on 0.0.0.0
   }
+  expect(autoscaler.spec.scaleTargetRef).toMatchObject({ kind: serve.kind, name: serve.metadata.name });
+  expect(container.resources.requests).toHaveProperty(autoscaler.spec.metrics[0].resource.name); // a share of what was requested
   const port = container.ports[0].containerPort;
-  expect(container.args).toContain(`--port=${port}`);
-  expect(container.args).toContain(`--address=http://$(POD_IP):${port}`);
   expect(serve.spec.template.metadata.annotations).toMatchObject({ "prometheus.io/port": String(port), "prometheus.io/path": "/metrics" });
   expect(paths).toContain("/metrics");
   expect(service.spec.ports[0].targetPort).toBe(container.ports[0].name);
