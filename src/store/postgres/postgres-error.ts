@@ -61,7 +61,10 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
 const REFUSALS: readonly (readonly [text: RegExp, meaning: Meaning])[] = [
   [/statement pooling mode/iu, { hint: "Set pool_mode of PgBouncer to session or transaction: the store needs transactions." }],
   [/authentication failed|no such user/iu, { hint: "Correct the user or the password in url, and in auth_file of PgBouncer." }],
-  [/no such database/iu, { hint: "Correct the name of the database in url, or add it to [databases] of PgBouncer." }],
+  [
+    /no such database|database ".*" does not exist/iu,
+    { hint: "Correct the name of the database in url, or add it to [databases] of PgBouncer." },
+  ],
   [
     /unsupported startup parameter/iu,
     { hint: "Take the parameter out of url and set it for the role, or name it in ignore_startup_parameters of PgBouncer." },

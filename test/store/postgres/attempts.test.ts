@@ -105,6 +105,7 @@ test.each([
   ["password authentication failed", "08P01", "the user or the password"],
   ["no such user: nobody", "08P01", "the user or the password"],
   ["no such database: nowhere", "08P01", "the name of the database"],
+  ['database "nowhere" does not exist', "08P01", "the name of the database"],
   ["unsupported startup parameter: options", "08P01", "ignore_startup_parameters"],
   ["SSL required", "08P01", "sslmode"],
   ["The server does not support SSL connections", undefined, "client_tls_sslmode"],
