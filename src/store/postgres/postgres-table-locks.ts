@@ -1,6 +1,7 @@
 /** The locks under which the tables of a store in PostgreSQL are changed, or filled by a copy, and the rights that this needs. */
 import { sql, type Kysely } from "kysely";
 import { ToolError } from "../../core/error.ts";
+import { isPostgresBusy } from "./postgres-error.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import type { Tables } from "../sql/tables.ts";
 
@@ -14,7 +15,11 @@ export function tableLocks(store: {
   const { schema } = store;
   return {
     async lockTables(transaction) {
-      await sql`select pg_advisory_xact_lock(${TABLES_LOCK})`.execute(transaction);
+      try {
+        await sql`select pg_advisory_xact_lock(${TABLES_LOCK})`.execute(transaction);
+      } catch (thrown: unknown) {
+        throw isPostgresBusy(thrown) ? beingChanged(store.place, thrown) : thrown;
+      }
       if (await requireRights(transaction, store)) return;
       await transaction.schema.createSchema(schema).execute();
     },
@@ -26,6 +31,13 @@ export function tableLocks(store: {
       if (rows.length > 0) await sql`lock table ${names} in share row exclusive mode`.execute(transaction);
     },
   };
+}
+
+function beingChanged(place: string, cause: unknown): ToolError {
+  return new ToolError("store_failed", `${place} has to be changed, and another process is changing tables on this server (55P03).`, {
+    operatorHint: "Wait until it is done, then start this process again.",
+    cause,
+  });
 }
 
 interface Rights {

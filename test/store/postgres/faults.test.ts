@@ -4,6 +4,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createRuntime, defineTool } from "haft";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { systemPorts } from "../../../src/core/system-ports.ts";
+import { connectPostgres } from "../../../src/store/postgres/postgres-connection.ts";
+import { postgresPool } from "../../../src/store/postgres/postgres-pool.ts";
+import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { message, messages } from "../../../src/testing/store-case.ts";
@@ -88,6 +91,22 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
       code: "corrupt_record",
       message: expect.stringContaining("has no tables yet"),
     });
+  });
+
+  test("tables that another process is changing are waited for as long as for any lock, and the error says so", async () => {
+    const settings = checkPostgresSettings({ url: server().url, schema: "changing" });
+    const migrating = connectPostgres(settings, () => postgresPool(settings));
+    onTestFinished(() => migrating.close());
+    await migrating.tables.transaction().execute(async (transaction) => {
+      await migrating.lockTables(transaction);
+      await expect(storeOf({ schema: "other_store", lockTimeoutMs: 50 }).open()).rejects.toMatchObject({
+        code: "store_failed",
+        retryable: true,
+        message: expect.stringMatching(/another process is changing tables on this server \(55P03\)\.$/u),
+        operatorHint: expect.stringContaining("Wait until it is done"),
+      });
+    });
+    await storeOf({ schema: "other_store" }).open();
   });
 
   test("a server that takes no writes keeps what waits in the buffer until it does", async () => {
