@@ -63,9 +63,7 @@ export abstract class ReceivingSession extends Session {
    * @throws ToolError `invalid_argument` for what is not a message, and once the session is closed; `not_found` for a trigger that was removed; `store_failed`. By rejecting
    */
   async receive(message: SessionMessage, options: ReceiveOptions = {}): Promise<void> {
-    const sentIn = options.triggerId === undefined ? this.tracing?.headersOf() : undefined;
-    const traceparent = sentIn?.["traceparent"];
-    await this.#record(receiving(message, traceparent === undefined ? options : { traceparent, ...options }));
+    await this.#record(receiving(message, options, () => this.tracing?.headersOf()?.["traceparent"]));
   }
 
   /** The triggers that it keeps, in the order they were added. Those of the session it is a branch of stay with that one. */

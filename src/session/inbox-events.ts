@@ -38,18 +38,24 @@ const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { sender: true, triggerId: 
 export const MAX_AHEAD_MS = 86_400_000;
 const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings: true, declared: true, lastTick: true };
 
-/** A message that comes in; no event for a tick that was taken before, and of a trigger that is paused. @throws ToolError `invalid_argument`, and the maker of its events `not_found` */
-export function receiving(message: SessionMessage, options: ReceiveOptions): MakeEvents {
+/**
+ * A message that comes in; no event for a tick that was taken before, and of a trigger that is paused.
+ *
+ * @param sentIn the span in which it is sent, as its `traceparent`, unless the options name another or a trigger
+ * @throws ToolError `invalid_argument`, and the maker of its events `not_found`
+ */
+export function receiving(message: SessionMessage, options: ReceiveOptions, sentIn: () => string | undefined): MakeEvents {
   checkReceiveOptions(options);
   const read = readMessage(message);
   const { triggerId, tick } = options;
+  const traceparent = options.traceparent ?? (triggerId === undefined ? sentIn() : undefined);
   return (scope) => {
     const trigger = triggerId === undefined ? undefined : scope.inbox.trigger(triggerId);
     if (triggerId !== undefined && trigger === undefined) throw noTrigger(triggerId, scope.inbox);
     if (trigger?.paused === true) return [];
     if (tick !== undefined && trigger?.lastTick !== undefined && wasTaken(tick, trigger.lastTick, scope.ports.clock.wallTime())) return [];
     const id = scope.ports.ids.next("inbox");
-    return [{ type: "inbox-add", ...fact(scope), id, message: { ...read, inboxId: id }, ...omitUndefined(options) }];
+    return [{ type: "inbox-add", ...fact(scope), id, message: { ...read, inboxId: id }, ...omitUndefined({ ...options, traceparent }) }];
   };
 }
 
