@@ -6,6 +6,7 @@ import { passGates, resolveLater, resolveTool, routeCall } from "./admit/admit-c
 import { approveWhole, coverAgain, isCovered, wasAllowed } from "./approve/approve-whole.ts";
 import { askApproval } from "./approve/ask-approval.ts";
 import { attempt, hasFallbacks, retry, tryEach } from "./attempt/attempt.ts";
+import { noteEarlierRun } from "./attempt/effect-so-far.ts";
 import { beginEngineSession } from "./attempt/begin-engine-session.ts";
 import { CallRun, type AdmittedCall, type Answer, type CallParts, type ResolvedCall } from "./call-run.ts";
 import type { CallOptions } from "./call-options.ts";
@@ -109,7 +110,7 @@ function startAgain(run: AdmittedCall): Answer {
 }
 
 function allow(run: AdmittedCall): Phase<AdmittedCall> {
-  return pass(run, pass(run, run, reconcile), approve);
+  return pass(run, pass(run, pass(run, run, reconcile), approve), noteEarlier);
 }
 
 function runOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
@@ -184,6 +185,11 @@ function resolve(run: CallRun): Phase<ResolvedCall> {
 
 function checkGates(run: ResolvedCall): Phase<ResolvedCall> {
   return run.plan.isGated ? passGates(run) : run;
+}
+
+function noteEarlier(run: AdmittedCall): AdmittedCall {
+  if (run.resumed !== undefined) noteEarlierRun(run, run.resumed);
+  return run;
 }
 
 function reconcile(run: AdmittedCall): Phase<AdmittedCall> {

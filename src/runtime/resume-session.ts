@@ -294,6 +294,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     remoteId,
     askedFor,
     allowed,
+    mayHaveRun: false,
     repeatChanges: () => options.repeatChanges(),
     ended: () => options.ended?.(run),
   };

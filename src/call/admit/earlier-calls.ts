@@ -25,6 +25,8 @@ export interface ResumedCall {
   askedFor: string | undefined;
   /** The digest of the call that an answer allowed: one that comes to the same is not asked about again. */
   allowed: string | undefined;
+  /** It may have been run before the crash, and is run again because its effects allow that. */
+  mayHaveRun: boolean;
   /** Makes the changes of state again that it made: it turned out to have happened. */
   repeatChanges(): void;
   /** Called when it has its result. */

@@ -15,6 +15,7 @@ export function reconcileCall(run: AdmittedCall): AdmittedCall | ToolError | Pro
   writeEnded(run);
   if (run.effects.repeatable) {
     run.isInterrupted = false;
+    if (run.resumed?.isDecided === true) run.resumed.mayHaveRun = true;
     return run;
   }
   const { reconcile } = run.plan.tool.effects ?? {};

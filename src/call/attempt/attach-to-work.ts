@@ -27,7 +27,10 @@ export async function attachTo(run: AdmittedCall, remoteId: string, request: Eng
   } catch (thrown: unknown) {
     if (!isToolError(thrown) || thrown.code !== "not_found") throw thrown;
     if (run.resumed !== undefined) run.resumed.remoteId = undefined;
-    if (run.effects.repeatable) return engine.call(request, context);
+    if (run.effects.repeatable) {
+      if (run.resumed !== undefined) run.resumed.mayHaveRun = true;
+      return engine.call(request, context);
+    }
     throw outcomeUnknown(run.toolName, thrown.message);
   }
 }

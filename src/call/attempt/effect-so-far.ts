@@ -1,7 +1,8 @@
 /** Keeps what is known of a call's effect over its attempts. */
 import { ToolError, hintsOf } from "../../core/error.ts";
 import type { Outcome } from "../../core/error-codes.ts";
-import type { AdmittedCall } from "../call-run.ts";
+import type { ResumedCall } from "../admit/earlier-calls.ts";
+import { isAdmitted, type AdmittedCall, type CallRun } from "../call-run.ts";
 
 /** How little is known: the higher, the less. */
 const DOUBT: Readonly<Record<Outcome, number>> = { not_started: 0, failed: 1, unknown: 2 };
@@ -11,14 +12,33 @@ const DOUBT: Readonly<Record<Outcome, number>> = { not_started: 0, failed: 1, un
  * error then has the outcome of the earlier one.
  */
 export function sinceEarlier(run: AdmittedCall, earlier: ToolError, last: ToolError): ToolError {
-  if (run.effects.writes.length === 0 || !run.isReal || DOUBT[earlier.outcome] <= DOUBT[last.outcome]) return last;
+  return atLeast(run, earlier.outcome, last);
+}
+
+/**
+ * Of a call from before a crash that is run again. One that may be repeated has no intent in its log: it may have been run, unless it was a job that
+ * had not been started. What continues elsewhere is the same work.
+ */
+export function noteEarlierRun({ effects, isAnswered }: AdmittedCall, resumed: ResumedCall): void {
+  if (effects.repeatable && !isAnswered && resumed.job?.starts !== 0 && resumed.remoteId === undefined) resumed.mayHaveRun = true;
+}
+
+/** The end of a call that was run again after a crash: what ran before it may have had the effect. */
+export function sinceCrash(run: CallRun, last: ToolError): ToolError {
+  return run.resumed?.mayHaveRun === true && isAdmitted(run) ? atLeast(run, "unknown", last) : last;
+}
+
+function atLeast(run: AdmittedCall, outcome: Outcome, last: ToolError): ToolError {
+  if (run.effects.writes.length === 0 || !run.isReal || DOUBT[outcome] <= DOUBT[last.outcome]) return last;
   const { code, message, retryable, details, retryAfterMs } = last;
-  return new ToolError(code, message, {
+  const error = new ToolError(code, message, {
     retryable,
     details,
-    outcome: earlier.outcome,
+    outcome,
     cause: last,
     ...hintsOf(last),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
+  if (run.answeredError === last) run.answeredError = error; // it is the engine's answer all the same
+  return error;
 }

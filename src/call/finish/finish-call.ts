@@ -25,6 +25,7 @@ import type { CallJob } from "../jobs/job.ts";
 import { settle } from "../context/call-tree.ts";
 import { keepForHandler } from "../context/whole-for-handler.ts";
 import { keepPartFiles } from "./keep-artifacts.ts";
+import { sinceCrash } from "../attempt/effect-so-far.ts";
 import { outcomeUnknown } from "../admit/reconcile-call.ts";
 import { takeMetadata } from "./take-output.ts";
 import { deepFreeze } from "../../core/base/frozen.ts";
@@ -34,8 +35,7 @@ import { roundMs } from "../../core/system-ports.ts";
 /** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
 export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): Answer {
   if (run.plan?.holdsNothing === false) release(run);
-  const end =
-    error !== undefined && run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : error;
+  const end = error && endSinceCrash(run, error);
   if (run.enteredTurn !== undefined && run.attempts === 0 && end?.outcome === "not_started") run.turn.giveBack(run.enteredTurn);
   if (run.read !== undefined) endRead(run, end);
   const partial = end === undefined ? undefined : partialOf(run, end);
@@ -44,6 +44,10 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
     return partial.then((kept) => finishWith(run, { end, status, partial: kept }));
   }
   return finishWith(run, { end, status, partial });
+}
+
+function endSinceCrash(run: CallRun, error: ToolError): ToolError {
+  return run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : sinceCrash(run, error);
 }
 
 interface CallEnd {

@@ -4,6 +4,8 @@ import type { ToolContext } from "../../../src/core/context.ts";
 import type { Effects, ReconcileContext, Reconciled } from "../../../src/core/effects.ts";
 import type { Engine } from "../../../src/core/engine.ts";
 import { ToolError } from "../../../src/core/error.ts";
+import type { Locks } from "../../../src/core/locks.ts";
+import type { Outcome } from "../../../src/core/error-codes.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import type { ResumeOptions } from "../../../src/runtime/resume-session.ts";
@@ -116,6 +118,37 @@ test("I03 a call that writes and has no intent was never started, and runs; one 
     ["block", "error", "outcome_unknown"],
     ["pay", "ok", "paid"],
   ]);
+});
+
+const heldLocks: Locks = { request: () => ({ granted: false, whenGranted: never, waitingFor: () => [], release: () => {} }) };
+const away = (outcome: Outcome) => (): Promise<never> =>
+  Promise.reject(new ToolError("unavailable", "no answer", { outcome, hint: "Wait." }));
+
+test.each<readonly [string, Effects<unknown>, Outcome, Outcome]>([
+  ["a write that does not begin again", { writes: ["a"], idempotent: true }, "not_started", "unknown"],
+  ["a write that fails again", { writes: ["a"], idempotent: true }, "failed", "unknown"],
+  ["a read, which has no effect", { reads: ["a"] }, "not_started", "not_started"],
+])("the outcome of a call that runs again is also that of its attempt before the crash: %s", async (_, effects, outcome, expected) => {
+  const crashed = await crash([tool("put", never, { effects })], (session) => session.execute([{ name: "put" }]));
+  const { session } = await resume(crashed, [tool("put", away(outcome), { effects })]);
+  expect(session.history[0]?.result).toMatchObject({ attempts: 1, error: { code: "unavailable", outcome: expected, hint: "Wait." } });
+});
+
+test("a write that may be repeated was not started where it is denied when it is resumed, and may have been where it is not begun after that", async () => {
+  const effects = { writes: ["a"], idempotent: true } satisfies Effects;
+  const run = (session: RuntimeSession): Promise<unknown> => session.execute([{ name: "put" }]);
+  const always = ["*::put"];
+  const tools = [tool("put", never, { effects })];
+  const waiting = await crash(tools, run, { approval: { always, approve: never } });
+  const denied = await resume(waiting, tools, { runtime: { approval: { always, approve: () => "deny" } } });
+  expect(denied.session.history[0]?.result?.error).toMatchObject({ code: "approval_denied", outcome: "not_started" });
+
+  const begun = await crash(tools, run);
+  const late = await resume(begun, tools, {
+    runtime: { locks: heldLocks, deadlineMs: 1_000 },
+    whileWaiting: (ports) => ports.clock.advance(1_000),
+  });
+  expect(late.session.history[0]?.result).toMatchObject({ attempts: 0, error: { code: "resource_busy", outcome: "unknown" } });
 });
 
 test('I03 interrupted: "settle" runs nothing and ends each call with what is known', async () => {
