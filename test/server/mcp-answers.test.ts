@@ -234,3 +234,26 @@ test.each(["legacy", "auto"] as const)(
     ]);
   },
 );
+
+test.each(ERAS)("no answer in the %s era has half a surrogate pair, which clients in Python cannot read", async (era) => {
+  const half = "a\ud800";
+  const content = [
+    { type: "text", text: half },
+    { type: "file", uri: half, text: half },
+    { type: "file", uri: "data:application/zip;base64,CCCC", mediaType: "application/zip", name: `b:${half}` },
+  ] as const;
+  const answers: Readonly<Record<string, () => unknown>> = {
+    text: () => half,
+    object: () => ({ [half]: [half] }),
+    parts: () => new ToolOutput({ content, metadata: { [half]: half } }),
+    error: () => Promise.reject(new ToolError("execution_failed", half, { details: [half] })),
+  };
+  const tools = Object.entries(answers).map(([name, execute]) => defineTool({ name, description: "", effects: pure, execute }));
+  const { runtime } = await openRuntime({ tools });
+  const { client } = await overStdio(runtime, { era });
+  for (const name of Object.keys(answers)) {
+    const answer = JSON.stringify(await client.callTool({ name }));
+    expect(answer).toContain("a\ufffd");
+    expect(answer.replaceAll(String.raw`\\ud800`, "")).not.toContain("ud800"); // JSON as text names it in six characters
+  }
+});
