@@ -28,6 +28,8 @@ export interface SlotLimit {
    * @throws ToolError `invalid_argument` when none is taken here: something was released twice
    */
   release(): void;
+  /** Why no slot can be taken now, for slots that are counted elsewhere. Said of calls whose deadline passes meanwhile. */
+  readonly unreachable?: string | undefined;
 }
 
 /** A call that waits for a place. */

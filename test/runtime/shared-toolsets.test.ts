@@ -115,3 +115,32 @@ test.each([
     operatorHint: expect.stringContaining(why),
   });
 });
+
+test.each(["does not answer", "has not been asked"])(
+  "a deadline that ends the wait for a slot of the runtime does not blame the store of a shared toolset, which %s",
+  async (how) => {
+    const store = memoryStore();
+    vi.spyOn(store.leases, "update").mockReturnValue(new Promise(() => {}));
+    const shared = { description: "", inputSchema: { type: "object" }, deadlineMs: 100 };
+    const look = defineTool({ ...shared, name: "look", effects: { reads: [], writes: [] }, execute: () => 1 });
+    const write = defineTool({ ...shared, name: "write", effects: { writes: "thing" }, execute: () => 1 });
+    const block = defineTool({
+      ...shared,
+      name: "block",
+      deadlineMs: 60_000,
+      effects: { reads: [], writes: [] },
+      execute: () => new Promise(() => {}),
+    });
+    const runtime = createRuntime({
+      store,
+      maxConcurrent: 1,
+      tools: [block],
+      toolsets: [{ name: "things", shared: true, tools: [look, write] }],
+    });
+    onTestFinished(() => void runtime.close());
+    void runtime.execute({ name: "block" });
+    if (how === "does not answer") void runtime.execute({ name: "things::write" });
+    const { error } = await runtime.execute({ name: "things::look" });
+    expect(error).toMatchObject({ code: "resource_busy", message: "things::look waited for a free slot until its deadline." });
+  },
+);

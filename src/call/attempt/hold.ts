@@ -148,7 +148,10 @@ async function awaitSlot(run: AdmittedCall, lender: LentSlot | undefined, limit:
   if (wouldDeadlock(run)) return deadlock(run);
   const awaited = waitForSlot(lender, limit, run.turn.session.id);
   noteNestedWait(run);
-  const waited = await waitFor(run, awaited.whenTaken(), { endsAt: run.deadlineAt, late: () => noSlot(run) });
+  const waited = await waitFor(run, awaited.whenTaken(), {
+    endsAt: run.deadlineAt,
+    late: () => noSlot(run, lender === undefined ? limit.unreachable : undefined),
+  });
   run.parts.nestedWaits.delete(run);
   run.awaitedSlot = undefined;
   if (!("ended" in waited)) return awaited.slot;
@@ -171,8 +174,8 @@ function deadlock(run: AdmittedCall): ToolError {
 }
 
 function busy(run: AdmittedCall, ticket: LockTicket): ToolError {
-  const unreachable = storeIsAway(run);
-  if (unreachable !== undefined) return unreachable;
+  const unreachable = run.plan.isShared ? run.parts.leases?.unreachable : undefined;
+  if (unreachable !== undefined) return storeIsAway(run, unreachable);
   const holders = namesOf(run, ticket);
   const by = holders.length === 0 ? "" : ` They are held by ${holders.join(", ")}.`;
   return new ToolError("resource_busy", `${run.toolName} waited for ${resourcesOf(run)} until its deadline.${by}`, {
@@ -181,18 +184,16 @@ function busy(run: AdmittedCall, ticket: LockTicket): ToolError {
   });
 }
 
-function noSlot(run: AdmittedCall): ToolError {
-  const unreachable = storeIsAway(run);
-  if (unreachable !== undefined) return unreachable;
+/** @param unreachable why the slots cannot be counted now */
+function noSlot(run: AdmittedCall, unreachable: string | undefined): ToolError {
+  if (unreachable !== undefined) return storeIsAway(run, unreachable);
   return new ToolError("resource_busy", `${run.toolName} waited for a free slot until its deadline.`, {
     hint: "Try again when fewer calls are running.",
   });
 }
 
 /** Of a shared toolset whose store could not be asked until the deadline. */
-function storeIsAway({ plan, parts, toolName }: AdmittedCall): ToolError | undefined {
-  const reason = plan.isShared ? parts.leases?.unreachable : undefined;
-  if (reason === undefined) return undefined;
+function storeIsAway({ toolName }: AdmittedCall, reason: string): ToolError {
   return new ToolError(
     "unavailable",
     `${toolName} was not started: the store that its toolset is shared by could not be reached in time.`,

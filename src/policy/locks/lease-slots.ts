@@ -37,6 +37,10 @@ class LeaseLimit implements SlotLimit {
     this.#limit = limit;
   }
 
+  get unreachable(): string | undefined {
+    return this.#leases.unreachable;
+  }
+
   /** The store has to be asked. */
   tryTake(): boolean {
     return false;
