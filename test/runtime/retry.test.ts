@@ -110,6 +110,21 @@ test.each<readonly [string, Effects<unknown>, readonly Outcome[], Outcome]>([
   expect([error?.outcome, error?.message]).toEqual([expected, `ended ${outcomes.at(-1)}`]);
 });
 
+test.each(["not_started", "failed", "unknown"] as const)(
+  "a call that is cancelled between two attempts has the outcome of those before: %s",
+  async (outcome) => {
+    const put = tool("put", () => Promise.reject(ended(outcome)), { effects: { writes: ["a"], idempotent: true }, maxAttempts: 2 });
+    const { runtime, ports } = testRuntime({ tools: [put] });
+    const leaving = new AbortController();
+    const pending = runtime.execute({ name: "put" }, { signal: leaving.signal });
+    await ports.clock.advance(1);
+    leaving.abort(new Error("the user left"));
+    const { status, attempts, error } = await pending;
+    expect([status, attempts, error?.code, error?.outcome]).toEqual(["cancelled", 1, "cancelled", outcome]);
+    expect(error?.message).toBe("default::put was cancelled: the caller aborted: the user left");
+  },
+);
+
 test("B08 a dependency that fails always sees at most 1.1 attempts a request", async () => {
   let seen = 0;
   const { runtime, ports } = testRuntime({

@@ -20,7 +20,7 @@ import { CallRun, type AdmittedCall } from "../call-run.ts";
 import { noteAbandoned, noteAttempt, noteWait } from "../finish/call-timing.ts";
 import { withinLayer } from "../context/caller-layer.ts";
 import { driveGenerator, isStatefulRun } from "./drive-generator.ts";
-import { sinceEarlier } from "./effect-so-far.ts";
+import { endedBetween, sinceEarlier } from "./effect-so-far.ts";
 import { followRemoteJob } from "./follow-remote-job.ts";
 import { release } from "./hold.ts";
 import { askWithFault, faultIsOver, hasPlannedTimeout, isPutIn, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
@@ -99,7 +99,7 @@ async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedC
     const since = run.clock.now();
     await backOff(run, delayMs);
     noteWait(run, "backoff", since);
-    if (run.cancelled !== undefined) return run.cancelled;
+    if (run.cancelled !== undefined) return endedBetween(error, run.cancelled);
     const next = await attempt(run, sameEnd);
     if (next === undefined) return run;
     // A circuit that opened meanwhile says less than the failure that opened it.

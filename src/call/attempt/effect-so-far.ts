@@ -15,6 +15,11 @@ export function sinceEarlier(run: AdmittedCall, earlier: ToolError, last: ToolEr
   return atLeast(run, earlier.outcome, last);
 }
 
+/** The end of a call that was cancelled while none of its attempts ran: its effect is what they have left. */
+export function endedBetween(earlier: ToolError, cancelled: ToolError): ToolError {
+  return withOutcome(cancelled, earlier.outcome);
+}
+
 /**
  * Of a call from before a crash that is run again. One that may be repeated has no intent in its log: it may have been run, unless it was a job that
  * had not been started. What continues elsewhere is the same work.
@@ -30,15 +35,19 @@ export function sinceCrash(run: CallRun, last: ToolError): ToolError {
 
 function atLeast(run: AdmittedCall, outcome: Outcome, last: ToolError): ToolError {
   if (run.effects.writes.length === 0 || !run.isReal || DOUBT[outcome] <= DOUBT[last.outcome]) return last;
-  const { code, message, retryable, details, retryAfterMs } = last;
-  const error = new ToolError(code, message, {
+  const error = withOutcome(last, outcome);
+  if (run.answeredError === last) run.answeredError = error; // it is the engine's answer all the same
+  return error;
+}
+
+function withOutcome(error: ToolError, outcome: Outcome): ToolError {
+  const { code, message, retryable, details, retryAfterMs } = error;
+  return new ToolError(code, message, {
     retryable,
     details,
     outcome,
-    cause: last,
-    ...hintsOf(last),
+    cause: error,
+    ...hintsOf(error),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
-  if (run.answeredError === last) run.answeredError = error; // it is the engine's answer all the same
-  return error;
 }
