@@ -101,7 +101,7 @@ export function executeCall(run: AdmittedCall): Answer {
 
 /** A background job from before a crash; it may have to be approved again. */
 function resumeJob(run: AdmittedCall): Answer {
-  return follow(run, pass(run, allow(run), countStart), runOrFinish);
+  return follow(run, pass(run, pass(run, allow(run), noteEarlier), countStart), runOrFinish);
 }
 
 /** A call from before a crash that was no job as far as is known: it may be what ended its process before that was written. */
@@ -110,7 +110,7 @@ function startAgain(run: AdmittedCall): Answer {
 }
 
 function allow(run: AdmittedCall): Phase<AdmittedCall> {
-  return pass(run, pass(run, pass(run, run, reconcile), approve), noteEarlier);
+  return pass(run, pass(run, run, reconcile), approve);
 }
 
 function runOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
@@ -120,6 +120,7 @@ function runOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
 function begin(run: CallRun, came: AdmittedCall | ToolError): Answer {
   const allowed = unlessCancelled(run, came);
   if (allowed instanceof Error) return finishCall(run, allowed);
+  if (allowed.resumed !== undefined) noteEarlierRun(allowed, allowed.resumed);
   if (beginsInBackground(allowed)) return runInBackground(allowed, allowed.resumed !== undefined ? startAgain : runToEnd);
   const answer = runToEnd(allowed);
   return answer instanceof Promise && allowed.options.background !== false && mayOutliveTurn(allowed)
