@@ -4,6 +4,7 @@ import type { SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Tracing } from "../core/tracing.ts";
 import { checkSentBy, type SentBy } from "../core/sent-by.ts";
+import { spanOf } from "../core/trace-headers.ts";
 import { Inbox, isInboxEvent, type InboxEntry, type MakeEvents, type StoredTrigger } from "../session/inbox.ts";
 import {
   addingTrigger,
@@ -63,7 +64,7 @@ export abstract class ReceivingSession extends Session {
    * @throws ToolError `invalid_argument` for what is not a message, and once the session is closed; `not_found` for a trigger that was removed; `store_failed`. By rejecting
    */
   async receive(message: SessionMessage, options: ReceiveOptions = {}): Promise<void> {
-    await this.#record(receiving(message, options, () => this.tracing?.headersOf()?.["traceparent"]));
+    await this.#record(receiving(message, options, () => spanOf(this.tracing?.headersOf())));
   }
 
   /** The triggers that it keeps, in the order they were added. Those of the session it is a branch of stay with that one. */

@@ -8,6 +8,7 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Inbox, InboxScope, MakeEvents, StoredTrigger } from "./inbox.ts";
 import { wrongPrincipal } from "../core/sent-by.ts";
+import { checkTraceparent } from "../core/trace-headers.ts";
 import { readMessage } from "./read-message.ts";
 
 /** Options of a message that is received. */
@@ -110,9 +111,10 @@ function checkReceiveOptions(options: ReceiveOptions): void {
   const { sender, triggerId, tick, principal, traceparent } = options;
   const notPrincipal = wrongPrincipal(principal, "receive()");
   if (notPrincipal !== undefined) throw notPrincipal;
-  for (const [name, value] of Object.entries({ sender, triggerId, traceparent }))
+  for (const [name, value] of Object.entries({ sender, triggerId }))
     if (value !== undefined && typeof value !== "string")
       throw new ToolError("invalid_argument", `The option "${name}" of receive() is a string.`);
+  checkTraceparent(traceparent, "traceparent of receive()");
   if (tick === undefined) return;
   checkTick(tick, "tick of receive()");
   if (triggerId === undefined) throw new ToolError("invalid_argument", 'The option "tick" of receive() needs a "triggerId".');

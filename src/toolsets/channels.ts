@@ -5,6 +5,7 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Toolset } from "../core/toolset.ts";
+import { spanOf } from "../core/trace-headers.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Channel } from "../triggers/channel.ts";
 import { Channels } from "../triggers/channels.ts";
@@ -56,7 +57,7 @@ function sendTool(channels: Channels) {
       const channel = channels.get(name, context.sessionId);
       const { sessionId: senderId, signal, traceHeaders } = context;
       const sender = context.agentName ?? senderId;
-      const traceparent = traceHeaders?.["traceparent"];
+      const traceparent = spanOf(traceHeaders);
       // A model that waits for others to read cannot do anything else: it gets the error that the channel is full.
       const { id } = await channel.send(message, { sender, senderId, metadata, traceparent, signal, whenFull: "refuse" });
       return { message_id: id };

@@ -1,6 +1,7 @@
 /** The trigger `channel`: wakes an agent when something is said on a channel. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
+import { spanOf } from "../core/trace-headers.ts";
 import type { Channels } from "./channels.ts";
 import type { MessageReader } from "./message-reader.ts";
 import { MAX_PROMPT_CHARS } from "./prompt-limits.ts";
@@ -79,7 +80,7 @@ async function run(context: TriggerContext<ChannelTriggerSettings>, reader: Mess
     const read = await reader.next(signal);
     if (read === undefined) return;
     const { message, tick, done, giveBack } = read;
-    const options = { sender: message.sender, ...omitUndefined({ tick, traceparent: message.traceparent }) };
+    const options = { sender: message.sender, ...omitUndefined({ tick, traceparent: spanOf(message) }) };
     const heard = await context.fire(fillTemplate(settings.prompt ?? DEFAULT_PROMPT, message), options);
     await (heard ? done() : giveBack());
   }

@@ -5,6 +5,7 @@ import { plural } from "../core/base/wording.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
+import { checkTraceparent } from "../core/trace-headers.ts";
 import { tellSafely } from "../policy/tell-safely.ts";
 import type { ChannelMessage } from "./channel-message.ts";
 import type { KeptMessages } from "./kept-messages.ts";
@@ -258,8 +259,8 @@ export class Channel {
     checkKnownKeys(options, SEND_OPTIONS, "send()");
     const { sender, senderId = sender, metadata = {}, traceparent, whenFull = "wait" } = options;
     if (typeof content !== "string") throw new ToolError("invalid_argument", "The content of a message on a channel is a string.");
-    const texts = traceparent === undefined ? { sender, senderId } : { sender, senderId, traceparent };
-    for (const [name, value] of Object.entries(texts)) checkText(value, `${name} of a message on a channel`);
+    for (const [name, value] of Object.entries({ sender, senderId })) checkText(value, `${name} of a message on a channel`);
+    checkTraceparent(traceparent, "traceparent of a message on a channel");
     checkWhenFull(whenFull);
     const copy = copyJson(metadata).value;
     if (!isJsonObject(copy)) throw new ToolError("invalid_argument", "The metadata of a message on a channel are an object.");

@@ -3,6 +3,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
+import { checkTraceparent } from "../core/trace-headers.ts";
 import type { StoredTrigger } from "../session/inbox.ts";
 import type { Channels } from "./channels.ts";
 import { tellSafely } from "../policy/tell-safely.ts";
@@ -104,6 +105,7 @@ export class RunningTrigger {
   #fire(message: string, options: FireOptions, signal: AbortSignal): Promise<boolean> {
     checkKnownKeys(options, { tick: true, sender: true, traceparent: true }, "fire()");
     if (typeof message !== "string") throw new ToolError("invalid_argument", "The message of a trigger is a string.");
+    checkTraceparent(options.traceparent, "traceparent of fire()");
     const firing = this.#firing.then(() => this.#deliver(message, options, signal));
     this.#firing = firing;
     return firing;

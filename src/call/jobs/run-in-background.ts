@@ -3,6 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { pendingResult } from "../../core/job-message.ts";
 import type { JobStatus } from "../../core/job-status.ts";
 import type { ToolResult } from "../../core/result.ts";
+import { spanOf } from "../../core/trace-headers.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { withinCall } from "../../session/turn-queue.ts";
 import { isAdmitted, type AdmittedCall, type Answer, type CallRun } from "../call-run.ts";
@@ -208,7 +209,7 @@ export function promote(run: CallRun): boolean {
 }
 
 function recordStart(run: AdmittedCall, { mode, notify }: CallJob, queued: boolean): void {
-  const traceparent = run.parts.tracing?.headersOf(run.callId)?.["traceparent"];
+  const traceparent = spanOf(run.parts.tracing?.headersOf(run.callId));
   run.record({
     ...run.eventBase,
     type: "job-start",

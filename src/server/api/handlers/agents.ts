@@ -2,6 +2,7 @@
 import type { Agent } from "../../../compose/agent.ts";
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { ToolError } from "../../../core/error.ts";
+import { spanOf } from "../../../core/trace-headers.ts";
 import type { Channels } from "../../../triggers/channels.ts";
 import type { Triggers } from "../../../triggers/triggers.ts";
 import type { AnswerOf } from "../../api.ts";
@@ -73,7 +74,7 @@ export const agentHandlers: Handlers<AgentId> = {
   sendToChannel({ principal, params: { channelName }, body }, services) {
     refuseSessionKey(principal);
     const { content, sender = principal.name, metadata = {} } = body;
-    const traceparent = services.runtime.tracing?.headersOf()?.["traceparent"];
+    const traceparent = spanOf(services.runtime.tracing?.headersOf());
     const options = { sender, senderId: principal.id, metadata, traceparent, whenFull: "refuse" } as const;
     return channelsOf(services).get(channelName).send(content, options);
   },
