@@ -178,20 +178,25 @@ export class CallSpans {
   #end({ callId, result, input }: EventOf<"call-end">): void {
     const open = this.#open.get(callId);
     if (open === undefined) return; // it began before there was a provider
-    const { span, name } = open;
-    if (span.isRecording()) {
-      const answered = shownName(result.name);
-      if (answered !== name) span.updateName(`${OPERATIONS.tool} ${answered}`).setAttribute(ATTRIBUTES.toolName, answered);
-      span.setAttributes({
-        [ATTRIBUTES.callStatus]: result.status,
-        [ATTRIBUTES.callOrigin]: result.origin,
-        [ATTRIBUTES.callAttempts]: result.attempts,
-      });
-      if (result.origin === "live" && result.attempts > 0) span.setAttributes(this.#serverOf(result.name));
-      if (input !== undefined && this.#contents.recordInputs) this.#recordInput(span, input);
-      this.#recordOutput(span, result);
+    try {
+      this.#recordEnd(open, result, input);
+    } finally {
+      open.span.end(); // a span that is not ended is not exported
     }
-    span.end();
+  }
+
+  #recordEnd({ span, name }: OpenCall, result: ToolResult, input: unknown): void {
+    if (!span.isRecording()) return;
+    const answered = shownName(result.name);
+    if (answered !== name) span.updateName(`${OPERATIONS.tool} ${answered}`).setAttribute(ATTRIBUTES.toolName, answered);
+    span.setAttributes({
+      [ATTRIBUTES.callStatus]: result.status,
+      [ATTRIBUTES.callOrigin]: result.origin,
+      [ATTRIBUTES.callAttempts]: result.attempts,
+    });
+    if (result.origin === "live" && result.attempts > 0) span.setAttributes(this.#serverOf(result.name));
+    if (input !== undefined && this.#contents.recordInputs) this.#recordInput(span, input);
+    this.#recordOutput(span, result);
   }
 
   #serverOf(toolName: string): Attributes {

@@ -10,6 +10,8 @@ export const MAX_CHARS = 16_384;
 const LOOKED_AT = 4 * MAX_CHARS;
 const MAX_DEPTH = 64;
 const SECRET = "[secret]";
+/** In place of a text in which secrets could not be looked for. */
+const NOT_REDACTED = "[not redacted]";
 export const ANY_SIZE = { maxChars: Infinity, maxNodes: Infinity, longIntegers: "string" } as const;
 
 export type RedactText = (text: string) => string;
@@ -36,15 +38,27 @@ export function shortened(recorded: string, maxChars: number): string {
   return atMost(recorded, maxChars).toWellFormed(); // as JSON, half a character is refused by strict readers
 }
 
-/** @param written makes the text, of which at least the first `most` characters are needed */
+/**
+ * Where a pattern fails, as on a word of several million characters, or a value cannot be read, nothing of it is sent.
+ * @param written makes the text, of which at least the first `most` characters are needed
+ */
 function struckOut(written: (most: number) => string, redact: RedactText | undefined): string {
+  try {
+    return foundAndStruckOut(written, redact);
+  } catch {
+    return NOT_REDACTED;
+  }
+}
+
+function foundAndStruckOut(written: (most: number) => string, redact: RedactText | undefined): string {
   if (redact === undefined) {
     const text = written(LOOKED_AT);
     const start = withoutSecrets(startOf(text));
     if (start.length > MAX_CHARS || text.length < LOOKED_AT) return shortened(start, MAX_CHARS);
   }
   const whole = withoutSecrets(written(Infinity));
-  return shortened(redact === undefined ? whole : redactedSafely(whole, redact), MAX_CHARS);
+  const redacted: unknown = redact === undefined ? whole : redact(whole);
+  return typeof redacted === "string" ? shortened(redacted, MAX_CHARS) : NOT_REDACTED;
 }
 
 /** So much of a text as is looked at. It ends behind a sign that no secret has within, so what is found of it is what is found of the whole. */
@@ -52,16 +66,6 @@ function startOf(text: string): string {
   if (text.length < LOOKED_AT) return text;
   const start = text.slice(0, LOOKED_AT);
   return start.slice(0, 1 + Math.max(...[" ", "\n", '"'].map((sign) => start.lastIndexOf(sign))));
-}
-
-/** Where `redact` fails, nothing of the text is sent. */
-function redactedSafely(text: string, redact: RedactText): string {
-  try {
-    const redacted: unknown = redact(text);
-    return typeof redacted === "string" ? redacted : "[not redacted]";
-  } catch {
-    return "[not redacted]";
-  }
 }
 
 class NamedSecrets {
@@ -79,14 +83,24 @@ class NamedSecrets {
     return Array.isArray(value) ? this.#outOfItems(value, depth) : this.#outOfEntries(value, depth);
   }
 
-  /** Many tools answer with JSON as text, and models write arguments so. */
+  /** Many tools answer with JSON as text, and models write arguments so; either may be a string in JSON once more. */
   outOfText(text: string, depth: number): string {
-    if (!/^\s*[[{]/u.test(text)) return text;
+    if (!/^\s*(?:[[{]|"\s*\\*[[{"])/u.test(text)) return text;
     try {
       return JSON.stringify(this.outOf(parseJson(text, ANY_SIZE), depth + 1));
     } catch {
-      return text;
+      return text.includes("\n") ? this.#outOfLines(text, depth) : text;
     }
+  }
+
+  /** Of JSON, one value a line. */
+  #outOfLines(text: string, depth: number): string {
+    const kept: string[] = [];
+    for (const line of text.split("\n")) {
+      if (this.#left <= 0) break;
+      kept.push(this.#outOfString(line, depth));
+    }
+    return kept.join("\n");
   }
 
   #outOfString(text: string, depth: number): string {

@@ -135,6 +135,16 @@ test.each(["addEvent", "end"] as const)(
   },
 );
 
+test.each(["setAttribute", "setAttributes", "setStatus"] as const)("a span whose %s throws is ended", async (broken) => {
+  const span = spanThrowing(broken);
+  const end = vi.spyOn(Object.assign(span, { isRecording: () => true }), "end");
+  const runtime = createRuntime({ tools: [defineTool({ ...echo, execute: throwing })] });
+  onTestFinished(() => runtime.close());
+  telemetry(runtime, { recordInputs: true, recordOutputs: true, tracerProvider: providerOf(span) });
+  expect((await runtime.execute({ name: "echo", input: {} })).error?.code).toBe("execution_failed");
+  expect(end).toHaveBeenCalledOnce();
+});
+
 test("a provider that is registered with another version of the API is warned of once, also where it comes later", async () => {
   const warned: string[] = [];
   const runtime = createRuntime({ tools: [echo], ports: { log: { debug: () => {}, warn: (message) => void warned.push(message) } } });

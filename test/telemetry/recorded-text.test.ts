@@ -9,6 +9,10 @@ test.each([
   ["text", JSON.stringify(LOGIN)],
   ["text with white space", ` ${JSON.stringify([LOGIN], undefined, 2)}`],
   ["text with a long integer", `{"id":12345678901234567890,"token":"abcdef123456","user":"ada"}`],
+  ["a string in JSON", JSON.stringify(JSON.stringify(LOGIN))],
+  ["a string in a string in JSON", JSON.stringify(JSON.stringify(` ${JSON.stringify([LOGIN])}`))],
+  ["lines of JSON", `${JSON.stringify(LOGIN)}\n${JSON.stringify(LOGIN)}\n`],
+  ["lines of JSON in a value", { body: `${JSON.stringify([1])}\r\n${JSON.stringify(LOGIN)}` }],
   ["text in a value", { body: JSON.stringify(LOGIN) }],
   ["text in text", JSON.stringify([{ type: "text", text: JSON.stringify(LOGIN) }])],
 ])("secrets are struck out by the names of properties in %s", (_, value) => {
@@ -21,6 +25,8 @@ test.each([
   ["plain text", "The {weather} is fine.", "The {weather} is fine."],
   ["JSON that is damaged", '{"a": 1', '{"a": 1'],
   ["an empty text", "", ""],
+  ["a quoted text", '"{" is a brace', '"{" is a brace'],
+  ["JSON that is damaged, in lines", '{"a": 1,\n  "b": [\n', '{"a": 1,\n  "b": [\n'],
 ])("%s stays as it is", (_, value, text) => {
   expect(recordedText(value, undefined)).toBe(text);
 });
@@ -30,6 +36,20 @@ test.each([
   ["answers with no text", () => undefined as unknown as string],
 ])("nothing is sent of a text that redact cannot redact: it %s", (_, redact) => {
   expect(recordedText({ user: "ada" }, redact)).toBe("[not redacted]");
+});
+
+test.each([
+  ["a word of several million characters", { image: "a".repeat(8_000_000) }],
+  [
+    "a property that throws",
+    {
+      get user(): string {
+        throw new Error("It throws.");
+      },
+    },
+  ],
+])("nothing is sent of a value in which secrets cannot be looked for: %s", (_, value) => {
+  expect(recordedText(value, undefined)).toBe("[not redacted]");
 });
 
 test("a text has whole characters only, also where it is cut", () => {
