@@ -24,6 +24,11 @@ export class TableReader {
     this.#problems = problems;
   }
 
+  /** The same table, whose problems are reported elsewhere. */
+  reportingTo(problems: Problems): TableReader {
+    return new TableReader(this.#table, this.path, problems);
+  }
+
   /** Reports a problem of one key, or of the table itself. */
   report(key: string | undefined, problem: string): void {
     this.#problems.add(key === undefined ? this.path : [...this.path, key], problem);

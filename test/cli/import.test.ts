@@ -113,6 +113,15 @@ Key = "\${NAME}"
     });
   });
 
+  test("leaves out a server with such a text where there are others", async () => {
+    const folder = folderWith({ ".mcp.json": '{"mcpServers": {"a": {"command": "env:C"}, "b": {"command": "node"}}}' });
+    expect(await haft(["import", ".mcp.json"], { folder })).toEqual({
+      exitCode: 0,
+      stdout: '[toolsets.b]\ntype = "mcp"\ncommand = "node"\n',
+      stderr: 'haft: mcpServers.a has "env:C", which names a variable in a haft.toml. It is left out.\n',
+    });
+  });
+
   test("with a text that TOML cannot hold is an error that says so", async () => {
     const folder = folderWith({ ".mcp.json": '{"mcpServers": {"a": {"command": "node", "env": {"B\\ud800": "c"}}}}' });
     expect(await haft(["import", ".mcp.json"], { folder })).toEqual({

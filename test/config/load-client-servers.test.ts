@@ -407,6 +407,43 @@ describe("the servers of other clients", () => {
   });
 
   test.each([
+    ["without an object", "a", null, "must be an object, not empty."],
+    ["that is an array", "a", [], "must be an object, not an array."],
+    ["whose name has the sign between toolset and tool", "a::b", {}, 'The toolset name "a::b" holds "::"'],
+    ["whose name has a line break", "a\nb", {}, 'The toolset name "a\\nb" has a control character'],
+    ["whose name is empty", "", {}, "A toolset needs a name"],
+    ["whose name is too long", "a".repeat(2_000), {}, "characters"],
+  ])("%s are left out, and the others taken over", async (_what, name, server, reason) => {
+    const bad = server === null || Array.isArray(server) ? server : { command: "node" };
+    const { servers, notes } = await read("mcp.json", { mcpServers: { [name]: bad, good: { command: "node" } } });
+    expect(Object.keys(servers)).toEqual(["good"]);
+    expect(notes).toEqual([expect.stringContaining(reason), expect.stringMatching(/: is left out\.$/u)]);
+  });
+
+  test("in an array that have no name, or are none, are left out, and the others taken over", async () => {
+    const { servers, notes } = await read("config.yaml", "mcpServers: [{command: a}, {name: 5, command: b}, no, {name: good, command: c}]");
+    expect(Object.keys(servers)).toEqual(["good"]);
+    const left = [0, 1, 2].map((index) => expect.stringMatching(new RegExp(`^mcpServers\\[${index}\\]: is left out`, "u")) as string);
+    expect(notes).toEqual(expect.arrayContaining(left));
+  });
+
+  test.each([{ disabled: true }, { enabled: false }, { isActive: false }])("that are switched off stay so: %j", async (off) => {
+    expect((await read("mcp.json", { mcpServers: { a: { command: "node", ...off } } })).servers).toEqual({
+      a: { ...started, command: "node", enabled: false },
+    });
+  });
+
+  test.each([
+    ["${env:HOME}/sub", "${HOME}/sub"],
+    ["sub/${NAME}", "DIR/sub/${NAME}"],
+  ])("keep a variable in their folder, which may be the whole path: %s", async (cwd, kept) => {
+    expect(await read("mcp.json", { mcpServers: { a: { command: "node", cwd } } })).toEqual({
+      servers: { a: { ...started, command: "node", cwd: kept } },
+      notes: ["mcpServers.a.cwd: has a variable, which must be named under allow in variables, as the folder is a path."],
+    });
+  });
+
+  test.each([
     ["cline_mcp_settings.json", 60, 60_000],
     [".roo/mcp.json", 60, 60_000],
     ["mcp.json", 60_000, 60_000],

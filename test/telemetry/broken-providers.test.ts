@@ -139,7 +139,7 @@ test.each(["setAttribute", "setAttributes", "setStatus"] as const)("a span whose
   const span = spanThrowing(broken);
   const end = vi.spyOn(Object.assign(span, { isRecording: () => true }), "end");
   const runtime = createRuntime({ tools: [defineTool({ ...echo, execute: throwing })] });
-  onTestFinished(() => runtime.close());
+  onTestFinished(async () => void (await runtime.close()));
   telemetry(runtime, { recordInputs: true, recordOutputs: true, tracerProvider: providerOf(span) });
   expect((await runtime.execute({ name: "echo", input: {} })).error?.code).toBe("execution_failed");
   expect(end).toHaveBeenCalledOnce();

@@ -79,7 +79,7 @@ test.each(UNFIT)("a propagator that writes %s keeps no session from being read a
 
 test.each([...UNFIT, ["a number", 7 as never] as const])("a program that gives %s as a span is refused, and nothing is recorded", async (_what, traceparent) => {
   const runtime = createRuntime({ store: memoryStore() });
-  onTestFinished(() => runtime.close());
+  onTestFinished(async () => void (await runtime.close()));
   const session = runtime.session("one");
   const channel = createChannels().open("news");
   const refused = { code: "invalid_argument", message: expect.stringContaining("traceparent") as string };
@@ -94,7 +94,7 @@ test.each(UNFIT)("a message on a channel that a store keeps with %s wakes its ag
   const channel = channels.open("news");
   const triggers = createTriggers({ channels });
   const runtime = createRuntime({ store });
-  onTestFinished(() => runtime.close());
+  onTestFinished(async () => void (await runtime.close()));
   const session = runtime.session("reader");
   const reader = createAgent({ session, model: scriptedModel(Array.from({ length: 4 }, () => ({ text: "So it does." }))), triggers });
   await triggers.of(session).add({ type: "channel", channel: "news" });

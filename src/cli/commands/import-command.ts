@@ -37,7 +37,8 @@ export const importCommand: CommandBody = {
       throw new ToolError("invalid_argument", `--out names the file ${safeText(file)} itself, which would be lost.`, {
         hint: "Take another name.",
       });
-    await writeOut(context, toolsetsOf(entries, isFile ? dirname(resolve(out)) : process.cwd()));
+    const taken = writable(entries, (text) => warn(context, text));
+    await writeOut(context, toolsetsOf(taken, isFile ? dirname(resolve(out)) : process.cwd()));
     return 0;
   },
 };
@@ -45,21 +46,27 @@ export const importCommand: CommandBody = {
 /** @param folder where the configuration will be */
 function toolsetsOf(entries: readonly RegistryEntry[], folder: string): Readonly<Record<string, object>> {
   return Object.fromEntries(
-    entries.map(({ namespace = "", path, toolset }) => {
-      refuseMeaningless(toolset, path);
-      return [namespace, tableOf(toolset, folder)] as const;
-    }),
+    entries.map(({ namespace = "", toolset }) => [namespace, tableOf(toolset, folder)]),
   );
 }
 
+/** The servers that a file of ours can hold. @throws ToolError `invalid_config` where it can hold none */
+function writable(entries: readonly RegistryEntry[], onLeftOut: (text: string) => void): readonly RegistryEntry[] {
+  const refused = entries.map(({ toolset, path }) => meaningless(toolset, path));
+  const [first] = refused;
+  if (first !== undefined && refused.every((error) => error !== undefined)) throw first;
+  for (const error of refused) if (error !== undefined) onLeftOut(`${error.message} It is left out.`);
+  return entries.filter((_, index) => refused[index] === undefined);
+}
+
 /** In the files of other clients `env:` is text like any other; in ours it cannot be written at the beginning of a value. */
-function refuseMeaningless(toolset: object, path: RegistryEntry["path"]): void {
+function meaningless(toolset: object, path: RegistryEntry["path"]): ToolError | undefined {
   const { command, args, env, url, headers }: Readonly<Record<string, unknown>> = { ...toolset };
   const found = [command, url, ...[args, env, headers].flatMap((values) => Object.values(values ?? {}))].find(
     (value) => typeof value === "string" && value.startsWith("env:"),
   );
-  if (found === undefined) return;
-  throw new ToolError("invalid_config", `${jsonPath(path).slice(2)} has ${JSON.stringify(found)}, which names a variable in a haft.toml.`, {
+  if (found === undefined) return undefined;
+  return new ToolError("invalid_config", `${jsonPath(path).slice(2)} has ${JSON.stringify(found)}, which names a variable in a haft.toml.`, {
     operatorHint: "Change it, or use the file as it is, with --config.",
   });
 }

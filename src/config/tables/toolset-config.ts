@@ -148,8 +148,8 @@ export function readToolsets(table: TableReader, context: ToolsetReadContext): R
   return toolsets;
 }
 
-/** Reports a name that no toolset can have. */
-export function checkToolsetName(name: string, table: TableReader, key: string): void {
+/** Reports a name that no toolset can have. @param key undefined = the name is of the table itself */
+export function checkToolsetName(name: string, table: TableReader, key: string | undefined): void {
   if (name === OWN_NAMESPACE) table.report(key, "is the name of the toolset that Haft brings along; take another one.");
   try {
     checkName(name, "toolset");

@@ -59,6 +59,9 @@ export const KEYS = {
   exclude: ["excludeTools", "disabled_tools", "disabledTools"],
 } as const;
 
+/** Keys that are false for a server that is switched off; the last is that of Cherry Studio. */
+export const ENABLED = ["enabled", "isActive"] as const;
+
 /** Names of variables: of the token that goes into `Authorization`, of those that the server inherits, and of headers. */
 export const VARIABLE_KEYS = {
   token: ["bearer_token_env_var", "bearer_token_env", "bearerTokenEnv", "bearerTokenEnvVar"],

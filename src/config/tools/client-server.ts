@@ -10,6 +10,7 @@ import type { McpConfig, McpServer } from "../toolset/mcp.ts";
 import type { Variables } from "../variables.ts";
 import {
   ELSEWHERE,
+  ENABLED,
   KEYS,
   MEANINGLESS,
   MIN_TIMEOUT,
@@ -54,7 +55,7 @@ export class ClientServer {
     const nested = NESTED.flatMap((key) => (isTable(table.peek(key)) ? (table.table(key) ?? []) : []));
     this.#tables = [...nested.map((inner) => withoutNulls(inner, options.problems)), table];
     this.#options = options;
-    this.#enabled = table.flag("disabled") !== true && table.flag("enabled") !== false;
+    this.#enabled = ENABLED.every((key) => table.flag(key) !== false) && table.flag("disabled") !== true;
     this.#variables = this.#enabled ? options.variables : options.variables.untouched();
     this.#translator = new ClientVariables({
       ...options,
@@ -144,7 +145,11 @@ export class ClientServer {
     const written = found?.table.text(found.key);
     const { startsIn, workspace } = this.#options;
     if (found === undefined || written === undefined) return startsIn;
-    return resolve(workspace, this.#value(written, [...found.table.path, found.key]));
+    const place = [...found.table.path, found.key];
+    const folder = this.#value(written, place);
+    if (!this.#options.imports || !folder.includes("${")) return resolve(workspace, folder);
+    this.notes.push({ path: place, text: "has a variable, which must be named under allow in variables, as the folder is a path." });
+    return folder.startsWith("${") ? folder : resolve(workspace, folder); // the value of a variable at its beginning is a whole path
   }
 
   #envFile(): void {

@@ -4,6 +4,8 @@ import { basename, dirname } from "node:path";
 import { checkToolsetName, type ToolsetReadContext } from "../tables/toolset-config.ts";
 import type { RegistryEntry } from "../tables/registry-config.ts";
 import { isTable, type TableReader } from "../table-reader.ts";
+import type { KeyPath } from "../../documents/key-positions.ts";
+import type { Problems } from "../../documents/problems.ts";
 import { KEYS, type ClientFormat, type ClientTraits, type Note } from "./client-formats.ts";
 import { ClientServer, type ClientServerOptions } from "./client-server.ts";
 
@@ -73,7 +75,11 @@ export interface ServersContext {
 
 /** The servers at the place of a format. Those that cannot be used have been reported. */
 export function readServersAt(root: TableReader, format: ClientFormat, context: ServersContext): ClientServers {
-  return readNamedServers(namedServers(root, format, context.context), context);
+  const { problems } = context.context;
+  if (!context.options.imports) return readNamedServers(namedServers(root, format, problems), context);
+  const unreadable = problems.another();
+  const { entries, notes } = readNamedServers(namedServers(root.reportingTo(unreadable), format, unreadable), context);
+  return { entries, notes: [...unreadable.found.flatMap(({ path, problem }) => leftOut(path, [{ path, text: problem }])), ...notes] };
 }
 
 /** A server that cannot be used does not keep an import from the others; in a configuration it is a problem. */
@@ -86,20 +92,24 @@ export function readNamedServers(servers: readonly NamedServer[], { context, opt
       notes.push({ path: server.path, text });
       continue;
     }
-    checkToolsetName(name, place, name);
     const problems = options.imports ? context.problems.another() : context.problems;
+    if (options.imports) checkToolsetName(name, server.reportingTo(problems), undefined);
+    else checkToolsetName(name, place, name);
     const variables = options.imports ? context.variables.kept(problems) : context.variables;
     const reader = new ClientServer(server, { ...options, variables, problems });
     const toolset = reader.read();
     if (options.imports && problems.count > 0) {
-      notes.push(...problems.found.map(({ path, problem }) => ({ path, text: problem })));
-      notes.push({ path: server.path, text: "is left out." });
+      notes.push(...leftOut(server.path, problems.found.map(({ path, problem }) => ({ path, text: problem })))); // prettier-ignore
       continue;
     }
     notes.push(...reader.notes);
     if (toolset !== undefined) entries.push({ path: server.path, namespace: name, toolset, defaultEngine: false });
   }
   return { entries, notes };
+}
+
+function leftOut(path: KeyPath, reasons: readonly Note[]): readonly Note[] {
+  return [...reasons, { path, text: "is left out." }];
 }
 
 export interface NamedServer {
@@ -109,7 +119,7 @@ export interface NamedServer {
   readonly place: TableReader;
 }
 
-function namedServers(root: TableReader, { at, single }: ClientFormat, { problems }: ToolsetReadContext): readonly NamedServer[] {
+function namedServers(root: TableReader, { at, single }: ClientFormat, problems: Problems): readonly NamedServer[] {
   const key = at.at(-1) ?? "";
   const above = at.slice(0, -1).reduce<TableReader | undefined>((table, part) => table?.table(part), root);
   if (Array.isArray(above?.peek(key)))
