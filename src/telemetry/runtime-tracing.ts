@@ -73,7 +73,7 @@ export class RuntimeTracing implements Tracing {
       links: sentIn.flatMap((traceparent) => linkTo(traceparent) ?? []),
     });
     work.record(() => runInput(input, this.#contents));
-    const inner = agentName === undefined ? work.context : work.context?.setValue(AGENT_NAME, agentName);
+    const inner = agentName === undefined ? work.context : unharmed(() => work.context?.setValue(AGENT_NAME, agentName));
     return {
       within: (run) => within(inner, run),
       end: ({ reason, usage, text, error }) => {
@@ -172,7 +172,7 @@ class Work {
     this.#clock = clock;
     this.#startedAt = clock.now();
     this.span = span;
-    this.context = span === undefined ? undefined : trace.setSpan(parent, span);
+    this.context = span === undefined ? undefined : unharmed(() => trace.setSpan(parent, span));
   }
 
   /** Since it began. */

@@ -1,4 +1,5 @@
 import { ROOT_CONTEXT, context, diag, type Context } from "@opentelemetry/api";
+import { CALL_ID } from "./context-keys.ts";
 
 /** Does work of the SDK: a provider, a processor or a sampler of the program that throws costs no run its answer. */
 export function unharmed<T>(work: () => T): T | undefined {
@@ -19,9 +20,15 @@ function report(thrown: unknown): void {
   }
 }
 
-/** The context of the caller; the empty one where the manager of the program cannot tell. */
+/** The context of the caller; the empty one where the manager of the program cannot tell, or gives what is no context. */
 export function activeContext(): Context {
-  return unharmed(() => context.active()) ?? ROOT_CONTEXT;
+  return unharmed(readableContext) ?? ROOT_CONTEXT;
+}
+
+function readableContext(): Context {
+  const active = context.active();
+  active.getValue(CALL_ID); // throws here, and not where it is used
+  return active;
 }
 
 /** Does work once, in a context where the manager of the program can do that. Throws what the work throws, and nothing of the manager's. */
