@@ -63,7 +63,7 @@ const KINDS: readonly Kind[] = [
     instead: 'Docker\'s gateway serves them all: type = "mcp", command = "docker", args = ["mcp", "gateway", "run"].',
   },
   {
-    keys: { startCommand: "an object" },
+    keys: { startCommand: "an object", "startCommand.type": "a string" }, // a tool of that name has other keys
     what: "a smithery.yaml, whose command is made by code",
     instead: 'Write the command of the server: type = "mcp", command = "…", args = […].',
   },

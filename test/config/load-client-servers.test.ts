@@ -420,6 +420,31 @@ describe("the servers of other clients", () => {
     expect(notes).toEqual([expect.stringContaining(reason), expect.stringMatching(/: is left out\.$/u)]);
   });
 
+  test.each([
+    ["address", { url: "ftp://example.com" }, /must begin with http/u],
+    ["text of an address", { url: "${HOST} and more" }, undefined],
+    ["address of variables", { url: "https://${HOST}:${PORT}/mcp", headers: { Authorization: "Bearer ${TOKEN}" } }, undefined],
+    ["header", { url: "https://example.com", headers: { "bad name": "a" } }, /is not a name for a header/u],
+    ["value of a header", { url: "https://example.com", headers: { A: "a\nB: b" } }, /must be printable text/u],
+    ["argument", { command: "node", args: ["a\u0000b"] }, /without NUL/u],
+    ["variable", { command: "node", env: { A: "a\u0000" } }, /without NUL/u],
+    ["folder", { command: "node", cwd: "a\u0000" }, /without NUL/u],
+  ])("for which a whole configuration would be refused are left out: by their %s", async (_what, server, reason) => {
+    const { servers, notes } = await read("mcp.json", { mcpServers: { a: server, good: { command: "node" } } });
+    expect(Object.keys(servers)).toEqual(reason === undefined ? ["a", "good"] : ["good"]);
+    expect(notes).toEqual(reason === undefined ? [] : [expect.stringMatching(reason), "mcpServers.a: is left out."]);
+  });
+
+  test("are taken over without the headers that belong to the protocol", async () => {
+    const headers = { Accept: "text/event-stream", "Content-Type": "application/json", Region: "eu" };
+    expect(await read("mcp.json", { mcpServers: { a: { url: "https://example.com", headers } } })).toEqual({
+      servers: { a: { ...reached, url: "https://example.com", headers: { Region: "eu" } } },
+      notes: ["Accept", "Content-Type"].map(
+        (name) => expect.stringMatching(new RegExp(`${name}.*: is left out: the header belongs to the protocol`, "u")) as string,
+      ),
+    });
+  });
+
   test("in an array that have no name, or are none, are left out, and the others taken over", async () => {
     const { servers, notes } = await read("config.yaml", "mcpServers: [{command: a}, {name: 5, command: b}, no, {name: good, command: c}]");
     expect(Object.keys(servers)).toEqual(["good"]);

@@ -6,6 +6,20 @@ import { importOpenApi } from "../../src/engine/openapi/import-openapi.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { configError, configFolder } from "../config/config-folder.ts";
 
+const TOOL = { description: "d", inputSchema: { type: "object" } } as const;
+
+test.each([
+  [
+    "next to its array has words of other formats",
+    { asyncapi: "3.0.0", discoveryVersion: "v1", agentsJson: "1", tools: [{ name: "a", ...TOOL }] },
+  ],
+  ["has a tool called skills", [{ name: "skills", ...TOOL }]],
+  ["has a tool called startCommand", { startCommand: TOOL, stopCommand: TOOL }],
+] as const)("a tool file that %s is read", async (_what, value) => {
+  const file = join(configFolder({ "tools.json": JSON.stringify(value) }), "tools.json");
+  expect((await readToolFile(file, { otherwise: "tools" })).problems).toEqual([]);
+});
+
 /** As such files begin. */
 const DOCUMENTS: readonly (readonly [what: string, document: JsonObject, instead: RegExp])[] = [
   [

@@ -45,9 +45,7 @@ export const importCommand: CommandBody = {
 
 /** @param folder where the configuration will be */
 function toolsetsOf(entries: readonly RegistryEntry[], folder: string): Readonly<Record<string, object>> {
-  return Object.fromEntries(
-    entries.map(({ namespace = "", toolset }) => [namespace, tableOf(toolset, folder)]),
-  );
+  return Object.fromEntries(entries.map(({ namespace = "", toolset }) => [namespace, tableOf(toolset, folder)]));
 }
 
 /** The servers that a file of ours can hold. @throws ToolError `invalid_config` where it can hold none */
@@ -66,9 +64,13 @@ function meaningless(toolset: object, path: RegistryEntry["path"]): ToolError | 
     (value) => typeof value === "string" && value.startsWith("env:"),
   );
   if (found === undefined) return undefined;
-  return new ToolError("invalid_config", `${jsonPath(path).slice(2)} has ${JSON.stringify(found)}, which names a variable in a haft.toml.`, {
-    operatorHint: "Change it, or use the file as it is, with --config.",
-  });
+  return new ToolError(
+    "invalid_config",
+    `${jsonPath(path).slice(2)} has ${JSON.stringify(found)}, which names a variable in a haft.toml.`,
+    {
+      operatorHint: "Change it, or use the file as it is, with --config.",
+    },
+  );
 }
 
 /** The keys that say something. */

@@ -1,5 +1,6 @@
 /** Reads one server in the file of another MCP client, by the words of `client-formats.ts`. */
 import { resolve } from "node:path";
+import { isProtocolHeader } from "../../engine/mcp/check-options.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { MILLISECONDS } from "../../core/base/number-bounds.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
@@ -161,11 +162,22 @@ export class ClientServer {
 
   #address({ table, key }: Found, transport: Transport): McpServer | undefined {
     if (this.#find(KEYS.command) !== undefined) table.report(key, "a server has a command or a url, not both.");
-    const written = table.requiredText(key, "the address of the server");
-    const url = written === undefined ? "" : this.#sent(written, [...table.path, key]);
-    const headers = { ...this.#token(), ...this.#texts(KEYS.headers, (text, place) => this.#sent(text, place)), ...this.#namedHeaders() };
+    const address = table.requiredText(key, "the address of the server");
+    const url = address === undefined ? "" : this.#sent(address, [...table.path, key]);
+    const written = this.#texts(KEYS.headers, (text, place) => this.#sent(text, place));
+    const headers = this.#ownHeaders({ ...this.#token(), ...written, ...this.#namedHeaders() });
     const own = transport === "stdio" ? undefined : transport;
     return url === "" ? undefined : { url, headers, trustAnnotations: false, ...omitUndefined({ transport: own }) };
+  }
+
+  /** Without those that the connection sets itself, such as `Accept`: clients that do not set it need it. */
+  #ownHeaders(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+    if (!this.#options.imports) return headers;
+    const path = [...this.#table.path, "headers"];
+    const kept = Object.entries(headers).filter(([name]) => !isProtocolHeader(name));
+    for (const name of Object.keys(headers).filter((each) => isProtocolHeader(each)))
+      this.notes.push({ path: [...path, name], text: "is left out: the header belongs to the protocol, and is sent by itself." });
+    return Object.fromEntries(kept);
   }
 
   /** The token of a variable, or Continue's `apiKey`. */

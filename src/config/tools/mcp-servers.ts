@@ -7,6 +7,7 @@ import { isTable, type TableReader } from "../table-reader.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import type { Problems } from "../../documents/problems.ts";
 import { KEYS, type ClientFormat, type ClientTraits, type Note } from "./client-formats.ts";
+import { unusableServer } from "./unusable-server.ts";
 import { ClientServer, type ClientServerOptions } from "./client-server.ts";
 
 export interface ClientServers {
@@ -98,6 +99,8 @@ export function readNamedServers(servers: readonly NamedServer[], { context, opt
     const variables = options.imports ? context.variables.kept(problems) : context.variables;
     const reader = new ClientServer(server, { ...options, variables, problems });
     const toolset = reader.read();
+    const unusable = options.imports && toolset?.enabled === true && problems.count === 0 ? unusableServer(toolset) : undefined;
+    if (unusable !== undefined) problems.add(server.path, unusable);
     if (options.imports && problems.count > 0) {
       notes.push(...leftOut(server.path, problems.found.map(({ path, problem }) => ({ path, text: problem })))); // prettier-ignore
       continue;

@@ -56,7 +56,7 @@ export async function readToolFile(path: string, options: NamespaceOptions): Pro
 
 /** @throws ToolError `invalid_config` when no tool in it can be read */
 function toolsOf({ value, positions }: ParsedFile, file: string, options: NamespaceOptions): ReadTools {
-  const foreign = foreignDocument(value);
+  const foreign = isTable(value) && isWrapped(Object.entries(value)) ? undefined : foreignDocument(value);
   if (foreign !== undefined)
     throw new ToolError("invalid_config", `${file} is no tool file: it is ${foreign.what}.`, { operatorHint: foreign.instead });
   const collector = new ToolCollector(new Problems(file, positions), options);

@@ -62,6 +62,12 @@ function inParts([program, ...args]: readonly unknown[]): string {
 /** Headers that belong to the protocol, or to the connection. */
 const OWN_HEADERS = new Set(["accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"]);
 
+/** True for a header that the connection sets itself, and no option can. */
+export function isProtocolHeader(name: string): boolean {
+  const lower = name.toLowerCase();
+  return OWN_HEADERS.has(lower) || lower.startsWith("mcp-");
+}
+
 function checkUrl(options: McpUrlOptions): void {
   if (options.command !== undefined) throw wrong("An MCP server has either a command or a url, not both.");
   const url = serverUrl(options);
@@ -70,7 +76,7 @@ function checkUrl(options: McpUrlOptions): void {
   if (transport === "sse" && options.protocol === "modern") throw wrong("The sse transport knows only the legacy protocol.");
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase();
-    if (OWN_HEADERS.has(lower) || lower.startsWith("mcp-")) throw wrong(`The header ${JSON.stringify(name)} belongs to the protocol.`);
+    if (isProtocolHeader(name)) throw wrong(`The header ${JSON.stringify(name)} belongs to the protocol.`);
     if (!/^[\w!#$%&'*+.^`|~-]+$/u.test(name)) throw wrong(`${JSON.stringify(name)} is not a name for a header.`);
     if (typeof value !== "string" || /[^\t\u0020-\u007e\u0080-\u00ff]/u.test(value))
       throw wrong(`The header ${name} must be printable text.`);
