@@ -4,7 +4,7 @@ import type { SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Tracing } from "../core/tracing.ts";
 import { checkSentBy, type SentBy } from "../core/sent-by.ts";
-import { spanOf } from "../core/trace-headers.ts";
+import { spanOf } from "../core/traceparent.ts";
 import { Inbox, isInboxEvent, type InboxEntry, type MakeEvents, type StoredTrigger } from "../session/inbox.ts";
 import {
   addingTrigger,

@@ -8,7 +8,7 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Inbox, InboxScope, MakeEvents, StoredTrigger } from "./inbox.ts";
 import { wrongPrincipal } from "../core/sent-by.ts";
-import { checkTraceparent } from "../core/trace-headers.ts";
+import { checkTraceparent } from "../core/traceparent.ts";
 import { readMessage } from "./read-message.ts";
 
 /** Options of a message that is received. */

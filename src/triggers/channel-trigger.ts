@@ -1,7 +1,7 @@
 /** The trigger `channel`: wakes an agent when something is said on a channel. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
-import { spanOf } from "../core/trace-headers.ts";
+import { spanOf } from "../core/traceparent.ts";
 import type { Channels } from "./channels.ts";
 import type { MessageReader } from "./message-reader.ts";
 import { MAX_PROMPT_CHARS } from "./prompt-limits.ts";

@@ -5,7 +5,7 @@ import { plural } from "../core/base/wording.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
-import { checkTraceparent } from "../core/trace-headers.ts";
+import { checkTraceparent } from "../core/traceparent.ts";
 import { tellSafely } from "../policy/tell-safely.ts";
 import type { ChannelMessage } from "./channel-message.ts";
 import type { KeptMessages } from "./kept-messages.ts";

@@ -3,7 +3,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
-import { checkTraceparent } from "../core/trace-headers.ts";
+import { checkTraceparent } from "../core/traceparent.ts";
 import type { StoredTrigger } from "../session/inbox.ts";
 import type { Channels } from "./channels.ts";
 import { tellSafely } from "../policy/tell-safely.ts";

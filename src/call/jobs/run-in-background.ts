@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { pendingResult } from "../../core/job-message.ts";
 import type { JobStatus } from "../../core/job-status.ts";
 import type { ToolResult } from "../../core/result.ts";
-import { spanOf } from "../../core/trace-headers.ts";
+import { spanOf } from "../../core/traceparent.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { withinCall } from "../../session/turn-queue.ts";
 import { isAdmitted, type AdmittedCall, type Answer, type CallRun } from "../call-run.ts";

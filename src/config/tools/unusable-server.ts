@@ -20,7 +20,7 @@ export function unusableServer(server: McpConfig): string | undefined {
   }
 }
 
-/** With a digit for each variable, which may stand for a port as well as for a name. */
+/** With a digit for each variable, as a port may be one. */
 function filled(text: string): string {
   return text.replaceAll(/\$\{\w+\}/gu, "1");
 }
