@@ -48,7 +48,8 @@ export class RuntimeTracing implements Tracing {
     if (this.#watch.tracer === undefined) return undefined;
     const headers: Record<string, string> = {};
     const own = (callId === undefined ? undefined : this.#calls.contextOf(callId)) ?? activeContext();
-    unharmed(() => context.with(own, () => propagation.inject(context.active(), headers))); // that of Sentry writes the active one alone
+    const inject = (): void => unharmed(() => propagation.inject(context.active(), headers)); // also where the manager does it later
+    unharmed(() => context.with(own, inject)); // that of Sentry writes the active one alone
     const sendable = Object.entries(headers).filter(([name, value]) => isSendable(name, value));
     return sendable.length === 0 ? undefined : Object.fromEntries(sendable);
   }

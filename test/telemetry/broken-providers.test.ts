@@ -194,6 +194,10 @@ function managerOf(broken: object): ContextManager {
 const MANAGERS: readonly (readonly [string, object])[] = [
   ...Object.entries(WITH).map(([of, run]) => [of, { with: (_context: unknown, work: () => unknown) => run(work) }] as const),
   ["whose active context throws", { active: throwing }],
+  [
+    "that does the work later, where its active context throws",
+    { active: throwing, with: (_: unknown, work: () => void) => queueMicrotask(work) },
+  ],
   ["whose active context is a text", { active: () => "none" }],
   ["whose active context can do nothing", { active: () => ({}) }],
   ["whose active context throws where it is read", { active: () => ({ getValue: throwing, setValue: throwing }) }],
