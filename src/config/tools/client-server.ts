@@ -227,7 +227,12 @@ export class ClientServer {
   /** Some clients write several names with commas into one text. */
   #names(keys: readonly string[]): readonly string[] | undefined {
     const found = this.#find(keys, "array");
-    return found?.table.texts(found.key)?.flatMap((text) => text.split(",").map((name) => name.trim()).filter(Boolean)); // prettier-ignore
+    return found?.table.texts(found.key)?.flatMap((text) =>
+      text
+        .split(",")
+        .map((name) => name.trim())
+        .filter(Boolean),
+    );
   }
 
   #time(key: keyof typeof TIMEOUTS): number | undefined {

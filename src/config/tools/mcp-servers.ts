@@ -102,7 +102,12 @@ export function readNamedServers(servers: readonly NamedServer[], { context, opt
     const unusable = options.imports && toolset?.enabled === true && problems.count === 0 ? unusableServer(toolset) : undefined;
     if (unusable !== undefined) problems.add(server.path, unusable);
     if (options.imports && problems.count > 0) {
-      notes.push(...leftOut(server.path, problems.found.map(({ path, problem }) => ({ path, text: problem })))); // prettier-ignore
+      notes.push(
+        ...leftOut(
+          server.path,
+          problems.found.map(({ path, problem }) => ({ path, text: problem })),
+        ),
+      );
       continue;
     }
     notes.push(...reader.notes);
