@@ -82,17 +82,44 @@ async function removeLetGo(store: Store, sessionId: string, at: number): Promise
   return wasThere;
 }
 
+const CLOSE_THERE = "Close it there, and try again.";
+
 /**
  * Removes a session that this runtime does not have open. Another runtime of the same store object may: the store would take the log from it.
  *
  * @throws ToolError `resource_busy` then, and as `Store.remove`. By rejecting
  */
-export async function removeFreed(store: Store, sessionId: string): Promise<boolean> {
+async function removeFreed(store: Store, sessionId: string): Promise<boolean> {
   const [stored] = await store.list({ sessionId });
   if (stored?.sessionId !== sessionId || stored.openedBy === undefined) return await store.remove(sessionId);
   throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${stored.openedBy}.`, {
-    hint: "Close it there, and try again.",
+    hint: CLOSE_THERE,
   });
+}
+
+/**
+ * Removes a session that this runtime has closed, unless another has removed it meanwhile, and begun its id anew. While it is claimed, none can.
+ *
+ * @param createdAt tells it from a later one of its id
+ * @throws ToolError `resource_busy` where another process, or another runtime of this one, has it; and as `Store.remove`. By rejecting
+ */
+export async function removeClosed(store: Store, sessionId: string, createdAt: number): Promise<void> {
+  const log = await claimIfFree(store, sessionId);
+  if (log === "busy")
+    throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open elsewhere.`, { hint: CLOSE_THERE });
+  if (log === undefined) return await removeDamaged(store, sessionId, createdAt);
+  if (log.wasLeftOpen) log.leaveOpen?.();
+  try {
+    if (log.options.at === createdAt) await store.remove(sessionId);
+  } finally {
+    await log.close().catch(() => {}); // it is lost with its session
+  }
+}
+
+/** Removes one that cannot be claimed, if it is there. */
+async function removeDamaged(store: Store, sessionId: string, createdAt: number): Promise<void> {
+  const [stored] = await store.list({ sessionId });
+  if (stored?.sessionId === sessionId && stored.createdAt === createdAt) await removeFreed(store, sessionId);
 }
 
 /** Ends what calls of a session that is removed have left open in sessions of their own. @throws ToolError the first that could not be ended. By rejecting */

@@ -4,7 +4,7 @@ import { endCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
-import { branchOf, removeFreed, removeStored } from "./end-stored-calls.ts";
+import { branchOf, removeClosed, removeStored } from "./end-stored-calls.ts";
 import { beingRemoved, handedOver, hasBranch, removedMeanwhile, resumeEnded, takenAgain, wasRemoved } from "./session-errors.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
@@ -74,7 +74,7 @@ export class OpenSessions {
       if (isTaken && eventLog !== undefined) throw takenAgain(id);
       if (!isTaken && endsWithin) await this.#endWithin(id);
       const { store } = this.#options;
-      if (store !== undefined && eventLog !== undefined && isStored) await removeFreed(store, id);
+      if (store !== undefined && eventLog !== undefined && isStored) await removeClosed(store, id, eventLog.options.at);
       this.#forgotten.add(session);
       if (!isTaken) this.#branches.delete(id);
     });

@@ -137,6 +137,32 @@ describe.each(stores)("a branch that was closed, and then removed by its id, %s"
   });
 });
 
+test.each(stores)(
+  "a branch that another runtime removes while it is discarded leaves a later session of its id whole: %s",
+  async (_kind, make) => {
+    const store = make();
+    const { runtime, branch } = await start(store);
+    const other = createRuntime({ store, toolsets: [{ name: "desk", tools: [add] }] });
+    await branch.close();
+    const { list } = store;
+    // The branch was looked for, and is there; until it is removed, its id becomes another's.
+    store.list = async (options) => {
+      store.list = list;
+      const found = await store.list(options);
+      await other.sessions.forget("left");
+      for (const { at } = branch.log[0] ?? expect.fail(); Date.now() <= at;) await turns(1);
+      await other.session("left").execute({ name: "desk::add", input: {} });
+      await other.sessions.get("left")?.close();
+      return found;
+    };
+    await branch.discard();
+    expect(await store.list({ sessionId: "left" })).toHaveLength(1);
+    await isWhole(store, await other.resume("left"));
+    await runtime.close();
+    await other.close();
+  },
+);
+
 test("the events of a session object whose id is another's end with a conflict, and are not read for ever", async () => {
   const store = sqliteStore({ path: temporaryFile() });
   const { runtime, branch } = await start(store, 1);
