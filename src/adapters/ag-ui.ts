@@ -2,6 +2,7 @@
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { ApprovalAnswer } from "../core/ask.ts";
 import { ToolError } from "../core/error.ts";
+import { checkRuntime } from "../core/check-argument.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { resultText } from "../core/result.ts";
@@ -33,7 +34,7 @@ export interface AgUiOptions {
   readonly run: (session: RuntimeSession, input: AgUiInput) => Promise<unknown>;
 }
 
-const OPTIONS: OptionNames<AgUiOptions> = { session: true, run: true };
+const OPTIONS: OptionNames<AgUiOptions> = { session: "function", run: "function" };
 
 /**
  * A function that answers the requests of AG-UI clients with event streams.
@@ -47,6 +48,7 @@ const OPTIONS: OptionNames<AgUiOptions> = { session: true, run: true };
  * @throws ToolError `invalid_argument` at once for wrong options
  */
 export function agUiHandler(runtime: Runtime, options: AgUiOptions): (request: Request) => Promise<Response> {
+  checkRuntime(runtime, "agUiHandler()");
   checkKnownKeys(options, OPTIONS, "agUiHandler()");
   const runs = new ChatRuns(runtime);
   return async (request) => {

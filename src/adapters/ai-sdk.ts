@@ -1,5 +1,7 @@
 /** Tools for Vercel's AI SDK (7), and its tools for us. */
 import { ToolError, describeThrown } from "../core/error.ts";
+import { isOptionsObject } from "../core/base/wording.ts";
+import { wrongKind, checkArgument, checkSession } from "../core/check-argument.ts";
 import type { ProgressUpdate, ToolContext } from "../core/context.ts";
 import { type ContentPart, valueText } from "../core/content.ts";
 import { pdfData } from "../core/data-uri.ts";
@@ -95,7 +97,10 @@ export function toAiSdkTools<Tools extends Readonly<Record<string, Tool>>>(
   options: AiSdkTypedOptions<Tools>,
 ): AiSdkTypedTools<Tools>;
 export function toAiSdkTools(runtime: Runtime, options: AdapterOptions | AiSdkTypedOptions<Readonly<Record<string, Tool>>> = {}): object {
-  const approvals = usedIn(options.session);
+  if (!isOptionsObject(options)) throw wrongKind(`The options of ${OWNER} are an object`, options);
+  const { session: used } = options;
+  if (used !== undefined) checkSession(used, `${OWNER.slice(0, -2)}(runtime, { session })`);
+  const approvals = usedIn(used);
   if (!("tools" in options))
     return Object.fromEntries(bridgedTools(runtime, options, OWNER).map((tool) => [tool.name, aiSdkTool(tool, approvals)]));
   const { tools, ...others } = options;
@@ -261,6 +266,8 @@ export async function fromAiSdkTools(tools: Readonly<Record<string, AiSdkToolLik
 }
 
 async function fromAiSdkTool(name: string, tool: AiSdkToolLike): Promise<Tool> {
+  const place = `fromAiSdkTools({ ${name} })`;
+  checkArgument(typeof tool === "object" && tool !== null, place, "a tool of AI SDK", tool);
   const { description, inputSchema, execute, needsApproval, toModelOutput } = tool;
   if (typeof execute !== "function")
     throw new ToolError("not_executable", `The AI SDK tool ${JSON.stringify(name)} has no execute: its client or provider runs it.`);

@@ -4,6 +4,7 @@ import type { Question } from "../core/ask.ts";
 import { type ToolCall, OWN_NAMESPACE } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
+import { checkRuntime, checkArgument } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -60,7 +61,8 @@ const WITHOUT_REST = { allow: visibilityOf({ deny: [READ_RESULT] }) };
  * Where one of them is `run_program` with the mode `only`, it takes the place of the others, which its description declares.
  */
 export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: string): readonly BridgedTool[] {
-  checkKnownKeys(options, { session: true, only: true }, owner);
+  checkRuntime(runtime, owner);
+  checkKnownKeys(options, { session: "object", only: true }, owner);
   const { session, only } = options;
   const isWanted = only === undefined ? undefined : nameMatcher(only, "only");
   const names = new ProviderNames();
@@ -157,6 +159,10 @@ export type OpenSchema<Input = never> = { readonly [keyword: string]: unknown } 
 };
 
 /** @throws ToolError `invalid_argument` for tools in another shape than their framework's own */
+export function checkMaker(make: unknown, owner: string, words: string): void {
+  checkArgument(typeof make === "function", owner, words, make);
+}
+
 export function checkToolArray(tools: unknown, converter: string): void {
   if (Array.isArray(tools)) return;
   throw new ToolError("invalid_argument", `${converter} takes an array of tools.`, {

@@ -5,7 +5,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { bridgedTools, checkToolArray, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
+import { bridgedTools, checkMaker, checkToolArray, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
 import { fieldsOf } from "./model-output.ts";
 
 /** The fields that LangChain passes with a tool, its schema as JSON Schema. */
@@ -42,6 +42,7 @@ export function toLangChainTools<Made>(
   tool: (handler: LangChainHandler, fields: LangChainFields) => Made,
   options: AdapterOptions = {},
 ): Made[] {
+  checkMaker(tool, "toLangChainTools(runtime, tool)", "the function tool of @langchain/core/tools");
   return bridgedTools(runtime, options, "toLangChainTools()").map(({ name, description, inputSchema, call }) =>
     tool(async (input, config) => answerFor(config, outputOf(await call(input, { id: config?.toolCall?.id, signal: config?.signal }))), {
       name,

@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { askApproval, bridgedTools, checkToolArray, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
+import { askApproval, bridgedTools, checkMaker, checkToolArray, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
 import { fieldsOf, refuseMcpError, withModelOutput } from "./model-output.ts";
 
 /** The fields of a tool that Mastra's `createTool` is given. */
@@ -31,6 +31,7 @@ export function toMastraTools<Made>(
   createTool: (fields: MastraFields) => Made,
   options: AdapterOptions = {},
 ): Readonly<Record<string, Made>> {
+  checkMaker(createTool, "toMastraTools(runtime, createTool)", "the function createTool of @mastra/core/tools");
   return Object.fromEntries(
     bridgedTools(runtime, options, "toMastraTools()").map(({ name, description, inputSchema, call }) => [
       name,

@@ -3,7 +3,7 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { askApproval, bridgedTools, checkToolArray, foreignTool, offeredText, type AdapterOptions } from "./bridge.ts";
+import { askApproval, bridgedTools, checkMaker, checkToolArray, foreignTool, offeredText, type AdapterOptions } from "./bridge.ts";
 
 /** The fields of a tool that the Agents SDK's `tool` is given. */
 export interface OpenAiAgentsFields {
@@ -43,6 +43,7 @@ export function toOpenAiAgentsTools<Made>(
   tool: (fields: OpenAiAgentsFields) => Made,
   options: AdapterOptions = {},
 ): Made[] {
+  checkMaker(tool, "toOpenAiAgentsTools(runtime, tool)", "the function tool of @openai/agents");
   return bridgedTools(runtime, options, "toOpenAiAgentsTools()").map(({ name, description, inputSchema, needsApproval, call }) =>
     tool({
       name,
@@ -109,6 +110,7 @@ export function fromOpenAiAgentsTools<Context>(
   contextFor: (context: ToolContext) => Context,
 ): readonly Tool[] {
   checkToolArray(tools, "fromOpenAiAgentsTools()");
+  checkMaker(contextFor, "fromOpenAiAgentsTools(tools, contextFor)", "a function that makes the context of the Agents SDK");
   return tools.map((tool) => {
     if (hasAny(tool.inputGuardrails) || hasAny(tool.outputGuardrails))
       throw new ToolError("not_executable", `The tool ${JSON.stringify(tool.name)} has guardrails, which only the Agents SDK runs.`, {

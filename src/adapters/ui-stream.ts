@@ -1,6 +1,7 @@
 /** The runs of a session for AI SDK's `useChat`: its UI message stream. @see https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol (version 7, 2026-11) */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
+import { checkRuntime } from "../core/check-argument.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { pendingResult, type PendingCall } from "../core/job-message.ts";
@@ -34,7 +35,7 @@ export interface UiChatOptions {
   readonly run: (session: RuntimeSession, input: UiChatInput) => Promise<unknown>;
 }
 
-const OPTIONS: OptionNames<UiChatOptions> = { session: true, run: true };
+const OPTIONS: OptionNames<UiChatOptions> = { session: "function", run: "function" };
 
 /**
  * A function that answers the requests of AI SDK's `useChat` with UI message streams.
@@ -50,6 +51,7 @@ const OPTIONS: OptionNames<UiChatOptions> = { session: true, run: true };
  * @throws ToolError `invalid_argument` at once for wrong options
  */
 export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (request: Request) => Promise<Response> {
+  checkRuntime(runtime, "uiChatHandler()");
   checkKnownKeys(options, OPTIONS, "uiChatHandler()");
   const runs = new ChatRuns(runtime);
   return async (request) => {

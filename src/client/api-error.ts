@@ -53,6 +53,6 @@ export function parseAnswer(text: string, status: number): unknown {
 
 /** A part of a path. @throws ApiError for text that no address can have: `fetch` drops dots as a part of a path */
 export function pathPart(value: string): string {
-  if (value !== "." && value !== ".." && value.isWellFormed()) return encodeURIComponent(value);
+  if (typeof value === "string" && value !== "." && value !== ".." && value.isWellFormed()) return encodeURIComponent(value);
   throw new ApiError(`${JSON.stringify(value)} cannot be part of an address.`, { status: 0 });
 }

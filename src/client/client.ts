@@ -87,7 +87,7 @@ class HttpClient implements HaftClient {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#origin = new URL(options.url).href.replace(/\/+$/u, "");
+    this.#origin = addressOf(options).href.replace(/\/+$/u, "");
     this.#maxAttempts = options.maxAttempts ?? 5;
   }
 
@@ -107,6 +107,9 @@ class HttpClient implements HaftClient {
   }
 
   async *follow(sessionId: string, options: FollowOptions = {}): AsyncGenerator<ReceivedEvent, void, undefined> {
+    const { signal } = Object(options) as FollowOptions;
+    if (typeof options !== "object" || options === null || (signal !== undefined && !(signal instanceof AbortSignal)))
+      throw new ApiError("The options of follow() are an object: { after, signal }, with an AbortSignal.", { status: 0 });
     const url = `${this.#origin}/v1/sessions/${pathPart(sessionId)}/events`;
     const follower = new EventFollower(
       async (headers, signal) => this.#fetch(url, { headers: await this.#headers(headers), signal }),
@@ -219,9 +222,19 @@ function jsonOf({ status, headers }: Response, text: string): unknown {
   throw new ApiError(`The server answered with status ${status}, and with ${type} in place of JSON.`, { status });
 }
 
+/** @throws TypeError */
+function addressOf(options: ClientOptions | undefined): URL {
+  const url: unknown = options?.url;
+  if ((typeof url === "string" || url instanceof URL) && URL.canParse(String(url))) return new URL(url);
+  const given = typeof url === "string" ? JSON.stringify(url) : `of type ${typeof url}`;
+  throw new TypeError(`createClient({ url }) takes the address of a server, such as "http://127.0.0.1:3000"; this is ${given}.`);
+}
+
 /** The route of an operation. Mistakes of a program without types are refused, as they would be sent as something else. @throws ApiError */
 function routeOf(id: string, input: object): Route {
-  if (!Object.hasOwn(API, id)) throw new ApiError(`There is no operation ${JSON.stringify(id)}.`, { status: 0 });
+  if (typeof id !== "string" || !Object.hasOwn(API, id)) throw new ApiError(`There is no operation ${JSON.stringify(id)}.`, { status: 0 });
+  if (typeof input !== "object" || input === null)
+    throw new ApiError(`The input of ${id} is an object: { params, query, body }.`, { status: 0 });
   const unknown = Object.keys(input).find((part) => !Object.hasOwn(PARTS, part));
   if (unknown !== undefined)
     throw new ApiError(`The input of ${id} has no ${JSON.stringify(unknown)}. It has ${Object.keys(PARTS).join(", ")}.`, { status: 0 });

@@ -1,6 +1,8 @@
 /** An agent: a loop that runs whenever a message arrives, and is idle in between. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { ToolError, describeThrown, isToolError, operatorText } from "../core/error.ts";
+import { isOptionsObject } from "../core/base/wording.ts";
+import { wrongKind, checkText } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -113,6 +115,7 @@ class SessionAgent implements Agent {
   #handed: ReadonlySet<string> = new Set();
 
   constructor(options: AgentOptions) {
+    if (!isOptionsObject(options)) throw wrongKind("The options of createAgent() are an object", options, "{ model, session }");
     const { onResult: _result, onError: _error, triggers, ...rest } = options;
     if (triggers !== undefined && typeof triggers.of !== "function")
       throw new ToolError("invalid_argument", 'The option "triggers" of createAgent() is made by createTriggers().');
@@ -142,6 +145,7 @@ class SessionAgent implements Agent {
   }
 
   cancel(reason: string = "The run was cancelled."): boolean {
+    checkText(reason, "cancel() of an agent", "the reason");
     if (this.#run === undefined) return false;
     this.#isDue = false; // what comes from now on begins the next
     this.#cancel?.abort(new ToolError("cancelled", reason));

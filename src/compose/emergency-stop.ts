@@ -1,5 +1,6 @@
 /** Stops everything after too many failed calls in a row, until a person has looked at it. */
 import { ToolError } from "../core/error.ts";
+import { checkResult } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { ToolResult } from "../core/result.ts";
 import { plural } from "../core/base/wording.ts";
@@ -29,6 +30,7 @@ export class EmergencyStop {
 
   /** Takes in a result. Calls that were cancelled, skipped or wait for approval count neither way. */
   note(result: ToolResult): void {
+    checkResult(result, "note() of an emergency stop");
     const { status, error } = result;
     if (this.stopped || status === "cancelled" || status === "skipped" || error?.code === "approval_required") return;
     if (status !== "error") return void (this.#errors = 0);

@@ -185,6 +185,7 @@ class SessionLoop implements Loop {
     options: LoopRunOptions<Output>,
     left: AbortController,
   ): AsyncGenerator<LoopEvent<InferInput<Output>>, LoopAnswer<Output>, undefined> {
+    checkRunOptions(options);
     const signal = options.signal === undefined ? left.signal : AbortSignal.any([options.signal, left.signal]);
     const queue = new EventQueue<LoopEvent<InferInput<Output>>>();
     let isOver = false;
@@ -234,11 +235,11 @@ class SessionLoop implements Loop {
 
   /** @param events is given the events of this run, besides `onEvent` */
   async #begin<Output extends SchemaSource>(
-    options: LoopRunOptions<Output> | null,
+    options: LoopRunOptions<Output>,
     start: Start,
     events?: EventQueue<LoopEvent>,
   ): Promise<LoopAnswer<Output>> {
-    const { signal, output } = checkRunOptions(options ?? {});
+    const { signal, output } = checkRunOptions(options);
     const reader = output === undefined ? undefined : new StructuredOutput(output);
     const result = await this.#run({ signal, output: reader, events }, start);
     return result as LoopAnswer<Output>; // its output was read by that very schema
@@ -331,7 +332,7 @@ class SessionLoop implements Loop {
 }
 
 function checkRunOptions<Options extends LoopRunOptions>(options: Options): Options {
-  checkKnownKeys<LoopRunOptions>(options, { signal: true, output: true }, "run()");
+  checkKnownKeys<LoopRunOptions>(options, { signal: "AbortSignal", output: true }, "run()");
   return options;
 }
 

@@ -1,4 +1,5 @@
 /** Runs a program from a configuration file, and adds engines and sources that one may name: `haft/config`. @packageDocumentation */
+import { checkText } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Store } from "../core/store.ts";
 import type { Toolset } from "../core/toolset.ts";
@@ -44,6 +45,7 @@ export type ConfiguredRuntimeOptions = LoadOptions & BuildOptions;
  * @throws ToolError `invalid_config` with every problem and its place
  */
 export async function configuredRuntime(path: string, options: ConfiguredRuntimeOptions = {}): Promise<RuntimeOptions> {
+  checkText(path, "configuredRuntime()", "the path of a file");
   checkKnownKeys(options, { ...LOAD_OPTIONS, ...BUILD_OPTIONS }, "configuredRuntime()");
   const { environment, extensions, allowVariables, foreignKeys, ...building } = options;
   const loaded = await loadConfig(path, omitUndefined({ environment, extensions, allowVariables, foreignKeys }));

@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import { statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
+import { checkText } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { floatingVersion, isInstalled } from "./trust/floating-version.ts";
 import { type HaftConfig, readHaftConfig } from "./haft-config.ts";
@@ -50,7 +51,12 @@ export interface LoadOptions {
   readonly foreignKeys?: boolean;
 }
 
-export const LOAD_OPTIONS: OptionNames<LoadOptions> = { environment: true, extensions: true, allowVariables: true, foreignKeys: true };
+export const LOAD_OPTIONS: OptionNames<LoadOptions> = {
+  environment: "object",
+  extensions: "object",
+  allowVariables: "array",
+  foreignKeys: "boolean",
+};
 
 /** The largest configuration that is read. */
 const MAX_CONFIG_BYTES = 1024 * 1024;
@@ -70,6 +76,7 @@ const NAMES = ["haft.toml", "haft.yaml", "haft.yml", "haft.json"];
  * @throws ToolError `duplicate` for an extension with the name of a built-in one
  */
 export async function loadConfig(path: string, options: LoadOptions = {}): Promise<LoadedConfig> {
+  checkText(path, "loadConfig()", "the path of a file");
   checkKnownKeys(options, LOAD_OPTIONS, "loadConfig()");
   return load(path, options, false);
 }
@@ -150,6 +157,7 @@ export function emptyConfig(folder: string, environment: Environment): LoadedCon
  * @throws ToolError `invalid_config` when there are several
  */
 export function findConfig(folder: string): string | undefined {
+  checkText(folder, "findConfig()", "the path of a folder");
   const found = NAMES.filter((name) => statSync(join(folder, name), { throwIfNoEntry: false }) !== undefined);
   if (found.length > 1) throw new ToolError("invalid_config", `${folder} has ${found.join(" and ")}: keep one, or name the one you mean.`);
   return found[0] === undefined ? undefined : join(folder, found[0]);

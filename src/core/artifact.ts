@@ -1,4 +1,5 @@
 /** Files that tools and models answer with, kept by their content apart from the log, which then has a short address for each. */
+import { checkArgument, checkText } from "./check-argument.ts";
 import { hash } from "node:crypto";
 
 /** The bytes of a file, as base64, and what they are. */
@@ -35,6 +36,8 @@ export function keptMediaType(mediaType: string): string {
 
 /** The artifact of some bytes. */
 export function artifactOf(mediaType: string, bytes: Uint8Array): Artifact {
+  checkText(mediaType, "artifactOf(mediaType, bytes)", "a media type");
+  checkArgument(ArrayBuffer.isView(bytes), "artifactOf(mediaType, bytes)", "bytes", bytes, 'Of a text: Buffer.from(text, "utf8").');
   return {
     id: hash("sha256", bytes),
     mediaType: keptMediaType(mediaType),
@@ -44,6 +47,7 @@ export function artifactOf(mediaType: string, bytes: Uint8Array): Artifact {
 
 /** `artifact:` and the id: the address that replaces the bytes. */
 export function artifactUri(id: string): string {
+  checkText(id, "artifactUri()", "the id of an artifact");
   return `${SCHEME}${id}`;
 }
 

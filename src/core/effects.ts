@@ -1,4 +1,5 @@
 /** The reads and writes of a call, and whether it may be repeated or undone: one declaration that drives the runtime. */
+import { checkText } from "./check-argument.ts";
 import type { JsonObject } from "./base/json.ts";
 import type { ResourceKeys } from "./resource-keys.ts";
 
@@ -94,6 +95,7 @@ export const pure: Effects<unknown> = Object.freeze({ reads: [], writes: [], ide
 
 /** Only reads, from the given keys. Without keys it reads all of its toolset. */
 export function readOnly(...reads: readonly string[]): Effects<unknown> {
+  for (const read of reads) checkText(read, "readOnly()", "each resource");
   return { ...(reads.length === 0 ? {} : { reads }), writes: [], idempotent: true };
 }
 

@@ -1,7 +1,7 @@
 /** The error every room throws or reports. */
 import { shareClass } from "./base/shared-class.ts";
 import { ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./error-codes.ts";
-import { withArticle } from "./base/wording.ts";
+import { typeInWords, withArticle } from "./base/wording.ts";
 import { omitUndefined } from "./base/omit-undefined.ts";
 import { tooOld } from "./node-version.ts";
 import { atMost } from "./base/short-text.ts";
@@ -75,6 +75,7 @@ export class ToolError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, message: string, options: ToolErrorOptions = {}) {
+    if (!Object.hasOwn(ERROR_CODES, code) || typeof message !== "string") throw unusableError(code, message);
     super(cut(message), options.cause === undefined ? undefined : { cause: options.cause });
     const info: ErrorCodeInfo = ERROR_CODES[code];
     this.code = code;
@@ -102,6 +103,16 @@ export class ToolError extends Error {
     if (isToolError(thrown)) return thrown;
     return new ToolError(code, describeThrown(thrown), { cause: thrown });
   }
+}
+
+/** For a program without types, whose own code or whose missing one would otherwise show as a failure of this class. */
+function unusableError(code: unknown, message: unknown): TypeError {
+  const given = typeof code === "string" ? JSON.stringify(code.slice(0, 100)) : typeInWords(code);
+  if (typeof message === "string")
+    return new TypeError(
+      `ToolError has no code ${given}. A handler that failed takes "execution_failed". There are ${Object.keys(ERROR_CODES).join(", ")}.`,
+    );
+  return new TypeError(`new ToolError(code, message) takes a message as a string, not ${typeInWords(message)}; its code is ${given}.`);
 }
 
 /**

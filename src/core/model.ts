@@ -3,6 +3,7 @@ import type { ToolCall } from "./call.ts";
 import type { ContentPart } from "./content.ts";
 import type { JsonObject, JsonValue } from "./base/json.ts";
 import { ToolError } from "./error.ts";
+import { checkArgument } from "./check-argument.ts";
 import type { ModelMessage, NativeMessage } from "./message.ts";
 import type { JsonSchema } from "./tool.ts";
 
@@ -194,6 +195,8 @@ export interface Model {
 
 /** The whole reply of a stream. @throws what the stream throws */
 export async function collectReply(events: AsyncIterable<ModelEvent>): Promise<ModelReply | undefined> {
+  const fits = typeof events === "object" && events !== null && (Symbol.asyncIterator in events || Symbol.iterator in events);
+  checkArgument(fits, "collectReply()", "the stream of a model", events, "For example model.stream({ messages }).");
   let reply: ModelReply | undefined;
   for await (const event of events) if (event.type === "reply-end") reply = event.reply;
   return reply;

@@ -2,6 +2,7 @@
 import { type ContentPart, valueText } from "./content.ts";
 import { readDataUri } from "./data-uri.ts";
 import type { ErrorInfo } from "./error.ts";
+import { checkResult } from "./check-argument.ts";
 import type { Fidelity } from "./fidelity.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
 import { visibleText } from "./base/visible-text.ts";
@@ -85,6 +86,7 @@ export type OfferedName = (qualifiedName: string) => string;
  * An error's `operatorHint` is not part of it, nor are the details of `definition_changed`. With `offeredName`, tools are named in an error as the model was given them.
  */
 export function resultText(result: ToolResult, offeredName?: OfferedName): string {
+  checkResult(result, "resultText()");
   if (result.status === "error" && tellsOfFailure(result.output)) return valueText(result.output);
   const parts: string[] = [];
   if (result.error !== undefined) {

@@ -2,6 +2,7 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
+import { checkText } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Tool } from "../core/tool.ts";
 import { TOOLSET_SETTINGS, splitSettings, type Toolset, type ToolsetSettings } from "../core/toolset.ts";
@@ -76,6 +77,7 @@ export function mcpEngine(options: McpOptions): Engine {
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
 export function mcpToolset(name: string, options: McpOptions & ToolsetSettings): Toolset {
+  checkText(name, "mcpToolset(name, options)", "the name of a toolset");
   checkKnownKeys<McpOptions & ToolsetSettings>(options, { ...MCP_OPTIONS, ...TOOLSET_SETTINGS }, "mcpToolset()");
   const [settings, engine] = splitSettings<McpOptions>(options);
   return { name, ...settings, engine: mcpEngine(engine) };

@@ -33,7 +33,7 @@ export interface ReplayOptions {
   readonly repeatLast?: boolean;
 }
 
-const OPTIONS: OptionNames<ReplayOptions> = { match: true, repeatLast: true };
+const OPTIONS: OptionNames<ReplayOptions> = { match: true, repeatLast: "boolean" };
 
 /**
  * An engine that answers as was recorded.
@@ -206,7 +206,7 @@ export interface ReplayToolsetOptions extends ReplayOptions {
  * are in its way. Calls of the namespace `haft`, which every runtime brings itself, and of names that were no tools are left out.
  */
 export function toolsetsOfRecording(events: Iterable<SessionEvent>, options: ReplayToolsetOptions = {}): readonly Toolset[] {
-  checkKnownKeys(options, { ...OPTIONS, toolsets: true }, "toolsetsOfRecording()");
+  checkKnownKeys(options, { ...OPTIONS, toolsets: "array" }, "toolsetsOfRecording()");
   const calls = outerFirst(recordedCalls(events));
   const engine = new ReplayEngine(calls, options);
   const seen = countTools(calls);

@@ -2,6 +2,7 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, hintsOf } from "../core/error.ts";
+import { checkText } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Clock, Log } from "../core/ports.ts";
@@ -57,6 +58,7 @@ export function restEngine(options: RestOptions): Engine {
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
 export function openApiToolset(name: string, options: RestOptions & ToolsetSettings): Toolset {
+  checkText(name, "openApiToolset(name, options)", "the name of a toolset");
   checkKnownKeys<RestOptions & ToolsetSettings>(options, { ...REST_OPTIONS, ...TOOLSET_SETTINGS }, "openApiToolset()");
   const [settings, engine] = splitSettings<RestOptions>(options);
   return { name, ...settings, engine: restEngine(engine) };

@@ -147,7 +147,7 @@ const OPTIONS: OptionNames<SearchOptions> = {
   limit: true,
   threshold: true,
   toolName: true,
-  description: true,
+  description: "string",
 };
 
 function checkOptions(options: SearchOptions): void {

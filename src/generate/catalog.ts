@@ -1,4 +1,5 @@
 /** The tools that data is generated from: one flat list, each with a name of its own. */
+import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { OWN_NAMESPACE, qualifiedName } from "../core/call.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
@@ -25,6 +26,14 @@ export type ToolCollection = Pick<Registry, "list"> | readonly Toolset[];
 
 /** Toolsets with the tools that are on offer, from whatever holds them; the runtime's own tools are not among them. */
 export function toolsetsIn(tools: ToolCollection): readonly Toolset[] {
+  const isRegistry = hasMethods(tools, "list");
+  checkArgument(
+    isRegistry || Array.isArray(tools),
+    "enrich()",
+    "a registry, or an array of toolsets",
+    tools,
+    "A runtime has a registry: runtime.registry.",
+  );
   if (!("list" in tools)) return tools.filter(isOffered).map((toolset) => ({ ...toolset, tools: (toolset.tools ?? []).filter(isOffered) }));
   const found = new Map<Toolset, Tool[]>();
   for (const { tool, toolset } of tools.list()) {

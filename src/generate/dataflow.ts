@@ -34,7 +34,7 @@ export const DATAFLOW = "dataflow";
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
 export function dataflow(options: DataflowOptions = {}): Enrichment {
-  checkKnownKeys(options, { embed: true, minScore: true, maxEdges: true }, "dataflow()");
+  checkKnownKeys(options, { embed: "function", minScore: true, maxEdges: true }, "dataflow()");
   const { minScore = DEFAULT_MIN_SCORE, maxEdges = DEFAULT_MAX_EDGES } = options;
   checkNumber(maxEdges, "maxEdges of dataflow()", COUNT);
   if (!(minScore > 0 && minScore <= 1))

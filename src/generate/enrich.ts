@@ -60,7 +60,7 @@ export class Enriched {
  * Rejects with `cancelled` when the signal aborts, and with the error of an enrichment that fails
  */
 export function enrich(tools: ToolCollection, enrichments: readonly Enrichment[], options: EnrichOptions = {}): Promise<Enriched> {
-  checkKnownKeys(options, { signal: true, log: true, onProgress: true }, "enrich()");
+  checkKnownKeys(options, { signal: "AbortSignal", log: "object", onProgress: "function" }, "enrich()");
   const ordered = sortEnrichments(enrichments);
   return runAll(toolsetsIn(tools), ordered, options);
 }

@@ -1,5 +1,6 @@
 /** A source whose tools are enriched each time it is loaded. */
 import { ToolError } from "../core/error.ts";
+import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { ToolSource } from "../core/source.ts";
 import { enrich, type EnrichOptions, type Enriched } from "./enrich.ts";
@@ -25,7 +26,14 @@ export function enrichedSource(
   enrichments: readonly Enrichment[],
   options: Pick<EnrichOptions, "onProgress"> = {},
 ): EnrichedSource {
-  checkKnownKeys(options, { onProgress: true }, "enrichedSource()");
+  checkArgument(
+    hasMethods(source, "load"),
+    "enrichedSource()",
+    "a source of toolsets",
+    source,
+    "For example fileSource({ path }) of haft/config.",
+  );
+  checkKnownKeys(options, { onProgress: "function" }, "enrichedSource()");
   sortEnrichments(enrichments);
   let latest: Enriched | undefined;
   return {

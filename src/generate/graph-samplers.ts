@@ -5,7 +5,7 @@ import type { CatalogTool } from "./catalog.ts";
 import { DATAFLOW } from "./dataflow.ts";
 import { DataflowGraph, type DataflowEdge } from "./dataflow-graph.ts";
 import type { Enriched } from "./enrich.ts";
-import { SAMPLE_OPTIONS, SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler } from "./sampler.ts";
+import { SAMPLE_OPTIONS, SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler, checkEnriched } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 
@@ -58,6 +58,7 @@ interface Kind {
 }
 
 function graphSampler(enriched: Enriched, options: NeededSampleOptions, { owner, draw }: Kind): Sampler<GraphSampleOptions> {
+  checkEnriched(enriched, owner);
   const graph = enriched.artifacts.require(DATAFLOW, DataflowGraph);
   const prepare = (all: GraphSampleOptions): Draw => {
     checkKnownKeys(all, { ...SAMPLE_OPTIONS, minScore: true }, owner);

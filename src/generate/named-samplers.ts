@@ -1,5 +1,7 @@
 /** Samplers by name, for programs whose settings say which one draws. */
 import { ToolError } from "../core/error.ts";
+import { isOptionsObject } from "../core/base/wording.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import { didYouMean } from "../core/base/near-names.ts";
 import { own } from "../core/base/own.ts";
 import type { Enriched } from "./enrich.ts";
@@ -29,6 +31,7 @@ const SAMPLERS: Readonly<Record<string, SamplerFactory>> = {
  * @throws ToolError `duplicate` for a name that is built in, `invalid_argument` for what is not a function
  */
 export function namedSamplers(registered: Readonly<Record<string, SamplerFactory>> = {}): NamedSamplers {
+  checkArgument(isOptionsObject(registered), "namedSamplers()", "an object of functions by their names", registered);
   for (const [name, make] of Object.entries(registered)) {
     if (Object.hasOwn(SAMPLERS, name))
       throw new ToolError("duplicate", `The sampler ${JSON.stringify(name)} is built in; give yours another name.`);

@@ -4,7 +4,7 @@ import { checkKnownKeys } from "../core/known-keys.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { NEIGHBORS, ToolNeighbors } from "./neighbors.ts";
-import { SAMPLE_OPTIONS, SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler } from "./sampler.ts";
+import { SAMPLE_OPTIONS, SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler, checkEnriched } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 
@@ -27,6 +27,7 @@ export function neighborSampler(
   enriched: Enriched,
   options: NeighborSampleOptions & { readonly k: number },
 ): Sampler<NeighborSampleOptions> {
+  checkEnriched(enriched, OWNER);
   const neighbors = enriched.artifacts.require(NEIGHBORS, ToolNeighbors);
   prepare(enriched, options);
   return {

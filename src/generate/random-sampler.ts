@@ -4,7 +4,16 @@ import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Random } from "../core/ports.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
-import { SAMPLE_OPTIONS, SamplingError, checkNamespaces, prepareDraw, type Draw, type SampleOptions, type Sampler } from "./sampler.ts";
+import {
+  SAMPLE_OPTIONS,
+  SamplingError,
+  checkNamespaces,
+  prepareDraw,
+  type Draw,
+  type SampleOptions,
+  type Sampler,
+  checkEnriched,
+} from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 import { addTo } from "../core/base/add-to.ts";
@@ -28,6 +37,7 @@ const OWNER = "The random sampler";
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
 export function randomSampler(enriched: Enriched, options: RandomSampleOptions & { readonly k: number }): Sampler<RandomSampleOptions> {
+  checkEnriched(enriched, OWNER);
   prepare(enriched, options);
   return { sample: (own = {}) => sampleRandom(enriched, { ...options, ...own }) };
 }

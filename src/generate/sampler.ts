@@ -2,6 +2,7 @@
 import { someOf } from "../core/base/wording.ts";
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
+import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import type { OptionNames } from "../core/known-keys.ts";
 import type { Random } from "../core/ports.ts";
 import { didYouMean } from "../core/base/near-names.ts";
@@ -32,7 +33,7 @@ export interface SampleOptions {
   readonly random?: Random;
 }
 
-export const SAMPLE_OPTIONS: OptionNames<SampleOptions> = { k: true, namespaces: true, seed: true, random: true };
+export const SAMPLE_OPTIONS: OptionNames<SampleOptions> = { k: true, namespaces: "array", seed: true, random: true };
 
 /** There are not as many tools as were asked for that belong together in this way. */
 export class SamplingError extends ToolError {
@@ -79,4 +80,15 @@ export function checkNamespaces(tools: readonly CatalogTool[], names: readonly s
   throw new ToolError("invalid_argument", `${owner} was given the namespace ${JSON.stringify(unknown)}, which no tool has.`, {
     hint: didYouMean(unknown, known) ?? `There is ${someOf([...known])}.`,
   });
+}
+
+/** Refuses what `enrich` did not make. @throws ToolError `invalid_argument` */
+export function checkEnriched(enriched: Enriched, owner: string): void {
+  checkArgument(
+    hasMethods(enriched, "require"),
+    owner,
+    "enriched tools",
+    enriched,
+    "enrich(runtime.registry, enrichments) resolves to them.",
+  );
 }

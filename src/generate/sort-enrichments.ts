@@ -1,5 +1,6 @@
 /** Puts enrichments into an order in which each comes after those it needs. */
 import { ToolError } from "../core/error.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import type { Enrichment } from "./enrichment.ts";
 
 /**
@@ -9,6 +10,8 @@ import type { Enrichment } from "./enrichment.ts";
  * and a circle
  */
 export function sortEnrichments(enrichments: readonly Enrichment[]): readonly Enrichment[] {
+  const hint = "For example enrich(runtime.registry, [dataflow(), neighbors()]).";
+  checkArgument(Array.isArray(enrichments), "enrich()", "an array of enrichments", enrichments, hint);
   const byKey = new Map<string, Enrichment>();
   for (const enrichment of enrichments) {
     checkEnrichment(enrichment);

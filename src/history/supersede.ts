@@ -1,4 +1,5 @@
 /** Rules for `Tool.supersedes`: which results a newer call of the toolset makes worthless to the model. */
+import { checkArgument } from "../core/check-argument.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { PastCall, Supersedes } from "../core/tool.ts";
 
@@ -12,6 +13,8 @@ export function supersedesAt(
   locationOf: (call: PastCall) => string | undefined,
   covers: (newer: PastCall, older: PastCall) => boolean = always,
 ): Supersedes {
+  checkArgument(typeof locationOf === "function", "supersedesAt()", "a function that gives the place of a call", locationOf);
+  checkArgument(typeof covers === "function", "supersedesAt(locationOf, covers)", "a function that compares two calls", covers);
   const supersedes = (newer: PastCall, older: PastCall): boolean => {
     const location = locationOf(newer);
     return location !== undefined && location === locationOf(older) && covers(newer, older);

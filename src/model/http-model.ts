@@ -1,6 +1,7 @@
 /** A model behind a provider's HTTP interface, whatever its wire format. */
 import { checkMs } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
+import { checkArgument, checkText, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Model, ModelEvent, ModelOptions, ModelRequest } from "../core/model.ts";
@@ -107,24 +108,24 @@ interface FailedAttempt {
 export const HTTP_MODEL_OPTIONS: OptionNames<HttpModelOptions> = {
   format: true,
   model: true,
-  baseUrl: true,
-  name: true,
-  apiKey: true,
+  baseUrl: "string",
+  name: "string",
+  apiKey: "string",
   keyHeader: true,
-  keyHint: true,
-  headers: true,
-  sign: true,
-  fetch: true,
-  ports: true,
-  stream: true,
-  strict: true,
+  keyHint: "string",
+  headers: "object",
+  sign: "function",
+  fetch: "function",
+  ports: "object",
+  stream: "boolean",
+  strict: "boolean",
   retry: true,
   firstByteTimeoutMs: true,
   idleTimeoutMs: true,
   maxBytes: true,
-  meter: true,
-  onRetry: true,
-  onNotes: true,
+  meter: "object",
+  onRetry: "function",
+  onNotes: "function",
 };
 const RETRY: OptionNames<ModelRetrySettings> = { delayMs: true, factor: true, maxDelayMs: true, jitter: true, maxAttempts: true };
 
@@ -144,6 +145,15 @@ const MAX_WAIT_MS = 60_000;
 export function httpModel(options: HttpModelOptions): Model {
   checkKnownKeys(options, HTTP_MODEL_OPTIONS, "httpModel()");
   if (options.retry !== undefined) checkKnownKeys(options.retry, RETRY, "httpModel({ retry })");
+  const { format, model } = options;
+  checkArgument(
+    hasMethods(format, "encodeRequest"),
+    "httpModel({ format })",
+    "a wire format",
+    format,
+    "For example openAiChat() of haft/wire.",
+  );
+  checkText(model, "httpModel({ model })", "the name of a model");
   return new HttpModel(options);
 }
 

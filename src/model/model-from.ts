@@ -25,7 +25,14 @@ export interface ModelContext extends Pick<HttpModelOptions, "fetch" | "ports" |
 
 const { format: _format, keyHeader: _keyHeader, ...OF_SPECS } = HTTP_MODEL_OPTIONS;
 const SPEC: OptionNames<ModelSpec> = { ...OF_SPECS, provider: true };
-const CONTEXT: OptionNames<ModelContext> = { environment: true, fetch: true, ports: true, meter: true, onRetry: true, onNotes: true };
+const CONTEXT: OptionNames<ModelContext> = {
+  environment: "object",
+  fetch: "function",
+  ports: "object",
+  meter: "object",
+  onRetry: "function",
+  onNotes: "function",
+};
 
 /**
  * The model that a text or a record names. Everything before the first `/` of a text is the provider.

@@ -2,6 +2,7 @@
 import type { ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { NativeMessage } from "../core/message.ts";
 import { endedWell } from "../core/model.ts";
@@ -88,7 +89,15 @@ export interface ScriptedModel extends Model {
  * @throws ToolError `model_failed` from the stream when there is no reply left; `cancelled` when the signal aborts
  */
 export function scriptedModel(replies: ReplyScript, options: ScriptedModelOptions = {}): ScriptedModel {
-  checkKnownKeys(options, { name: true, clock: true }, "scriptedModel()");
+  const fits = Array.isArray(replies) || typeof replies === "function";
+  checkArgument(
+    fits,
+    "scriptedModel()",
+    "an array of replies, or a function that makes them",
+    replies,
+    'For example [{ text: "Hello." }].',
+  );
+  checkKnownKeys(options, { name: "string", clock: "object" }, "scriptedModel()");
   return new Scripted(replies, options);
 }
 

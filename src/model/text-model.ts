@@ -1,4 +1,5 @@
 /** Gives a model that knows no tool calls the tools as text, and reads its calls out of what it says. */
+import { checkModel } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { CallMessage, ModelMessage } from "../core/message.ts";
 import type { Model, ModelEvent, ModelOptions, ModelReply, ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
@@ -19,8 +20,8 @@ export interface TextToolsOptions extends Pick<DecodeTextOptions, "thinking" | "
 
 const OPTIONS: OptionNames<TextToolsOptions> = {
   format: true,
-  name: true,
-  onWarnings: true,
+  name: "string",
+  onWarnings: "function",
   thinking: true,
   unknownTools: true,
   bodyArguments: true,
@@ -37,6 +38,7 @@ const OPTIONS: OptionNames<TextToolsOptions> = {
  * @throws ToolError `invalid_argument` for a format that is not there
  */
 export function textToolsModel(model: Model, options: TextToolsOptions): Model {
+  checkModel(model, "textToolsModel()");
   checkKnownKeys(options, OPTIONS, "textToolsModel()");
   const format = typeof options.format === "string" ? textFormat(options.format) : options.format;
   return new TextToolsModel(model, format, options);

@@ -1,6 +1,7 @@
 /** Counts the requests to models and their results: tokens and cost. */
 import { checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { TokenUsage } from "../core/model.ts";
 
@@ -70,7 +71,7 @@ export class UsageMeter {
   readonly #models = new Map<string, ModelTotals>();
 
   constructor(options: UsageMeterOptions = {}) {
-    checkKnownKeys(options, { prices: true, currency: true, onUsage: true }, "new UsageMeter()");
+    checkKnownKeys(options, { prices: true, currency: "string", onUsage: "function" }, "new UsageMeter()");
     for (const [model, prices] of Object.entries(options.prices ?? {})) checkPrices(prices, `The prices of ${model}`);
     this.#options = options;
   }
@@ -153,6 +154,13 @@ function sumOf(totals: Iterable<ModelTotals>): ModelTotals {
 
 /** The cost of a reply. */
 export function costOf(usage: TokenUsage, prices: ModelPrices): number {
+  checkArgument(
+    typeof usage?.inputTokens === "number",
+    "costOf(usage, prices)",
+    "the usage of a reply",
+    usage,
+    "{ inputTokens, outputTokens }",
+  );
   checkPrices(prices, "costOf()");
   const { inputPerMillion, outputPerMillion, cachedInputPerMillion = inputPerMillion, cacheWritePerMillion = inputPerMillion } = prices;
   const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 } = usage;

@@ -1,6 +1,7 @@
 /** Which tools a model is shown and may call: layers of rules, each of which only takes away. */
 import { hash } from "node:crypto";
 import { ToolError } from "../core/error.ts";
+import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { MAX_REMEMBERED_NAMES, RULE_NAMES, quickMatcher, type PermissionRules } from "./permission.ts";
 
@@ -63,6 +64,7 @@ export function visibleTools<Listed extends { readonly qualifiedName: string }>(
   registry: ToolList<Listed>,
   rules?: VisibilityRules,
 ): readonly Listed[] {
+  checkArgument(hasMethods(registry, "list"), "visibleTools()", "a registry of tools", registry, "A runtime has one: runtime.registry.");
   if (rules === undefined) return registry.list();
   const visibility = visibilityOf(rules);
   return registry.list().filter(({ qualifiedName }) => visibility.permits(qualifiedName));

@@ -1,5 +1,6 @@
 /** The long documentation of a tool: the text that overrides it, else its own, else its definition. */
 import { ToolError } from "../core/error.ts";
+import { checkRegistry, checkText, checkArgument, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import { describeSchema } from "./describe-schema.ts";
@@ -30,12 +31,17 @@ export interface Documentation {
  * @throws ToolError `not_found` with the names that may have been meant; `ambiguous`; `unavailable`; `permission_denied` for a hidden tool
  */
 export function documentationOf(registry: Registry, name: string, options: DocumentationOptions = {}): Documentation {
-  checkKnownKeys(options, { overrides: true, visibility: true }, "documentationOf()");
-  const found = resolveVisible(registry, name, options.visibility);
+  checkRegistry(registry, "documentationOf()");
+  checkText(name, "documentationOf(registry, name)", "the name of a tool");
+  checkKnownKeys(options, { overrides: "Map", visibility: "object" }, "documentationOf()");
+  const { overrides, visibility } = options;
+  const isRead = visibility === undefined || hasMethods(visibility, "permits");
+  checkArgument(isRead, "documentationOf({ visibility })", "rules that were read", visibility, "visibilityOf(rules) reads them.");
+  const found = resolveVisible(registry, name, visibility);
   if (found instanceof ToolError) throw found;
   const [first] = found;
   if (first === undefined) throw new ToolError("not_found", `No tool ${JSON.stringify(name)}.`);
-  return { name: first.qualifiedName, text: documentationText(found, options.overrides) };
+  return { name: first.qualifiedName, text: documentationText(found, overrides) };
 }
 
 /** The documentation of the tools of one name, the same in whatever order overloads were registered. */

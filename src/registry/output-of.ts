@@ -1,6 +1,7 @@
 /** The output of a result with the type of its tool's schema. */
 import { splitName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
+import { checkResult } from "../core/check-argument.ts";
 import type { ToolResult } from "../core/result.ts";
 import { isStandardSchema, type StandardJsonSchema } from "../schema/standard-schema.ts";
 
@@ -22,9 +23,11 @@ export interface AnsweringTool<Answer> {
  * @throws ToolError `invalid_argument` for a tool that `defineTool` did not make
  */
 export function outputOf<Answer>(tool: AnsweringTool<Answer>, result: ToolResult): Answer | undefined;
-export function outputOf({ name, outputSchema }: AnsweringTool<unknown>, result: ToolResult): unknown {
+export function outputOf(tool: AnsweringTool<unknown>, result: ToolResult): unknown {
+  const { name, outputSchema } = tool ?? {};
   if (typeof name !== "string" || (outputSchema !== undefined && !isStandardSchema(outputSchema)))
     throw new ToolError("invalid_argument", "outputOf() takes a tool that defineTool() made, and a result.");
+  checkResult(result, "outputOf(tool, result)");
   const { status, output, truncation } = result;
   if (status !== "ok" || output === undefined || truncation !== undefined || splitName(result.name).name !== name) return undefined;
   if (outputSchema === undefined) return output;

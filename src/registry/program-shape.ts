@@ -2,6 +2,7 @@
 import { ToolOutput } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { isPromiseLike } from "../policy/attempts/deadline.ts";
@@ -14,6 +15,7 @@ import { plainTool, refuseOtherWords } from "./check-tool-fields.ts";
  * @throws ToolError `invalid_argument` for a tool without `execute`
  */
 export function withProgramShape(given: Tool): Tool {
+  checkArgument(typeof given === "object" && given !== null, "withProgramShape()", "a tool", given, "defineTool() makes one.");
   const tool = plainTool(given);
   refuseOtherWords(given, tool);
   const { execute } = tool;

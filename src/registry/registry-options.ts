@@ -22,7 +22,7 @@ export interface RegisterOptions {
   readonly overload?: boolean;
 }
 
-const OPTIONS: OptionNames<RegistryOptions> = { defaults: true, overloads: true, permission: true, onWarning: true };
+const OPTIONS: OptionNames<RegistryOptions> = { defaults: true, overloads: true, permission: true, onWarning: "function" };
 
 /** @throws ToolError `invalid_argument` */
 export function checkRegistryOptions(options: RegistryOptions): void {
@@ -34,5 +34,5 @@ export function checkRegistryOptions(options: RegistryOptions): void {
 
 /** @throws ToolError `invalid_argument` */
 export function checkRegisterOptions(options: RegisterOptions): void {
-  checkKnownKeys(options, { overload: true }, "register()");
+  checkKnownKeys(options, { overload: "boolean" }, "register()");
 }

@@ -128,6 +128,7 @@ export class Registry implements Iterable<RegisteredTool> {
    */
   replace(toolsets: readonly ToolsetParts[], removed: readonly string[] = []): readonly ToolsetChange[] {
     checkList(toolsets, "replace() takes an array of toolsets with their tools.");
+    checkList(removed, "replace() takes an array of the names of toolsets to remove.");
     const entries = toolsets.map((parts) => this.#prepare(parts));
     const changes: (ToolsetChange | undefined)[] = [];
     for (const entry of entries) {

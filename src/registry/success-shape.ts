@@ -4,6 +4,7 @@ import { deepFreeze } from "../core/base/frozen.ts";
 import { fitJson, isJsonObject } from "../core/base/json.ts";
 import { ToolOutput } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import { ReturnedFailure } from "../core/returned-failure.ts";
 import type { CacheScope, JsonSchema, Tool } from "../core/tool.ts";
 import { FilePlaceholders, replaceInAnswer } from "../policy/results/artifact-parts.ts";
@@ -56,6 +57,7 @@ export function withSuccessShape(given: SuccessShapeTool): Tool {
 
 /** The tool as a plain object with the field names of `Tool`. */
 function readWords(given: SuccessShapeTool): Tool {
+  checkArgument(typeof given === "object" && given !== null, "withSuccessShape()", "a tool", given, "defineTool() makes one.");
   const { parameters, cacheable, cache_scope, cache_ttl } = given;
   const named = plainTool(given as Tool); // what is missing is refused where it is registered
   refuseOtherWords(given, named, WORDS);
@@ -64,6 +66,8 @@ function readWords(given: SuccessShapeTool): Tool {
   const tool = Object.fromEntries(Object.entries(named).filter(([field]) => !WORDS.includes(field)));
   const cache = cacheOfJson({ name: named.name, cache: named.cache, cacheable, cache_scope, cache_ttl });
   const inputSchema = parameters ?? named.inputSchema ?? { type: "object" };
+  const isSchema = typeof inputSchema === "object" || typeof inputSchema === "boolean";
+  checkArgument(isSchema, "withSuccessShape({ inputSchema })", "a schema", inputSchema);
   return { ...tool, inputSchema, ...(cache === undefined ? {} : { cache }) } as unknown as Tool; // checked where it is registered
 }
 

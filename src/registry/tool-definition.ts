@@ -3,6 +3,7 @@ import { CALL_SETTING_NAMES } from "../core/call-settings.ts";
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
 import { declaresNoWrites, type Effects } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
+import { checkRegistered, checkText } from "../core/check-argument.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { cacheOfJson } from "./check-cache.ts";
@@ -33,6 +34,7 @@ export interface ToolDefinition {
 
 /** The definition of a registered tool as data. */
 export function toolDefinition(registered: RegisteredTool): ToolDefinition {
+  checkRegistered(registered, "toolDefinition()");
   const { tool } = registered;
   return {
     name: registered.qualifiedName,
@@ -100,6 +102,7 @@ export interface ToolJson extends Pick<Tool, (typeof PLAIN_FIELDS)[number]> {
  * is undeclared and never taken for one that only reads.
  */
 export function toolToJson(registered: RegisteredTool): ToolJson {
+  checkRegistered(registered, "toolToJson()");
   const { tool, toolset } = registered;
   const { outputSchema, metadata, cache } = tool;
   const effects = plainEffects(tool.effects ?? {});
@@ -124,6 +127,7 @@ export function toolToJson(registered: RegisteredTool): ToolJson {
  * @throws ToolError `invalid_argument` without a name, or naming the field that has a wrong type
  */
 export function toolFromJson(json: unknown, namespace: string = DEFAULT_NAMESPACE): { readonly tool: Tool; readonly namespace: string } {
+  checkText(namespace, "toolFromJson(json, namespace)", "a namespace");
   if (!isJsonObject(json)) throw new ToolError("invalid_argument", 'A tool in a file is an object with a "name".');
   const {
     namespace: own = namespace,

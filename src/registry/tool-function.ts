@@ -1,5 +1,7 @@
 /** A function that is a tool as well: called like before, and with its tool as a property. */
 import { ToolError } from "../core/error.ts";
+import { isOptionsObject } from "../core/base/wording.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { InferInput } from "../schema/infer-schema.ts";
@@ -39,6 +41,8 @@ export function toolFunction<
   ) => HandlerResult<Output>,
 >(options: ToolFunctionOptions<Input, Output>, handler: Handler): ToolFunction<Handler, Input, Output> {
   if (typeof handler !== "function") throw new ToolError("invalid_argument", "toolFunction() takes a function as its second argument.");
+  const hint = 'For example toolFunction({ description: "Adds two numbers.", inputSchema }, function add({ a, b }) {}).';
+  checkArgument(isOptionsObject(options), "toolFunction()", "the fields of a tool as its first argument", options, hint);
   const { registry, name = handler.name, ...fields } = options;
   if (typeof fields.description !== "string" || fields.description.trim() === "") {
     throw new ToolError("invalid_argument", `Tool ${JSON.stringify(name)} has no description.`, {

@@ -24,12 +24,12 @@ export interface SearchQuery {
 }
 
 const FIELDS: OptionNames<SearchQuery> = {
-  nameContains: true,
-  tags: true,
-  matchAllTags: true,
+  nameContains: "string",
+  tags: "array",
+  matchAllTags: "boolean",
   category: true,
-  text: true,
-  denied: true,
+  text: "string",
+  denied: "boolean",
   limit: true,
 };
 

@@ -1,5 +1,6 @@
 /** The registry's entry of one toolset: whether it can be called, and its tools by name. */
 import { ToolError, hintsOf } from "../core/error.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Permission } from "../policy/permission.ts";
@@ -61,6 +62,8 @@ export class ToolsetEntry {
   }
 
   set state(state: ToolsetState) {
+    const fits = state === "open" || state === "closed" || state === "ended" || state instanceof ToolError;
+    checkArgument(fits, "setToolsetState()", '"open", "closed", "ended" or a ToolError', state);
     this.#state = state;
     this.#judge();
   }

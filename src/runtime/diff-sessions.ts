@@ -1,6 +1,7 @@
 /** How two sessions differ, whether or not one is a branch of the other. */
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
+import { checkSession } from "../core/check-argument.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { stateDiff, type SessionDiff } from "../session/session-diff.ts";
 import { historyOf } from "../session/session-log.ts";
@@ -28,6 +29,8 @@ export async function diffSessions(
   other: RuntimeSession,
   options: DiffSessionsOptions = {},
 ): Promise<SessionDiff> {
+  checkSession(session, "diffSessions()");
+  checkSession(other, "diffSessions()");
   checkKnownKeys(options, { at: true, otherAt: true }, "diffSessions()");
   const { at, otherAt } = options;
   const shared = new Set<string>();

@@ -1,5 +1,6 @@
 /** Puts a recording into a store, as a session that can be resumed. */
 import { ToolError } from "../core/error.ts";
+import { checkStore } from "../core/check-argument.ts";
 import { CopiedPart, lastCopied } from "../core/copied-events.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -46,6 +47,7 @@ const underWay = new WeakMap<Store, Map<string, Promise<unknown>>>();
  * recording is of a branch that began inside of that. By rejecting
  */
 export async function importRecording(store: Store, source: RecordingSource, options: ImportOptions = {}): Promise<ImportedRecording> {
+  checkStore(store, "importRecording(store, source)");
   checkKnownKeys(options, { id: true, checkId: true }, "importRecording()");
   if (options.id !== undefined) checkSessionId(options.id);
   await store.open();

@@ -1,4 +1,5 @@
 /** The jobs of a store as they are listed: those whose calls wait for approval are `waiting`, which their rows do not say. */
+import { checkJobList } from "../store/records/store-options.ts";
 import type { ApprovalRecord } from "../core/approval-store.ts";
 import type { ListStoredJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { Store } from "../core/store.ts";
@@ -10,6 +11,7 @@ const DEFAULT_LIMIT = 100;
 
 /** As `list` of `Store.jobs`. A job waits when its call does, or one that was made in it. @param now wall-clock milliseconds. @throws as `Store.jobs.list` */
 export async function listStoredJobs(store: Store, options: ListStoredJobsOptions, now: number): Promise<readonly StoredJob[]> {
+  checkJobList(options);
   const { states, limit = DEFAULT_LIMIT, offset = 0 } = options;
   const listed = await store.jobs.list(options);
   const questions = await store.approvals.list({ now, statuses: ["open"], first: "newest", limit: MAX_QUESTIONS });

@@ -2,6 +2,7 @@
 import type { CallParts } from "../call/call-run.ts";
 import { endCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
+import { checkText } from "../core/check-argument.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { branchOf, removeClosed, removeStored } from "./end-stored-calls.ts";
@@ -33,6 +34,7 @@ export class OpenSessions {
 
   /** The open session or branch of this id, simulated branches included. */
   get(id: string): RuntimeSession | undefined {
+    checkText(id, "sessions.get()", "the id of a session");
     const session = this.#byId.get(id);
     return session !== undefined && this.#isShown(session) ? session : undefined;
   }

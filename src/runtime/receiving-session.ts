@@ -1,4 +1,5 @@
 /** A session that takes in what comes from outside: the messages of people and programs, and those that triggers send. */
+import { checkText, checkArgument } from "../core/check-argument.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
@@ -95,6 +96,8 @@ export abstract class ReceivingSession extends Session {
    * @throws ToolError `invalid_argument` for a `lastTick` that is not a time; as `receive`. By rejecting
    */
   async setTriggerPaused(id: string, paused: boolean, options: PauseOptions = {}): Promise<boolean> {
+    checkText(id, "setTriggerPaused(id, paused)", "the id of a trigger");
+    checkArgument(typeof paused === "boolean", "setTriggerPaused(id, paused)", "a boolean", paused);
     return this.#record(pausing(id, paused, options));
   }
 

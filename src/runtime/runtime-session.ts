@@ -2,6 +2,7 @@
 /** A session that can run calls, be branched, simulated and resumed: a program's handle of a conversation. */
 import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
+import { checkArgument, checkSession, checkText } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
@@ -86,6 +87,7 @@ export function executeWithin(session: RuntimeSession, calls: ToolCall | readonl
 
 /** Where the files of a session's answers and messages are kept: `createRuntime({ artifacts })`. Undefined where they are part of its log, or left out. */
 export function artifactsOf(session: RuntimeSession): ArtifactStore | undefined {
+  checkSession(session, "artifactsOf()");
   const { artifacts } = partsOf(session);
   return artifacts === false ? undefined : artifacts;
 }
@@ -163,6 +165,7 @@ export class RuntimeSession extends ReceivingSession {
 
   /** A tool's whole answer, by the handle of a cut result (`truncation.handle`); undefined for another session's, and once it is gone from memory. */
   wholeResult(handle: string): WholeResult | undefined {
+    checkText(handle, "wholeResult()", "the handle of a result");
     return this.#parts.largeResults.whole(this.id, handle);
   }
 
@@ -202,7 +205,7 @@ export class RuntimeSession extends ReceivingSession {
    */
   turn<T>(work: (turn: SessionTurn) => Promise<T>, options: { readonly signal?: AbortSignal } = {}): Promise<T> {
     try {
-      checkKnownKeys(options, { signal: true }, "turn()");
+      checkKnownKeys(options, { signal: "AbortSignal" }, "turn()");
     } catch (thrown: unknown) {
       return Promise.reject(ToolError.fromUnknown(thrown));
     }
@@ -285,6 +288,7 @@ export class RuntimeSession extends ReceivingSession {
 
   /** Calls the listener when a background job of this session asks something or has ended. The returned function ends that. */
   onJob(listener: (job: JobStatus) => void): () => void {
+    checkArgument(typeof listener === "function", "onJob()", "a function", listener);
     return this.#parts.jobs.listen(this.id, safeJobListener(listener, this.ports.log));
   }
 

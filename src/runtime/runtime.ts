@@ -3,6 +3,7 @@
 import type { ToolCall } from "../core/call.ts";
 import { OWN_NAMESPACE } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
+import { checkText } from "../core/check-argument.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { EventListener } from "../core/event.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
@@ -284,6 +285,8 @@ export class Runtime {
 
   /** Cancels one call that runs: its result is `cancelled`. False when none of this id runs. */
   cancel(callId: string, reason = "the call was cancelled"): boolean {
+    checkText(callId, "cancel()", "the id of a call");
+    checkText(reason, "cancel(callId, reason)", "the reason");
     const run = this.#parts.running.get(callId);
     run?.cancel(reason);
     return run !== undefined;

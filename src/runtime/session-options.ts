@@ -12,7 +12,7 @@ export interface SimulateOptions extends Omit<ExecuteOptions, "recordHistory" | 
 
 const { recordHistory: _recordHistory, idempotencyKey: _idempotencyKey, ...ALSO_SIMULATED } = EXECUTE_OPTIONS;
 /** Their names. */
-export const SIMULATE_OPTIONS: OptionNames<SimulateOptions> = { ...ALSO_SIMULATED, allowSideEffects: true };
+export const SIMULATE_OPTIONS: OptionNames<SimulateOptions> = { ...ALSO_SIMULATED, allowSideEffects: ["array", "boolean"] };
 
 /** How a background job is begun. */
 export type SubmitOptions = Omit<ExecuteOptions, "background" | "onError" | "idempotencyKey" | "recordHistory">;

@@ -135,20 +135,20 @@ export interface HaftServer {
 
 const OPTIONS: OptionNames<ServerOptions> = {
   auth: true,
-  allowedHosts: true,
-  allowedOrigins: true,
-  corsOrigins: true,
-  agents: true,
-  expectedAgents: true,
+  allowedHosts: "array",
+  allowedOrigins: "array",
+  corsOrigins: "array",
+  agents: ["Map", "object"],
+  expectedAgents: "array",
   triggers: true,
   limits: true,
   mcp: true,
-  dashboard: true,
+  dashboard: "boolean",
   process: true,
   logins: true,
-  name: true,
-  version: true,
-  ports: true,
+  name: "string",
+  version: "string",
+  ports: "object",
 };
 
 /**

@@ -1,4 +1,5 @@
 /** Gives a model the files that its conversation only refers to. */
+import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { artifactId, type Artifact, type ArtifactStore } from "../core/artifact.ts";
 import type { ContentPart } from "../core/content.ts";
 import { partsOf, type ModelMessage, type NativeMessage } from "../core/message.ts";
@@ -20,6 +21,16 @@ const ATTACHED = new WeakMap<ModelMessage, ModelMessage>();
  * @throws what the store rejects with. By rejecting
  */
 export async function attachArtifacts(messages: readonly ModelMessage[], artifacts: ArtifactStore): Promise<readonly ModelMessage[]> {
+  checkArgument(Array.isArray(messages), "attachArtifacts(messages, artifacts)", "an array of messages", messages);
+  checkArgument(
+    hasMethods(artifacts, "get"),
+    "attachArtifacts(messages, artifacts)",
+    "a store of artifacts",
+    artifacts,
+    "artifactsOf(session) gives that of a session.",
+  );
+  for (const message of messages)
+    checkArgument(typeof message === "object" && message !== null, "attachArtifacts(messages, artifacts)", "messages", message);
   const attached: ModelMessage[] = [];
   for (const message of messages) attached.push(ATTACHED.get(message) ?? (await attach(message, artifacts)));
   return attached;

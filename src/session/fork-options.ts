@@ -19,7 +19,7 @@ export interface ForkOptions {
  * @throws ToolError `invalid_argument`
  */
 export function checkForkOptions(options: ForkOptions, isSimulation: boolean): void {
-  checkKnownKeys(options, { id: true, simulated: true, allowSideEffects: true }, "fork()");
+  checkKnownKeys(options, { id: true, simulated: true, allowSideEffects: ["array", "boolean"] }, "fork()");
   const { simulated, allowSideEffects } = options;
   if (simulated !== undefined && typeof simulated !== "boolean")
     throw new ToolError("invalid_argument", `The option "simulated" of fork() is a boolean, not ${String(simulated)}.`);

@@ -1,5 +1,6 @@
 /** All events of a session that a store keeps, page by page. */
 import { ToolError } from "../core/error.ts";
+import { checkStore, checkText } from "../core/check-argument.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { EventPage, ReadOptions, Store } from "../core/store.ts";
 
@@ -60,6 +61,8 @@ class PagesAhead {
 
 /** Reads every event of a session that a store has, claimed by others or not. @throws ToolError `not_found`; `corrupt_record` as `readEvents` */
 export function storedEvents(store: Store, sessionId: string): AsyncGenerator<SessionEvent> {
+  checkStore(store, "storedEvents(store, sessionId)");
+  checkText(sessionId, "storedEvents(store, sessionId)", "the id of a session");
   return readEvents({ sessionId, read: (options) => store.read(sessionId, options) });
 }
 

@@ -30,7 +30,7 @@ const OPTIONS: OptionNames<SqliteStoreOptions> = {
   path: true,
   busyTimeoutMs: true,
   synchronous: true,
-  readOnly: true,
+  readOnly: "boolean",
   maxBufferedBytes: true,
   maxCacheBytes: true,
 };

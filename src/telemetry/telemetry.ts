@@ -1,5 +1,6 @@
 /** Traces and metrics of a runtime in the words of OpenTelemetry. @packageDocumentation */
 import type { MeterProvider, TracerProvider } from "@opentelemetry/api";
+import { checkRuntime } from "../core/check-argument.ts";
 import { checkKnownKeys, checkOptionTypes, type OptionNames, type OptionTypes } from "../core/known-keys.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { CallSpans } from "./call-spans.ts";
@@ -49,6 +50,7 @@ const TYPES: OptionTypes<TelemetryOptions> = {
  * @see https://github.com/open-telemetry/semantic-conventions-genai
  */
 export function telemetry(runtime: Runtime, options: TelemetryOptions = {}): () => void {
+  checkRuntime(runtime, "telemetry()");
   checkKnownKeys(options, OPTIONS, "telemetry()");
   checkOptionTypes(options, TYPES, "telemetry()");
   const { recordInputs = false, recordOutputs = false, redact } = options;

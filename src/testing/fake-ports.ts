@@ -23,7 +23,7 @@ export class FakeClock implements Clock {
   readonly #timers: Timer[] = [];
 
   constructor(options: { readonly wallTime?: number } = {}) {
-    checkKnownKeys(options, { wallTime: true }, "new FakeClock()");
+    checkKnownKeys(options, { wallTime: "number" }, "new FakeClock()");
     this.#origin = options.wallTime ?? Date.UTC(2026, 0, 1);
   }
 

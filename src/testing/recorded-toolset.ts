@@ -1,4 +1,6 @@
 /** A recording as a test fixture: toolsets that answer from it, the calls to make, and what must come back. */
+import { isOptionsObject } from "../core/base/wording.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import { OWN_NAMESPACE, splitName, type ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
@@ -57,6 +59,13 @@ function canBeAnswered({ result: { name, error } }: RecordedCall): boolean {
 
 /** The part that two results share when one replays the other: compare `results.map(recordedAnswer)` with `expectedResults`. */
 export function recordedAnswer(result: ToolResult): RecordedAnswer {
+  checkArgument(
+    isOptionsObject(result) && "status" in result,
+    "recordedAnswer()",
+    "the result of a call",
+    result,
+    "Of several: results.map(recordedAnswer).",
+  );
   const { name, status, output, content, exitCode, error } = result;
   if (error !== undefined && status !== "partial" && exitCode === undefined) return { name, error: error.code };
   return { name, ...omitUndefined({ output, content, exitCode }) };

@@ -43,11 +43,11 @@ const OPTIONS: OptionNames<FilesOptions> = {
   root: true,
   name: true,
   guard: true,
-  readOnly: true,
-  tools: true,
-  allowSensitive: true,
-  protect: true,
-  unchangedReads: true,
+  readOnly: "boolean",
+  tools: "array",
+  allowSensitive: "array",
+  protect: "array",
+  unchangedReads: "boolean",
   pdfText: true,
 };
 const GUARDS: ReadonlySet<unknown> = new Set(["block", "warn", "off"] satisfies PathGuard[]);

@@ -45,7 +45,7 @@ const NO_NAMES: ReadonlyMap<string, string> = new Map();
  * @throws ToolError `invalid_argument`
  */
 export function findToolsToolset(options: FindToolsOptions = {}): Toolset {
-  checkKnownKeys(options, { limit: true, callTool: true }, "findToolsToolset()");
+  checkKnownKeys(options, { limit: true, callTool: "boolean" }, "findToolsToolset()");
   const { limit = DEFAULT_LIMIT, callTool = false } = options;
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw new ToolError("invalid_argument", `limit of findToolsToolset() is ${String(limit)}; it takes an integer from 1 to ${MAX_LIMIT}.`);

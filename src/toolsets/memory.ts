@@ -24,7 +24,7 @@ export interface MemoryOptions {
   readonly embed?: Embed;
 }
 
-const OPTIONS: OptionNames<MemoryOptions> = { name: true, store: true, allows: true, embed: true };
+const OPTIONS: OptionNames<MemoryOptions> = { name: true, store: "object", allows: "function", embed: "function" };
 const MODES = ["auto", "keyword", "semantic", "hybrid"] as const satisfies readonly SearchMode[];
 /** Of the store, those that were used last. */
 const MAX_SESSIONS = 200;

@@ -30,7 +30,7 @@ const READS = { reads: ["trigger"], writes: [], idempotent: true } as const;
  * @throws ToolError `invalid_argument`
  */
 export function triggersToolset(options: TriggersToolsetOptions): Toolset {
-  checkKnownKeys(options, { triggers: true, tools: true }, "triggersToolset()");
+  checkKnownKeys(options, { triggers: true, tools: "array" }, "triggersToolset()");
   const { triggers, tools } = options;
   if (!(triggers instanceof Triggers))
     throw new ToolError("invalid_argument", "triggersToolset() takes the triggers that createTriggers() made.");

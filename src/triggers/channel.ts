@@ -3,6 +3,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
 import { checkTraceparent } from "../core/traceparent.ts";
@@ -57,7 +58,7 @@ const SEND_OPTIONS: OptionNames<SendMessageOptions> = {
   senderId: true,
   metadata: true,
   traceparent: true,
-  signal: true,
+  signal: "AbortSignal",
   whenFull: true,
 };
 /** Of an observer, which gets what anybody sends. */
@@ -159,7 +160,7 @@ export class Channel {
    * @param subscriber the reader itself, which never gets what it has sent: see `senderId`
    */
   subscribe(subscriber: string, options: SubscribeOptions = {}): Subscription {
-    checkKnownKeys(options, { accepts: true }, "subscribe()");
+    checkKnownKeys(options, { accepts: "function" }, "subscribe()");
     checkText(subscriber, "subscriber of a channel");
     const { accepts } = options;
     if (this.#kept !== undefined) return this.#subscribeToKept(this.#kept, subscriber, accepts);
@@ -178,6 +179,7 @@ export class Channel {
 
   /** Calls the listener with each message as it is sent. Throwing is logged and changes nothing. The returned function ends that. */
   observe(listener: (message: ChannelMessage) => void): () => void {
+    checkArgument(typeof listener === "function", "observe()", "a function", listener);
     const own = (message: ChannelMessage): void => listener(message);
     this.#observers.add(own);
     const ended = new AbortController();

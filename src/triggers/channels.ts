@@ -1,5 +1,6 @@
 /** The channels of a program: those that all agents share, and those that belong to one agent. */
 import { ToolError } from "../core/error.ts";
+import { checkText } from "../core/check-argument.ts";
 import { plural } from "../core/base/wording.ts";
 import { checkedVisibleName } from "../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -31,13 +32,13 @@ const OPEN_OPTIONS: OptionNames<ChannelOptions & ChannelOwner> = {
   description: true,
   capacity: true,
   whenFull: true,
-  sessionId: true,
+  sessionId: "string",
 };
 const MAX_NAME_LENGTH = 128;
 
 /** Makes a set of channels; agents and tools that are to talk with one another share it. */
 export function createChannels(options: ChannelsOptions = {}): Channels {
-  checkKnownKeys(options, { ports: true, store: true }, "createChannels()");
+  checkKnownKeys(options, { ports: "object", store: true }, "createChannels()");
   return new Channels({ ...systemPorts, ...options.ports }, options.store);
 }
 
@@ -82,6 +83,8 @@ export class Channels {
 
   /** The channel that an agent means by a name: its own, else the shared one; undefined where there is none. */
   find(name: string, sessionId?: string): Channel | undefined {
+    checkText(name, "find() of channels", "the name of a channel");
+    if (sessionId !== undefined) checkText(sessionId, "find(name, sessionId) of channels", "the id of a session");
     return (sessionId === undefined ? undefined : this.#private.get(sessionId)?.get(name)) ?? this.#shared.get(name);
   }
 
@@ -97,6 +100,7 @@ export class Channels {
 
   /** The channels that an agent reaches: its own first, then the shared ones that it has none of the same name of. */
   list(sessionId?: string): readonly Channel[] {
+    if (sessionId !== undefined) checkText(sessionId, "list() of channels", "the id of a session");
     const own = sessionId === undefined ? undefined : this.#private.get(sessionId);
     return [...(own?.values() ?? []), ...[...this.#shared.values()].filter(({ name }) => own?.has(name) !== true)];
   }
@@ -121,6 +125,7 @@ export class Channels {
    * @throws ToolError `conflict` while it has subscribers in this program
    */
   remove(name: string): boolean {
+    checkText(name, "remove() of channels", "the name of a channel");
     const channel = this.#shared.get(name);
     if (channel !== undefined && channel.subscribers > 0)
       throw new ToolError(

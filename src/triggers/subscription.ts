@@ -41,7 +41,7 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
    * @throws ToolError `cancelled` when the signal aborts; `unavailable` once the subscription is closed. By rejecting
    */
   async receive(options: ReceiveMessageOptions = {}): Promise<ChannelMessage> {
-    checkKnownKeys(options, { signal: true }, "receive()");
+    checkKnownKeys(options, { signal: "AbortSignal" }, "receive()");
     const { signal } = options;
     if (this.#closed) throw closed();
     if (signal?.aborted === true) throw cancelled(signal);

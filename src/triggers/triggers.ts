@@ -2,6 +2,7 @@
 import { checkedVisibleName } from "../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
+import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { channelTrigger } from "./channel-trigger.ts";
 import { Channels, createChannels } from "./channels.ts";
 import { knownTriggers, type KnownTrigger } from "./known-triggers.ts";
@@ -71,6 +72,7 @@ export class Triggers {
 
   /** The triggers of one session: each time the same object. */
   of(session: TriggerSession): SessionTriggers {
+    checkArgument(hasMethods(session, "receive"), "of() of triggers", "a session", session, "runtime.session() begins one.");
     const before = this.#bySession.get(session);
     if (before !== undefined) return before;
     const { channels, kinds } = this;

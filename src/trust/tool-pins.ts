@@ -1,5 +1,7 @@
 /** Blocks tools whose definition is not the one that was pinned. */
 import { ToolError } from "../core/error.ts";
+import { isOptionsObject } from "../core/base/wording.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import type { ToolPins } from "../core/tool-pins.ts";
 import type { Tool } from "../core/tool.ts";
 import { definitionFingerprint, readDefinition } from "../schema/definition-fingerprint.ts";
@@ -18,6 +20,13 @@ const SHOWN_LENGTH = 1_000;
  * there then is blocked as well, and so is one whose definition cannot be read. Toolsets that are not pinned pass.
  */
 export function toolPins(lock: LockData): ToolPins {
+  checkArgument(
+    isOptionsObject(lock) && "toolsets" in lock && lock.toolsets instanceof Map,
+    "toolPins()",
+    "the data of a lock file",
+    lock,
+    "readLock(path) resolves to it.",
+  );
   const byToolset = new Map([...lock.toolsets].map(([name, { tools }]) => [name, Map.groupBy(tools, (tool) => tool.name)] as const));
   return {
     check(toolset, tool) {

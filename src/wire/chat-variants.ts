@@ -1,4 +1,5 @@
 /** The differences between providers that speak Chat Completions, as data. */
+import { checkText } from "../core/check-argument.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { ReasoningEffort } from "../core/model.ts";
 import type { IdRule } from "./conversation-steps.ts";
@@ -238,6 +239,7 @@ const ALIASES: Readonly<Record<string, ChatVariantName>> = {
 
 /** The variant of a provider; plain Chat Completions for one that is not known. */
 export function chatVariant(provider: string): ChatVariant {
+  checkText(provider, "chatVariant()", "the name of a provider");
   const name = Object.hasOwn(ALIASES, provider) ? ALIASES[provider] : provider;
   const known = CHAT_VARIANTS.find((one) => one === name);
   if (known === undefined) return PLAIN_CHAT;

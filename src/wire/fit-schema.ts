@@ -1,5 +1,7 @@
 /** Writes a tool's schema as a provider takes it, and says what was lost. */
 import { ToolError } from "../core/error.ts";
+import { isOptionsObject } from "../core/base/wording.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { copySchema } from "../schema/import-schema.ts";
@@ -36,6 +38,11 @@ const RECURSIONS = [2, 1, 0];
  * @throws ToolError `invalid_schema` for one that no provider can be given, such as one whose root is not an object, or that becomes too large
  */
 export function fitSchema(schema: JsonSchema, subset: SchemaSubset): FittedSchema {
+  checkArgument(typeof schema === "boolean" || isOptionsObject(schema), "fitSchema(schema, subset)", "a JSON Schema", schema);
+  if (!Object.hasOwn(SUBSET_RULES, subset))
+    throw new ToolError("invalid_argument", `fitSchema() has no subset ${JSON.stringify(subset)}.`, {
+      hint: `There are ${Object.keys(SUBSET_RULES).join(", ")}.`,
+    });
   if (typeof schema === "boolean" || !Object.isFrozen(schema)) return fitOnce(schema, subset);
   let fitted = known.get(schema);
   if (fitted === undefined) known.set(schema, (fitted = new Map()));

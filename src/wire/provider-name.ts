@@ -2,6 +2,7 @@
 import { hash } from "node:crypto";
 import { DEFAULT_NAMESPACE, splitName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
+import { checkText } from "../core/check-argument.ts";
 
 /** The names that every provider takes: Gemini wants a letter or `_` first, OpenAI at most 64 characters. */
 const ALLOWED = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/u;
@@ -18,6 +19,8 @@ const MAX_BASE_LENGTH = 64 - "__".length - 16;
  * @param fingerprint tells overloads of one name apart
  */
 export function providerName(qualifiedName: string, fingerprint?: string): string {
+  checkText(qualifiedName, "providerName()", "the name of a tool");
+  if (fingerprint !== undefined) checkText(fingerprint, "providerName(name, fingerprint)", "the fingerprint of a schema");
   const short = shortName(qualifiedName);
   const plain = short.replace("::", "__");
   if (fingerprint === undefined && ALLOWED.test(plain) && !MARKED.test(plain) && plain.replace("__", "::") === short) return plain;

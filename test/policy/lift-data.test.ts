@@ -42,7 +42,7 @@ describe("F1.19 an image that comes as a data URL", () => {
   test("a million of them take linear time and sixteen places", () => {
     const lifted = liftData(Array.from({ length: 20_000 }, () => URL).join(" "), undefined);
     expect(lifted).toHaveLength(17);
-    expect(resultText({ content: lifted } as never).match(/\[image\]/gu)).toHaveLength(19_984);
+    expect(resultText({ status: "ok", content: lifted } as never).match(/\[image\]/gu)).toHaveLength(19_984);
   });
 
   test("reaches a model as an image or as a word, never as base64 text, and a program as it was", async () => {

@@ -5,6 +5,7 @@ import { copyJson } from "../../core/base/json.ts";
 import { nearNames } from "../../core/base/near-names.ts";
 import { cancelReason } from "../../core/cancel-reason.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkText } from "../../core/check-argument.ts";
 import {
   checkJobStates,
   type EndedJob,
@@ -54,9 +55,9 @@ export interface WaitForJobOptions {
 }
 
 const READ_OPTIONS: OptionNames<ReadJobOptions> = { from: true, tail: true, maxChars: true };
-const WAIT_OPTIONS: OptionNames<WaitForJobOptions> = { timeoutMs: true, signal: true, untilAsked: true };
-const STORED_NAME: OptionNames<StoredJobName> = { id: true, sessionId: true };
-const LIST_OPTIONS: OptionNames<ListJobsOptions> = { sessionId: true, states: true };
+const WAIT_OPTIONS: OptionNames<WaitForJobOptions> = { timeoutMs: true, signal: "AbortSignal", untilAsked: true };
+const STORED_NAME: OptionNames<StoredJobName> = { id: true, sessionId: "string" };
+const LIST_OPTIONS: OptionNames<ListJobsOptions> = { sessionId: "string", states: true };
 
 /** A job is here from its beginning, and when it has ended for as long as the runtime's `jobs` options say. */
 export class Jobs {
@@ -93,6 +94,7 @@ export class Jobs {
 
   /** Undefined for one that is not there, or no longer kept. */
   get(id: string): JobStatus | undefined {
+    checkText(id, "jobs.get()", "the id of a job");
     return this.#parts.jobs.get(id)?.status;
   }
 
@@ -173,6 +175,7 @@ export class Jobs {
    */
   async cancelStored(name: StoredJobName, reason: string = "the job was cancelled"): Promise<CancelOutcome> {
     checkKnownKeys(name, STORED_NAME, "jobs.cancelStored()");
+    checkText(name.id, "jobs.cancelStored({ id })", "the id of a job");
     const stored = this.#store("cancelStored");
     const here = this.#parts.jobs.get(name.id);
     if (here !== undefined && (name.sessionId ?? here.sessionId) === here.sessionId) return here.cancel(reason) ? "asked" : "over";
@@ -191,6 +194,7 @@ export class Jobs {
    * is a job already, belongs to no session, or while too many jobs run.
    */
   promote(callId: string): boolean {
+    checkText(callId, "jobs.promote()", "the id of a call");
     const run = this.#parts.running.get(callId);
     return run !== undefined && promote(run);
   }

@@ -2,6 +2,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
+import { isOptionsObject } from "../../core/base/wording.ts";
+import { checkArgument } from "../../core/check-argument.ts";
 import { ONE_COPY } from "../../core/other-copy.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -34,7 +36,12 @@ export interface RunChainOptions {
   readonly idempotencyKey?: string;
 }
 
-const OPTIONS: OptionNames<RunChainOptions> = { stopOnFailure: true, validateTools: true, signal: true, idempotencyKey: true };
+const OPTIONS: OptionNames<RunChainOptions> = {
+  stopOnFailure: "boolean",
+  validateTools: "boolean",
+  signal: "AbortSignal",
+  idempotencyKey: "string",
+};
 /** Most steps of a chain. */
 const MAX_STEPS = 1_000;
 
@@ -57,6 +64,8 @@ export type ChainTools = Runtime | RuntimeSession | Registry | readonly Sequence
  * @throws ToolError `invalid_argument` naming the step and what is wrong with it
  */
 export function createChain(steps: Iterable<ChainStep> = []): Chain {
+  const fits = typeof steps === "object" && steps !== null && Symbol.iterator in steps;
+  checkArgument(fits, "createChain()", "an array of steps", steps, 'For example [{ tool: "files::read", inputs: { path: "notes.md" } }].');
   const chain = new Chain();
   for (const step of steps) chain.addStep(step);
   return chain;
@@ -132,7 +141,10 @@ export class Chain {
    *
    * It has no limit of time by itself and is not tried again, unless `timeoutMs` and `maxAttempts` say so: its steps have their own.
    */
-  toTool({ stopOnFailure = true, answerKey, ...tool }: ChainToolOptions): Tool {
+  toTool(options: ChainToolOptions): Tool {
+    const hint = 'For example { name: "publish", description: "Publishes notes." }.';
+    checkArgument(isOptionsObject(options), "toTool() of a chain", "the name and description of a tool", options, hint);
+    const { stopOnFailure = true, answerKey, ...tool } = options;
     const steps = [...this.#steps];
     return {
       inputSchema: { type: "object" },

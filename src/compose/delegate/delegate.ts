@@ -4,6 +4,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkArgument } from "../../core/check-argument.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { partText } from "../../core/result.ts";
@@ -66,7 +67,13 @@ export function delegateTool(options: DelegateOptions): Tool {
 
 /** Delegates as a toolset, which share one limit of how many run at once. @throws ToolError `invalid_argument`, `invalid_schema` */
 export function delegatesToolset(options: DelegatesToolsetOptions): Toolset {
-  checkKnownKeys(options, { name: true, description: true, delegates: true, maxRunning: true }, "delegatesToolset()");
+  checkKnownKeys(options, { name: "string", description: "string", delegates: "array", maxRunning: true }, "delegatesToolset()");
+  checkArgument(
+    Array.isArray(options.delegates),
+    "delegatesToolset({ delegates })",
+    "an array of the options of delegates",
+    options.delegates,
+  );
   const { name = "delegates", description = "Sub-agents that do a task on their own.", maxRunning = DEFAULT_MAX_RUNNING } = options;
   checkMaxRunning(maxRunning, "delegatesToolset()");
   const running = new RunningDelegates(maxRunning);

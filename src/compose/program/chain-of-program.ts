@@ -4,6 +4,7 @@ import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../c
 import type { JsonStep } from "../../core/base/json-steps.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkSession, checkText } from "../../core/check-argument.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { createChain, type Chain } from "../chain/chain.ts";
@@ -51,6 +52,8 @@ interface Run {
  * that is no chain: it decides by what was answered, computes an argument, or passes on parts of several answers in one. By rejecting
  */
 export async function chainOfProgram(session: RuntimeSession, callId: string): Promise<KeptProgram> {
+  checkSession(session, "chainOfProgram()");
+  checkText(callId, "chainOfProgram(session, callId)", "the id of a call");
   const recorded = readRecorded(session, callId);
   const [one, other] = [await markedRun(session, recorded, false), await markedRun(session, recorded, true)];
   if (one.calls.length !== recorded.calls.length || other.calls.length !== one.calls.length) throw decides();

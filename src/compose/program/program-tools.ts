@@ -1,4 +1,5 @@
 /** The tools that a model is offered where programs take the place of the others. */
+import { checkRegistry } from "../../core/check-argument.ts";
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { declareTools, type DeclaredTool } from "../../registry/declared/declare-tools.ts";
@@ -16,6 +17,7 @@ const VIEWS = new WeakMap<readonly ModelTool[], readonly ModelTool[]>();
  * @throws ToolError `invalid_argument` as `modelTools`
  */
 export function programTools(registry: Registry, options: ModelToolsOptions = {}): readonly ModelTool[] {
+  checkRegistry(registry, "programTools()");
   const tools = modelTools(registry, options);
   let view = VIEWS.get(tools);
   if (view === undefined) VIEWS.set(tools, (view = viewOf(registry, tools)));

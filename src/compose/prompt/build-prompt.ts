@@ -1,6 +1,7 @@
 /** The part of a system prompt that follows from the tools: the same bytes whenever the tools are the same. */
 import { DEFAULT_NAMESPACE, splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkRegistry } from "../../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { compareText } from "../../trust/pinned-tool.ts";
 import { visibleTools, type VisibilityRules } from "../../policy/visibility.ts";
@@ -37,14 +38,14 @@ export interface PromptOptions {
 const OPTIONS: OptionNames<PromptOptions> = {
   mode: true,
   allow: true,
-  format: true,
-  introduction: true,
-  callFormat: true,
-  contributions: true,
-  hints: true,
-  overrides: true,
-  toolName: true,
-  onWarning: true,
+  format: "string",
+  introduction: "string",
+  callFormat: "string",
+  contributions: "array",
+  hints: "array",
+  overrides: "Map",
+  toolName: "function",
+  onWarning: "function",
 };
 
 /**
@@ -54,6 +55,7 @@ const OPTIONS: OptionNames<PromptOptions> = {
  * @throws ToolError `invalid_argument` for rules of `allow` that cannot be used, and for an unknown mode
  */
 export function buildPrompt(registry: Registry, options: PromptOptions = {}): string {
+  checkRegistry(registry, "buildPrompt()");
   checkKnownKeys(options, OPTIONS, "buildPrompt()");
   const { mode = "dynamic", introduction = "", callFormat = "", contributions = [], hints = [], onWarning = () => {} } = options;
   if (mode !== "dynamic" && mode !== "static")

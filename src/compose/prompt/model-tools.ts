@@ -1,4 +1,5 @@
 /** The tools of a registry as a model is shown them. */
+import { checkRegistry } from "../../core/check-argument.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { ModelTool } from "../../core/model.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -40,7 +41,8 @@ const MAX_LISTS = 64;
  * @throws ToolError `invalid_argument` for rules of `allow` that cannot be used
  */
 export function modelTools(registry: Registry, options: ModelToolsOptions = {}): readonly ModelTool[] {
-  checkKnownKeys(options, { allow: true, format: true, onDrop: true }, "modelTools()");
+  checkRegistry(registry, "modelTools()");
+  checkKnownKeys(options, { allow: true, format: "string", onDrop: "function" }, "modelTools()");
   const { allow, format, onDrop = () => {} } = options;
   const list = listFor(registry, format, onDrop);
   if (allow === undefined) return list;

@@ -1,6 +1,7 @@
 /** The tools that a sequence may call, from a registry or a list of definitions. */
 import { declaresNoWrites } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkArgument } from "../../core/check-argument.ts";
 import type { Tool } from "../../core/tool.ts";
 import { missingTool } from "../../registry/missing-tool.ts";
 import { nearNames } from "../../core/base/near-names.ts";
@@ -25,6 +26,9 @@ export type FindTool = (name: string) => FoundTool | ToolError;
 export function toolFinder(tools: Registry | readonly SequenceTool[]): FindTool {
   if (!(tools instanceof Registry) && !Array.isArray(tools))
     throw new ToolError("invalid_argument", "tools of checkSequence() are a registry or an array of definitions.");
+  if (Array.isArray(tools))
+    for (const tool of tools)
+      checkArgument(typeof tool?.name === "string", "The check of a sequence or chain", "definitions of tools, each with a name", tool);
   const look = tools instanceof Registry ? (name: string) => findRegistered(tools, name) : listFinder(tools);
   const found = new Map<string, FoundTool | ToolError>();
   return (name) => {

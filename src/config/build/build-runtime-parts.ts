@@ -2,6 +2,7 @@
 import { DEFAULT_NAMESPACE } from "../../core/call.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError, operatorText } from "../../core/error.ts";
+import { checkArgument, hasMethods } from "../../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { FaultPlan } from "../../core/fault.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -60,18 +61,18 @@ export interface BuildOptions extends ModelListeners {
 }
 
 export const BUILD_OPTIONS: OptionNames<BuildOptions> = {
-  clock: true,
-  memory: true,
-  onModel: true,
-  onMeter: true,
-  onRetry: true,
-  extensions: true,
+  clock: "object",
+  memory: "object",
+  onModel: "function",
+  onMeter: "function",
+  onRetry: "function",
+  extensions: "object",
   trusted: true,
   model: true,
   callTool: true,
-  triggers: true,
-  store: true,
-  logins: true,
+  triggers: "object",
+  store: "object",
+  logins: "object",
 };
 
 /** The parts of a runtime, made from a configuration. */
@@ -100,6 +101,7 @@ export interface RuntimeParts {
  */
 export async function buildRuntimeParts(loaded: LoadedConfig, options: BuildOptions = {}): Promise<RuntimeParts> {
   checkKnownKeys(options, BUILD_OPTIONS, "buildRuntimeParts()");
+  checkArgument(hasMethods(loaded, "problems"), "buildRuntimeParts()", "a loaded configuration", loaded, "loadConfig() resolves to one.");
   const builder = new Builder(loaded, options);
   return await builder.build();
 }

@@ -49,15 +49,15 @@ export interface DescriptorSourceOptions {
 }
 
 const OPTIONS: OptionNames<DescriptorSourceOptions> = {
-  name: true,
-  path: true,
+  name: "string",
+  path: "string",
   module: true,
   toolset: true,
-  environment: true,
-  allowVariables: true,
-  clock: true,
-  memory: true,
-  logins: true,
+  environment: "object",
+  allowVariables: "array",
+  clock: "object",
+  memory: "object",
+  logins: "object",
   trusted: true,
 };
 const MAX_FILES = 1_000;

@@ -5,6 +5,7 @@ import type { SourceContext, ToolSource } from "../../core/source.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import { endingProblem } from "../../documents/read-document.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkText } from "../../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { watchFiles } from "../../documents/watch-files.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -30,12 +31,12 @@ export interface FileSourceOptions {
 }
 
 const OPTIONS: OptionNames<FileSourceOptions> = {
-  name: true,
-  path: true,
-  namespace: true,
-  defaultNamespace: true,
+  name: "string",
+  path: "string",
+  namespace: "string",
+  defaultNamespace: "string",
   toolset: true,
-  clock: true,
+  clock: "object",
 };
 
 /**
@@ -46,6 +47,7 @@ const OPTIONS: OptionNames<FileSourceOptions> = {
  */
 export function fileSource(options: FileSourceOptions): ToolSource {
   checkKnownKeys(options, OPTIONS, "fileSource()");
+  checkText(options.path, "fileSource({ path })", "the path of a file");
   const { path, name = path, namespace, defaultNamespace = DEFAULT_NAMESPACE, toolset = {}, clock = systemPorts.clock } = options;
   const commonOf = typeof toolset === "function" ? toolset : () => toolset;
   const problem = endingProblem(path, TOOL_FILE_ENDINGS);

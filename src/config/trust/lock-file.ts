@@ -3,6 +3,7 @@ import { own } from "../../core/base/own.ts";
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ToolError, describeThrown } from "../../core/error.ts";
+import { checkText } from "../../core/check-argument.ts";
 import { isJsonArray, isJsonObject, jsonPath, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { systemCode } from "../../core/base/system-code.ts";
@@ -20,6 +21,7 @@ const LIMITS = { maxDepth: 160, maxNodes: 10_000_000, maxChars: MAX_BYTES };
 
 /** `haft.lock` in the folder of a configuration file. */
 export function lockPath(configPath: string): string {
+  checkText(configPath, "lockPath()", "the path of a configuration file");
   return join(dirname(configPath), "haft.lock");
 }
 
@@ -30,6 +32,7 @@ export function lockPath(configPath: string): string {
  * are not those of the definitions next to them
  */
 export async function readLock(path: string): Promise<LockData | undefined> {
+  checkText(path, "readLock()", "the path of a lock file");
   if (!(await isThere(path))) return undefined;
   const text = await readTextFile({
     path,

@@ -18,7 +18,7 @@ export function someOf(names: readonly (string | number)[], most = 10): string {
 /** Letters whose names begin with a vowel, for what is spelled letter by letter: an MCP server, a URL. */
 const SPOKEN_WITH_VOWEL = /^[AEFHILMNORSX]/u;
 const SPELLED = /^[A-Z]{1,4}(?![A-Za-z])/u;
-const SOUNDS_LIKE_A_CONSONANT = /^(?:uni|use|one\b|eu)/iu;
+const SOUNDS_LIKE_A_CONSONANT = /^(?:uint|uni|use|one\b|eu)/iu;
 
 /** The words with their article: `an array`, `a string`, `an A`, `a User`. */
 export function withArticle(words: string): string {
@@ -30,6 +30,25 @@ export function withArticle(words: string): string {
 export function typeInWords(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   return withArticle(Array.isArray(value) ? "array" : typeof value);
+}
+
+/** As `typeInWords`, with names for objects of the language and its platform: `a promise`, `a Map`, `a URL`. For arguments of a program. */
+export function kindInWords(value: unknown): string {
+  if (typeof value !== "object" || value === null) return typeInWords(value);
+  const kind = objectKind(value);
+  if (kind === "Promise") return "a promise";
+  return PLAIN_KINDS.has(kind) ? typeInWords(value) : withArticle(kind);
+}
+
+/** True for objects but arrays, and those of the language and its platform: a promise, a `Map` or a `URL` has no options. */
+export function isOptionsObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && PLAIN_KINDS.has(objectKind(value)) && !Array.isArray(value);
+}
+
+const PLAIN_KINDS: ReadonlySet<string> = new Set(["Object", "Array", "Module"]);
+
+function objectKind(value: object): string {
+  return Object.prototype.toString.call(value).slice("[object ".length, -1);
 }
 
 /** The words of a text, each only once: for lists written in the code. */

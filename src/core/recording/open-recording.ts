@@ -1,5 +1,6 @@
 /** Reads the lines of a recording as they come, wherever this runs: SHA-256 is given from outside. */
 import { ToolError } from "../error.ts";
+import { checkArgument, checkText } from "../check-argument.ts";
 import type { SessionEvent } from "../event.ts";
 import type { Sha256 } from "./bodies.ts";
 import { RecordingDecoder } from "./decoder.ts";
@@ -36,6 +37,7 @@ export async function openRecording(source: RecordingSource, sha256: Sha256): Pr
 
 /** Reads a whole recording. @throws ToolError `corrupt_record` */
 export function parseLines(text: string, sha256: Sha256): { readonly header: RecordingHeader; readonly events: readonly SessionEvent[] } {
+  checkText(text, "parseRecording()", "the text of a recording");
   const decoder = new RecordingDecoder(sha256);
   const splitter = new LineSplitter(decoder);
   const lines = linesOfText(text, splitter);
@@ -62,6 +64,8 @@ async function* readEvents(
 }
 
 async function* linesOf(source: RecordingSource, decoder: RecordingDecoder): AsyncGenerator<string, void, undefined> {
+  const fits = typeof source === "string" || (typeof source === "object" && source !== null && isIterable(source));
+  checkArgument(fits, "The reader of a recording", "its text, or a stream of text", source, TEXT_STREAM);
   const splitter = new LineSplitter(decoder);
   for await (const chunk of typeof source === "string" ? [source] : source) {
     requireText(chunk);
@@ -74,8 +78,14 @@ async function* linesOf(source: RecordingSource, decoder: RecordingDecoder): Asy
 function requireText(chunk: unknown): void {
   if (typeof chunk === "string") return;
   throw new ToolError("invalid_argument", "A recording is read as text, and this stream gives something else.", {
-    hint: 'Give the stream an encoding: createReadStream(path, "utf8").',
+    hint: TEXT_STREAM,
   });
+}
+
+const TEXT_STREAM = 'Give the stream an encoding: createReadStream(path, "utf8").';
+
+function isIterable(source: object): boolean {
+  return Symbol.asyncIterator in source || Symbol.iterator in source;
 }
 
 function* linesOfText(text: string, splitter: LineSplitter): Generator<string, void, undefined> {

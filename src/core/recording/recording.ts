@@ -6,6 +6,8 @@
  * are there. Every line ends with the SHA-256 over itself and all lines before it: a file that was cut, edited or put
  * in another order is read up to that place. A writer of the file can also compute the sums: they show damage, not forgery.
  */
+import { isOptionsObject } from "../base/wording.ts";
+import { checkArgument } from "../check-argument.ts";
 import type { SessionEvent } from "../event.ts";
 import { RecordingEncoder } from "./encoder.ts";
 import type { RecordingHeader } from "./format.ts";
@@ -26,6 +28,10 @@ export async function* writeRecording(
   events: Iterable<SessionEvent> | AsyncIterable<SessionEvent>,
   header: RecordingHeader,
 ): AsyncGenerator<string, void, undefined> {
+  const isList = typeof events === "object" && events !== null && (Symbol.asyncIterator in events || Symbol.iterator in events);
+  checkArgument(isList, "writeRecording(events, header)", "the events of a session", events, "For example session.events().");
+  const hint = "For example { sessionId: session.id, exportedAt: Date.now() }.";
+  checkArgument(isOptionsObject(header), "writeRecording(events, header)", "a header", header, hint);
   const encoder = new RecordingEncoder();
   yield encoder.start(header);
   for await (const event of events) yield* encoder.event(event);

@@ -1,6 +1,8 @@
 /** Checks the options of an MCP server before anything starts. */
 import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError } from "../../core/error.ts";
+import { isOptionsObject } from "../../core/base/wording.ts";
+import { checkArgument } from "../../core/check-argument.ts";
 import { checkKnownKeys, unknownKey, type OptionNames } from "../../core/known-keys.ts";
 import { checkRename } from "../renamed-tools.ts";
 import { documentProblem } from "./login/client-document.ts";
@@ -22,7 +24,7 @@ export function checkOptions(options: McpOptions): void {
   else checkUrl(options);
   const { maxTools, roots = [], sampling, protocol = "auto" } = options;
   checkNumber(maxTools, "maxTools", COUNT);
-  if (roots.some((root) => !root.uri.startsWith("file:")))
+  if (roots.some((root) => typeof root?.uri !== "string" || !root.uri.startsWith("file:")))
     throw wrong("Each of the roots of an MCP server needs a uri that begins with file:");
   if (sampling !== undefined && typeof sampling !== "function") throw wrong("sampling must be a function.");
   oneOf("protocol", protocol, ["auto", "legacy", "modern"]);
@@ -117,6 +119,7 @@ const AUTH_FIELDS: { readonly [Type in McpAuth["type"]]: OptionNames<Extract<Mcp
 const OWN_TYPES: readonly string[] = ["bearer", "basic", "client-credentials", "private-key-jwt"] satisfies McpOwnAuth["type"][];
 
 function checkAuth(auth: McpAuth): void {
+  checkArgument(isOptionsObject(auth), "mcpEngine({ auth })", "an object", auth, 'For example { type: "bearer", token }.');
   const texts = auth.type === "bearer" ? [auth.token] : auth.type === "basic" ? [auth.username, auth.password] : [];
   if (texts.some((text) => typeof text !== "string" || text === "" || /[^\u0020-\u007e]/u.test(text))) {
     throw wrong(`The ${auth.type} credentials must be printable ASCII and not empty.`);

@@ -102,5 +102,5 @@ export function mcpPeerOf(engine: Engine): McpPeer | undefined {
 }
 
 function hasPeer(engine: Engine): engine is Engine & { readonly [MCP_PEER]: McpPeer } {
-  return MCP_PEER in engine;
+  return typeof engine === "object" && engine !== null && MCP_PEER in engine;
 }

@@ -86,18 +86,18 @@ export const REST_OPTIONS: OptionNames<RestOptions> = {
   include: true,
   exclude: true,
   auth: true,
-  headers: true,
+  headers: "object",
   effects: true,
   rename: true,
-  trustExtensions: true,
+  trustExtensions: "boolean",
   allowPrivate: true,
   maxBytes: true,
   maxRedirects: true,
-  verifyTls: true,
+  verifyTls: "boolean",
   ca: true,
   documentHeaders: true,
   idempotencyHeader: true,
-  secrets: true,
+  secrets: "object",
 };
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/u;

@@ -21,9 +21,9 @@ export interface ModelWriterOptions extends Pick<ModelRequest, "temperature" | "
 
 const OPTIONS: OptionNames<ModelWriterOptions> = {
   model: true,
-  instructions: true,
-  temperature: true,
-  maxOutputTokens: true,
+  instructions: "string",
+  temperature: "number",
+  maxOutputTokens: "number",
   reasoningEffort: true,
 };
 

@@ -13,6 +13,7 @@ import { APPROVAL_STATUSES } from "../../core/approval-store.ts";
 import type { ApprovalDecision, ApprovalInbox, ApprovalVerdict, ManyApprovals, NewApprovalRule } from "../../core/approvals.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkText } from "../../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Ports } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -25,10 +26,10 @@ const PAGE = 1_000;
 /** So many ended questions are kept in a store. */
 export const KEPT_IN_STORE = 10_000;
 const LIST: OptionNames<ListApprovalsOptions> = {
-  status: true,
-  sessionId: true,
-  callId: true,
-  tool: true,
+  status: ["array", "string"],
+  sessionId: "string",
+  callId: "string",
+  tool: "string",
   after: true,
   first: true,
   limit: true,
@@ -37,10 +38,10 @@ const VERDICT: OptionNames<ApprovalVerdict> = { answer: true, scope: true, rule:
 const DECISION: OptionNames<ApprovalDecision & { readonly id: string; readonly callId: string }> = {
   ...VERDICT,
   id: true,
-  callId: true,
+  callId: "string",
   digest: true,
 };
-const MANY: OptionNames<ManyApprovals> = { ...VERDICT, sessionId: true, tool: true, upTo: true };
+const MANY: OptionNames<ManyApprovals> = { ...VERDICT, sessionId: "string", tool: "string", upTo: true };
 
 /** The parts that stored approvals are made of. */
 export interface StoredApprovalsOptions {
@@ -63,7 +64,7 @@ export class StoredApprovals implements ApprovalInbox {
 
   /** @throws ToolError `invalid_argument` for an option that is none */
   constructor(options: StoredApprovalsOptions) {
-    checkKnownKeys(options, { store: true, ports: true, onEnd: true }, "new StoredApprovals()");
+    checkKnownKeys(options, { store: "object", ports: "object", onEnd: "function" }, "new StoredApprovals()");
     const { store, ports = systemPorts, onEnd } = options;
     this.#store = store;
     this.#ports = ports;
@@ -85,6 +86,7 @@ export class StoredApprovals implements ApprovalInbox {
   }
 
   async get(id: string): Promise<ApprovalRecord | undefined> {
+    checkText(id, "get() of approvals", "the id of a question");
     const [record] = await this.#list({ now: this.#now, ids: [id], first: "oldest", limit: 1 });
     return record === undefined ? undefined : whole(record);
   }

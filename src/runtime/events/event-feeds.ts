@@ -29,7 +29,7 @@ export interface EventsOptions {
   readonly signal?: AbortSignal;
 }
 
-const OPTIONS: OptionNames<EventsOptions> = { session: true, after: true, filter: true, signal: true };
+const OPTIONS: OptionNames<EventsOptions> = { session: true, after: true, filter: true, signal: "AbortSignal" };
 
 export interface EventFeedsParts {
   readonly store: Store | undefined;

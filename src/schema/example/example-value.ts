@@ -49,14 +49,14 @@ export interface Example {
 
 const OPTIONS: OptionNames<ExampleOptions> = {
   random: true,
-  about: true,
+  about: "string",
   factsSeed: true,
-  name: true,
-  given: true,
-  usual: true,
-  subject: true,
-  maxDepth: true,
-  maxItems: true,
+  name: "string",
+  given: "object",
+  usual: "object",
+  subject: "object",
+  maxDepth: "number",
+  maxItems: "number",
 };
 const MAX_ATTEMPTS = 6;
 /** The last values to try for schemas that only say what a value is not. */

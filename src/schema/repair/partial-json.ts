@@ -1,4 +1,5 @@
 /** Reads JSON that is still being written, to show what is there of it so far. */
+import { checkText } from "../../core/check-argument.ts";
 import { DEFAULT_MAX_DEPTH, isJsonArray, type JsonValue } from "../../core/base/json.ts";
 import { JSON_ESCAPES } from "../json-text/decode-string.ts";
 
@@ -249,6 +250,7 @@ export class PartialJson {
 
 /** The JSON value that a text spells although it may end anywhere; undefined where it spells none. */
 export function readPartialJson(text: string): JsonValue | undefined {
+  checkText(text, "readPartialJson()", "JSON text");
   const reader = new PartialJson();
   reader.push(text);
   return reader.finish();

@@ -3,6 +3,7 @@ import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from "jose";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkArgument, checkText } from "../../core/check-argument.ts";
 import { cannotLoad } from "../../core/late-package.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
@@ -40,11 +41,11 @@ export interface IssuerTokensPorts {
 const OPTIONS: OptionNames<IssuerTokensOptions> = {
   issuer: true,
   audience: true,
-  algorithms: true,
+  algorithms: "array",
   jwksUrl: true,
-  scopeClaim: true,
-  scopes: true,
-  tokenType: true,
+  scopeClaim: "string",
+  scopes: "object",
+  tokenType: "string",
   clockToleranceSeconds: true,
 };
 const DEFAULT_ALGORITHMS: readonly string[] = ["RS256", "PS256", "ES256", "EdDSA", "Ed25519"];
@@ -68,6 +69,13 @@ type Jose = typeof import("jose");
  */
 export async function issuerTokens(options: IssuerTokensOptions, ports: IssuerTokensPorts): Promise<Authenticator> {
   checkOptions(options);
+  checkArgument(
+    typeof ports?.fetch === "function",
+    "issuerTokens(options, ports)",
+    "ports with fetch",
+    ports,
+    "{ ...runtime.ports, fetch }",
+  );
   const jose = await loadJose();
   const { issuer, jwksUrl } = options;
   const keys = new IssuerKeys({ issuer, jwksUrl, fetch: ports.fetch, clock: ports.clock, jose });
@@ -187,6 +195,8 @@ const LOG_EVERY_MS = 60_000;
 function checkOptions(options: IssuerTokensOptions): void {
   checkKnownKeys(options, OPTIONS, "issuerTokens()");
   const { issuer, audience, algorithms = DEFAULT_ALGORITHMS, jwksUrl, clockToleranceSeconds: tolerance = 0, scopes = {} } = options;
+  checkText(issuer, "issuerTokens({ issuer })", "an address");
+  if (jwksUrl !== undefined) checkText(jwksUrl, "issuerTokens({ jwksUrl })", "an address");
   requireSafe(issuer, "issuer of tokens");
   if (jwksUrl !== undefined) requireSafe(jwksUrl, "jwksUrl of an issuer");
   const audiences: readonly unknown[] = Array.isArray(audience) ? audience : [audience];

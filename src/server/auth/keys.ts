@@ -7,6 +7,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { checkedVisibleName } from "../../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkText } from "../../core/check-argument.ts";
 import type { Clock } from "../../core/ports.ts";
 import { didYouMean } from "../../core/base/near-names.ts";
 import type { RuleSubject } from "../../policy/access-rules.ts";
@@ -187,6 +188,7 @@ export class Keys implements Authenticator {
    * @throws ToolError `not_found`. By rejecting
    */
   async revoke(id: string): Promise<boolean> {
+    checkText(id, "revoke() of keys", "the id of a key");
     const isRevoked = await this.#access.revokeKey({ id, at: this.#clock.wallTime() });
     this.#known.clear();
     if (isRevoked || (await this.#access.key(id)) !== undefined) return isRevoked;

@@ -40,7 +40,7 @@ export interface ServerAccessOptions {
   readonly resource?: string;
 }
 
-const OPTIONS: OptionNames<ServerAccessOptions> = { access: true, issuers: true, others: true, rules: true, resource: true };
+const OPTIONS: OptionNames<ServerAccessOptions> = { access: true, issuers: "array", others: "array", rules: "array", resource: true };
 
 /** The answer to a request that is not let in, or may not do this. */
 export interface Denial {

@@ -1,5 +1,6 @@
 /** One secret that all clients share, for a server of one person. */
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
 import { bearerToken } from "./credentials.ts";
 import { secretCheck } from "../../net/secret.ts";
 import type { RequestHead } from "../http/request-head.ts";
@@ -18,7 +19,9 @@ export interface StaticTokenOptions {
 const LEAST_LENGTH = 16;
 
 /** Knows the sender of requests that bring the secret as their bearer token. @throws ToolError `invalid_argument` */
-export function staticToken({ token, id = "local", scopes = SCOPES }: StaticTokenOptions): Authenticator {
+export function staticToken(options: StaticTokenOptions): Authenticator {
+  checkKnownKeys(options, { token: "string", id: "string", scopes: "array" }, "staticToken()");
+  const { token, id = "local", scopes = SCOPES } = options;
   if (typeof token !== "string" || token.length < LEAST_LENGTH)
     throw new ToolError("invalid_argument", `The token of a server has at least ${LEAST_LENGTH} characters.`);
   const principal = Object.freeze({ id, name: id, scopes: new Set(scopes) });

@@ -48,7 +48,7 @@ const PREFLIGHT_SECONDS = "600";
  * @throws ToolError `invalid_argument` for an origin that is none
  */
 export function securityHeaders(options: SecurityHeadersOptions = {}): Middleware {
-  checkKnownKeys(options, { corsOrigins: true }, "securityHeaders()");
+  checkKnownKeys(options, { corsOrigins: "array" }, "securityHeaders()");
   const { corsOrigins = [] } = options;
   const origins = new Set(corsOrigins.map(checkedOrigin));
   return async (request, answer) => {

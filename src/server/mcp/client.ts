@@ -1,4 +1,5 @@
 /** The client at the other end of the call that runs: what a handler can ask of it beyond its answer. */
+import { checkArgument } from "../../core/check-argument.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { ToolContext } from "../../core/context.ts";
@@ -40,7 +41,12 @@ const CURRENT = new AsyncLocalStorage<McpClient>();
 
 /** The client behind a call, also for the calls that its handler makes; undefined for calls that did not come over MCP, and in a simulation. */
 export function mcpClientOf(context: Pick<ToolContext, "simulated">): McpClient | undefined {
-  return context.simulated ? undefined : CURRENT.getStore();
+  return checkedContext(context).simulated ? undefined : CURRENT.getStore();
+}
+
+function checkedContext<Given>(context: Given): Given {
+  checkArgument(typeof context === "object" && context !== null, "mcpClientOf()", "the context of a call", context);
+  return context;
 }
 
 /** As `mcpClientOf`, where there is no context: in an approver. */

@@ -30,10 +30,10 @@ export interface McpHttpOptions extends McpServerOptions {
 
 export const HTTP_OPTIONS: OptionNames<McpHttpOptions> = {
   ...SERVER_OPTIONS,
-  allowedHosts: true,
-  allowedOrigins: true,
-  token: true,
-  authenticator: true,
+  allowedHosts: "array",
+  allowedOrigins: "array",
+  token: "string",
+  authenticator: "object",
   maxBodyBytes: true,
   maxBatch: true,
   maxSessions: true,

@@ -1,5 +1,6 @@
 /** An MCP server on a port of this machine. */
 import { ToolError } from "../../core/error.ts";
+import { checkNumber, type Bounds } from "../../core/base/number-bounds.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { looksAtHeadAlone } from "../auth/principal.ts";
@@ -39,9 +40,12 @@ export interface McpListener {
 /** Answered to everyone, from this machine or not: it says no more than that the server runs. */
 const HEALTH_PATH = "/health";
 
+const PORT: Bounds = { min: 0, max: 65_535, integer: true };
+
 /** See `listenMcp` of `../mcp.ts`. */
 export async function listen(runtime: Runtime, options: McpListenOptions): Promise<McpListener> {
-  checkKnownKeys(options, { ...HTTP_OPTIONS, port: true, host: true, path: true, logins: true }, "listenMcp()");
+  checkKnownKeys(options, { ...HTTP_OPTIONS, port: true, host: "string", path: "string", logins: true }, "listenMcp()");
+  checkNumber(options.port, "port of listenMcp()", PORT);
   const { port, host = "127.0.0.1", path = "/mcp", token, authenticator, allowedHosts } = options;
   if (!isLocalAddress(host) && ((token ?? authenticator) === undefined || allowedHosts === undefined)) {
     throw new ToolError("invalid_argument", `An MCP server on ${host} can be reached by others, and needs a token and allowedHosts.`, {

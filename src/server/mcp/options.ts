@@ -74,10 +74,10 @@ export interface McpTaskOptions {
 const TASK_OPTIONS: OptionNames<McpTaskOptions> = { taskAfterMs: true, ttlMs: true, pollIntervalMs: true, maxTasks: true };
 
 export const SERVER_OPTIONS: OptionNames<McpServerOptions> = {
-  name: true,
-  version: true,
-  instructions: true,
-  toolsets: true,
+  name: "string",
+  version: "string",
+  instructions: "string",
+  toolsets: "array",
   only: true,
   session: true,
   tools: true,
@@ -87,8 +87,8 @@ export const SERVER_OPTIONS: OptionNames<McpServerOptions> = {
   maxSuspended: true,
   suspendedTtlMs: true,
   tasks: true,
-  toolsFor: true,
-  ports: true,
+  toolsFor: "function",
+  ports: "object",
 };
 
 /** The same with nothing left open. */

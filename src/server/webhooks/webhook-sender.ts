@@ -1,6 +1,7 @@
 /** Sends the webhooks of a store: signed, again and again until they arrive, in whichever process. */
 import { hash } from "node:crypto";
 import { ToolError, describeThrown } from "../../core/error.ts";
+import { checkArgument, checkText } from "../../core/check-argument.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
@@ -65,7 +66,8 @@ export class WebhookSender {
 
   /** @throws ToolError `invalid_argument` */
   constructor(options: WebhookSenderOptions) {
-    checkKnownKeys(options, { store: true, webhooks: true, allowPrivate: true, ports: true }, "new WebhookSender()");
+    checkKnownKeys(options, { store: "object", webhooks: "array", allowPrivate: "array", ports: "object" }, "new WebhookSender()");
+    checkArgument(options.webhooks !== undefined, "new WebhookSender({ webhooks })", "an array of webhooks", options.webhooks);
     const { allowPrivate = [], ports = systemPorts } = options;
     this.#options = options;
     this.#ports = ports;
@@ -151,6 +153,7 @@ const GONE = "it was answered with status 410";
 
 /** The same for an address in every process, and without what may be secret in it. */
 function endpointId(url: string): string {
+  checkText(url, "new WebhookSender({ webhooks: [{ url }] })", "an address");
   return `endpoint_${hash("sha256", url).slice(0, 24)}`;
 }
 

@@ -1,6 +1,8 @@
 /** Runs the jobs of sessions that no process has open: takes such sessions from the store's queue, and finds those that were not offered. */
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
+import { isOptionsObject } from "../../core/base/wording.ts";
+import { wrongKind } from "../../core/check-argument.ts";
 import { ONE_COPY } from "../../core/other-copy.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
@@ -92,7 +94,9 @@ export function createWorker(runtime: Runtime, options: WorkerOptions = {}): Haf
 }
 
 /** @throws ToolError `invalid_argument` @internal */
-export function checkWorkerOptions({ concurrency, lookMs, graceMs, ...rest }: WorkerOptions, owner: string): void {
+export function checkWorkerOptions(options: WorkerOptions, owner: string): void {
+  if (!isOptionsObject(options)) throw wrongKind(`The options of ${owner} are an object`, options);
+  const { concurrency, lookMs, graceMs, ...rest } = options;
   checkKnownKeys(rest, OPTIONS, owner);
   checkNumber(concurrency, `concurrency of ${owner}`, COUNT);
   checkNumber(lookMs, `lookMs of ${owner}`, LOOK);

@@ -57,7 +57,7 @@ export function checkListOptions({
   };
 }
 
-const JOB_LIST: OptionNames<ListStoredJobsOptions> = { sessionId: true, id: true, states: true, limit: true, offset: true };
+const JOB_LIST: OptionNames<ListStoredJobsOptions> = { sessionId: "string", id: true, states: true, limit: true, offset: true };
 const UNATTENDED: OptionNames<ListUnattendedOptions> = { limit: true };
 const JOB_PRUNE: OptionNames<PruneJobsOptions> = { keep: true, endedBefore: true };
 

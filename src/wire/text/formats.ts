@@ -1,5 +1,6 @@
 /** The text formats by name. */
 import { ToolError } from "../../core/error.ts";
+import { checkText } from "../../core/check-argument.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { decodeText } from "./decode-text.ts";
 import { BRACKETS, TAGS, checkDelimiters, delimitedGrammar, type Delimiters } from "./delimited-grammar.ts";
@@ -51,6 +52,7 @@ function makeFormat(name: string, { grammar, writing, nameOf = fitName }: Format
  * @throws ToolError `invalid_argument` for delimiters that are missing or empty, and for ways to write that are not there
  */
 export function delimitedFormat(name: string, delimiters: Delimiters): TextFormat {
+  checkText(name, "delimitedFormat(name, delimiters)", "the name of a format");
   checkDelimiters(name, delimiters);
   return makeFormat(name, delimitedParts(delimiters));
 }

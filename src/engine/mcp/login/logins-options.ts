@@ -23,7 +23,7 @@ export interface UserLoginsOptions {
 
 /** @throws ToolError `invalid_argument` for options that cannot work */
 export function checkOptions(options: UserLoginsOptions): void {
-  checkKnownKeys(options, { origin: true, folder: true, loginMs: true, ports: true }, "new UserLogins()");
+  checkKnownKeys(options, { origin: true, folder: "string", loginMs: true, ports: "object" }, "new UserLogins()");
   checkNumber(options.loginMs, "loginMs", MILLISECONDS);
 }
 
