@@ -4,6 +4,7 @@ import type { ToolCall } from "../core/call.ts";
 import type { ProgressUpdate } from "../core/context.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
+import { wrongKind } from "../core/check-argument.ts";
 import type { AnswerSources } from "../core/answer-source.ts";
 import type { Engine } from "../core/engine.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
@@ -131,7 +132,8 @@ export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
   if (unknown !== undefined) return unknown;
   const { signal, onError, allow, shown, strict } = options;
   if (signal !== undefined && !(typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function")) {
-    return new ToolError("invalid_argument", 'The option "signal" of execute() is an AbortSignal.');
+    const hint = signal instanceof AbortController ? "Give controller.signal." : undefined;
+    return wrongKind('The option "signal" of execute() is an AbortSignal', signal, hint);
   }
   if (shown !== undefined && !Array.isArray(shown))
     return new ToolError("invalid_argument", 'The option "shown" of execute() is an array of messages, as session.messages() gives it.');
@@ -154,8 +156,16 @@ function unusable(allow: VisibilityRules): ToolError | undefined {
   }
 }
 
+/** A method that was taken off its object: `const { execute } = session`. */
+function detached(method: string): ToolError {
+  return new ToolError("invalid_argument", `${method}() was called without its session or runtime: it was taken off the object.`, {
+    hint: `Call session.${method}(…), or keep (call) => session.${method}(call).`,
+  });
+}
+
 /** Why options that threw when they were looked at are refused. */
-export function unreadableOptions(thrown: unknown): ToolError {
+export function unreadableOptions(thrown: unknown, isDetached: boolean): ToolError {
   if (isToolError(thrown)) return thrown;
+  if (isDetached) return detached("execute");
   return new ToolError("invalid_argument", `The options of execute() cannot be read: ${describeThrown(thrown)}`, { cause: thrown });
 }

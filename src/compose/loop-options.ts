@@ -1,5 +1,6 @@
 /** The options of a loop. */
 import { ToolError } from "../core/error.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { checkReasoningEffort } from "../core/model.ts";
 import type { Model, ModelCall, ModelTool, ReasoningEffort, TokenUsage, ToolChoice } from "../core/model.ts";
@@ -114,10 +115,11 @@ const OPTIONS: OptionNames<LoopOptions> = {
   onEvent: "function",
 };
 /** Of the options that are checked nowhere else. */
+const OF_RUNTIME = "The tools themselves are given to the runtime: createRuntime({ tools: [one, another] }).";
+
 const TYPES: OptionTypes<LoopOptions> = {
   agentName: "string",
   system: ["string", "function"],
-  tools: "function",
   toolChoice: ["string", "object", "function"],
   parallelCalls: "boolean",
   maxOutputTokens: "number",
@@ -151,6 +153,9 @@ export function checkLoopOptions(options: LoopOptions): void {
       hint: `It is a limit: createLoop({ limits: { ${limit} } }).`,
     });
   checkKnownKeys(options, OPTIONS, "createLoop()");
+  const { tools } = options;
+  const isFunction = tools === undefined || typeof tools === "function";
+  checkArgument(isFunction, "createLoop({ tools })", "a function that chooses tools for a round", tools, OF_RUNTIME);
   checkReasoningEffort(options.reasoningEffort, "reasoningEffort of createLoop()");
   checkOptionTypes(options, TYPES, "createLoop()");
   const { calls, history, deferTools } = options;

@@ -1,5 +1,6 @@
 /** The loop that joins a model and a session: the model plans, the session runs its calls. */
 import { ToolError, describeThrown } from "../core/error.ts";
+import { checkArgument, checkSession, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys, unknownKey } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Model } from "../core/model.ts";
@@ -92,6 +93,11 @@ export function createLoop(options: LoopOptions): Loop {
 
 /** Refuses options that a program without types may have left out. */
 function checkParts(options: Partial<LoopOptions> | undefined): void {
+  const { model, session }: Partial<LoopOptions> = options ?? {};
+  const isModel = model === undefined || typeof model === "string" || hasMethods(model, "stream");
+  const hint = "modelFrom() of haft/model makes one; models of other libraries do not fit.";
+  checkArgument(isModel, "createLoop({ model })", "a model, or its name as a string", model, hint);
+  if (session !== undefined) checkSession(session, "createLoop({ session })");
   if (typeof options?.model !== "string" && typeof options?.model?.stream !== "function")
     throw new ToolError("invalid_argument", "A loop or an agent needs a model: { model, session }.", {
       hint: 'Name one, "provider/model", or make one with haft/model.',

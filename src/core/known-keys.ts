@@ -4,8 +4,35 @@ import { nearNames } from "./base/near-names.ts";
 import { isOptionsObject, withArticle } from "./base/wording.ts";
 import { wrongKind } from "./check-argument.ts";
 
-/** Options by the names they had before. */
-const RENAMED: ReadonlyMap<string, string> = new Map([["ladder", "answers"]]);
+/** Options by the names that they had before, and those that other libraries have for them: the first that a function has is meant. */
+const OTHER_NAMES: ReadonlyMap<string, readonly string[]> = new Map([
+  ["ladder", ["answers"]],
+  ["abortSignal", ["signal"]],
+  ["checkpointer", ["store"]],
+  ["storage", ["store"]],
+  ["instructions", ["system"]],
+  ["prompt", ["system"]],
+  ["systemPrompt", ["system"]],
+  ["maxIterations", ["limits"]],
+  ["maxSteps", ["limits"]],
+  ["maxTurns", ["limits"]],
+  ["recursionLimit", ["limits"]],
+  ["experimental_output", ["output"]],
+  ["responseFormat", ["output"]],
+  ["schema", ["output"]],
+  ["structuredOutput", ["output"]],
+  ["callbacks", ["onEvent"]],
+  ["onStepFinish", ["onEvent"]],
+  ["maxRetries", ["retry"]],
+  ["needsApproval", ["approval"]],
+  ["requireApproval", ["approval"]],
+  ["baseURL", ["baseUrl"]],
+  ["cwd", ["root", "workingFolder"]],
+  ["connectionString", ["url"]],
+  ["file", ["path"]],
+  ["filename", ["path"]],
+  ["middleware", ["hooks"]],
+]);
 
 /**
  * The names of all options of an interface, of each member of a union: the type lets none be forgotten. Each has its type, or types, where
@@ -55,8 +82,14 @@ function checkType(options: object, name: string, type: unknown, owner: string):
   if (value === undefined) return;
   const wanted = (Array.isArray(type) ? type : [type]).filter(isOptionType);
   if (wanted.length === 0 || wanted.some((each) => TYPES[each](value))) return;
-  const hint = wanted.includes("AbortSignal") && value instanceof AbortController ? "Give controller.signal." : undefined;
+  const hint = hintFor(wanted, value);
   throw wrongKind(`The option ${JSON.stringify(name)} of ${owner} is ${wanted.map(withArticle).join(" or ")}`, value, hint);
+}
+
+function hintFor(wanted: readonly OptionType[], value: unknown): string | undefined {
+  if (wanted.includes("AbortSignal") && value instanceof AbortController) return "Give controller.signal.";
+  if (wanted.includes("array") && isOptionsObject(value)) return "Put one into an array: [one]. Of a record, give Object.values(record).";
+  return undefined;
 }
 
 function isOptionType(type: unknown): type is OptionType {
@@ -71,8 +104,7 @@ export function unknownKey(options: object, known: Readonly<Record<string, unkno
 }
 
 function unknownOption(key: string, known: readonly string[], owner: string): ToolError {
-  const renamed = RENAMED.get(key);
-  const near = renamed !== undefined && known.includes(renamed) ? renamed : nearNames(key, known, 1)[0];
+  const near = OTHER_NAMES.get(key)?.find((name) => known.includes(name)) ?? nearNames(key, known, 1)[0];
   return new ToolError("invalid_argument", `${owner} has no option ${JSON.stringify(key.slice(0, 100))}.`, {
     hint: near === undefined ? `There are ${known.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`,
   });

@@ -1,5 +1,6 @@
 /** A model by the name of its provider and its own: `anthropic/claude-sonnet`. */
 import { ToolError } from "../core/error.ts";
+import { wrongKind } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Model } from "../core/model.ts";
 import { HTTP_MODEL_OPTIONS, httpModel, type HttpModelOptions } from "./http-model.ts";
@@ -44,7 +45,7 @@ export function modelFrom(spec: string | ModelSpec, context: ModelContext = {}):
   checkKnownKeys(context, CONTEXT, "modelFrom()");
   const { environment = process.env, ...shared } = context;
   if (typeof spec !== "string" && (typeof spec?.provider !== "string" || typeof spec.model !== "string"))
-    throw new ToolError("invalid_argument", "A model is a string, provider/model, or { provider, model } with two strings.");
+    throw wrongKind("A model is a string, provider/model, or { provider, model } with two strings", spec);
   if (typeof spec !== "string") checkKnownKeys(spec, SPEC, "modelFrom()");
   const settings: ModelSpec = typeof spec === "string" ? splitSpec(spec) : spec;
   const { provider: wanted, model, apiKey, baseUrl, headers, ...rest } = settings;

@@ -254,9 +254,35 @@ function checkFields(tool: string, prefix: string, fields: unknown, claims: Read
   }
 }
 
+const INPUT_HINT = 'Did you mean "inputSchema"?';
+const EXECUTE_HINT = 'Did you mean "execute"?';
+const APPROVAL_HINT =
+  "Did you mean effects: { destructive: true }, which asks before each call? Or the option approval of createRuntime().";
+
+/** The fields that other libraries have in a tool, as they are written here. */
+const WORDS_OF_LIBRARIES: Readonly<Record<string, string>> = {
+  parameters: INPUT_HINT,
+  schema: INPUT_HINT,
+  input: INPUT_HINT,
+  args: INPUT_HINT,
+  argsSchema: INPUT_HINT,
+  paramsSchema: INPUT_HINT,
+  handler: EXECUTE_HINT,
+  run: EXECUTE_HINT,
+  func: EXECUTE_HINT,
+  invoke: EXECUTE_HINT,
+  call: EXECUTE_HINT,
+  callback: EXECUTE_HINT,
+  needsApproval: APPROVAL_HINT,
+  requireApproval: APPROVAL_HINT,
+  id: 'Did you mean "name"?',
+  toolName: 'Did you mean "name"?',
+};
+
 function unknownField(tool: string, prefix: string, field: string, known: readonly string[]): ToolError {
   return new ToolError("invalid_argument", `Tool ${JSON.stringify(tool)} has an unknown field ${JSON.stringify(prefix + field)}.`, {
-    hint: didYouMean(field, known, (near) => JSON.stringify(prefix + near)) ?? `Fields: ${known.join(", ")}.`,
+    hint:
+      own(WORDS_OF_LIBRARIES, field) ?? didYouMean(field, known, (near) => JSON.stringify(prefix + near)) ?? `Fields: ${known.join(", ")}.`,
   });
 }
 

@@ -138,7 +138,7 @@ function checkIsOneSchema(source: SchemaSource): void {
   const parts: readonly unknown[] = typeof source === "boolean" ? [] : [source, Reflect.get(source, "properties")];
   const fields = parts.flatMap((part) => (isJsonObject(part) ? Object.entries(part) : []));
   const field = fields.find(([, value]) => isStandardSchema(value) && !isOwn(value) && !isJsonSchema(value));
-  if (field === undefined) return;
+  if (field === undefined) return checkIsSchema(source);
   throw new ToolError("invalid_schema", `${JSON.stringify(field[0])} is a schema of a library, which cannot be part of a JSON Schema.`, {
     hint: "Make one schema of the fields: z.object({ … }) in zod.",
   });
@@ -165,4 +165,23 @@ function categoryPreset({
 }: Pick<Tool, "category" | "oncePerTurn" | "endsTurn">): Pick<Tool, "oncePerTurn" | "endsTurn"> {
   if (category === "DANGEROUS") return { oncePerTurn: oncePerTurn ?? true };
   return category === "TERMINAL" ? { endsTurn: endsTurn ?? true } : {};
+}
+
+const TYPE_WORDS: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array"]);
+/** Keywords of JSON Schema whose value may look as a property does. */
+const SUBSCHEMA_KEYWORDS: ReadonlySet<string> = new Set(
+  "properties patternProperties dependentSchemas dependencies $defs definitions additionalProperties unevaluatedProperties propertyNames items additionalItems unevaluatedItems contains not if then else contentSchema const default type".split(
+    " ",
+  ),
+);
+
+/** Properties by themselves, `{ city: { type: "string" } }` or `{ city: "string" }`, are a JSON Schema that allows everything. */
+function checkIsSchema(source: SchemaSource): void {
+  const entries = isJsonObject(source) && !isStandardSchema(source) ? Object.entries(source) : [];
+  const isProperty = ([key, value]: readonly [string, unknown]): boolean =>
+    !SUBSCHEMA_KEYWORDS.has(key) && (TYPE_WORDS.has(value) || (isJsonObject(value) && TYPE_WORDS.has(value["type"])));
+  if (entries.length === 0 || !entries.every(isProperty)) return;
+  throw new ToolError("invalid_schema", `${JSON.stringify(entries[0]?.[0])} is a property, and no keyword of JSON Schema.`, {
+    hint: 'Write the properties into an object: { type: "object", properties: { … } }.',
+  });
 }

@@ -183,7 +183,7 @@ export class RuntimeSession extends ReceivingSession {
       if (this.parentCall !== undefined) return submitWithin(this, calls, options); // the handler that it belongs to runs again after a crash
       return this.#submit(calls, options, options.idempotencyKey);
     } catch (thrown: unknown) {
-      return Promise.reject(unreadableOptions(thrown));
+      return Promise.reject(unreadableOptions(thrown, this === undefined));
     }
   }
 

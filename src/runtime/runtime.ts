@@ -219,7 +219,7 @@ export class Runtime {
     try {
       return this.#runner.runAlone(this.#parts, calls, options);
     } catch (thrown: unknown) {
-      return Promise.reject(unreadableOptions(thrown));
+      return Promise.reject(unreadableOptions(thrown, this === undefined));
     }
   }
 

@@ -2,6 +2,7 @@
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Agent } from "../compose/agent.ts";
 import { ToolError } from "../core/error.ts";
+import { PORT, checkNumber } from "../core/base/number-bounds.ts";
 import { ONE_COPY } from "../core/other-copy.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../core/ports.ts";
@@ -244,7 +245,10 @@ class RuntimeServer implements HaftServer {
     }
   }
 
-  async listen({ port, host = "127.0.0.1", address = false }: ListenAddress): Promise<ServerListener> {
+  async listen(at: ListenAddress): Promise<ServerListener> {
+    checkKnownKeys(at, { port: true, host: "string", address: ["string", "boolean"] }, "listen()");
+    const { port, host = "127.0.0.1", address = false } = at;
+    checkNumber(port, "port of listen()", PORT);
     const announced = announcedAt(address, host);
     if (!isLocalAddress(host) && this.#options.allowedHosts === undefined)
       throw new ToolError("invalid_argument", `A server on ${host} can be reached by others, and needs allowedHosts.`, {

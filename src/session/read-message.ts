@@ -12,7 +12,8 @@ export function readMessage(raw: unknown): SessionMessage {
   const fields = raw as Readonly<Record<string, unknown>>; // an object can be asked for any key; anything else is refused first
   if (typeof raw !== "object" || raw === null) throw wrong("an object with a role and content");
   const role = ROLES.find((known) => known === fields["role"]);
-  if (role === undefined) throw wrong(`of one of the roles ${ROLES.join(", ")}`);
+  if (role === undefined)
+    throw wrong(`of one of the roles ${ROLES.join(", ")}; this is ${Array.isArray(raw) ? "an array" : roleIn(fields)}`);
   const { content, title, native, inboxId } = fields;
   if (title !== undefined && typeof title !== "string") throw wrong("with a title that is text");
   if (typeof content !== "string" && !Array.isArray(content)) throw wrong("with content that is a string or an array of content parts");
@@ -41,4 +42,8 @@ function wrong(expected: string): ToolError {
   return new ToolError("invalid_argument", `A message of a session is ${expected}.`, {
     hint: 'For example { role: "user", content: "Book a table for two." }.',
   });
+}
+
+function roleIn({ role }: Readonly<Record<string, unknown>>): string {
+  return typeof role === "string" ? `of the role ${JSON.stringify(role.slice(0, 100))}` : "an object without a role";
 }

@@ -117,7 +117,7 @@ function readUnguarded(raw: unknown, limits: JsonLimits): ReadCall {
   const id = readId(fields["id"] ?? fields["callId"] ?? fields["call_id"]);
   const name = fields["name"] ?? fields["tool"];
   if (typeof name !== "string" || name === "") {
-    const hint = isProviderCall(fields) ? WIRE_HINT : CALL_HINT;
+    const hint = isProviderCall(fields) ? WIRE_HINT : namelessHint(fields);
     return unreadable(
       makeCall({ name: "", id }),
       new ToolError("invalid_call", `The call has no name: "name" is ${kindOf(name)}.`, { hint }),
@@ -243,6 +243,13 @@ function unknownKey(fields: Readonly<Record<string, unknown>>, mayBeInput: boole
     });
   }
   return undefined;
+}
+
+/** The key that is meant to be the name, as other libraries have it; a promise has none. */
+function namelessHint(fields: object): string {
+  if (fields instanceof Promise) return `A promise was given: put await before it. ${CALL_HINT}`;
+  const meant = Object.keys(fields).find((key) => meantKey(key) === "name");
+  return meant === undefined ? CALL_HINT : `Write "name" in place of ${JSON.stringify(meant.slice(0, 100))}. ${CALL_HINT}`;
 }
 
 function meantKey(key: string): string | undefined {

@@ -13,6 +13,8 @@ const OPAQUE: readonly (readonly [abstract new (...args: never) => object, strin
   [Map, "Give its entries: Object.fromEntries(map)."],
   [Set, "Give an array of its values: [...set]."],
   [Promise, "Await it first."],
+  [Response, "Give what it holds: await response.json(), or await response.text()."],
+  [ReadableStream, "Read it to its end and give its text, or each part as progress: context.progress()."],
   [Error, "Give its message, or throw it."],
   [ArrayBuffer, BYTES_HINT],
   ...[WeakMap, WeakSet, WeakRef, RegExp, Date].map((kind) => [kind, "Give what it holds as a string, a number or an object."] as const),

@@ -18,6 +18,8 @@ export const SECONDS: Bounds = { ...MILLISECONDS, max: MILLISECONDS.max / 1000 }
 export const COUNT: Bounds = { min: 1, max: Number.MAX_SAFE_INTEGER, integer: true };
 /** A number of things, bytes or characters, or none. */
 export const SIZE: Bounds = { ...COUNT, min: 0 };
+/** A port to listen on; 0 is any that is free. */
+export const PORT: Bounds = { min: 0, max: 65_535, integer: true };
 /** A part of a whole, a probability. */
 export const PORTION: Bounds = { min: 0, max: 1, integer: false };
 

@@ -1,5 +1,6 @@
 /** One secret that all clients share, for a server of one person. */
 import { ToolError } from "../../core/error.ts";
+import { checkText } from "../../core/check-argument.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import { bearerToken } from "./credentials.ts";
 import { secretCheck } from "../../net/secret.ts";
@@ -21,6 +22,7 @@ const LEAST_LENGTH = 16;
 /** Knows the sender of requests that bring the secret as their bearer token. @throws ToolError `invalid_argument` */
 export function staticToken(options: StaticTokenOptions): Authenticator {
   checkKnownKeys(options, { token: "string", id: "string", scopes: "array" }, "staticToken()");
+  checkText(options.token, "staticToken({ token })", "a secret");
   const { token, id = "local", scopes = SCOPES } = options;
   if (typeof token !== "string" || token.length < LEAST_LENGTH)
     throw new ToolError("invalid_argument", `The token of a server has at least ${LEAST_LENGTH} characters.`);

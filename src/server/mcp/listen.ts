@@ -1,6 +1,6 @@
 /** An MCP server on a port of this machine. */
 import { ToolError } from "../../core/error.ts";
-import { checkNumber, type Bounds } from "../../core/base/number-bounds.ts";
+import { PORT, checkNumber } from "../../core/base/number-bounds.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { looksAtHeadAlone } from "../auth/principal.ts";
@@ -39,8 +39,6 @@ export interface McpListener {
 
 /** Answered to everyone, from this machine or not: it says no more than that the server runs. */
 const HEALTH_PATH = "/health";
-
-const PORT: Bounds = { min: 0, max: 65_535, integer: true };
 
 /** See `listenMcp` of `../mcp.ts`. */
 export async function listen(runtime: Runtime, options: McpListenOptions): Promise<McpListener> {

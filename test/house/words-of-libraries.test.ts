@@ -1,0 +1,113 @@
+/** Programs are written from memory of other libraries: their words and shapes are answered with those that there are here. */
+import { describe, expect, test } from "vitest";
+import { createLoop, createRuntime, defineTool, ToolError, type ToolResult } from "../../src/index.ts";
+import { modelFrom, scriptedModel } from "../../src/model/models.ts";
+import { createServer, staticToken } from "../../src/server.ts";
+
+const fields = { name: "weather", description: "Tells the weather.", inputSchema: { type: "object" }, execute: () => 1 } as const;
+const runtime = createRuntime({ tools: [defineTool(fields)] });
+const model = scriptedModel([]);
+const any = (given: object): never => given as never;
+
+const REFUSED: readonly (readonly [title: string, attempt: () => unknown, message: RegExp, hint: RegExp | undefined])[] = [
+  ["parameters of a tool", () => defineTool(any({ ...fields, parameters: {} })), /unknown field "parameters"/u, /"inputSchema"/u],
+  ["schema of a tool", () => defineTool(any({ ...fields, schema: {} })), /unknown field "schema"/u, /"inputSchema"/u],
+  ["args of a tool", () => defineTool(any({ ...fields, args: {} })), /unknown field "args"/u, /"inputSchema"/u],
+  ["func of a tool", () => defineTool(any({ ...fields, func: () => 1 })), /unknown field "func"/u, /"execute"/u],
+  ["id of a tool", () => defineTool(any({ ...fields, id: "w" })), /unknown field "id"/u, /"name"/u],
+  ["needsApproval of a tool", () => defineTool(any({ ...fields, needsApproval: true })), /"needsApproval"/u, /destructive: true/u],
+  [
+    "properties for a schema",
+    () => defineTool({ ...fields, inputSchema: { city: { type: "string" } } }),
+    /"city" is a property/u,
+    /properties/u,
+  ],
+  ["types for a schema", () => defineTool({ ...fields, inputSchema: { city: "string" } }), /"city" is a property/u, /properties/u],
+  [
+    "one tool for an array",
+    () => createRuntime(any({ tools: defineTool(fields) })),
+    /"tools" of createRuntime\(\) is an array/u,
+    /\[one\]/u,
+  ],
+  ["instructions of a loop", () => runtime.loop(any({ model, instructions: "Be short." })), /"instructions"/u, /"system"/u],
+  ["maxSteps of a loop", () => runtime.loop(any({ model, maxSteps: 3 })), /"maxSteps"/u, /"limits"/u],
+  ["tools of a loop", () => runtime.loop(any({ model, tools: [defineTool(fields)] })), /not an array/u, /createRuntime\(\{ tools/u],
+  [
+    "a model of AI SDK",
+    () => runtime.loop(any({ model: { doStream: () => 1 } })),
+    /a model, or its name as a string, not an object/u,
+    /modelFrom/u,
+  ],
+  ["a session by its id", () => createLoop(any({ model, session: "s" })), /a session, not a string/u, /runtime\.session\(\)/u],
+  ["schema of a run", () => runtime.loop({ model }).run("Hi.", any({ schema: {} })), /"schema"/u, /"output"/u],
+  ["a variable that is not set, for a model", () => modelFrom(undefined as never), /not undefined/u, undefined],
+  ["a variable that is not set, for a token", () => staticToken(any({ token: undefined })), /a string, not undefined/u, undefined],
+  [
+    "a controller for its signal",
+    () => runtime.execute([], any({ signal: new AbortController() })),
+    /not an AbortController/u,
+    /controller\.signal/u,
+  ],
+  [
+    "a port for the address of a server",
+    () => createServer(runtime, { auth: staticToken({ token: "0123456789abcdef" }) }).listen(3000 as never),
+    /The options of listen\(\) are an object, not a number/u,
+    undefined,
+  ],
+  [
+    "execute() of a session off its object",
+    () => Reflect.apply(runtime.session().execute, undefined, [{ name: "weather" }]),
+    /was taken off/u,
+    /session\.execute/u,
+  ],
+  [
+    "execute() of a runtime off its object",
+    () => Reflect.apply(runtime.execute, undefined, [{ name: "weather" }]),
+    /was taken off/u,
+    /session\.execute/u,
+  ],
+];
+
+describe("is refused, with what would work", () => {
+  test.each(REFUSED)("%s", async (_title, attempt, message, hint) => {
+    const error: unknown = await (async () => attempt())().then(
+      () => "it was accepted",
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(ToolError);
+    expect((error as ToolError).message).toMatch(message);
+    if (hint !== undefined) expect((error as ToolError).hint).toMatch(hint);
+  });
+});
+
+const RESULTS: readonly (readonly [title: string, call: object, hint: RegExp])[] = [
+  ["toolName and args", { toolName: "weather", args: {} }, /"name" in place of "toolName"/u],
+  ["args", { name: "weather", args: {} }, /"input"/u],
+  ["a promise", Promise.resolve({ name: "weather" }), /put await before it/u],
+];
+
+describe("a call ends with what would work", () => {
+  test.each(RESULTS)("%s", async (_title, call, hint) => {
+    const { error } = await runtime.execute(call as never);
+    expect(error?.code).toBe("invalid_call");
+    expect(error?.hint).toMatch(hint);
+  });
+});
+
+describe("an answer that is not JSON says what to give", () => {
+  test.each([
+    ["a Response", () => new Response("x"), /await response\.json\(\)/u],
+    ["a stream", () => new ReadableStream(), /Read it to its end/u],
+  ] as const)("%s", async (_title, execute, hint) => {
+    const tool = defineTool({ ...fields, execute: execute as never });
+    const result: ToolResult = await createRuntime({ tools: [tool] }).execute({ name: "weather" });
+    expect(result.error?.code).toBe("not_json");
+    expect(result.error?.hint).toMatch(hint);
+  });
+});
+
+test("an error with a code of its own, or with a message alone, says so in place of failing inside", () => {
+  const own = (): unknown => new ToolError("my_code" as never, "It broke.");
+  expect(own).toThrow(/^ToolError has no code "my_code"\. A handler that failed takes "execution_failed"/u);
+  expect(() => new ToolError("It broke." as never, undefined as never)).toThrow(/takes a message as a string, not undefined/u);
+});
