@@ -12,7 +12,8 @@ const LIGHT = ["client/client", "public/schema", "engine/mcp", "cli/main", "cli/
 
 /**
  * Groups the modules of a bundle of `entries` (named below `src/`, without `.ts`) by the entries that import them: those of the main entry by
- * which of the light ones do, any other by which of all entries do. A module that is only imported late is in no group.
+ * which of the light ones do, any other by which of all entries do, at once and late. A module that is only imported late is in no
+ * group.
  */
 export function chunksByEntries(root: string, entries: readonly string[]): CodeSplittingOptions {
   const names = new Map<string, string>();
@@ -32,7 +33,18 @@ export function chunksByEntries(root: string, entries: readonly string[]): CodeS
 function importers(root: string, entries: readonly string[], context: ChunkingContext): (id: string) => string {
   const closures = new Map([MAIN, ...LIGHT, ...entries].map((entry) => [entry, imported(join(root, `src/${entry}.ts`), context)]));
   const reached = (id: string, from: readonly string[]): string => from.filter((entry) => closures.get(entry)?.has(id) === true).join();
-  return (id) => (reached(id, [MAIN]) === "" ? reached(id, entries) : reached(id, [MAIN, ...LIGHT]));
+  const late = new Map(entries.map((entry) => [entry, importedLate(closures.get(entry) ?? new Set(), context)]));
+  const keyOfPart = (id: string): string => {
+    const key = reached(id, entries);
+    return key === "" ? "" : `${key} late ${entries.filter((entry) => late.get(entry)?.has(id) === true).join()}`;
+  };
+  return (id) => (reached(id, [MAIN]) === "" ? keyOfPart(id) : reached(id, [MAIN, ...LIGHT]));
+}
+
+/** What the modules of an entry import late, with what that imports at once: it would bring the rest of its group with it. */
+function importedLate(closure: ReadonlySet<string>, context: ChunkingContext): ReadonlySet<string> {
+  const late = [...closure].flatMap((id) => context.getModuleInfo(id)?.dynamicallyImportedIds ?? []);
+  return new Set(late.flatMap((id) => [...imported(id, context)]));
 }
 
 /** A module and all that it imports at once, by their paths. */

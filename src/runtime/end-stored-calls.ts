@@ -98,7 +98,7 @@ async function removeFreed(store: Store, sessionId: string): Promise<boolean> {
 }
 
 /**
- * Removes a session that this runtime has closed, unless another has removed it meanwhile, and begun its id anew. While it is claimed, none can.
+ * Removes a session that this runtime has closed, unless another has removed it meanwhile, and begun another session of its id. While it is claimed, none can.
  *
  * @param createdAt tells it from a later one of its id
  * @throws ToolError `resource_busy` where another process, or another runtime of this one, has it; and as `Store.remove`. By rejecting

@@ -66,6 +66,7 @@ const RULES: HouseRules = {
     "croner",
     "defuddle",
     "unpdf",
+    "cross-spawn",
     "quickjs-emscripten",
     "@opentelemetry/api",
     "@opentelemetry/sdk-node",

@@ -136,7 +136,6 @@ const PAST_THE_RULES: Readonly<Record<string, string>> = {
   "generate/conversations/conversation-maker.ts": "finds which of a name's tools was called",
   "registry/definition-of.ts": "makes the digest of the tool that a person was asked about",
   "registry/registry.ts": "where they are",
-  "registry/tool-search.ts": "names the options of a search",
   "runtime/resume-session.ts": "finds the composites among the calls that a crash cut off",
   "runtime/resumed-sessions.ts": "finds the calls behind whose results a crash may have left a session open",
   "runtime/why-not-run.ts": "says whether a call that a crash cut off can have run",
