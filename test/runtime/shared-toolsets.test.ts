@@ -105,7 +105,14 @@ test.each([
   const store = sqliteStore({ path: "/dev/null/haft.db" });
   if (why.includes("opened")) await expect(store.open()).rejects.toThrow(why);
   else vi.spyOn(store.leases, "update").mockReturnValue(new Promise(() => {}));
-  const write = defineTool({ name: "write", description: "", inputSchema: { type: "object" }, effects, deadlineMs: 100, execute: () => 1 });
+  const write = defineTool({
+    name: "write",
+    description: "",
+    inputSchema: { type: "object" },
+    effects,
+    deadlineMs: 1_500,
+    execute: () => 1,
+  });
   const { error } = await runtimeOn(store, { name: "things", shared: true, maxConcurrent: 1, tools: [write] }).write("a");
   expect(error).toEqual({
     code: "unavailable",

@@ -92,17 +92,23 @@ async function look(open: () => Store): Promise<{ readonly lengths: readonly num
   return { lengths, openMs };
 }
 
-/** Every event must be the one that was written at its place. */
+/** Every event must be the one that was written at its place. A server may still commit what a killed process has sent, until it is claimed. */
 async function soundLength(store: Store, id: string): Promise<number> {
-  let length = 0;
-  for (let from: number | undefined = 1; from !== undefined;) {
+  const before = await soundFrom(store, id, 0);
+  const log = await store.claim(id, { takeOver: true });
+  const length = log.length === before ? before : await soundFrom(store, id, before);
+  if (log.length !== length) throw new Error(`${id} has ${length} events, and ${log.length} when it is claimed.`);
+  return length;
+}
+
+async function soundFrom(store: Store, id: string, known: number): Promise<number> {
+  let length = known;
+  for (let from: number | undefined = known + 1; from !== undefined;) {
     const page = await store.read(id, { from });
     if (page.damage !== undefined) throw new Error(`${id} is damaged at ${page.damage.position}: ${page.damage.reason}`);
     for (const event of page.events) if (!isEvent(event, id, ++length)) throw new Error(`${id}: ${JSON.stringify(event)} at ${length}`);
     from = page.next;
   }
-  const log = await store.claim(id, { takeOver: true });
-  if (log.length !== length) throw new Error(`${id} has ${length} events, and ${log.length} when it is claimed.`);
   return length;
 }
 
