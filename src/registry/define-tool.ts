@@ -1,4 +1,5 @@
 /** Makes a tool out of what a program knows of it, checked at once and typed by its schema. */
+import { KNOWN_KEYWORDS, SCHEMA_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "../wire/subset/keywords.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { ToolOutput } from "../core/content.ts";
@@ -168,18 +169,14 @@ function categoryPreset({
 }
 
 const TYPE_WORDS: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array"]);
-/** Keywords of JSON Schema whose value may look as a property does. */
-const SUBSCHEMA_KEYWORDS: ReadonlySet<string> = new Set(
-  "properties patternProperties dependentSchemas dependencies $defs definitions additionalProperties unevaluatedProperties propertyNames items additionalItems unevaluatedItems contains not if then else contentSchema const default type".split(
-    " ",
-  ),
-);
+/** Keywords whose value may look as the schema of a property does. */
+const OBJECT_KEYWORDS: ReadonlySet<string> = new Set([...SCHEMA_KEYWORDS, ...SCHEMA_MAP_KEYWORDS, "const", "default"]);
 
 /** Properties by themselves, `{ city: { type: "string" } }` or `{ city: "string" }`, are a JSON Schema that allows everything. */
 function checkIsSchema(source: SchemaSource): void {
   const entries = isJsonObject(source) && !isStandardSchema(source) ? Object.entries(source) : [];
   const isProperty = ([key, value]: readonly [string, unknown]): boolean =>
-    !SUBSCHEMA_KEYWORDS.has(key) && (TYPE_WORDS.has(value) || (isJsonObject(value) && TYPE_WORDS.has(value["type"])));
+    isJsonObject(value) ? !OBJECT_KEYWORDS.has(key) && TYPE_WORDS.has(value["type"]) : !KNOWN_KEYWORDS.has(key) && TYPE_WORDS.has(value);
   if (entries.length === 0 || !entries.every(isProperty)) return;
   throw new ToolError("invalid_schema", `${JSON.stringify(entries[0]?.[0])} is a property, and no keyword of JSON Schema.`, {
     hint: 'Write the properties into an object: { type: "object", properties: { … } }.',

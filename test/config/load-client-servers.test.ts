@@ -60,6 +60,7 @@ env_http_headers = { Key = "KEY" }
 [mcp_servers.login]
 url = "https://example.com/mcp"
 oauth = { client_id = "a" }
+tool_timeout_sec = "soon"
 `,
     servers: {
       files: {
@@ -81,7 +82,10 @@ oauth = { client_id = "a" }
       },
       login: { ...reached, url: "https://example.com/mcp" },
     },
-    notes: [`mcp_servers.login.oauth: ${LOGIN}`],
+    notes: [
+      `mcp_servers.login.oauth: ${LOGIN}`,
+      "mcp_servers.login.tool_timeout_sec: is left out: a time limit is a number, not a string.",
+    ],
   },
   {
     client: "opencode",

@@ -111,3 +111,17 @@ test("an error with a code of its own, or with a message alone, says so in place
   expect(own).toThrow(/^ToolError has no code "my_code"\. A handler that failed takes "execution_failed"/u);
   expect(() => new ToolError("It broke." as never, undefined as never)).toThrow(/takes a message as a string, not undefined/u);
 });
+
+describe("properties by themselves are told from schemas that have no more than a word", () => {
+  test.each([{ title: "string" }, { description: "object" }, { items: { type: "string" } }, { default: { type: "array" } }])(
+    "%j is a schema",
+    (inputSchema) => {
+      expect(defineTool({ ...fields, inputSchema }).name).toBe("weather");
+    },
+  );
+
+  test.each([{ title: { type: "string" }, format: { type: "number" } }, { description: { type: "string" } }])(
+    "%j has properties where keywords are expected",
+    (inputSchema) => expect(() => defineTool({ ...fields, inputSchema: inputSchema as never })).toThrow(/is a property/u),
+  );
+});

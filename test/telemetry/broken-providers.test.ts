@@ -5,7 +5,7 @@ import { createLoop } from "../../src/compose/loop.ts";
 import { restEngine } from "../../src/engine/rest.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { telemetry } from "../../src/telemetry/telemetry.ts";
 import { ONE_GET } from "../engine/rest/open-engine.ts";
@@ -49,6 +49,14 @@ test.each([
   end();
   await runtime.close();
 });
+
+/** A request that comes with headers of a trace. */
+function continued(runtime: Runtime): unknown {
+  return runtime.tracing?.continueTrace(
+    () => "sent",
+    () => "done",
+  );
+}
 
 test("a provider that is registered later and throws costs no call and no request", async () => {
   const runtime = createRuntime({ tools: [echo] });
@@ -101,12 +109,7 @@ test("a span of a server that throws costs no request", async () => {
   telemetry(runtime, { tracerProvider: providerOf(spanThrowing()) });
   const active = vi.spyOn(trace, "getSpan").mockReturnValue(spanThrowing("spanContext"));
   onTestFinished(() => active.mockRestore());
-  expect(
-    runtime.tracing?.continueTrace(
-      () => "sent",
-      () => "done",
-    ),
-  ).toBe("done");
+  expect(continued(runtime)).toBe("done");
   await runtime.close();
 });
 
@@ -241,12 +244,7 @@ test.each(MANAGERS)("a context manager %s fails no run, and a handler runs once,
     ["error", expect.stringContaining("The fault of the handler."), 1],
     ["ok", undefined, 1],
   ]);
-  expect(
-    runtime.tracing?.continueTrace(
-      () => "sent",
-      () => "done",
-    ),
-  ).toBe("done");
+  expect(continued(runtime)).toBe("done");
   await runtime.close();
 });
 

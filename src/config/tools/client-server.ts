@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { isProtocolHeader } from "../../engine/mcp/check-options.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { typeInWords } from "../../core/base/wording.ts";
 import { MILLISECONDS } from "../../core/base/number-bounds.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import { isSecretName, secretsIn } from "../../trust/sensitive-text.ts";
@@ -253,8 +254,8 @@ export class ClientServer {
   }
 
   #noteRest(table: TableReader): void {
-    for (const key of Object.keys(table.rest()))
-      if (!MEANINGLESS.has(key)) this.notes.push({ path: [...table.path, key], text: ELSEWHERE.get(key) ?? "is not used here." });
+    for (const [key, value] of Object.entries(table.rest()))
+      if (!MEANINGLESS.has(key)) this.notes.push({ path: [...table.path, key], text: noteOnRest(key, value) });
   }
 
   /** A secret that would be copied as it is. @param option the argument before it */
@@ -326,3 +327,10 @@ function isSecret(text: string, name: string): boolean {
 const MIN_SECRET = 3;
 /** `--api-key=…`, `API_KEY=…`, `?api_key=…` and a header. */
 const SECRET_ARGUMENT = /(?:(?:^|[?&])[\w-]*(?:token|key|secret|password)=|^authorization:)[^&]{3,}/iu;
+
+const TIMEOUT_KEYS: ReadonlySet<string> = new Set(["timeout", ...Object.values(TIMEOUTS).flatMap((units) => Object.keys(units))]);
+
+function noteOnRest(key: string, value: unknown): string {
+  if (TIMEOUT_KEYS.has(key) && typeof value !== "number") return `is left out: a time limit is a number, not ${typeInWords(value)}.`;
+  return ELSEWHERE.get(key) ?? "is not used here.";
+}
