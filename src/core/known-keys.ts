@@ -32,6 +32,55 @@ const OTHER_NAMES: ReadonlyMap<string, readonly string[]> = new Map([
   ["file", ["path"]],
   ["filename", ["path"]],
   ["middleware", ["hooks"]],
+  ["authProvider", ["auth"]],
+  ["context", ["data"]],
+  ["fullCommand", ["command"]],
+  ["inputGuardrails", ["hooks"]],
+  ["maxTokens", ["maxOutputTokens"]],
+  ["mcpServers", ["toolsets"]],
+  ["name", ["agentName"]],
+  ["outputGuardrails", ["hooks"]],
+  ["outputType", ["output"]],
+  ["parallelToolCalls", ["parallelCalls"]],
+  ["requestInit", ["headers"]],
+  ["toolDescription", ["description"]],
+  ["toolFilter", ["include"]],
+  ["toolName", ["name"]],
+  ["tools", ["allow", "include"]],
+]);
+
+const CHECKS_HINT =
+  "Checks of calls are hooks of createRuntime(), and rules on when a run ends stopWhen of createLoop(). Check the message of a user before run(), and its text after it.";
+const OUTPUT_HINT = "The schema is an option of the run: loop.run(prompt, { output: schema }).";
+const LIMITS_HINT = "The limits belong to the loop: createLoop({ limits: { maxRounds } }).";
+
+/** The functions to which a program gives what is an option of an agent, or of its run, in other libraries. */
+const OF_AGENTS: ReadonlySet<string> = new Set(["createRuntime()", "createLoop()", "delegateTool()", "run()"]);
+
+/** Options of agents in other libraries for which those functions have no option, with the place that each has here. */
+const OTHER_PLACES: ReadonlyMap<string, string> = new Map([
+  [
+    "context",
+    "The data of handlers is data of createRuntime(), or of one loop createLoop({ calls: { data } }); handlers find it in context.data.",
+  ],
+  [
+    "handoffs",
+    "An agent that another one calls is a tool: delegateTool() of haft/delegate. One that takes over is another system and allow, both of which may be functions.",
+  ],
+  ["inputGuardrails", CHECKS_HINT],
+  ["outputGuardrails", CHECKS_HINT],
+  ["maxSteps", LIMITS_HINT],
+  ["maxTurns", LIMITS_HINT],
+  ["mcpServers", "MCP servers are toolsets of the runtime: createRuntime({ toolsets: [mcpToolset(name, options)] })."],
+  [
+    "modelSettings",
+    "Its settings are options by themselves: temperature, toolChoice, parallelCalls, maxOutputTokens, reasoningEffort, and native for the provider's own.",
+  ],
+  ["outputType", OUTPUT_HINT],
+  ["structuredOutput", OUTPUT_HINT],
+  ["session", "A loop has one session for all its runs: runtime.loop({ model, session })."],
+  ["stream", "loop.stream(prompt) returns the events of a run."],
+  ["toolUseBehavior", "A tool with endsTurn: true ends the run."],
 ]);
 
 /**
@@ -104,8 +153,20 @@ export function unknownKey(options: object, known: Readonly<Record<string, unkno
 }
 
 function unknownOption(key: string, known: readonly string[], owner: string): ToolError {
-  const near = OTHER_NAMES.get(key)?.find((name) => known.includes(name)) ?? nearNames(key, known, 1)[0];
   return new ToolError("invalid_argument", `${owner} has no option ${JSON.stringify(key.slice(0, 100))}.`, {
-    hint: near === undefined ? `There are ${known.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`,
+    hint: hintOf(key, known, owner),
   });
+}
+
+function hintOf(key: string, known: readonly string[], owner: string): string {
+  const other = OTHER_NAMES.get(key)?.find((name) => known.includes(name));
+  const place = other === undefined ? placeOf(key, owner) : undefined;
+  if (place !== undefined) return place;
+  const near = other ?? nearNames(key, known, 1)[0];
+  return near === undefined ? `There are ${known.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`;
+}
+
+function placeOf(key: string, owner: string): string | undefined {
+  if (OF_AGENTS.has(owner)) return OTHER_PLACES.get(key);
+  return key === "name" && owner === "mcpToolset()" ? "The name is the first argument: mcpToolset(name, options)." : undefined;
 }

@@ -258,6 +258,7 @@ const INPUT_HINT = 'Did you mean "inputSchema"?';
 const EXECUTE_HINT = 'Did you mean "execute"?';
 const APPROVAL_HINT =
   "Did you mean effects: { destructive: true }, which asks before each call? Or the option approval of createRuntime().";
+const GUARDRAILS_HINT = "Checks of a tool's calls are a hook: defineHook({ tool, beforeCall, afterCall }), in hooks of createRuntime().";
 
 /** The fields that other libraries have in a tool, as they are written here. */
 const WORDS_OF_LIBRARIES: Readonly<Record<string, string>> = {
@@ -277,6 +278,13 @@ const WORDS_OF_LIBRARIES: Readonly<Record<string, string>> = {
   requireApproval: APPROVAL_HINT,
   id: 'Did you mean "name"?',
   toolName: 'Did you mean "name"?',
+  annotations: 'Did you mean "effects"? readOnlyHint is effects: readOnly("…"), and destructiveHint is effects: { destructive: true }.',
+  errorFunction: "Throw a ToolError: its message and its hint are what the model reads.",
+  inputGuardrails: GUARDRAILS_HINT,
+  outputGuardrails: GUARDRAILS_HINT,
+  isEnabled: 'Did you mean "enabled"? A rule for each request is allow of createLoop(), which may be a function.',
+  strict: "Leave it out: every input is repaired and checked against the schema, whatever the provider does.",
+  _meta: 'Did you mean "metadata"?',
 };
 
 function unknownField(tool: string, prefix: string, field: string, known: readonly string[]): ToolError {

@@ -1,8 +1,11 @@
 /** Programs are written from memory of other libraries: their words and shapes are answered with those that there are here. */
 import { describe, expect, test } from "vitest";
-import { createLoop, createRuntime, defineTool, ToolError, type ToolResult } from "../../src/index.ts";
+import { createLoop, createRuntime, defineTool, ToolError, ToolOutput, type ToolResult } from "../../src/index.ts";
 import { modelFrom, scriptedModel } from "../../src/model/models.ts";
 import { createServer, staticToken } from "../../src/server.ts";
+import { delegateTool } from "../../src/public/delegate.ts";
+import { mcpToolset } from "../../src/engine/mcp.ts";
+import { toAiSdkTools } from "../../src/adapters/ai-sdk.ts";
 
 const fields = { name: "weather", description: "Tells the weather.", inputSchema: { type: "object" }, execute: () => 1 } as const;
 const runtime = createRuntime({ tools: [defineTool(fields)] });
@@ -16,6 +19,11 @@ const REFUSED: readonly (readonly [title: string, attempt: () => unknown, messag
   ["func of a tool", () => defineTool(any({ ...fields, func: () => 1 })), /unknown field "func"/u, /"execute"/u],
   ["id of a tool", () => defineTool(any({ ...fields, id: "w" })), /unknown field "id"/u, /"name"/u],
   ["needsApproval of a tool", () => defineTool(any({ ...fields, needsApproval: true })), /"needsApproval"/u, /destructive: true/u],
+  ["annotations of a tool", () => defineTool(any({ ...fields, annotations: { readOnlyHint: true } })), /"annotations"/u, /readOnly\(/u],
+  ["strict of a tool", () => defineTool(any({ ...fields, strict: true })), /"strict"/u, /Leave it out/u],
+  ["errorFunction of a tool", () => defineTool(any({ ...fields, errorFunction: null })), /"errorFunction"/u, /ToolError/u],
+  ["isEnabled of a tool", () => defineTool(any({ ...fields, isEnabled: () => true })), /"isEnabled"/u, /"enabled".*allow/u],
+  ["guardrails of a tool", () => defineTool(any({ ...fields, inputGuardrails: [] })), /"inputGuardrails"/u, /defineHook/u],
   [
     "properties for a schema",
     () => defineTool({ ...fields, inputSchema: { city: { type: "string" } } }),
@@ -39,6 +47,51 @@ const REFUSED: readonly (readonly [title: string, attempt: () => unknown, messag
     /modelFrom/u,
   ],
   ["a session by its id", () => createLoop(any({ model, session: "s" })), /a session, not a string/u, /runtime\.session\(\)/u],
+  ["name of an agent", () => runtime.loop(any({ model, name: "guide" })), /"name"/u, /"agentName"/u],
+  ["context of an agent", () => runtime.loop(any({ model, context: {} })), /"context"/u, /calls: \{ data \}/u],
+  ["context of a runtime", () => createRuntime(any({ context: {} })), /"context"/u, /"data"/u],
+  ["handoffs", () => runtime.loop(any({ model, handoffs: [] })), /"handoffs"/u, /delegateTool\(\)/u],
+  [
+    "guardrails of an agent",
+    () => runtime.loop(any({ model, outputGuardrails: [] })),
+    /"outputGuardrails"/u,
+    /hooks of createRuntime\(\)/u,
+  ],
+  ["outputType of an agent", () => runtime.loop(any({ model, outputType: {} })), /"outputType"/u, /run\(prompt, \{ output: schema \}\)/u],
+  ["modelSettings", () => runtime.loop(any({ model, modelSettings: {} })), /"modelSettings"/u, /temperature, toolChoice/u],
+  ["mcpServers of an agent", () => runtime.loop(any({ model, mcpServers: [] })), /"mcpServers"/u, /mcpToolset\(name, options\)/u],
+  ["toolUseBehavior", () => runtime.loop(any({ model, toolUseBehavior: "stop_on_first_tool" })), /"toolUseBehavior"/u, /endsTurn: true/u],
+  ["parallelToolCalls", () => runtime.loop(any({ model, parallelToolCalls: false })), /"parallelToolCalls"/u, /"parallelCalls"/u],
+  ["maxTurns of a run", () => runtime.loop({ model }).run("Hi.", any({ maxTurns: 3 })), /"maxTurns"/u, /limits: \{ maxRounds \}/u],
+  ["stream of a run", () => runtime.loop({ model }).run("Hi.", any({ stream: true })), /"stream"/u, /loop\.stream\(prompt\)/u],
+  ["session of a run", () => runtime.loop({ model }).run("Hi.", any({ session: {} })), /"session"/u, /loop\(\{ model, session \}\)/u],
+  ["toolName of an agent as a tool", () => delegateTool(any({ toolName: "look", description: "Looks.", model })), /"toolName"/u, /"name"/u],
+  [
+    "tools of an agent as a tool",
+    () => delegateTool(any({ name: "look", description: "Looks.", model, tools: [] })),
+    /"tools"/u,
+    /"allow"/u,
+  ],
+  ["fullCommand of a server", () => mcpToolset("files", any({ fullCommand: "npx files" })), /"fullCommand"/u, /"command"/u],
+  [
+    "requestInit of a server",
+    () => mcpToolset("files", any({ url: "https://a.example", requestInit: {} })),
+    /"requestInit"/u,
+    /"headers"/u,
+  ],
+  [
+    "authProvider of a server",
+    () => mcpToolset("files", any({ url: "https://a.example", authProvider: {} })),
+    /"authProvider"/u,
+    /"auth"/u,
+  ],
+  ["name of a server", () => mcpToolset("files", any({ url: "https://a.example", name: "files" })), /"name"/u, /first argument/u],
+  [
+    "stream of a function that is for no agent",
+    () => toAiSdkTools(runtime, any({ stream: true })),
+    /"stream"/u,
+    /There are session, only/u,
+  ],
   ["schema of a run", () => runtime.loop({ model }).run("Hi.", any({ schema: {} })), /"schema"/u, /"output"/u],
   ["a variable that is not set, for a model", () => modelFrom(undefined as never), /not undefined/u, undefined],
   ["a variable that is not set, for a token", () => staticToken(any({ token: undefined })), /a string, not undefined/u, undefined],
@@ -104,6 +157,30 @@ describe("an answer that is not JSON says what to give", () => {
     expect(result.error?.code).toBe("not_json");
     expect(result.error?.hint).toMatch(hint);
   });
+});
+
+describe("a result of MCP from a handler is kept as JSON, with a warning that says what to return", () => {
+  const text = { type: "text", text: "It rains." };
+  const warned = async (execute: () => unknown): Promise<boolean> => {
+    const tool = defineTool({ ...fields, execute });
+    const { warnings } = await createRuntime({ tools: [tool] }).execute({ name: "weather" });
+    return warnings.some((warning) => warning.includes("new ToolOutput({ content, output })"));
+  };
+
+  test.each([
+    { content: [text] },
+    { content: [text], isError: true },
+    { content: [{ type: "image", data: "", mimeType: "image/png" }], structuredContent: {} },
+  ])("%j", async (answer) => expect(await warned(() => answer)).toBe(true));
+
+  test.each([
+    { content: [] },
+    { content: "text" },
+    { content: [{ type: "paragraph" }] },
+    { role: "assistant", content: [text] },
+    [text],
+    new ToolOutput({ content: [text as never], output: { content: [text] } }),
+  ])("not of %j", async (answer) => expect(await warned(() => answer)).toBe(false));
 });
 
 test("an error with a code of its own, or with a message alone, says so in place of failing inside", () => {

@@ -108,6 +108,8 @@ function recordJson(run: AdmittedCall, answer: unknown): Taken {
       run.output = value;
       run.outputBound = maxBytes;
       mayHold = found;
+      if (run.content === undefined && run.plan.tool.execute !== undefined && isMcpResult(value))
+        run.warnings = [...run.warnings, MCP_RESULT];
       if (wasCut && run.partial === undefined) run.partial = tooLarge(run);
       else if (wasCut) run.warnings = [...run.warnings, "The answer is too large: the beginning is kept."];
     } catch (thrown: unknown) {
@@ -119,6 +121,20 @@ function recordJson(run: AdmittedCall, answer: unknown): Taken {
   if (lifted !== undefined) run.content = Object.freeze(lifted.map((part) => Object.freeze(part)));
   return run;
 }
+
+const MCP_RESULT =
+  "The answer is a result of MCP, { content: […] }, and is kept as JSON. Return a text or a value, or new ToolOutput({ content, output }); throw a ToolError in place of isError.";
+
+/** Whether it is the result of a tool as handlers of an MCP server return it: a program that was one may still do so. */
+function isMcpResult(value: unknown): boolean {
+  if (!isJsonObject(value) || !Array.isArray(value["content"])) return false;
+  if (Object.keys(value).some((key) => !MCP_FIELDS.has(key))) return false; // such as a message of a model
+  const parts: readonly unknown[] = value["content"];
+  return parts.length > 0 && parts.every((part) => isJsonObject(part) && MCP_PARTS.has(part["type"]));
+}
+
+const MCP_FIELDS: ReadonlySet<string> = new Set(["content", "structuredContent", "isError", "_meta"]);
+const MCP_PARTS: ReadonlySet<unknown> = new Set(["text", "image", "audio", "resource", "resource_link"]);
 
 /** It ran: its answer is kept as far as it fits, and nothing says that it did not happen. */
 function tooLarge(run: AdmittedCall): ToolError {
