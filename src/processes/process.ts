@@ -120,9 +120,16 @@ export async function endServer(child: ChildProcessWithoutNullStreams, clock: Cl
 export function startProblem(server: ServerCommand, error: unknown): string {
   const code = systemCode(error);
   if (server.cwd !== undefined && !isFolder(server.cwd)) return `its folder ${JSON.stringify(server.cwd)} does not exist`;
-  if (code === "ENOENT") return `the command ${JSON.stringify(server.command)} was not found`;
+  if (code === "ENOENT") return `the command ${JSON.stringify(server.command)} was not found${splitHint(server)}`;
   if (code === "EACCES") return `the command ${JSON.stringify(server.command)} may not be executed`;
   return `the command ${JSON.stringify(server.command)} could not be run (${code ?? String(error)})`;
+}
+
+/** A command with its arguments in one string, as a shell takes it, is looked for as one program. */
+function splitHint({ command, args = [] }: ServerCommand): string {
+  const [program = "", ...words] = command.trim().split(/\s+/u);
+  if (words.length === 0 || args.length > 0) return "";
+  return `; its arguments are an array of their own: { command: ${JSON.stringify(program)}, args: ${JSON.stringify(words)} }`;
 }
 
 function isRunning(child: ChildProcessWithoutNullStreams): boolean {

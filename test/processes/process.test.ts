@@ -36,6 +36,11 @@ describe("opening", () => {
   test.each([
     ["a command that is not there", { command: "no-such-program" }, 'the command "no-such-program" was not found'],
     [
+      "a command with its arguments in one string",
+      { command: "no-such-program -y files", args: [] },
+      'the command "no-such-program -y files" was not found; its arguments are an array of their own: { command: "no-such-program", args: ["-y","files"] }',
+    ],
+    [
       "a file that is no program",
       { command: fileURLToPath(import.meta.url) },
       `the command ${JSON.stringify(fileURLToPath(import.meta.url))} may not be executed`,
