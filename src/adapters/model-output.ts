@@ -33,6 +33,34 @@ export function refuseMcpError(output: unknown): unknown {
   throw new ToolError("execution_failed", texts.length === 0 ? "The tool failed." : texts.join("\n"), { outcome: "failed" });
 }
 
+/**
+ * The output of a tool of the Agents SDK, which answers with a part of content or an array of them where it has more than text; any other
+ * output as it is, also one with a file that only the provider has.
+ */
+export function withAgentsParts(output: unknown): unknown {
+  const parts = (Array.isArray(output) ? output : [output]).map(agentsPart);
+  const content = parts.filter((part) => part !== undefined);
+  return content.length === 0 || content.length < parts.length ? output : new ToolOutput({ content });
+}
+
+/** `{ type: "image", image }` and `{ type: "file", file }`, whose value is an address or an object with `data` or a `url`. */
+function agentsPart(value: unknown): ContentPart | undefined {
+  const { type, text, image, file } = fieldsOf(value);
+  if (type === "text") return typeof text === "string" ? { type, text } : undefined;
+  if (type !== "image" && type !== "file") return undefined;
+  const held = type === "image" ? image : file;
+  const { data, mediaType, url } = typeof held === "string" ? addressed(held) : fieldsOf(held);
+  if (typeof url === "string") return { type: "file", uri: url };
+  const isHeld = typeof mediaType === "string" && (typeof data === "string" || data instanceof Uint8Array);
+  return isHeld ? partOf({ type, mediaType, data }) : undefined;
+}
+
+function addressed(address: string): Readonly<Record<string, unknown>> {
+  const [, mediaType, data] = /^data:([^;,]+);base64,(.*)$/su.exec(address) ?? [];
+  if (data !== undefined) return { mediaType, data };
+  return /^https?:/iu.test(address) ? { url: address } : {};
+}
+
 /** A part as the versions of AI SDK have them: `file` with tagged data, `media` and `image-data` with base64. */
 function partOf(part: unknown): ContentPart {
   const { type, text, mediaType, data, url: link } = fieldsOf(part);

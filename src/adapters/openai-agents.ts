@@ -3,6 +3,7 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { withAgentsParts } from "./model-output.ts";
 import { askApproval, bridgedTools, checkMaker, checkToolArray, foreignTool, offeredText, type AdapterOptions } from "./bridge.ts";
 
 /** The fields of a tool that the Agents SDK's `tool` is given. */
@@ -98,7 +99,8 @@ interface OpenAiInvokeDetails {
 /**
  * Function tools of the Agents SDK as ours; `contextFor` makes what that SDK gives its tools: `() => new RunContext()`.
  *
- * A tool that needs approval asks by the runtime's `ask`; one that is switched off for the context ends with `unavailable`. The SDK's answer for a tool that threw is a text like any other; give such tools `errorFunction: null` to have failures reported as such.
+ * A tool that needs approval asks by the runtime's `ask`; one that is switched off for the context ends with `unavailable`. The SDK's answer for a tool that threw is a text like any other, and hides why it threw; give such tools `errorFunction: null` to have failures reported as such.
+ * Parts that a tool answers with, such as images, are parts of the content here.
  *
  * One with guardrails is refused: the SDK's runner runs those, and nothing else does. An agent as a tool that gives no answer, as where a
  * tool of its own waits for approval, is a failure.
@@ -134,7 +136,7 @@ export function fromOpenAiAgentsTools<Context>(
           throw new ToolError("execution_failed", describeThrown(thrown), { cause: thrown });
         }
         if (output === "" && tool.on !== undefined) throw unanswered(tool.name);
-        return output;
+        return withAgentsParts(output);
       },
     });
   });

@@ -142,3 +142,41 @@ test("theirs know the id of their call, and an agent that gives no answer has fa
   ]);
   expect(results.map(({ output, error }) => output ?? error?.code)).toEqual([`knows ${results[0]?.callId}`, "execution_failed", ""]);
 });
+
+test("parts that theirs answer with are content here, and what only their provider has stays JSON", async () => {
+  const png = { data: "iVBORw0KGgo=", mediaType: "image/png" };
+  const answers = {
+    text: { type: "text", text: "hello" },
+    image: { type: "image", image: png },
+    bytes: { type: "image", image: { ...png, data: new Uint8Array([1, 2, 3]) } },
+    address: { type: "image", image: "data:image/png;base64,iVBORw0KGgo=" },
+    link: [
+      { type: "text", text: "see" },
+      { type: "image", image: "https://example.com/a.png" },
+    ],
+    file: { type: "file", file: { data: "JVBERg==", mediaType: "application/pdf", filename: "a.pdf" } },
+    uploaded: { type: "image", image: { fileId: "file-1" } },
+    mixed: [{ type: "text", text: "hello" }, { kind: "row" }],
+    none: [],
+  } as const;
+  const tools = Object.entries(answers).map(([name, answer]) =>
+    tool({ name, description: "Answers.", parameters: z.object({}), execute: async () => answer }),
+  );
+  const runtime = createRuntime({ tools: fromOpenAiAgentsTools(tools, () => new RunContext()) });
+  const results = await runtime.execute(Object.keys(answers).map((name) => ({ name, input: {} })));
+  const image = { type: "image", ...png };
+  expect(results.map(({ content, output }) => content ?? output)).toEqual([
+    [{ type: "text", text: "hello" }],
+    [image],
+    [{ ...image, data: "AQID" }],
+    [image],
+    [
+      { type: "text", text: "see" },
+      { type: "file", uri: "https://example.com/a.png" },
+    ],
+    [{ type: "file", mediaType: "application/pdf", uri: "data:application/pdf;base64,JVBERg==" }],
+    answers.uploaded,
+    answers.mixed,
+    answers.none,
+  ]);
+});
