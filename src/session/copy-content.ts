@@ -25,15 +25,26 @@ export function copyContent(content: unknown): readonly ContentPart[] {
 function checkPart(part: JsonValue, index: number): void {
   const type = isJsonObject(part) ? part["type"] : undefined;
   if (!isJsonObject(part) || typeof type !== "string" || !isPartType(type)) {
-    throw new ToolError("not_json", `content part ${index} is not text, image, audio or file`);
+    throw new ToolError(
+      "not_json",
+      `content part ${index} is not text, image, audio or file`,
+      MCP_RESOURCES.has(type) ? RESOURCE_HINT : {},
+    );
   }
   const { needs, may } = FIELDS[type];
   const wrong = needs.find((name) => !isText(part, name)) ?? may.find((name) => part[name] !== undefined && !isText(part, name));
   const { bytes } = part;
   if (type === "file" && bytes !== undefined && (typeof bytes !== "number" || !Number.isSafeInteger(bytes) || bytes < 0))
     throw new ToolError("not_json", `content part ${index} is file, and its "bytes" is not an integer of at least 0`);
-  if (wrong !== undefined) throw new ToolError("not_json", `content part ${index} is ${type}, and its "${wrong}" is not a string`);
+  if (wrong === undefined) return;
+  const hint = wrong === "mediaType" && "mimeType" in part ? MEDIA_TYPE_HINT : {};
+  throw new ToolError("not_json", `content part ${index} is ${type}, and its "${wrong}" is not a string`, hint);
 }
+
+/** Parts as MCP writes them, which a program that was a server of it may still return. */
+const MCP_RESOURCES: ReadonlySet<unknown> = new Set(["resource", "resource_link"]);
+const RESOURCE_HINT = { operatorHint: 'A resource is a file here: { type: "file", uri, mediaType, text }.' };
+const MEDIA_TYPE_HINT = { operatorHint: 'Did you mean "mediaType" in place of "mimeType"?' };
 
 function isPartType(type: string): type is ContentPart["type"] {
   return Object.hasOwn(FIELDS, type);

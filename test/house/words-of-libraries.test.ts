@@ -183,6 +183,20 @@ describe("a result of MCP from a handler is kept as JSON, with a warning that sa
   ])("not of %j", async (answer) => expect(await warned(() => answer)).toBe(false));
 });
 
+describe("a part of content that is written as in MCP says how it is written here", () => {
+  test.each([
+    [{ type: "image", data: "", mimeType: "image/png" }, /"mediaType" in place of "mimeType"/u],
+    [{ type: "audio", data: "", mimeType: "audio/wav" }, /"mediaType" in place of "mimeType"/u],
+    [{ type: "resource", resource: { uri: "garden://plan", text: "roses" } }, /type: "file", uri/u],
+    [{ type: "resource_link", uri: "garden://plan", name: "plan" }, /type: "file", uri/u],
+  ] as const)("%j", async (part, hint) => {
+    const tool = defineTool({ ...fields, execute: () => new ToolOutput({ content: [part as never] }) });
+    const { error } = await createRuntime({ tools: [tool] }).execute({ name: "weather" });
+    expect(error?.code).toBe("not_json");
+    expect(error?.operatorHint).toMatch(hint);
+  });
+});
+
 test("an error with a code of its own, or with a message alone, says so in place of failing inside", () => {
   const own = (): unknown => new ToolError("my_code" as never, "It broke.");
   expect(own).toThrow(/^ToolError has no code "my_code"\. A handler that failed takes "execution_failed"/u);
