@@ -51,6 +51,29 @@ describe.each(ERAS)("a handler whose client is of the %s era", (era) => {
     expect(asked[0]).toMatchObject({ message: "Your name?", requestedSchema: NAME });
   });
 
+  test("reports its progress before a question, and after it to the request that brought the answer", async () => {
+    const dig = defineTool({
+      name: "dig",
+      description: "Digs.",
+      effects: pure,
+      timeoutMs: 0,
+      execute: async (_input, { ask, progress }) => {
+        progress({ done: 1, total: 3 });
+        await ask({ message: "Your name?", schema: NAME });
+        progress({ done: 2, total: 3 });
+        await ask({ message: "Your name?", schema: NAME });
+        progress({ done: 3, total: 3 });
+        return "dug";
+      },
+    });
+    const { runtime } = await openRuntime({ tools: [dig] });
+    const { client } = await overStdio(runtime, { era });
+    client.setRequestHandler("elicitation/create", () => ({ action: "accept", content: { name: "Ada" } }));
+    const seen = new Set<number>(); // the client itself reports as well that a question was answered
+    await client.callTool({ name: "dig" }, { onprogress: ({ progress }) => void seen.add(progress) });
+    await vi.waitFor(() => expect(seen).toEqual(new Set([1, 2, 3])));
+  });
+
   test("is told no, and that nobody decided", async () => {
     const { runtime } = await openRuntime({ tools: [greet] });
     const { client } = await overStdio(runtime, { era });

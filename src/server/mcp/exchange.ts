@@ -18,6 +18,8 @@ export interface ExchangeRound {
   /** Puts a request to the client at once; undefined in the era whose servers cannot. */
   readonly send: ((request: InputRequest, signal: AbortSignal) => Promise<unknown>) | undefined;
   notify(method: string, params: JsonObject): void;
+  /** Names the request in reports of its progress; undefined where the client wants none. */
+  readonly progressToken: string | number | undefined;
   /** Dropped where the client does not want messages of this level. */
   log(level: McpLogLevel, data: JsonValue, logger: string | undefined): void;
 }

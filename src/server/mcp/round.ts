@@ -48,6 +48,7 @@ export function roundOf(context: ServerContext, connection: Connection, suspensi
     answers: new Map(Object.entries(mcpReq.inputResponses ?? {})),
     send: connection.era === "modern" ? undefined : senderTo(context, suspensions),
     notify: (method: string, params: JsonObject) => quietly(mcpReq.notify({ method, params: { ...params } })),
+    progressToken: mcpReq["_meta"]?.progressToken,
     log: (level: McpLogLevel, data: JsonValue, logger: string | undefined) => {
       if (connection.era === "modern" || wantsLevel(connection, level)) quietly(mcpReq.log(level, data, logger));
     },

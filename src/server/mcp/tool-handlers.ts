@@ -12,6 +12,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { answerOf } from "./answer-call.ts";
 import type { CallAnswer } from "./call-result.ts";
 import { withClient } from "./client.ts";
+import type { ExchangeRound } from "./exchange.ts";
 import { serveExchange, type Work } from "./serve-exchange.ts";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import { noSession, textParam, type CallServing, type McpRequest, type Serving } from "./serving.ts";
@@ -81,7 +82,7 @@ async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Pr
     concurrent: true, // a client sends several calls at once, and one that waits for a person must not hold up the others
     ask: client.ask,
     ...callerOptions(serving),
-    onProgress: progressTo(context, gateway.settings.clock, (method, params) => exchange.round?.notify(method, params)),
+    onProgress: progressTo(() => exchange.round, gateway.settings.clock),
   };
   const call = { name: qualifiedName, input: args };
   const session = info.session();
@@ -139,28 +140,24 @@ function needsTasks({ gateway: { sdk }, connection }: CallServing): Error {
 }
 
 /**
- * Reports to the token that the client gave. Values that do not grow are left out, as the protocol wants it, and so is what comes
+ * Reports to the token that the client gave with the request that waits now: after a question it is another. Values that do not grow are left out, as the protocol wants it, and so is what comes
  * too often: a client that does not read would have it pile up here.
  */
-function progressTo(
-  { mcpReq }: ServerContext,
-  clock: Clock,
-  notify: (method: string, params: JsonObject) => void,
-): (update: ProgressUpdate) => void {
-  const { progressToken } = mcpReq["_meta"] ?? {};
+function progressTo(roundNow: () => ExchangeRound | undefined, clock: Clock): (update: ProgressUpdate) => void {
   let last: number | undefined;
   let sent = 0;
   let nextAt = 0;
   return ({ done, total, message }) => {
-    if (progressToken === undefined) return;
+    const round = roundNow();
+    if (round?.progressToken === undefined) return;
     const progress = done ?? (last ?? 0) + 1;
     if (last !== undefined && progress <= last) return;
     if (sent >= FREE_REPORTS && clock.now() < nextAt) return;
     last = progress;
     sent++;
     nextAt = clock.now() + REPORT_EVERY_MS;
-    notify("notifications/progress", {
-      progressToken,
+    round.notify("notifications/progress", {
+      progressToken: round.progressToken,
       progress,
       ...(total === undefined ? {} : { total }),
       ...(message === undefined ? {} : { message }),

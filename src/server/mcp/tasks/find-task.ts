@@ -58,5 +58,6 @@ const NO_ROUND: ExchangeRound = {
   answers: new Map(),
   send: undefined,
   notify: () => undefined,
+  progressToken: undefined,
   log: () => undefined,
 };
