@@ -117,6 +117,12 @@ describe("F1.50 a call is denied when", () => {
     expect(ports.log.lines).toEqual([]);
   });
 
+  test("the reason of an approver that is a sentence stands by itself", async () => {
+    const approve = () => Promise.reject(new ToolError("approval_required", "It is more than 100 euros."));
+    const error = await gate({ approve }).ask(question());
+    expect(error?.message).toBe("files::delete needs approval. It is more than 100 euros. files::delete may destroy something.");
+  });
+
   test("no answer comes in time; the question's signal aborts and a late answer changes nothing", async () => {
     const ports = fakePorts();
     const { approve, requests, answer } = patientApprover();

@@ -32,9 +32,10 @@ export function cancelled({ toolName }: Refused, by?: string): ToolError {
   return new ToolError("cancelled", `${toolName} was cancelled${how} while it waited for approval.`, { outcome: "not_started" });
 }
 
-/** Refuses a call without a decision. */
+/** Refuses a call without a decision. @param why the end of a sentence, or one of its own as an approver throws it */
 export function undecided({ toolName, reason }: Refused, why: string): ToolError {
-  return new ToolError("approval_required", `${toolName} needs approval, and ${why}. ${reason}`, {
+  const said = /[.!?]$/u.test(why) ? `. ${why}` : `, and ${why}.`;
+  return new ToolError("approval_required", `${toolName} needs approval${said} ${reason}`, {
     hint: "A person must approve this call, and none can be asked here. Go on without it, or tell the user what it would do and that it needs approval.",
     operatorHint:
       'Run it where a person can be asked, or allow it beforehand: "never" of [approval] in the configuration file, --yes on the command line, approval: { approve } or { never } in code.',
