@@ -25,6 +25,7 @@ const runnable = [...programs].filter(([, { kind, code }]) => kind === "program"
 /** What a program of the documents may import beside the package and Node. */
 const PACKAGES = [
   "@modelcontextprotocol/client",
+  "@modelcontextprotocol/sdk", // which the reference servers bring
   "@modelcontextprotocol/server",
   "@modelcontextprotocol/server-everything",
   "@opentelemetry/sdk-node",
