@@ -6,12 +6,13 @@ import type { ApiServices } from "./services.ts";
 
 /**
  * The server takes no more calls when this begins. Streams end with `draining`, calls under way and requests that were passed on may end for `graceMs`, then those that change nothing are
- * cancelled; those that write get as long again, and what is left is cancelled, its outcome recorded as unknown. Then the sessions are let go, those with jobs to
- * other processes where the store has a queue. When the signal aborts, it waits for none of them: its caller cancels the calls.
+ * cancelled; those that write get as long again, and what is left is cancelled, its outcome recorded as unknown. A session in which nothing runs is let go at
+ * once, the others then, those with jobs to other processes where the store has a queue. When the signal aborts, it waits for none of them: its caller cancels the calls.
  */
 export async function drain(services: ApiServices, signal?: AbortSignal): Promise<void> {
   const { events, submissions, passedOn, sessions, settings, clock } = services;
   events.close();
+  sessions.drain();
   const { graceMs } = settings;
   if (!(await untilOver(Promise.all([submissions.whenIdle(), passedOn.whenIdle()]), graceMs, clock, signal))) {
     cancelCalls(services, (name) => declaresNoWrites(services.runtime.registry.get(name)?.tool.effects));

@@ -1,4 +1,5 @@
 /** Finds sessions whose jobs another process of the store can continue, and this one cannot. */
+import { ToolError } from "../../core/error.ts";
 import { splitName } from "../../core/call.ts";
 import { UNENDED_STATES } from "../../core/job-status.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -13,6 +14,9 @@ export interface LackingToolsOptions {
   /** How long what other processes have is taken as known, in milliseconds. */
   readonly lookMs: number;
 }
+
+/** How long it is taken as known which tools other processes have, and how long a client waits for the one that has a session's. */
+export const LOOK_MS = 2_000;
 
 /** The names of the digests of toolsets begin with it. */
 const TOOLSETS = "toolsets.";
@@ -64,4 +68,15 @@ export class LackingTools {
       parts.flatMap(([part, digest]) => (part.startsWith(TOOLSETS) && own[part] !== digest ? [part.slice(TOOLSETS.length)] : [])),
     );
   }
+}
+
+/** Here its job would end without having been run: it waits for a process that has the tool, or for the last such process to be gone. */
+export function waitsForAnother(id: string, why: string): ToolError {
+  return new ToolError("unavailable", `The session ${JSON.stringify(id.slice(0, 200))} has ${why}: it waits for a process that has it.`, {
+    outcome: "not_started",
+    retryable: true,
+    retryAfterMs: LOOK_MS,
+    operatorHint:
+      "Versions are being replaced, processes were started with different tools, or none that runs has the place: see GET /v1/fleet. To have the session now, cancel the job.",
+  });
 }

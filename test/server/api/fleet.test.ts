@@ -26,6 +26,7 @@ interface NodeOptions {
   readonly toolsets?: readonly Toolset[];
   readonly description?: string;
   readonly settings?: string;
+  readonly graceMs?: number;
 }
 
 /** One server of the store in the folder. */
@@ -52,7 +53,7 @@ async function startNode(folder: string, { name, address = true, places = [], to
   await runtime.open();
   const server = createServer(runtime, {
     auth: staticToken({ token: TOKEN }),
-    limits: { graceMs: 50 },
+    limits: { graceMs: more.graceMs ?? 50 },
     triggers: createTriggers(),
     version: more.version ?? "1.0.0",
     process: { name, definitions: { configuration: more.settings ?? "same" } },
@@ -252,4 +253,20 @@ test("issue 21.4 a place that no process has is said, and nothing is run", async
   const [refused] = (await one.ask("POST", "/v1/execute", calls)).json.results;
   expect(refused.problem.detail).toContain("which no process has now");
   expect(ran).toEqual([]);
+});
+
+test("a server that stops lets a session go at once when nothing runs in it, and another server opens it while calls of others still end", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder, { name: "one", graceMs: 60_000 }), await startNode(folder, { name: "two" })];
+  for (const id of ["busy", "idle"]) await one.ask("POST", "/v1/sessions", { id });
+  const call = { calls: [{ name: "wait" }] };
+  const busy = one.ask("POST", "/v1/sessions/busy/execute", call);
+  await one.gate.entered.promise;
+  const closing = one.server.close();
+  two.gate.open();
+  const executed = async () => (await two.ask("POST", "/v1/sessions/idle/execute", call)).json.results?.[0].output;
+  await expect.poll(executed, { timeout: 20_000 }).toBe("two");
+  one.gate.open();
+  expect((await busy).json.results[0].output).toBe("one");
+  await closing;
 });

@@ -6,7 +6,7 @@ import type { Store, StoredSession } from "../../../core/store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { untilOver } from "../until-over.ts";
-import { LackingTools } from "../../worker/lacking-tools.ts";
+import { LOOK_MS, LackingTools, waitsForAnother } from "../../worker/lacking-tools.ts";
 import { forgetSessions } from "../../forget-sessions.ts";
 import type { Principal } from "../../auth/principal.ts";
 import { TASK_SESSION_PREFIX } from "../../mcp/tasks/task-id.ts";
@@ -36,8 +36,6 @@ export const OWN_SESSION_PREFIX = "haft-request-";
 /** So long are they kept, which is as long as the answers to the requests. */
 const OWN_KEPT_MS = KEYED_REQUEST_KEPT_MS;
 const HOUR_MS = 60 * 60 * 1_000;
-/** How long it is taken as known which tools other processes have, and how long a client waits for the one that has a session's. */
-const LOOK_MS = 2_000;
 
 export class SessionPool {
   /** A session stays open for the next request. */
@@ -55,6 +53,7 @@ export class SessionPool {
   /** Undefined where no other process continues jobs, and where all jobs are left to others: there an open session ends none. */
   readonly #lacking: LackingTools | undefined;
   #sweep: (() => void) | undefined;
+  #isDraining = false;
   #closed = false;
   #forgotAt: number | undefined;
 
@@ -91,7 +90,14 @@ export class SessionPool {
       const held = this.#held.get(id); // undefined for the program's own: it closes it
       if (held !== undefined && left === 0 && this.#isForOthers(held.session)) this.#leave(held.session);
       else if (held !== undefined) this.#touch(id, held);
+      if (this.#isDraining) this.drain();
     }
+  }
+
+  /** Lets sessions go as soon as no request and no job works in them, so that other processes can open them while others here still do. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#closeIdle(0, { most: this.#held.size });
   }
 
   /**
@@ -256,7 +262,7 @@ export class SessionPool {
     const lost = this.#held.get(id)?.session;
     if (lost !== undefined) await this.close(lost).catch(() => {}); // it cannot write what it has: another process has the session, or had it since
     const why = anyTools ? undefined : await this.#lacking?.reasonFor(id);
-    if (why !== undefined) throw isForAnother(id, why);
+    if (why !== undefined) throw waitsForAnother(id, why);
     this.#checkOpen();
     try {
       const session = await this.#options.runtime.resume(id, { create });
@@ -344,17 +350,6 @@ export class SessionPool {
     if (held.session.parent !== undefined || parents.has(id)) return true;
     return this.#options.store === undefined && !isOver(id, this.#options.clock.now() - held.usedAt);
   }
-}
-
-/** Here its job would end without having been run: it waits for a process that has the tool, or for the last such process to be gone. */
-function isForAnother(id: string, why: string): ToolError {
-  return new ToolError("unavailable", `The session ${JSON.stringify(id.slice(0, 200))} has ${why}: it waits for a process that has it.`, {
-    outcome: "not_started",
-    retryable: true,
-    retryAfterMs: LOOK_MS,
-    operatorHint:
-      "Versions are being replaced, processes were started with different tools, or none that runs has the place: see GET /v1/fleet. To have the session now, cancel the job.",
-  });
 }
 
 /** Without a store a session ends when it is closed. That of a request is of use only while its key is known. */
