@@ -97,10 +97,22 @@ export class EventFollower {
   }
 }
 
-/** Damage stays; all else that ends a stream with a code is over the next time, or refused then. @throws ApiError where the log is damaged: it stays so */
+/**
+ * Damage stays; all else that ends a stream with a code is over the next time, or refused then: a server of a newer version reads what one before it cannot.
+ *
+ * @throws ApiError where the log is damaged: it stays so
+ */
 function throwDamage(data: string, status: number): void {
-  const { code, message = "" } = parseAnswer(data, status) as { readonly code?: string; readonly message?: string }; // as the server writes it
-  if (code === "corrupt_record") throw new ApiError(message, { status });
+  const {
+    code,
+    message = "",
+    retryable,
+  } = parseAnswer(data, status) as {
+    readonly code?: string;
+    readonly message?: string;
+    readonly retryable?: boolean;
+  }; // as the server writes it
+  if (code === "corrupt_record" && retryable !== true) throw new ApiError(message, { status });
 }
 
 /** The server writes every 15 seconds: a connection that brings nothing for so long is lost. */

@@ -180,6 +180,8 @@ export interface LogDamage {
   /** Position of the first event that cannot be trusted. */
   readonly position: number;
   readonly reason: string;
+  /** Nothing is damaged: the event is of a type that this version of Haft does not know. */
+  readonly isNewer?: boolean;
 }
 
 /** A store's record of a session, known without reading its log. */

@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { checkStore, checkText } from "../core/check-argument.ts";
 import type { SessionEvent } from "../core/event.ts";
-import type { EventPage, ReadOptions, Store } from "../core/store.ts";
+import type { EventPage, LogDamage, ReadOptions, Store } from "../core/store.ts";
 
 const PAGE = 1_000;
 
@@ -30,7 +30,7 @@ export async function* readEventPages(log: ReadableLog, from: number = 0): Async
     // The store reads on while this page is used.
     const following = damage !== undefined || next === undefined ? undefined : ahead.take(next, events.length === PAGE);
     if (events.length > 0) yield events;
-    if (damage !== undefined) throw damaged(log.sessionId, damage.position, damage.reason);
+    if (damage !== undefined) throw damagedLog(log.sessionId, damage);
     if (following === undefined) return;
     page = await following;
   }
@@ -66,12 +66,18 @@ export function storedEvents(store: Store, sessionId: string): AsyncGenerator<Se
   return readEvents({ sessionId, read: (options) => store.read(sessionId, options) });
 }
 
-function damaged(sessionId: string, position: number, reason: string): ToolError {
-  return new ToolError("corrupt_record", `The log of session ${JSON.stringify(sessionId)} is damaged at event ${position}: ${reason}`, {
-    hint:
-      position === 1
-        ? "No event before it can be read."
-        : `The ${position - 1 === 1 ? "event" : `${position - 1} events`} before it can be read and exported.`,
+/** The error for a log that cannot be read on. Another process may be able to, where a newer version has written it: that error may be tried again. */
+export function damagedLog(sessionId: string, { position, reason, isNewer = false }: LogDamage): ToolError {
+  const session = JSON.stringify(sessionId);
+  const before =
+    position === 1
+      ? "No event before it can be read."
+      : `The ${position - 1 === 1 ? "event" : `${position - 1} events`} before it can be read and exported.`;
+  if (!isNewer)
+    return new ToolError("corrupt_record", `The log of session ${session} is damaged at event ${position}: ${reason}`, { hint: before });
+  return new ToolError("corrupt_record", `The log of session ${session} cannot be read from event ${position} on: ${reason}`, {
+    retryable: true,
+    hint: `Nothing was changed. Open the session with the version that wrote it. ${before}`,
   });
 }
 

@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { Store } from "../../src/core/store.ts";
+import { storedEvents } from "../../src/session/read-events.ts";
 import { localStore } from "./local-store.ts";
 import { temporaryFile } from "./temporary-file.ts";
 
@@ -156,7 +157,26 @@ test("an event that a newer version wrote is said to be that, and not only damag
   const log = store.create("a", { at: 1, durability: "sync" });
   log.append([{ type: "widget-add", sessionId: "a", at: 1 } as unknown as SessionEvent]);
   await log.whenDurable();
+  expect(await store.read("a")).toEqual({
+    events: [],
+    next: undefined,
+    damage: {
+      position: 1,
+      reason: 'It is of the type "widget-add", which this version of Haft does not know: a newer version wrote it.',
+      isNewer: true,
+    },
+  });
+  await expect(Array.fromAsync(storedEvents(store, "a"))).rejects.toMatchObject({ code: "corrupt_record", retryable: true });
+  await store.close();
+});
+
+test("an event whose words a newer version may have written is damaged for this one", async () => {
+  const { store } = localStore(temporaryFile());
+  const log = store.create("a", { at: 1, durability: "sync" });
+  log.append([{ type: "message-add", sessionId: "a", at: 1, message: { role: "chorus", content: "" } } as unknown as SessionEvent]);
+  await log.whenDurable();
   expect((await store.read("a")).damage?.reason).toContain("a newer version of Haft may have written it");
+  await expect(Array.fromAsync(storedEvents(store, "a"))).rejects.toMatchObject({ code: "corrupt_record", retryable: false });
   await store.close();
 });
 

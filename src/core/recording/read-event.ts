@@ -51,6 +51,11 @@ export function readEvent(value: unknown, where: string): SessionEvent {
   return withoutUnknown(event) as unknown as SessionEvent; // every field was just checked
 }
 
+/** Whether this version has events of that type. */
+export function isKnownType(type: unknown): boolean {
+  return typeof type === "string" && NAMES.has(type);
+}
+
 function copyEvent(value: unknown, where: string): JsonValue {
   try {
     return copyJson(value, EVENT_LIMITS).value;

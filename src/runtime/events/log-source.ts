@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import type { Store } from "../../core/store.ts";
-import { take } from "../../session/read-events.ts";
+import { damagedLog, take } from "../../session/read-events.ts";
 import type { OpenSessions } from "../open-sessions.ts";
 import { recordedEvents } from "../recorded-events.ts";
 import type { RuntimeSession } from "../runtime-session.ts";
@@ -104,12 +104,7 @@ export async function durableLength(session: RuntimeSession): Promise<number | u
 
 async function readStored(store: Store, sessionId: string, after: number, limit: number): Promise<SourcePage> {
   const { events, next, damage } = await store.read(sessionId, { from: after + 1, limit });
-  if (events.length === 0 && damage !== undefined) {
-    throw new ToolError(
-      "corrupt_record",
-      `The log of session ${JSON.stringify(sessionId)} is damaged at event ${damage.position}: ${damage.reason}`,
-    );
-  }
+  if (events.length === 0 && damage !== undefined) throw damagedLog(sessionId, damage);
   return { events: events.map(withoutOutput), isEnd: next === undefined && damage === undefined };
 }
 

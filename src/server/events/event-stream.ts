@@ -56,8 +56,8 @@ export class EventStream {
   }
 
   /** Ends it with the reason. */
-  fail({ code, message, hint }: ToolError): void {
-    this.#end(frame("gap", { code, message, ...(hint === undefined ? {} : { hint }) }));
+  fail({ code, message, hint, retryable }: ToolError): void {
+    this.#end(frame("gap", { code, message, retryable, ...(hint === undefined ? {} : { hint }) }));
   }
 
   /** Called when the client has closed it. No call is cancelled. */

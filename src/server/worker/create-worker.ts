@@ -242,7 +242,7 @@ export class StoreWorker implements HaftWorker {
   #leave(id: string, why: string): void {
     const now = this.#clock.now();
     const since = this.#elsewhere.get(id)?.since;
-    if (since === undefined) this.#log.warn(`The session ${JSON.stringify(id)} has ${why}: it waits for a process that has it.`);
+    if (since === undefined) this.#log.warn(why);
     this.#elsewhere.set(id, { since: since ?? now, until: now + ELSEWHERE_MS });
   }
 
@@ -253,7 +253,7 @@ export class StoreWorker implements HaftWorker {
     let forget = (): void => {};
     try {
       const why = await this.#lacking.reasonFor(id, { waits: this.#waits(id) });
-      if (why !== undefined) return this.#leave(id, why); // it is offered again at a later look
+      if (why !== undefined) return this.#leave(id, `The session ${JSON.stringify(id)} has ${why}: it waits for a process that has it.`); // it is offered again at a later look
       if (signal.aborted) return;
       let isFinished = false;
       forget = onAbort(signal, () => void this.#handOver(id)); // while it is being resumed, which may take as long as a person needs to answer
@@ -271,7 +271,9 @@ export class StoreWorker implements HaftWorker {
       const error = ToolError.fromUnknown(thrown, "store_failed");
       if (error.code === "conflict") this.#counts.left++;
       if (PASSED_ON.has(error.code)) return;
-      this.#log.warn(`The jobs of the session ${JSON.stringify(id)} could not be continued: ${error.message}`);
+      const complaint = `The jobs of the session ${JSON.stringify(id)} could not be continued: ${error.message}`;
+      if (error.code === "corrupt_record") return this.#leave(id, complaint); // a process of a newer version may read it
+      this.#log.warn(complaint);
       throw error;
     } finally {
       forget();

@@ -1,8 +1,9 @@
 /** Events as the text that is stored, and back. */
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
+import { isJsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { EVENT_LIMITS, readEvent } from "../../core/recording/read-event.ts";
+import { EVENT_LIMITS, MAX_ID_LENGTH, isKnownType, readEvent } from "../../core/recording/read-event.ts";
 import type { EventPage, LogDamage } from "../../core/store.ts";
 import { mostChars, piecesOf, type JsonPieces } from "./json-pieces.ts";
 import type { EventRow, StoredPage } from "./log-database.ts";
@@ -94,9 +95,16 @@ export function readStoredPage({ bodies, next, damage }: StoredPage, from: numbe
   return { events, next, ...(damage === undefined ? {} : { damage }) };
 }
 
+function newerText(type: string): string {
+  return `It is of the type ${JSON.stringify(type.slice(0, MAX_ID_LENGTH))}, which this version of Haft does not know: a newer version wrote it.`;
+}
+
 function readBody(body: string, position: number): { readonly event: SessionEvent } | LogDamage {
   try {
-    return { event: readEvent(parseJson(body, EVENT_LIMITS), `Event ${position}`) };
+    const value = parseJson(body, EVENT_LIMITS);
+    const type = isJsonObject(value) ? value["type"] : undefined;
+    if (typeof type === "string" && !isKnownType(type)) return { position, reason: newerText(type), isNewer: true };
+    return { event: readEvent(value, `Event ${position}`) };
   } catch (error: unknown) {
     const { message } = ToolError.fromUnknown(error);
     return { position, reason: `${message} Its checksum is right: a newer version of Haft may have written it.` };

@@ -2,7 +2,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRuntime, defineTool, type Toolset } from "haft";
+import { createRuntime, defineTool, type SessionEvent, type Toolset } from "haft";
+import { createClient } from "haft/client";
 import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { createTriggers } from "haft/triggers";
@@ -269,4 +270,53 @@ test("a server that stops lets a session go at once when nothing runs in it, and
   one.gate.open();
   expect((await busy).json.results[0].output).toBe("one");
   await closing;
+});
+
+/** A session of a newer version: this one knows its first two events only. */
+async function addNewerSession(folder: string): Promise<void> {
+  const store = sqliteStore({ path: join(folder, "haft.db") });
+  const log = store.create("newer", { at: 1, durability: "sync" });
+  const about = { sessionId: "newer", at: 1 };
+  const message = { role: "user", content: "Hello" };
+  const events = [{ type: "session-start" }, { type: "message-add", message }, { type: "widget-add", id: "w" }];
+  log.append(events.map((event) => ({ ...about, ...event }) as unknown as SessionEvent));
+  await log.whenDurable();
+  await log.close();
+  await store.close();
+}
+
+test("a session with events of a newer version is refused so that clients ask again, and is left as it was", async () => {
+  const folder = await newFolder();
+  const { url } = await startNode(folder, { name: "one" });
+  await addNewerSession(folder);
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const body = JSON.stringify({ calls: [{ name: "wait" }] });
+  const answer = await fetch(`${url}/v1/sessions/newer/execute`, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json" },
+    body,
+  });
+  expect([answer.status, answer.headers.get("x-should-retry"), answer.headers.get("retry-after")]).toEqual([503, "true", "1"]);
+  expect(await answer.json()).toMatchObject({
+    code: "corrupt_record",
+    detail: expect.stringContaining('of the type "widget-add", which this version of Haft does not know'),
+    hint: expect.stringContaining("Open the session with the version that wrote it."),
+  });
+  const left = await fetch(`${url}/v1/sessions/newer`, { headers });
+  expect(await left.json()).toMatchObject({ open: false, length: 3 });
+});
+
+test("a client that follows a session connects again where a server does not know an event, because another one may", async () => {
+  const folder = await newFolder();
+  const { url } = await startNode(folder, { name: "one" });
+  await addNewerSession(folder);
+  const enough = new AbortController();
+  let connections = 0;
+  const counted: typeof fetch = (...given) => {
+    if (++connections === 3) enough.abort();
+    return fetch(...given);
+  };
+  const client = createClient({ url, token: TOKEN, fetch: counted });
+  const seen = await Array.fromAsync(client.follow("newer", { signal: enough.signal }), ({ event }) => event.type);
+  expect([seen, connections]).toEqual([["session-start", "message-add"], 3]);
 });

@@ -7,6 +7,7 @@ import { createServer } from "../../../src/server/create-server.ts";
 import { createWorker } from "../../../src/server/worker/create-worker.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
+import type { SessionEvent } from "../../../src/core/event.ts";
 import type { Store } from "../../../src/core/store.ts";
 import type { Toolset } from "../../../src/core/toolset.ts";
 import type { JobLimits } from "../../../src/call/jobs/job-table.ts";
@@ -182,6 +183,30 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
       "kept done",
     ]);
     await Promise.all([before.stop(), after.stop()]);
+  });
+
+  test("while versions are replaced, a worker leaves a session whose events it does not know to one that does, and says so once", async () => {
+    const one = await fleet();
+    const about = { sessionId: "newer", at: 1, callId: "job", turnId: "turn" };
+    const log = one.store.create("newer", { at: 1, durability: "sync" });
+    const call = { type: "call-start", call: { id: "job", name: "later", input: {} } };
+    const job = { type: "job-start", toolName: "later", mode: "background", notify: false };
+    const events = [{ type: "session-start" }, { type: "widget-add", id: "w" }, call, job];
+    log.append(events.map((event) => ({ ...about, ...event }) as unknown as SessionEvent));
+    await log.whenDurable();
+    await log.close();
+    const runtime = createRuntime({ store: postgresStore({ url: server().url }) });
+    onTestFinished(async () => void (await runtime.close()));
+    await runtime.open();
+    const said: string[] = [];
+    const before = createWorker(runtime, { lookMs: 100, ports: { log: { debug() {}, warn: (line) => void said.push(line) } } });
+    await before.start();
+    await until(async () => said.length > 0);
+    const entries = () => server().execute("select state from haft_jobs.job where state <> 'completed'");
+    await until(async () => (await entries()).every(({ state }) => state !== "active"));
+    expect([await entries(), said]).toEqual([[], [expect.stringContaining('The jobs of the session "newer" could not be continued')]]);
+    expect(await one.store.jobs.list({ sessionId: "newer" })).toMatchObject([{ state: "running", starts: 1 }]);
+    await before.stop();
   });
 
   test("while versions are replaced, a server that lacks the tool of a job asks clients to wait, and ends no job", async () => {

@@ -15,7 +15,7 @@ const FOR_OPERATORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["store_failed"
 /** @param thrown whatever a handler threw */
 export function errorAnswer(thrown: unknown, { log, ids }: { readonly log: Log; readonly ids: Ids }): WholeAnswer {
   const error = ToolError.fromUnknown(thrown);
-  const status = error instanceof HttpError ? error.status : (STATUS[error.code] ?? ERROR_CODES[error.code].http);
+  const status = error instanceof HttpError ? error.status : statusOf(error);
   const { retryAfterMs } = error;
   const headers = {
     ...(error instanceof HttpError ? error.headers : {}),
@@ -31,4 +31,10 @@ export function errorAnswer(thrown: unknown, { log, ids }: { readonly log: Log; 
   const shown = { code: error.code, retryable: error.retryable, outcome: error.outcome };
   const message = `${error.code === "store_failed" ? "The store cannot be used now" : "The request failed"}. The server's log has it as ${name}.`;
   return problemAnswer(problemOf({ ...shown, message }, { status }), headers);
+}
+
+/** A session with events of a newer version is no mistake of the request: another process, of that version, can have it. */
+function statusOf({ code, retryable }: ToolError): number {
+  if (code === "corrupt_record" && retryable) return ERROR_CODES.unavailable.http;
+  return STATUS[code] ?? ERROR_CODES[code].http;
 }
