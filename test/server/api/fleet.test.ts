@@ -272,6 +272,23 @@ test("a server that stops lets a session go at once when nothing runs in it, and
   await closing;
 });
 
+test("a client waits at any server for the end of a job, whichever process runs it", async () => {
+  const folder = await newFolder();
+  const gate = new Gate();
+  const execute = (_input: unknown, { signal }: { readonly signal: AbortSignal }) => gate.pass(signal).then(() => "built");
+  const build = defineTool({ name: "build", description: "Builds.", effects: { writes: [] }, mode: "background", execute });
+  const toolsets = [{ name: "shop", tools: [build] }];
+  const [one, two] = [await startNode(folder, { name: "one", toolsets }), await startNode(folder, { name: "two", toolsets })];
+  await one.ask("POST", "/v1/sessions", { id: "work" });
+  const { results } = (await one.ask("POST", "/v1/sessions/work/execute", { calls: [{ name: "shop::build" }] })).json;
+  const path = `/v1/jobs/${results[0].callId}/wait`;
+  expect((await two.ask("GET", `${path}?timeoutMs=10`)).json.state).toBe("running");
+  const waiting = two.ask("GET", `${path}?timeoutMs=25000`);
+  expect((await two.ask("GET", "/v1/jobs")).json.jobs).toMatchObject([{ state: "running" }]); // it is asked for by now
+  gate.open();
+  expect((await waiting).json).toMatchObject({ state: "done" });
+});
+
 /** A session of a newer version: this one knows its first two events only. */
 async function addNewerSession(folder: string): Promise<void> {
   const store = sqliteStore({ path: join(folder, "haft.db") });

@@ -1,12 +1,17 @@
 /** The handlers of background jobs. */
 import { ToolError } from "../../../core/error.ts";
-import { JOB_STATES, type EndedJob, type JobStatus } from "../../../core/job-status.ts";
+import { JOB_STATES, UNENDED_STATES, type EndedJob, type JobStatus } from "../../../core/job-status.ts";
 import type { StoredJob } from "../../../core/job-store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Principal } from "../../auth/principal.ts";
 import { pageOf, shownResult } from "./answers.ts";
 import type { ApiJob } from "../openapi/component-types.ts";
 import type { ApiServices, Handlers } from "../services.ts";
+
+const UNENDED: ReadonlySet<string> = new Set(UNENDED_STATES);
+
+/** How often the store is asked about a job that another process runs, while a client waits for it. */
+const LOOK_MS = 500;
 
 export const jobHandlers: Handlers<"listJobs" | "getJob" | "waitForJob" | "cancelJob" | "getJobOutput" | "sendToJob"> = {
   async listJobs({ runtime, principal, query: { limit, cursor = "0", states, ...query } }, { store }) {
@@ -29,9 +34,17 @@ export const jobHandlers: Handlers<"listJobs" | "getJob" | "waitForJob" | "cance
   getJob: ({ runtime, principal, params: { jobId } }, services) => findJob(jobId, { runtime, principal, services }),
 
   async waitForJob({ runtime, principal, params: { jobId }, query: { timeoutMs, untilAsked = false }, signal }, services) {
-    const job = await findJob(jobId, { runtime, principal, services });
-    if (runtime.jobs.get(jobId) === undefined) return job;
-    return shownJob(await runtime.jobs.wait(jobId, { timeoutMs, untilAsked, signal }));
+    const { clock, stopping } = services;
+    const end = clock.now() + timeoutMs;
+    for (;;) {
+      const job = await findJob(jobId, { runtime, principal, services });
+      const leftMs = Math.max(0, end - clock.now());
+      // Asked each time: the job may be continued here meanwhile.
+      if (runtime.jobs.get(jobId) !== undefined) return shownJob(await runtime.jobs.wait(jobId, { timeoutMs: leftMs, untilAsked, signal }));
+      const isOver = !UNENDED.has(job.state) || (untilAsked && job.state === "waiting");
+      if (isOver || leftMs === 0 || signal.aborted || stopping()) return job;
+      await new Promise<void>((resolve) => clock.timer(resolve, Math.min(LOOK_MS, leftMs)));
+    }
   },
 
   async cancelJob({ runtime, principal, params: { jobId }, body: { reason, sessionId } }, services) {
