@@ -59,6 +59,19 @@ test("a request gets its own error where the removal of its session was refused 
   await expect(working).rejects.toMatchObject({ code: "limit_exceeded" });
 });
 
+test("a request whose turn had not come when the server stopped is refused so that its client asks another one", async () => {
+  const pool = await startPool(10);
+  const desk = await pool.use("desk", (open) => open, { create: true });
+  const { promise: over, resolve: end } = Promise.withResolvers<void>();
+  const inTurn = desk.turn(() => over);
+  const waiting = pool.use("desk", (session) => session.execute([{ name: "default::any", input: {} }]));
+  const refused = expect(waiting).rejects.toMatchObject({ code: "unavailable", retryable: true, outcome: "not_started" });
+  const ending = pool.end();
+  await expect.poll(() => desk.closed).toBe(true);
+  end();
+  await Promise.all([inTurn, refused, ending]);
+});
+
 test("a branch that is gone is let go, and a later session of its id is held", async () => {
   const pool = await startPool(10);
   const desk = await pool.use("desk", (open) => open, { create: true });

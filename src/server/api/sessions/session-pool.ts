@@ -76,10 +76,14 @@ export class SessionPool {
   async use<T>(id: string, work: (session: RuntimeSession) => Promise<T> | T, options: UseOptions = {}): Promise<T> {
     this.#uses.set(id, (this.#uses.get(id) ?? 0) + 1);
     const removals = this.#removals.get(id) ?? 0;
+    let session: RuntimeSession | undefined;
     try {
-      return await work(await this.#open(id, options));
+      session = await this.#open(id, options);
+      return await work(session);
     } catch (thrown: unknown) {
-      throw removals === (this.#removals.get(id) ?? 0) ? thrown : noSession(id);
+      if (removals !== (this.#removals.get(id) ?? 0)) throw noSession(id);
+      const wasKept = this.#closed && session?.closed === true && ToolError.fromUnknown(thrown).code === "invalid_argument";
+      throw wasKept ? isStopping() : thrown; // it waited for its turn until the end
     } finally {
       const left = (this.#uses.get(id) ?? 1) - 1;
       if (left > 0) this.#uses.set(id, left);
@@ -255,7 +259,7 @@ export class SessionPool {
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
+    if (this.#closed) throw isStopping();
   }
 
   async #resume(id: string, { create = false, anyTools = false }: UseOptions): Promise<RuntimeSession> {
@@ -350,6 +354,10 @@ export class SessionPool {
     if (held.session.parent !== undefined || parents.has(id)) return true;
     return this.#options.store === undefined && !isOver(id, this.#options.clock.now() - held.usedAt);
   }
+}
+
+function isStopping(): ToolError {
+  return new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
 }
 
 /** Without a store a session ends when it is closed. That of a request is of use only while its key is known. */
