@@ -10,7 +10,7 @@ import { quietPorts, withRuntime, type OpenRuntime } from "../open/open-runtime.
 import { storeOf } from "../open/open-store.ts";
 import { packageVersion } from "../own-package.ts";
 import { readPort, refusePort } from "../input/read-port.ts";
-import { agentNames, startAgents } from "../open/serve-agents.ts";
+import { agentNames, startAgents, type ServedAgents } from "../open/serve-agents.ts";
 import { settingsOf } from "../open/own-process.ts";
 import { TOKEN_VARIABLE, accessOf, checkReachable, tokenOf, type Token } from "../open/server-access-options.ts";
 import { startWebhooks } from "../open/start-webhooks.ts";
@@ -114,7 +114,7 @@ async function serveAll(context: CommandContext, { open, chosen, address, token 
         logins: open.logins,
         ports: quietPorts(context),
       });
-      await serveUntilStopped(context, server, { open, address: reachedAt(address, open), token });
+      await serveUntilStopped(context, server, { open, served, address: reachedAt(address, open), token });
     } finally {
       await served.stop();
     }
@@ -145,11 +145,16 @@ function serverOptions(
   };
 }
 
+interface UntilStopped {
+  readonly served: ServedAgents;
+  readonly address: Parameters<HaftServer["listen"]>[0];
+}
+
 /** Resolves when the server has stopped in order. */
 async function serveUntilStopped(
   context: CommandContext,
   server: HaftServer,
-  { open, address, token }: { readonly open: OpenRuntime; readonly address: Parameters<HaftServer["listen"]>[0]; readonly token: Token },
+  { open, served, address, token }: Omit<Serving, "chosen" | "address"> & UntilStopped,
 ): Promise<void> {
   const { options, signal, out, err, onInterrupt } = context;
   const stopped = Promise.withResolvers<void>();
@@ -172,6 +177,7 @@ async function serveUntilStopped(
     await stopped.promise;
     err.write("haft: stopping\n");
   } finally {
+    served.drain();
     await server.close({ signal: hurry.signal });
     giveBack?.();
   }

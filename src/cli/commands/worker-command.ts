@@ -79,7 +79,7 @@ export const workerCommand: CommandBody = {
       if (open.runtime.store?.queue === undefined) throw noQueue();
       const served = await startAgents(context, { open, chosen });
       try {
-        await (port === undefined ? workAlone(context, open) : workBehindPort(context, open, { port, host, served }));
+        await (port === undefined ? workAlone(context, open, served) : workBehindPort(context, open, { port, host, served }));
       } finally {
         await served.stop();
       }
@@ -89,7 +89,7 @@ export const workerCommand: CommandBody = {
   },
 };
 
-async function workAlone(context: CommandContext, open: OpenRuntime): Promise<void> {
+async function workAlone(context: CommandContext, open: OpenRuntime, served: ServedAgents): Promise<void> {
   const worker = createWorker(open.runtime, workerOptions(context, open.config));
   let stopping: Stopping | undefined;
   try {
@@ -97,6 +97,7 @@ async function workAlone(context: CommandContext, open: OpenRuntime): Promise<vo
     await announceWorker(context, open);
     stopping = await untilStopped(context, open);
   } finally {
+    served.drain();
     await worker.stop(omitUndefined({ signal: stopping?.hurry }));
     stopping?.giveBack();
     const { finished, left } = worker.counts;
@@ -123,6 +124,7 @@ async function workBehindPort(context: CommandContext, open: OpenRuntime, { serv
     context.err.write(`haft: health at ${url}/readyz\n`);
     stopping = await untilStopped(context, open);
   } finally {
+    served.drain();
     await server.close(omitUndefined({ signal: stopping?.hurry }));
     stopping?.giveBack();
   }

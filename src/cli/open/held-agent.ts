@@ -23,6 +23,7 @@ export class HeldAgent {
   #agent: Agent | undefined;
   #stopTimer: (() => void) | undefined;
   #looking: Promise<void> = Promise.resolve();
+  #isDraining = false;
   #isStopped = false;
   #complaint: string | undefined;
 
@@ -58,6 +59,11 @@ export class HeldAgent {
     if (!this.#isStopped) void this.#look();
   }
 
+  /** Gives it up within a second of when it has no run and no jobs, so that another process continues it while calls of others end here. */
+  drain(): void {
+    this.#isDraining = this.#options.runtime.store?.queue !== undefined; // else no other process takes it before this one has ended
+  }
+
   /** Its session is free for another process then. */
   async stop(): Promise<void> {
     this.#isStopped = true;
@@ -81,10 +87,11 @@ export class HeldAgent {
 
   async #check(): Promise<void> {
     try {
-      const { session } = this.#agent ?? {};
-      if (session !== undefined && !session.closed && session.broken === undefined) return;
+      const { session, state } = this.#agent ?? {};
+      const isDone = this.#isDraining && state === "idle" && session?.jobs.length === 0;
+      if (session !== undefined && !session.closed && session.broken === undefined && !isDone) return;
       await this.#leave();
-      if (this.#isStopped) return; // a resume that begins now would not be handed over
+      if (this.#isStopped || this.#isDraining) return; // a resume that begins now would not be handed over
       await this.#take();
       this.#complaint = undefined;
     } catch (thrown: unknown) {

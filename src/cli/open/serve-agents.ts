@@ -15,6 +15,8 @@ import { warn, type OpenRuntime } from "./open-runtime.ts";
 export interface ServedAgents {
   /** By name, those that run in this process now. */
   readonly agents: ReadonlyMap<string, Agent>;
+  /** Gives each up once it has no run and no jobs, where another process can continue it. */
+  drain(): void;
   /** Cancels their runs; messages that wait stay in their inboxes. */
   stop(): Promise<void>;
 }
@@ -42,7 +44,8 @@ export async function startAgents(
   const stop = async (): Promise<void> => {
     await Promise.all(held.map((one) => one.stop()));
   };
-  if (chosen === undefined) return { agents, stop };
+  const drain = (): void => held.forEach((one) => one.drain());
+  if (chosen === undefined) return { agents, drain, stop };
   addJobs(open.runtime.registry, { isOffered: true, triggers: open.triggers });
   const log = (message: string): void => warn(context, message);
   try {
@@ -58,7 +61,7 @@ export async function startAgents(
     await stop();
     throw thrown;
   }
-  return { agents, stop };
+  return { agents, drain, stop };
 }
 
 interface AgentParts {

@@ -2,6 +2,10 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { defineTool } from "../../../src/registry/define-tool.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
+import { HeldAgent } from "../../../src/cli/open/held-agent.ts";
+import { createAgent, type Agent } from "../../../src/compose/agent.ts";
+import { scriptedModel } from "../../../src/model/scripted-model.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { staticToken } from "../../../src/server/auth/static-token.ts";
 import { createServer } from "../../../src/server/create-server.ts";
 import { createWorker } from "../../../src/server/worker/create-worker.ts";
@@ -314,6 +318,37 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
       expect(report).toMatchObject({ accepted: 300, ended: 300, twice: 0 });
     },
   );
+
+  test("an agent goes on in another process while its own one stops, once its run has ended", async () => {
+    const one = await fleet();
+    const [entered, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const heldBy = async (name: string) => {
+      const runtime = createRuntime({ store: postgresStore({ url: server().url }) });
+      onTestFinished(async () => void (await runtime.close()));
+      const agents = new Map<string, Agent>();
+      const reply = async () => {
+        entered.resolve();
+        await over.promise;
+        return { text: `${name} has it.` };
+      };
+      const make = (session: RuntimeSession) => createAgent({ session, model: scriptedModel(reply) });
+      const held = new HeldAgent({ name: "clerk", runtime, agents, make, log: expect.fail });
+      await held.start();
+      onTestFinished(() => held.stop());
+      return { held, agents };
+    };
+    const first = await heldBy("first");
+    const second = await heldBy("second");
+    await until(async () => first.agents.has("clerk"));
+    await first.agents.get("clerk")?.send("Who has it?");
+    await entered.promise;
+    first.held.drain();
+    over.resolve();
+    await until(async () => second.agents.has("clerk"));
+    const { events } = await one.store.read("clerk");
+    const said = events.flatMap((event) => (event.type === "round-end" ? [JSON.stringify(event.message)] : []));
+    expect([said, first.agents.size]).toEqual([[expect.stringContaining("first has it.")], 0]);
+  });
 
   test("tables and rights that are missing are said at start", async () => {
     await Fleet.on(server()).then((one) => one.close());
