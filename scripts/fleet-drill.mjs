@@ -6,11 +6,12 @@ import { bundle } from "./bundle.ts";
 import { runFleetDrill } from "../test/server/fleet/fleet-drill.ts";
 
 const HELP = `Runs three servers over one PostgreSQL server, each in a network namespace of its own where there are any, under load from clients
-that ask until they are answered. Kills, stops and cuts off the servers, restarts the database, leaves connections half-open, with clocks that are
+that ask until they are answered. Restarts them in order, kills, stops and cuts off the servers, restarts the database, leaves connections half-open, with clocks that are
 wrong. Then everything has to agree: the answers of clients, the stored sessions, and a table outside that counts effects.
 
   node --conditions=haft-source scripts/fleet-drill.mjs [options]
 
+  --rolls N              SIGTERM of a server, which ends in order, and a new one, one after the other (60)
   --kills N              kill -9 of a server, and a new one, two at a time (300)
   --stops N              a server stopped for --stop-ms, two at a time (50)
   --stop-ms N            (30000)
@@ -28,6 +29,7 @@ wrong. Then everything has to agree: the answers of clients, the stored sessions
 const number = (value) => ({ type: "string", default: String(value) });
 const { values } = parseArgs({
   options: {
+    rolls: number(60),
     kills: number(300),
     stops: number(50),
     "stop-ms": number(30_000),
@@ -54,6 +56,7 @@ async function drill() {
       program: join(dir, "dist/tests/fleet-node.js"),
       seed: Number(values.seed),
       leaseMs: Number(values["lease-ms"]),
+      rolls: Number(values.rolls),
       kills: Number(values.kills),
       stops: Number(values.stops),
       stopMs: Number(values["stop-ms"]),

@@ -25,6 +25,8 @@ export interface FleetDrillOptions {
   readonly program: string;
   readonly seed: number;
   readonly leaseMs: number;
+  /** How often a server is ended by SIGTERM and started again, one after the other. */
+  readonly rolls: number;
   readonly kills: number;
   readonly stops: number;
   readonly stopMs: number;
@@ -42,6 +44,7 @@ export interface FleetDrillOptions {
 
 export interface FleetDrillReport {
   readonly network: FleetNetwork["kind"];
+  readonly rolls: number;
   readonly kills: number;
   readonly stops: number;
   readonly restarts: number;
@@ -92,7 +95,7 @@ class FleetDrill {
   #server: PostgresServer | undefined;
   #effects = "";
   #refusedByEpoch = 0;
-  #counts = { kills: 0, stops: 0, restarts: 0, cuts: 0, halfOpen: 0 };
+  #counts = { rolls: 0, kills: 0, stops: 0, restarts: 0, cuts: 0, halfOpen: 0 };
   #orders = 0;
   #isOver = false;
   /** When every request has to be answered. */
@@ -194,9 +197,11 @@ class FleetDrill {
   }
 
   async #break(): Promise<void> {
-    const { kills, stops, restarts, cuts, halfOpens, onPhase = () => {} } = this.#options;
+    const { rolls, kills, stops, restarts, cuts, halfOpens, onPhase = () => {} } = this.#options;
     onPhase(`over ${this.#network.kind}`);
     await this.#wait(500);
+    for (; this.#counts.rolls < rolls; this.#counts.rolls++) await this.#roll(this.#nodeAt(this.#counts.rolls));
+    onPhase(`${rolls} restarts in order`);
     // Two at a time: one of three runs.
     for (; this.#counts.kills < kills; this.#counts.kills += 2) await Promise.all([0, 1].map((of) => this.#kill(this.#counts.kills + of)));
     onPhase(`${this.#counts.kills} kills`);
@@ -228,6 +233,18 @@ class FleetDrill {
     const node = this.#nodes[index % NODES];
     if (node === undefined) throw new Error("There is no node.");
     return node;
+  }
+
+  /** It ends in order, with what runs in it. */
+  async #roll(node: Node): Promise<void> {
+    await this.#wait(this.#random() * 400);
+    const { child } = node;
+    if (child === undefined) return;
+    const gone = once(child, "exit");
+    child.kill("SIGTERM");
+    const [code, signal] = (await gone) as readonly unknown[]; // as Node gives them
+    if (code !== 0) throw new Error(`Node ${node.number} ended with ${String(code ?? signal)} after SIGTERM.`);
+    await this.#start(node);
   }
 
   async #kill(turn: number): Promise<void> {

@@ -119,4 +119,10 @@ const runtime = createRuntime({
 const server = createServer(runtime, { auth: staticToken({ token: settings.token }), allowedHosts: settings.hosts, ports: { clock } });
 const { host, port } = settings;
 await server.listen({ host, port, address: `http://${host}:${port}` });
+process.once("SIGTERM", () => {
+  void server
+    .close()
+    .then(() => runtime.close())
+    .then(() => process.exit(0));
+});
 say({ listening: port });
