@@ -334,6 +334,7 @@ test("a client that follows a session connects again where a server does not kno
     return fetch(...given);
   };
   const client = createClient({ url, token: TOKEN, fetch: counted });
-  const seen = await Array.fromAsync(client.follow("newer", { signal: enough.signal }), ({ event }) => event.type);
+  const seen: string[] = [];
+  for await (const { event } of client.follow("newer", { signal: enough.signal })) seen.push(event.type);
   expect([seen, connections]).toEqual([["session-start", "message-add"], 3]);
 });
