@@ -24,30 +24,37 @@ export interface ExchangeSettings {
 }
 
 interface Dispatcher {
-  dispatch(options: object, handler: unknown): boolean;
+  dispatch(options: object, handler: object): boolean;
   /** Of undici's `MockAgent`: `fetch` passes the text of a body then, which the mocks compare. */
   readonly isMockActive?: boolean;
 }
-/** Where the `fetch` of Node.js finds how to send, such as through a proxy, once it or a part of it was loaded. */
+/** Where the `fetch` of Node.js finds how to send, such as through a proxy, once it or a part of it was loaded. Node 24 fills both and uses the first. */
 const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
+/** That of Node 26, whose handlers have other methods: dispatchers of undici 6 and older cannot call them. */
+const NEW_DISPATCHER = Symbol.for("undici.globalDispatcher.2");
 /** The `fetch` of Node.js gives up after 300 s without the head of an answer, or without a piece of it: here only our limits count. */
 const OWN_LIMITS: { readonly dispatcher: Dispatcher } = {
   dispatcher: {
-    dispatch: (options, handler) => usualDispatcher().dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
+    dispatch: (options, handler) => dispatcherFor(handler).dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
     get isMockActive() {
-      return usualDispatcher().isMockActive === true;
+      return [dispatcherAt(DISPATCHER), dispatcherAt(NEW_DISPATCHER)].some((known) => known?.isMockActive === true);
     },
   },
 };
 
-/** It was there when the request began. */
-function usualDispatcher(): Dispatcher {
-  return Reflect.get(globalThis, DISPATCHER) as Dispatcher;
+function dispatcherAt(place: symbol): Dispatcher | undefined {
+  return Reflect.get(globalThis, place) as Dispatcher | undefined;
+}
+
+/** The one that `fetch` itself would use: the methods of its handler tell which. It was there when the request began. */
+function dispatcherFor(handler: object): Dispatcher {
+  const isNew = "onRequestStart" in handler && dispatcherAt(NEW_DISPATCHER) !== undefined;
+  return dispatcherAt(isNew ? NEW_DISPATCHER : DISPATCHER) as Dispatcher;
 }
 
 function limitsOf(fetch: FetchFunction): object {
   const isNodes = fetch === globalThis.fetch && typeof Response === "function"; // that loads it
-  return isNodes && typeof (Reflect.get(globalThis, DISPATCHER) as Dispatcher | undefined)?.dispatch === "function" ? OWN_LIMITS : {};
+  return isNodes && typeof dispatcherAt(DISPATCHER)?.dispatch === "function" ? OWN_LIMITS : {};
 }
 
 /** How long, and how much, an answer that is whole may continue before its connection is closed. */

@@ -313,15 +313,7 @@ describe("H07 a stream that does not come to its end", () => {
   });
 
   test("that is waited for longer than the fetch of Node.js does has our limits alone", async () => {
-    const place = Symbol.for("undici.globalDispatcher.1");
-    const usual = Reflect.get(globalThis, place) as { dispatch(options: object, handler: unknown): boolean }; // where Node.js keeps it
-    const seen: object[] = [];
-    const dispatch = (options: object, handler: unknown): boolean => {
-      seen.push(options);
-      return usual.dispatch(options, handler);
-    };
-    Reflect.set(globalThis, place, { dispatch });
-    onTestFinished(() => void Reflect.set(globalThis, place, usual));
+    const seen = watchDispatchers();
     const { model } = await served([HELLO], { firstByteTimeoutMs: 0, idleTimeoutMs: 0 });
     expect((await listen(model)).reply).toMatchObject({ text: "Hello." });
     expect(seen).toEqual([expect.objectContaining({ headersTimeout: 0, bodyTimeout: 0 })]);
@@ -391,6 +383,63 @@ describe("H07 a stream that does not come to its end", () => {
   });
 });
 
+describe("the dispatcher of undici that a program has set", () => {
+  test("is the one that fetch itself uses, as some versions of Node.js keep two", async () => {
+    const seen = watchDispatchers();
+    const { server, model } = await served([HELLO]);
+    expect((await listen(model)).reply).toMatchObject({ text: "Hello." });
+    await (await fetch(server.url)).arrayBuffer();
+    expect(seen.map(({ place }) => place)).toEqual([seen[1]?.place, seen[0]?.place]);
+    expect(seen.length).toBe(2);
+  });
+
+  test.each([
+    ["onConnect", 1],
+    ["onRequestStart", 2],
+  ])("is found by the handler of fetch: one with %s is for that of place %i", async (method, place) => {
+    const seen = watchDispatchers(() => true);
+    const usual = globalThis.fetch;
+    onTestFinished(() => void (globalThis.fetch = usual));
+    globalThis.fetch = async (_url, init) => {
+      (init as unknown as { dispatcher: Dispatcher }).dispatcher.dispatch({}, { [method]: () => {} }); // as each Node.js does with its handler
+      return new Response("{}", { status: 401 });
+    };
+    const { error } = await listen(claude("http://127.0.0.1:1"));
+    expect({ code: error?.code, seen }).toEqual({
+      code: "permission_denied",
+      seen: [{ place, headersTimeout: 0, bodyTimeout: 0 }],
+    });
+  });
+
+  test.each([1, 2])("sees the text of a request where it is a mock at place %i, which compares it", async (place) => {
+    const seen = watchDispatchers(undefined, place);
+    const { model } = await served([HELLO]);
+    expect((await listen(model)).reply).toMatchObject({ text: "Hello." });
+    expect(seen).toEqual([expect.objectContaining({ body: expect.stringContaining('"messages"') })]);
+  });
+});
+
+interface Dispatcher {
+  dispatch(options: object, handler: object): boolean;
+}
+
+/** Notes what is sent by the dispatchers at both places where Node.js keeps them. @param mock the place of one that says it is a mock */
+function watchDispatchers(instead?: () => boolean, mock?: number): { readonly place: number }[] {
+  const seen: { readonly place: number }[] = [];
+  void Response; // that fills the places
+  for (const place of [1, 2]) {
+    const key = Symbol.for(`undici.globalDispatcher.${place}`);
+    const usual = Reflect.get(globalThis, key) as Dispatcher | undefined;
+    const dispatch = (options: object, handler: object): boolean => {
+      seen.push({ place, ...options });
+      return instead?.() ?? usual?.dispatch(options, handler) ?? false;
+    };
+    Reflect.set(globalThis, key, { dispatch, isMockActive: place === mock });
+    onTestFinished(() => void (usual === undefined ? Reflect.deleteProperty(globalThis, key) : Reflect.set(globalThis, key, usual)));
+  }
+  return seen;
+}
+
 describe("B10 cancellation", () => {
   test("before the request sends nothing", async () => {
     const { server, model } = await served([HELLO]);
@@ -401,21 +450,6 @@ describe("B10 cancellation", () => {
       outcome: "unknown",
     });
     expect(server.requests.length).toBe(0);
-  });
-
-  test("is seen by mocks of undici with the text of its request, which they compare", async () => {
-    const place = Symbol.for("undici.globalDispatcher.1");
-    const usual = Reflect.get(globalThis, place) as { dispatch(options: object, handler: unknown): boolean }; // where Node.js keeps it
-    const seen: unknown[] = [];
-    const dispatch = (options: { readonly body?: unknown }, handler: unknown): boolean => {
-      seen.push(options.body);
-      return usual.dispatch(options, handler);
-    };
-    Reflect.set(globalThis, place, { dispatch, isMockActive: true });
-    onTestFinished(() => void Reflect.set(globalThis, place, usual));
-    const { model } = await served([HELLO]);
-    expect((await listen(model)).reply).toMatchObject({ text: "Hello." });
-    expect(seen).toEqual([expect.stringContaining('"messages"')]);
   });
 
   test("while the request is signed ends it, and so does the time until the first byte", async () => {
