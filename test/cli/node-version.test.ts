@@ -1,4 +1,4 @@
-/** On a Node that is too old, the command and every import of the package say so at once. */
+/** On a Node that is too old, the command and every import of the package say so at once, and a module in TypeScript what it needs. */
 import { execFile, execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -9,7 +9,7 @@ import { tooOld } from "../../src/core/node-version.ts";
 import { PUBLISHED, builtPackage } from "../published-package.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";
-import { PATIENCE_MS, folderWith } from "./run-haft.ts";
+import { PATIENCE_MS, folderWith, haft } from "./run-haft.ts";
 
 const run = promisify(execFile);
 const HAFT = `${PUBLISHED}/dist/cli/main.js`;
@@ -33,6 +33,26 @@ delete Map.groupBy;
       code: 1,
       stdout: "",
       stderr: "haft needs Node 22.13 or newer; this is Node 20.9.0. Install a newer one: https://nodejs.org.\n",
+    });
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "a module in TypeScript says which Node runs it, where this one does not",
+  async () => {
+    const folder = folderWith({
+      "haft.toml": '[toolsets.m]\ntype = "module"\npath = "tools.ts"\n[toolsets.n]\ntype = "module"\npath = "tools.mjs"\n',
+      "tools.ts": "export const limit: number = 1;\n",
+      "tools.mjs": 'export { limit } from "./more.mts";\n',
+      "more.mts": "export const limit: number = 1;\n",
+    });
+    const environment = { NODE_OPTIONS: "--no-experimental-strip-types" }; // as before 22.18
+    const { exitCode, stderr } = await haft(["check"], { folder, environment, ownProcess: true });
+    const why = "this Node does not run TypeScript. Use Node 22.18 or newer, or a JavaScript file.";
+    expect({ exitCode, said: stderr.match(/importing .*/gu) }).toEqual({
+      exitCode: 3,
+      said: [`importing "tools.ts" failed: ${why}`, `importing "tools.mjs" failed: ${why}`],
     });
   },
   PATIENCE_MS,

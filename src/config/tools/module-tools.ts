@@ -6,6 +6,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
+import { systemCode } from "../../core/base/system-code.ts";
 import { plural } from "../../core/base/wording.ts";
 
 const ENDINGS = [".ts", ".mts", ".js", ".mjs"];
@@ -47,8 +48,15 @@ export async function moduleExports(path: string, folder: string): Promise<objec
   try {
     return Object(await import(/* @vite-ignore */ pathToFileURL(file).href));
   } catch (error: unknown) {
-    throw problem(`importing ${JSON.stringify(path)} failed${placeIn(folder, error)}: ${describeThrown(error)}`, error);
+    throw problem(`importing ${JSON.stringify(path)} failed${placeIn(folder, error)}: ${whyNot(error)}`, error);
   }
+}
+
+/** Where Node runs no TypeScript, it says only that it does not know the extension. */
+function whyNot(error: unknown): string {
+  const said = describeThrown(error);
+  if (systemCode(error) !== "ERR_UNKNOWN_FILE_EXTENSION" || !/"\.m?ts"/u.test(said)) return said;
+  return "this Node does not run TypeScript. Use Node 22.18 or newer, or a JavaScript file.";
 }
 
 /** ` at tools.ts:3`: the first line of a file of this folder that the stack names, also for a syntax error in TypeScript; empty where it names none. */
