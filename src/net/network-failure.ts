@@ -1,7 +1,7 @@
 /** Describes failures on the way to a server and back; never with an address's query or a header in them. */
 import { ToolError } from "../core/error.ts";
 import type { Outcome } from "../core/error-codes.ts";
-import { BLOCKED_PORT, codeOf } from "./never-connected.ts";
+import { BLOCKED_PORT, NOT_ALLOWED, codeOf } from "./never-connected.ts";
 
 interface Reason {
   readonly text: string;
@@ -18,6 +18,10 @@ const REASONS: ReadonlyMap<string, Reason> = new Map<string, Reason>([
   ["EHOSTUNREACH", { text: "the host cannot be reached" }],
   ["ENETUNREACH", { text: "the network cannot be reached" }],
   ["ETIMEDOUT", { text: "the connection timed out" }],
+  [
+    NOT_ALLOWED,
+    { text: "this process may not use the network", hint: "Start it with --allow-net too (node --permission).", retryable: false },
+  ],
   ["ECONNRESET", { text: "the server closed the connection" }],
   ["EPIPE", { text: "the server closed the connection" }],
   ["HPE_HEADER_OVERFLOW", { text: "the headers of its answer are larger than 64 KiB", retryable: false }],

@@ -7,6 +7,8 @@ export function neverConnected(thrown: unknown): boolean {
 }
 
 export const BLOCKED_PORT = "blocked port";
+/** Of `node --permission`. */
+export const NOT_ALLOWED = "ERR_ACCESS_DENIED";
 
 const NOT_CONNECTED: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
@@ -16,6 +18,7 @@ const NOT_CONNECTED: ReadonlySet<string> = new Set([
   "ENETUNREACH",
   "UND_ERR_CONNECT_TIMEOUT",
   BLOCKED_PORT,
+  NOT_ALLOWED,
 ]);
 
 /** Node's error codes are single words; anything else could carry what a server sent. */

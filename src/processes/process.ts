@@ -121,6 +121,7 @@ export function startProblem(server: ServerCommand, error: unknown): string {
   const code = systemCode(error);
   if (server.cwd !== undefined && !isFolder(server.cwd)) return `its folder ${JSON.stringify(server.cwd)} does not exist`;
   if (code === "ENOENT") return `the command ${JSON.stringify(server.command)} was not found${splitHint(server)}`;
+  if (code === "ERR_ACCESS_DENIED") return "this process may not start programs (node --permission: --allow-child-process)";
   if (code === "EACCES") return `the command ${JSON.stringify(server.command)} may not be executed`;
   return `the command ${JSON.stringify(server.command)} could not be run (${code ?? String(error)})`;
 }

@@ -9,6 +9,8 @@ test.each([
   [{ code: "EHOSTUNREACH", syscall: "connect" }, true],
   [{ code: "ENOTFOUND", syscall: "getaddrinfo" }, true],
   [{ code: "ECONNREFUSED" }, true], // of several addresses
+  [{ code: "ERR_ACCESS_DENIED", syscall: "connect" }, true], // node --permission
+  [{ code: "ERR_ACCESS_DENIED", syscall: "getaddrinfo" }, true],
   [{ code: "EHOSTUNREACH", syscall: "read" }, false],
   [{ code: "ENETUNREACH", syscall: "write" }, false],
   [{ code: "ECONNRESET", syscall: "read" }, false],

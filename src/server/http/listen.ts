@@ -89,13 +89,19 @@ export async function listenOn(
   };
 }
 
-function listening(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error) =>
-      reject(new ToolError("unavailable", `The port ${port} of ${host} cannot be used: ${whyNot(error)}.`, { cause: error })),
-    );
+async function listening(server: Server, port: number, host: string): Promise<void> {
+  const unusable = (why: string, cause?: Error): ToolError =>
+    new ToolError("unavailable", `The port ${port} of ${host} cannot be used: ${why}.`, { cause });
+  if (!mayListen()) throw unusable("this process may not use the network (node --permission: --allow-net)");
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) => reject(unusable(whyNot(error), error)));
     server.listen(port, host, resolve);
   });
+}
+
+/** `node --permission` is about the network where Node has the flag. What `listen` throws then ends the process. */
+function mayListen(): boolean {
+  return !process.allowedNodeEnvironmentFlags.has("--allow-net") || (process.permission?.has("net") ?? true);
 }
 
 const REASONS: ReadonlyMap<string, string> = new Map([

@@ -21,6 +21,7 @@ const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map<string, Explanati
   ["ENXIO", { code: "execution_failed", text: "it is a socket or device, not a regular file" }],
   ["EACCES", { code: "permission_denied", text: "the operating system does not allow it" }],
   ["EPERM", { code: "permission_denied", text: "the operating system does not allow it" }],
+  ["ERR_ACCESS_DENIED", { code: "permission_denied", text: "node --permission does not allow it" }],
   ["EROFS", { code: "permission_denied", text: "the disk is read-only" }],
   ["ENAMETOOLONG", { code: "invalid_input", text: "a name in the path is too long", hint: "A name may have 255 bytes." }],
   ["ENOSPC", { code: "execution_failed", text: "the disk is full" }],

@@ -8,7 +8,13 @@ import type { Place } from "./workspace-path.ts";
 
 /** Where the system says which file a handle holds; elsewhere the path is resolved and compared again after opening. */
 const HANDLE_LINKS = "/proc/self/fd";
-const HAS_HANDLE_LINKS = process.platform === "linux" && existsSync(HANDLE_LINKS);
+const HAS_HANDLE_LINKS = process.platform === "linux" && isAllowed(HANDLE_LINKS) && existsSync(HANDLE_LINKS);
+
+/** Under `node --permission`, which goes by the path that is written: a file of the project is not one below this folder. */
+function isAllowed(folder: string): boolean {
+  return ["fs.read", "fs.write"].every((scope) => process.permission?.has(scope, folder) ?? true);
+}
+
 const MAX_TRIES = 3;
 const LOOKS = 8;
 
