@@ -1,4 +1,4 @@
-/** The package under Bun and Deno: the first program, a tool of zod, the streaming loop and the SQLite store. */
+/** The package under Bun, Deno, and the oldest and newest Node: the first program, a tool of zod, the streaming loop and the SQLite store. */
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,12 +12,27 @@ import { promisedOutput } from "../house/example-output.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
-/** How each of them runs a file; both come as packages of npm. */
-const RUNTIMES = {
-  bun: ["run"],
-  deno: ["run", "--allow-all", "--quiet", "--no-check", "--node-modules-dir=manual"],
-} as const;
-const PACKAGES = ["bun@1", "deno@2"];
+
+interface Runtime {
+  /** Of npm, which has all of them. */
+  readonly from: string;
+  /** Below the folder of its package. @default its command in `node_modules/.bin` */
+  readonly binary?: string;
+  readonly args: readonly string[];
+  readonly leavesOut?: string;
+}
+
+const STRICT = ["--pending-deprecation", "--throw-deprecation"];
+/** Node 22 warns of its SQLite, and before 22.18 of TypeScript, which it runs with a flag alone. */
+const NODE_22 = [...STRICT, "--disable-warning=ExperimentalWarning", "--experimental-strip-types"];
+const NODE_BINARY = process.platform === "win32" ? "bin/node.exe" : "bin/node";
+const RUNTIMES: Readonly<Record<string, Runtime>> = {
+  bun: { from: "bun@1", args: ["run"] },
+  deno: { from: "deno@2", args: ["run", "--allow-all", "--quiet", "--no-check", "--node-modules-dir=manual"] },
+  "node-22.13.0": { from: "node@22.13.0", binary: NODE_BINARY, args: NODE_22, leavesOut: "stored-sessions.ts" },
+  "node-22.23.3": { from: "node@22.23.3", binary: NODE_BINARY, args: NODE_22 }, // the first with a SQLite that is taken
+  "node-26": { from: "node@26", binary: NODE_BINARY, args: STRICT },
+};
 /** Objects that the first program prints look otherwise elsewhere: it asserts for itself. */
 const PROGRAMS = [
   { program: "quick-start.ts", prints: false },
@@ -35,12 +50,13 @@ beforeAll(async () => {
   if (!inCI) return;
   folder = mkdtempSync(join(tmpdir(), "haft-runtimes-"));
   writeFileSync(join(folder, "package.json"), '{ "type": "module", "private": true }');
-  const args = ["install", "--no-audit", "--no-fund", "--ignore-scripts=false", ...PACKAGES];
+  const packages = Object.entries(RUNTIMES).map(([name, { from }]) => `${name}@npm:${from}`);
+  const args = ["install", "--no-audit", "--no-fund", "--ignore-scripts=false", ...packages];
   try {
     await run("npm", args, { cwd: folder, shell: process.platform === "win32" });
     for (const name of Object.keys(RUNTIMES)) await run(binary(name), ["--version"], { cwd: folder });
   } catch (error: unknown) {
-    failure = `Bun and Deno could not be installed: ${error instanceof Error ? error.message.slice(0, 500) : String(error)}`;
+    failure = `The runtimes could not be installed: ${error instanceof Error ? error.message.slice(0, 500) : String(error)}`;
     return;
   }
   mkdirSync(join(folder, "node_modules"), { recursive: true });
@@ -54,22 +70,24 @@ afterAll(() => {
   if (folder !== "") rmSync(folder, { recursive: true, force: true });
 });
 
-const CASES = Object.keys(RUNTIMES).flatMap((runtime) =>
-  PROGRAMS.map((program) => ({ runtime: runtime as keyof typeof RUNTIMES, ...program })),
-); // the keys of a literal
+const CASES = Object.entries(RUNTIMES).flatMap(([runtime, { args, leavesOut }]) =>
+  PROGRAMS.filter(({ program }) => program !== leavesOut).map((program) => ({ runtime, args, ...program })),
+);
 
 test.skipIf(!inCI).for(CASES)(
   `$runtime runs examples/$program ${IN_CI}`,
   { timeout: 240_000 },
-  async ({ runtime, program, prints }, context) => {
+  async ({ runtime, args, program, prints }, context) => {
     if (failure !== undefined) context.skip(failure);
     const env = { ...process.env, NO_COLOR: "1" };
-    const { stdout, stderr } = await run(binary(runtime), [...RUNTIMES[runtime], program], { cwd: folder, env, timeout: 240_000 });
+    const { stdout, stderr } = await run(binary(runtime), [...args, program], { cwd: folder, env, timeout: 240_000 });
     expect(stderr).toBe("");
     if (prints) expect(stdout.trimEnd()).toBe(promisedOutput(readFileSync(join(root, "examples", program), "utf8")));
   },
 );
 
 function binary(name: string): string {
+  const inPackage = RUNTIMES[name]?.binary;
+  if (inPackage !== undefined) return join(folder, "node_modules", name, inPackage);
   return join(folder, "node_modules/.bin", process.platform === "win32" ? `${name}.cmd` : name);
 }

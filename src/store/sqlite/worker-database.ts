@@ -160,7 +160,7 @@ export class WorkerDatabase implements LogDatabase {
 
   #start(): void {
     this.#failure = undefined;
-    const settings = { workerData: this.#settings, resourceLimits: WORKER_MEMORY, execArgv: [], name: "haft-sqlite" };
+    const settings = { workerData: this.#settings, resourceLimits: WORKER_MEMORY, execArgv: aboutWarnings(), name: "haft-sqlite" };
     let worker: Worker;
     try {
       worker = new Worker(this.#file, settings);
@@ -214,4 +214,9 @@ export class WorkerDatabase implements LogDatabase {
     for (const waiter of this.#waiters.values()) waiter.reject(this.#failure);
     this.#waiters.clear();
   }
+}
+
+/** The flags of this process that keep Node from warning, as Node 22 does about its SQLite. Others are not for the thread. */
+function aboutWarnings(): string[] {
+  return process.execArgv.filter((flag) => /^--(?:no-warnings$|disable-warning=)/u.test(flag));
 }
