@@ -49,7 +49,8 @@ describe("encodings", () => {
     expect(await ask(client, server.at("/"), { method: "HEAD" })).toEqual({ status: 200, text: "" });
   });
 
-  test.each(["gzip", "deflate", "br", "zstd"])("F15 a body that is not %s is an error", async (encoding) => {
+  const encodings = ["gzip", "deflate", "br", ...("createZstdDecompress" in zlib ? ["zstd"] : [])];
+  test.each(encodings)("F15 a body that is not %s is an error", async (encoding) => {
     const { server, client } = await encodedServer(encoding, Buffer.from("hello, I am no archive"));
     const failure = await failureOf(ask(client, server.at("/")));
     expect([failure.code, failure.message.startsWith(`The exchange with ${server.host} failed: `), failure.outcome]).toEqual([
