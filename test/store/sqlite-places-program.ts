@@ -8,6 +8,14 @@ import { sqliteStore } from "../../src/store/sqlite-store.ts";
 const [, , path = "", mode] = process.argv;
 const SOURCES: Readonly<Record<string, string>> = {
   "no-module": 'throw new Error("No such built-in module: node:sqlite");',
+  // A SQLite that is refused: it makes its file when it is opened, as every one.
+  old: `import { writeFileSync } from "node:fs";
+export class DatabaseSync {
+  constructor(path) { if (path !== ":memory:") writeFileSync(path, ""); }
+  prepare() { return { get: () => ({ version: "3.47.2" }) }; }
+  exec() {}
+  close() {}
+}`,
   illegal: 'export class DatabaseSync { constructor() { throw new TypeError("Illegal constructor"); } }',
 };
 const source = mode === undefined ? undefined : SOURCES[mode];

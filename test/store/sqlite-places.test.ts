@@ -1,6 +1,6 @@
 /** A SQLite store in a place that lacks what it needs. */
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,14 +14,30 @@ test.for([
   ["in a bundle, without node:sqlite", [], "no-module", "node:sqlite"],
   ["in a bundle, where no database can be made", [], "illegal", "Illegal constructor"],
 ] as const)("%s it says what it needs and what else there is", async ([, flags, mode, reason]) => {
-  const folder = mkdtempSync(join(tmpdir(), "haft-places-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const args = ["--no-warnings", "--conditions=haft-source", ...flags, PROGRAM, join(folder, "a.db"), mode];
-  const { stdout } = await promisify(execFile)(process.execPath, args);
-  expect(JSON.parse(stdout)).toMatchObject({
+  const { said } = await opened(mode, flags);
+  expect(said).toMatchObject({
     code: "store_failed",
     message: expect.stringMatching(new RegExp(`a\\.db could not be opened: .*${reason}`, "u")),
     retryable: false,
     operatorHint: expect.stringMatching(/needs node:sqlite and threads.*memoryStore/u),
   });
 });
+
+test("a SQLite that is too old is refused before there is a file, which would be readable for all", async () => {
+  expect(await opened("old")).toEqual({
+    said: expect.objectContaining({
+      code: "store_failed",
+      message: "This Node.js brings SQLite 3.47.2, which can lose commits; 3.51.3 is the least.",
+    }),
+    files: [],
+  });
+});
+
+/** What the program says that opens a store in a new folder, and what is in the folder then. */
+async function opened(mode: string, flags: readonly string[] = []): Promise<{ readonly said: unknown; readonly files: readonly string[] }> {
+  const folder = mkdtempSync(join(tmpdir(), "haft-places-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const args = ["--no-warnings", "--conditions=haft-source", ...flags, PROGRAM, join(folder, "a.db"), mode];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  return { said: JSON.parse(stdout), files: readdirSync(folder) };
+}

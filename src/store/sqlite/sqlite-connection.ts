@@ -108,18 +108,27 @@ function pause(durationMs: number): void {
 }
 
 function openFile(settings: SqliteSettings): DatabaseSync {
+  requireVersion(sqliteVersion()); // first: opening a file makes it
   const isNew = settings.path !== ":memory:" && !settings.readOnly && !existsSync(settings.path);
   const place = settings.readOnly && isFixed(settings) ? asItStands(settings.path) : settings.path;
   const database = openDatabase(settings, place);
   try {
     // A writable schema lets SQLite read a file that was cut, as far as it goes; set before anything is read
     if (settings.readOnly) database.exec("PRAGMA writable_schema = ON");
-    requireVersion(String(database.prepare("select sqlite_version() as version").get()?.["version"]));
     if (isNew) chmodSync(settings.path, 0o600); // conversations are private
     return database;
   } catch (error: unknown) {
     database.close();
     throw error;
+  }
+}
+
+function sqliteVersion(): string {
+  const database = new DatabaseSync(":memory:");
+  try {
+    return String(database.prepare("select sqlite_version() as version").get()?.["version"]);
+  } finally {
+    database.close();
   }
 }
 
