@@ -3,6 +3,7 @@ import type { Effects } from "../../src/core/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { Outcome } from "../../src/core/error-codes.ts";
 import type { ToolResult } from "../../src/core/result.ts";
+import type { Tool } from "../../src/core/tool.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 
 const reset = (): never => {
@@ -122,6 +123,41 @@ test.each(["not_started", "failed", "unknown"] as const)(
     const { status, attempts, error } = await pending;
     expect([status, attempts, error?.code, error?.outcome]).toEqual(["cancelled", 1, "cancelled", outcome]);
     expect(error?.message).toBe("default::put was cancelled: the caller aborted: the user left");
+  },
+);
+
+const WAITS: Readonly<Record<string, Partial<Tool>>> = {
+  "its locks": { effects: { writes: ["a"], idempotent: true } },
+  "a slot": { effects: { writes: ["a"], idempotent: true, commutative: true }, maxConcurrent: 1 },
+};
+const ENDS = ["its deadline", "its caller"] as const;
+const waitsForMore = Object.keys(WAITS).flatMap((what) =>
+  ENDS.flatMap((end) => (["not_started", "failed", "unknown"] as const).map((outcome) => ({ what, end, outcome }))),
+);
+
+test.each(waitsForMore)(
+  "a call whose next attempt still waits for $what at the end that $end sets has the outcome of those before: $outcome",
+  async ({ what, end, outcome }) => {
+    let asked = 0;
+    const put = tool("put", () => (asked++ === 0 ? Promise.reject(ended(outcome)) : new Promise(() => {})), {
+      ...WAITS[what],
+      maxAttempts: 2,
+      deadlineMs: 20_000,
+      timeoutMs: 0,
+    });
+    const { runtime, ports } = testRuntime({ tools: [put] });
+    const leaving = new AbortController();
+    const pending = runtime.execute({ name: "put" }, { signal: leaving.signal });
+    await ports.clock.advance(1);
+    const holder = runtime.execute({ name: "put" }); // it takes them while the other waits to be tried again
+    await ports.clock.advance(10_000);
+    if (end === "its caller") leaving.abort(new Error("the user left"));
+    else await ports.clock.advance(10_000);
+    const { attempts, error } = await pending;
+    const code = end === "its caller" ? "cancelled" : "resource_busy";
+    expect([attempts, asked, error?.code, error?.outcome]).toEqual([1, 2, code, outcome]);
+    await ports.clock.advance(10_000);
+    await holder;
   },
 );
 

@@ -100,11 +100,12 @@ async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedC
     await backOff(run, delayMs);
     noteWait(run, "backoff", since);
     if (run.cancelled !== undefined) return endedBetween(error, run.cancelled);
+    const { attempts } = run;
     const next = await attempt(run, sameEnd);
     if (next === undefined) return run;
     // A circuit that opened meanwhile says less than the failure that opened it.
     if (next.code === "circuit_open") return error;
-    error = sinceEarlier(run, error, next);
+    error = run.attempts === attempts ? endedBetween(error, next) : sinceEarlier(run, error, next);
   }
   return error;
 }

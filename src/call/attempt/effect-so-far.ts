@@ -15,9 +15,9 @@ export function sinceEarlier(run: AdmittedCall, earlier: ToolError, last: ToolEr
   return atLeast(run, earlier.outcome, last);
 }
 
-/** The end of a call that was cancelled while none of its attempts ran: its effect is what they have left. */
-export function endedBetween(earlier: ToolError, cancelled: ToolError): ToolError {
-  return withOutcome(cancelled, earlier.outcome);
+/** The end of a call that came while none of its attempts ran, as while the next one waited for locks: its effect is what they have left. */
+export function endedBetween(earlier: ToolError, last: ToolError): ToolError {
+  return withOutcome(last, earlier.outcome);
 }
 
 /**
