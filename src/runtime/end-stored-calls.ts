@@ -1,7 +1,7 @@
 /** Ends calls of sessions that no process has open, and all that is open in the sessions that these calls have begun. */
 import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
-import type { EventLog, ReadOptions, Store } from "../core/store.ts";
+import type { EventLog, Store } from "../core/store.ts";
 import { readEventPages, type ReadableLog } from "../session/read-events.ts";
 import { SessionFold } from "./fold-events.ts";
 import { innerIdOf, isBegunBy, leftOpenWithin } from "./inner-session.ts";
@@ -57,44 +57,46 @@ export async function endLeftOpen(store: Store, log: EventLog, at: number): Prom
  * @throws ToolError as `Store.remove`; `store_failed` also where not all of that could be ended: then the session stays. By rejecting
  */
 export async function removeStored(store: Store, sessionId: string, at: number): Promise<boolean> {
-  const log = await claimIfFree(store, sessionId);
-  if (log === "busy") return await removeLetGo(store, sessionId, at);
-  if (log?.wasLeftOpen === true) log.leaveOpen?.();
+  const log = await claimForRemoval(store, sessionId);
+  if (log === undefined) return await removeUnclaimed(store, sessionId);
+  if (log.wasLeftOpen) log.leaveOpen?.();
   try {
     // While it is claimed, no other process begins a branch of it.
-    const isKept = log === undefined || (await branchOf(store, sessionId)) !== undefined;
+    const isKept = (await branchOf(store, sessionId)) !== undefined;
     if (!isKept) await endWithin(store, { sessionId, callIds: await callsWithOpenSessions(store, log, log.wasLeftOpen), at });
     return await store.remove(sessionId);
   } finally {
-    await log?.close().catch(() => {}); // it is lost with its session
+    await log.close().catch(() => {}); // it is lost with its session
   }
 }
 
 /**
- * Removes a session that something else had open a moment ago: where it has been let go since. Its calls are read before, and what they have left open
- * is ended after the removal, which is refused as long as another process has the session.
+ * While a session is claimed, no other runtime has it, and none begins another of its id. Undefined where there is none, or none that can be claimed.
+ *
+ * @throws ToolError `resource_busy` where another process, or another runtime of this one, has it. By rejecting
  */
-async function removeLetGo(store: Store, sessionId: string, at: number): Promise<boolean> {
-  const log = { sessionId, read: (options: ReadOptions) => store.read(sessionId, options) };
-  const callIds = await callsWithOpenSessions(store, log, true);
-  const wasThere = await removeFreed(store, sessionId);
-  await endWithin(store, { sessionId, callIds, at });
-  return wasThere;
+async function claimForRemoval(store: Store, sessionId: string): Promise<EventLog | undefined> {
+  const log = await claimIfFree(store, sessionId);
+  if (log !== "busy") return log;
+  const [stored] = await store.list({ sessionId });
+  const openedBy = stored?.sessionId === sessionId ? stored.openedBy : undefined;
+  const again = openedBy === undefined ? await claimIfFree(store, sessionId) : "busy"; // it may have been let go since
+  if (again !== "busy") return again;
+  throw isOpenIn(openedBy ?? "another process", sessionId);
 }
 
-const CLOSE_THERE = "Close it there, and try again.";
-
-/**
- * Removes a session that this runtime does not have open. Another runtime of the same store object may: the store would take the log from it.
- *
- * @throws ToolError `resource_busy` then, and as `Store.remove`. By rejecting
- */
-async function removeFreed(store: Store, sessionId: string): Promise<boolean> {
-  const [stored] = await store.list({ sessionId });
-  if (stored?.sessionId !== sessionId || stored.openedBy === undefined) return await store.remove(sessionId);
-  throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${stored.openedBy}.`, {
-    hint: CLOSE_THERE,
+function isOpenIn(place: string, sessionId: string): ToolError {
+  return new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${place}.`, {
+    hint: "Close it there, and try again.",
   });
+}
+
+/** Removes one that cannot be claimed, as it is damaged; false where there is none, or a later one. @throws ToolError as `claimForRemoval` */
+async function removeUnclaimed(store: Store, sessionId: string, createdAt?: number): Promise<boolean> {
+  const [stored] = await store.list({ sessionId });
+  if (stored?.sessionId !== sessionId || (createdAt !== undefined && stored.createdAt !== createdAt)) return false;
+  if (stored.openedBy !== undefined) throw isOpenIn(stored.openedBy, sessionId);
+  return await store.remove(sessionId);
 }
 
 /**
@@ -104,22 +106,14 @@ async function removeFreed(store: Store, sessionId: string): Promise<boolean> {
  * @throws ToolError `resource_busy` where another process, or another runtime of this one, has it; and as `Store.remove`. By rejecting
  */
 export async function removeClosed(store: Store, sessionId: string, createdAt: number): Promise<void> {
-  const log = await claimIfFree(store, sessionId);
-  if (log === "busy")
-    throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open elsewhere.`, { hint: CLOSE_THERE });
-  if (log === undefined) return await removeDamaged(store, sessionId, createdAt);
+  const log = await claimForRemoval(store, sessionId);
+  if (log === undefined) return void (await removeUnclaimed(store, sessionId, createdAt));
   if (log.wasLeftOpen) log.leaveOpen?.();
   try {
     if (log.options.at === createdAt) await store.remove(sessionId);
   } finally {
     await log.close().catch(() => {}); // it is lost with its session
   }
-}
-
-/** Removes one that cannot be claimed, if it is there. */
-async function removeDamaged(store: Store, sessionId: string, createdAt: number): Promise<void> {
-  const [stored] = await store.list({ sessionId });
-  if (stored?.sessionId === sessionId && stored.createdAt === createdAt) await removeFreed(store, sessionId);
 }
 
 /** Ends what calls of a session that is removed have left open in sessions of their own. @throws ToolError the first that could not be ended. By rejecting */

@@ -163,6 +163,34 @@ test.each(stores)(
   },
 );
 
+test.each(stores)(
+  "a removal that finds its session let go meanwhile leaves a later one of its id to the runtime that has it open: %s",
+  async (_kind, make) => {
+    const store = make();
+    const { runtime, branch } = await start(store);
+    const other = createRuntime({ store, toolsets: [{ name: "desk", tools: [add] }] });
+    await branch.close();
+    const taken = await other.resume("left");
+    const { list } = store;
+    let later: RuntimeSession | undefined;
+    // It is let go, found to be free, and removed there; before it is removed here, its id becomes another's.
+    store.list = async (options) => {
+      if (options?.sessionId !== "left") return list.call(store, options);
+      store.list = list;
+      await taken.close();
+      const found = await store.list(options);
+      await other.sessions.forget("left");
+      later = other.session("left");
+      await later.execute({ name: "desk::add", input: {} });
+      return found;
+    };
+    await expect(removeStored(store, "left", 1)).rejects.toMatchObject({ code: "resource_busy" });
+    await isWhole(store, later ?? expect.fail());
+    await runtime.close();
+    await other.close();
+  },
+);
+
 test("the events of a session object whose id is another's end with a conflict, and are not read for ever", async () => {
   const store = sqliteStore({ path: temporaryFile() });
   const { runtime, branch } = await start(store, 1);
