@@ -69,12 +69,12 @@ export class ServedTask {
     this.#updatedAt = this.#options.clock.wallTime();
   }
 
-  /** Its questions may have changed: listeners are called where they have. */
-  touch(): void {
+  /** Its questions may have changed: listeners are called where they have. @param at wall-clock milliseconds. @default now */
+  touch(at?: number): void {
     const situation = this.#situation();
     if (situation === this.#told) return;
     this.#told = situation;
-    this.#updatedAt = this.#options.clock.wallTime();
+    this.#updatedAt = at ?? this.#options.clock.wallTime();
     for (const listener of this.#listeners) listener(this);
   }
 
@@ -82,8 +82,7 @@ export class ServedTask {
   finish(end: TaskEnd, at?: number): void {
     if (this.#end !== undefined) return;
     this.#end = end;
-    this.touch();
-    this.#updatedAt = at ?? this.#options.clock.wallTime();
+    this.touch(at);
   }
 
   /** Asks for its end, which may come otherwise. */

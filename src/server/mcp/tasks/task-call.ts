@@ -78,15 +78,14 @@ export async function takeUpTask(
 ): Promise<ServedTask | undefined> {
   const { session, exchange, endOf } = side;
   const [entry] = session.history;
-  const events = session.log;
   if (entry === undefined) {
     await session.close();
     return undefined;
   }
-  const task = begin(parts, { place, callId: entry.callId, exchange, createdAt: events[0]?.at });
+  const task = begin(parts, { place, callId: entry.callId, exchange, createdAt: session.log[0]?.at });
   if (entry.result === undefined) void follow(parts, { ...side, task, own: session, callId: entry.callId });
   else {
-    task.finish(await endOf(entry.result), events.at(-1)?.at);
+    task.finish(await endOf(entry.result), endedAt(session, entry.callId));
     exchange.finish();
     await session.close();
   }
@@ -143,7 +142,7 @@ async function follow({ runtime, settings }: TaskParts, { task, session, own, ca
     const now = runtime.jobs.get(callId);
     if (now !== undefined) asking.notice(now, callId);
     const ended = await runtime.jobs.wait(callId);
-    task.finish(hasResult(ended) ? await endOf(ended.result) : lost());
+    task.finish(hasResult(ended) ? await endOf(ended.result) : lost(), endedAt(session, callId));
   } catch (thrown: unknown) {
     settings.log.warn(`The end of a task over MCP could not be recorded: ${describeThrown(thrown)}`);
     task.finish(lost());
@@ -152,6 +151,11 @@ async function follow({ runtime, settings }: TaskParts, { task, session, own, ca
     exchange.finish();
     await own?.close().catch((thrown: unknown) => settings.log.warn(`The session of a task was not closed: ${describeThrown(thrown)}`));
   }
+}
+
+/** As the log has it, so that the time stays the same when the task is found again after a restart. */
+function endedAt({ log }: RuntimeSession, callId: string): number | undefined {
+  return log.findLast((event) => event.type === "call-end" && event.callId === callId)?.at;
 }
 
 function hasResult(job: EndedJob | JobStatus): job is EndedJob & { readonly result: ToolResult } {
