@@ -6,6 +6,8 @@ import type { Store } from "../../src/core/store.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { locksContract } from "../../src/testing/locks-contract.ts";
 import { slotsContract } from "../../src/testing/slots-contract.ts";
+import { explainPostgres } from "../../src/store/postgres/postgres-error.ts";
+import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { localStore } from "../store/local-store.ts";
 import { postgresPrograms } from "../store/postgres/server.ts";
@@ -106,3 +108,27 @@ for (const [name, open] of Object.entries(subjects))
       for (const ticket of [innerA, innerB, outerA, outerB]) ticket.release();
     });
   });
+
+test("what is given back while the database refuses the login is given back when it takes it again", async () => {
+  const store = memoryStore();
+  const refusal = Object.assign(new Error("password authentication failed"), { code: "28P01" });
+  let isRefused = false;
+  const leases: Store["leases"] = {
+    ...store.leases,
+    update: async (changes) => {
+      if (isRefused) throw explainPostgres(refusal, "The store could not be used");
+      return store.leases.update(changes);
+    },
+  };
+  const clock = new FakeClock();
+  const locks = new LeaseLocks({ leases, ...systemPorts, clock, log: { ...systemPorts.log, warn() {} } });
+  const ticket = locks.request({ owner: "a", reads: [], writes: ["a:"], commutative: false });
+  await ticket.whenGranted();
+  isRefused = true;
+  ticket.release();
+  await clock.advance(10_000);
+  expect(await store.leases.list()).toHaveLength(1);
+  isRefused = false;
+  await clock.advance(60_000);
+  expect(await store.leases.list()).toEqual([]);
+});

@@ -149,9 +149,9 @@ export class LeaseLocks implements Locks {
     if (answer !== undefined) ticket.settle(answer);
   }
 
-  /** A store that is closed for good has given everything back itself. */
+  /** A store that is closed for good has given everything back itself. A database that refuses a login, which is a cause, may take the next one. */
   #notReached(error: unknown): void {
-    const isClosed = isToolError(error) && !error.retryable && !this.#isWaiting;
+    const isClosed = isToolError(error) && !error.retryable && error.cause === undefined && !this.#isWaiting;
     if (isClosed) this.#released.clear();
     if (isClosed) return;
     const reason = (this.#unreachable = describeThrown(error));

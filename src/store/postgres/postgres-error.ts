@@ -49,6 +49,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
   ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", UNTRUSTED],
   ["SELF_SIGNED_CERT_IN_CHAIN", UNTRUSTED],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", UNTRUSTED],
+  ["CERT_HAS_EXPIRED", { hint: "Renew the certificate of the server, or correct the clock of this machine." }],
   ["ERR_TLS_CERT_ALTNAME_INVALID", { hint: "Write the host in url as the certificate of the server names it." }],
   ["ENOTFOUND", { hint: "Correct the host in url." }],
   ["EACCES", { hint: "This user may not reach the socket or the file that url names." }],
@@ -75,6 +76,9 @@ const REFUSALS: readonly (readonly [text: RegExp, meaning: Meaning])[] = [
     { hint: "Turn TLS on there (client_tls_sslmode of PgBouncer, ssl of PostgreSQL), or take sslmode out of url." },
   ],
 ];
+/** Codes of refusals that stay until somebody changes a setting: a login, a certificate, a right. */
+const FINAL_CODES =
+  /^(?:28\w{3}|3D000|42501|EACCES|CERT_\w+|ERR_TLS_CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT)$/u;
 const NO_FILE: Meaning = { hint: "url names a file that is not there; correct sslrootcert, sslcert or sslkey." };
 const UNREACHABLE: Meaning = { hint: "Start PostgreSQL, or correct url; what waits is tried again." };
 
@@ -106,11 +110,13 @@ const UNFIT = /^(?:22|54)/u;
 export function explainPostgres(thrown: unknown, doing: string): ToolError {
   if (thrown instanceof ToolError) return thrown;
   const code = codeOf(thrown);
-  const meaning = MEANINGS.get(code ?? "") ?? refusal(thrown) ?? (isLost(thrown) ? UNREACHABLE : undefined);
+  const refused = refusal(thrown);
+  const meaning = MEANINGS.get(code ?? "") ?? refused ?? (isLost(thrown) ? UNREACHABLE : undefined);
+  const isFinal = refused !== undefined || FINAL_CODES.test(code ?? "") || isPostgresUnfit(thrown);
   const cause = textOf(thrown) + (code === undefined || textOf(thrown).includes(code) ? "" : ` (${code})`);
   return new ToolError(meaning?.code ?? "store_failed", `${doing}: ${cause}.`, {
     cause: thrown,
-    ...(isPostgresUnfit(thrown) ? { retryable: false } : {}),
+    ...(isFinal ? { retryable: false } : {}),
     ...(meaning === undefined ? {} : { operatorHint: meaning.hint }),
   });
 }

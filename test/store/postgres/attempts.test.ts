@@ -84,6 +84,18 @@ test.each([
   ["22021", false],
   ["54000", false],
   ["53100", true],
+  ["57P03", true],
+  ["ECONNREFUSED", true],
+  ["ENOTFOUND", true],
+  ["28P01", false],
+  ["28000", false],
+  ["3D000", false],
+  ["42501", false],
+  ["EACCES", false],
+  ["SELF_SIGNED_CERT_IN_CHAIN", false],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", false],
+  ["CERT_HAS_EXPIRED", false],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", false],
 ])("an error with %s, which a second try can change or not, says so: %j", (code, retryable) => {
   const error = explainPostgres(Object.assign(new Error("as the server says"), { code }), "The store could not be used");
   expect(error).toMatchObject({ code: "store_failed", retryable });
@@ -118,6 +130,7 @@ test.each([
   expect(clock.now()).toBe(0);
   expect(explainPostgres(refused, "The store could not be opened")).toMatchObject({
     code: "store_failed",
+    retryable: false,
     message: `The store could not be opened: ${text}${code === "08P01" ? " (08P01)" : ""}.`,
     operatorHint: expect.stringContaining(hint),
   });
