@@ -65,6 +65,10 @@ export class EventFeeds {
         this.#sessions.get(sessionId)?.wake();
         this.#all?.wake();
       },
+      lost: () => {
+        for (const tail of this.#sessions.values()) tail.wake();
+        this.#all?.wake();
+      },
     });
   }
 

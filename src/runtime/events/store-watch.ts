@@ -21,6 +21,8 @@ export interface StoreWatchParts {
   readonly ports: Ports;
   /** Called when a session has an event at this position, written here or elsewhere. */
   readonly moved: (sessionId: string, position: number) => void;
+  /** Called when the store does not have what was read of it before, as after a failover: each session may have other events. */
+  readonly lost: () => void;
   /** Whether this session has a reader. */
   readonly isRead: (sessionId: string) => boolean;
 }
@@ -120,8 +122,20 @@ export class StoreWatch {
     this.#isWarned = true;
   }
 
-  /** The readers of each page are notified before the next is read: a page is not read again where the next cannot be read. */
   async #look(isFollowing: () => boolean): Promise<void> {
+    try {
+      await this.#readOn(isFollowing);
+    } catch (thrown: unknown) {
+      if (ToolError.fromUnknown(thrown, "store_failed").code !== "gone" || !isFollowing()) throw thrown;
+      const mark = await this.#parts.store.feed.latest();
+      if (!isFollowing()) return;
+      this.#mark = mark;
+      this.#parts.lost();
+    }
+  }
+
+  /** The readers of each page are notified before the next is read: a page is not read again where the next cannot be read. */
+  async #readOn(isFollowing: () => boolean): Promise<void> {
     const { store, moved } = this.#parts;
     for (let isFull = true; isFull && this.#mark !== undefined;) {
       const page = await store.feed.read({ after: this.#mark });

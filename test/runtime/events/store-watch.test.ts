@@ -33,6 +33,7 @@ async function watched(isLive: boolean) {
     store: told,
     ports: { ...fakePorts(), clock },
     moved() {},
+    lost() {},
     isRead: (id) => id === "shop",
   }); // what the watch uses
   await watch.start();
@@ -90,6 +91,7 @@ test("issue 21.2 what a page has named moves its readers, though the next page c
     store: { ...store, feed, follow: () => NOT_FOLLOWED },
     ports: { ...fakePorts(), clock },
     moved: (sessionId, position) => void moved.push(`${sessionId} ${position}`),
+    lost() {},
     isRead: () => true,
   });
   await watch.start();
@@ -112,6 +114,7 @@ test("a watch that is stopped while the store is read neither reads on nor warns
     store: { ...store, feed, follow: () => NOT_FOLLOWED },
     ports: { ...fakePorts(), clock, log: { debug: () => {}, warn: (message) => void warned.push(message) } },
     moved() {},
+    lost() {},
     isRead: () => true,
   });
   await watch.start();
