@@ -1,11 +1,12 @@
 /** Notices that the database's clock was set: times that were written before say nothing about how long ago that was. */
 import type { Clock } from "../../core/ports.ts";
 
-/** A reading of the database's clock, and when this process asked for it and had it. */
-interface Reading {
-  readonly time: number;
-  readonly askedAt: number;
-  readonly answeredAt: number;
+/** How far the database's clock is ahead of that of this process, between two bounds: it was read at some moment between the question and its answer. */
+interface Lead {
+  readonly least: number;
+  readonly most: number;
+  /** When that was known. */
+  readonly at: number;
 }
 
 export interface ClockWatchOptions {
@@ -21,7 +22,8 @@ const MOST_DRIFT = 500e-6;
 export class ClockWatch {
   readonly #clock: Pick<Clock, "now">;
   readonly #toleranceMs: number;
-  #last: Reading | undefined;
+  /** The narrowest bounds that all readings allow since the clock was set: an answer that comes late says little, and makes them no wider. */
+  #lead: Lead | undefined;
   #since = Infinity;
   #wasSet = false;
 
@@ -45,22 +47,26 @@ export class ClockWatch {
     const askedAt = this.#clock.now();
     const answer = await ask();
     const time = timeIn(answer);
-    if (time !== undefined) this.#note({ time, askedAt, answeredAt: this.#clock.now() });
+    if (time !== undefined) this.#note(time, askedAt);
     return answer;
   }
 
-  /** The clock was read at some moment between the question and its answer. */
-  #note(reading: Reading): void {
-    const { time, askedAt, answeredAt } = reading;
-    const last = this.#last;
-    this.#last = reading;
-    if (last !== undefined) {
-      const [leastMs, mostMs] = [askedAt - last.answeredAt, answeredAt - last.askedAt];
-      const passedMs = time - last.time;
-      const apartMs = this.#toleranceMs + mostMs * MOST_DRIFT;
-      if (passedMs >= leastMs - apartMs && passedMs <= mostMs + apartMs) return;
-      this.#wasSet = true;
-    }
-    this.#since = answeredAt;
+  #note(time: number, askedAt: number): void {
+    const at = this.#clock.now();
+    const read: Lead = { least: time - at, most: time - askedAt, at };
+    const known = this.#lead;
+    const driftMs = known === undefined ? 0 : (at - known.at) * MOST_DRIFT;
+    const apartMs = this.#toleranceMs + driftMs;
+    const isEven = known !== undefined && read.most >= known.least - apartMs && read.least <= known.most + apartMs;
+    if (known === undefined || !isEven) this.#since = at;
+    this.#wasSet ||= known !== undefined && !isEven;
+    this.#lead = (isEven ? bothOf(read, known, driftMs) : undefined) ?? read;
   }
+}
+
+/** Undefined where the clocks have come apart by more than their drift. */
+function bothOf(read: Lead, known: Lead, driftMs: number): Lead | undefined {
+  const least = Math.max(read.least, known.least - driftMs);
+  const most = Math.min(read.most, known.most + driftMs);
+  return least > most ? undefined : { least, most, at: read.at };
 }
