@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { createInterface } from "node:readline";
@@ -152,4 +153,42 @@ test("close() does not wait for the calls of a client that has closed its end", 
   await once(input, "end");
   await server.close();
   expect([runtime.running, ids]).toEqual([[], [0, 1]]);
+});
+
+test("the calls of a client that was killed end, although nothing was sent to it", async () => {
+  const hang = defineTool({ name: "hang", description: "", effects: pure, execute: () => new Promise(() => {}) });
+  const { runtime } = await openRuntime({ tools: [hang] });
+  const client = spawn(process.execPath, ["-e", "process.stdin.pipe(process.stdout)"], { stdio: ["pipe", "pipe", "inherit"] });
+  let got = "";
+  client.stdout.on("data", (chunk: Buffer) => void (got += chunk.toString()));
+  const input = new PassThrough();
+  const server = await serveMcpStdio(runtime, { ports: { log: new MemoryLog() }, input, output: client.stdin });
+  for (const message of [HELLO, { id: 1, method: "tools/call", params: { name: "hang", arguments: {} } }])
+    input.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  await vi.waitFor(() => expect(runtime.running).toHaveLength(1));
+  input.end(); // it has closed its end, and reads on
+  await vi.waitFor(() => expect(got).toMatch(/\n {2}$/u), { timeout: 10_000 });
+  expect(runtime.running).toHaveLength(1);
+  client.kill("SIGKILL");
+  expect(await server.closed).toBeUndefined();
+  expect(runtime.running).toEqual([]);
+});
+
+test("a cancellation overtakes the requests that wait for a place, and ends one that runs or one that waits", async () => {
+  const hang = defineTool({ name: "hang", description: "", effects: pure, execute: () => new Promise(() => {}) });
+  const { runtime } = await openRuntime({ tools: [hang] });
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const server = await serveMcpStdio(runtime, { graceMs: 0, session: "none", ports: { log: new MemoryLog() }, input, output });
+  onTestFinished(() => server.close());
+  answered(output);
+  const send = (message: object): void => void input.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  const cancel = (requestId: number): void => send({ method: "notifications/cancelled", params: { requestId } });
+  send(HELLO);
+  send({ method: "notifications/initialized" });
+  for (let id = 1; id <= 2_000; id++) send({ id, method: "tools/call", params: { name: "hang", arguments: {} } });
+  await vi.waitFor(() => expect(runtime.running).toHaveLength(1_024), { timeout: 20_000 });
+  for (let id = 1; id <= 2_000; id++) if (id % 2 === 0) cancel(id);
+  await vi.waitFor(() => expect(runtime.running).toHaveLength(1_000), { timeout: 20_000 });
+  for (let id = 1; id <= 2_000; id++) if (id % 2 === 1) cancel(id);
+  await vi.waitFor(() => expect(runtime.running).toEqual([]), { timeout: 20_000 });
 });

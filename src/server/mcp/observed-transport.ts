@@ -10,7 +10,7 @@ export interface Ears {
   passing(message: JSONRPCMessage): JSONRPCMessage;
   /** A request has the id of another that is not answered yet, and is dropped: an answer to it would be taken for the other's. */
   repeated(id: string | number): void;
-  /** So many requests are unanswered, or their answers unread, that no more should come; false when they may again. */
+  /** So many requests wait for those that are unanswered, or whose answers are unread, that no more should come; false when they may again. */
   congested(isCongested: boolean): void;
   closed(): void;
 }
@@ -26,11 +26,15 @@ const MAX_OPEN_REQUESTS = 1_024;
 const MAX_OPEN_UNREAD = 128;
 /** The next request waits as well while so many bytes of answers are not read. */
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
+/** So many requests wait before nothing more is read, or of so many characters: what comes behind them may be a cancellation, which overtakes them. */
+const MAX_WAITING = 1_024;
+const MAX_WAITING_CHARS = 8 * 1024 * 1024;
 
 interface Waiting {
   readonly id: unknown;
   readonly message: JSONRPCMessage;
   readonly extra: MessageExtraInfo | undefined;
+  readonly chars: number;
 }
 
 /* oxlint-disable unicorn/prefer-add-event-listener -- the SDK knows only this way */
@@ -49,6 +53,7 @@ export class ObservedTransport implements Transport {
   readonly #unanswered = new Set<unknown>();
   #sent = Promise.withResolvers<void>();
   #waiting: Waiting[] = [];
+  #waitingChars = 0;
   /** The client has gone. */
   #isLeft = false;
   #isCongested = false;
@@ -98,7 +103,7 @@ export class ObservedTransport implements Transport {
     } finally {
       this.#unread--;
       if (!("method" in message)) this.#open.delete(message.id);
-      if (this.#isCongested) this.#goOn();
+      if (this.#waiting.length > 0) this.#goOn();
       this.#noteSent();
     }
   }
@@ -116,6 +121,7 @@ export class ObservedTransport implements Transport {
   dropWaiting(): void {
     this.#isLeft = true;
     this.#waiting = [];
+    this.#waitingChars = 0;
     this.#congest(false);
     this.#noteSent();
   }
@@ -136,13 +142,19 @@ export class ObservedTransport implements Transport {
     if (this.#open.has(message.id) || this.#waiting.some(({ id }) => id === message.id)) return this.#ears.repeated(message.id);
     if (this.#waiting.length > 0 || this.#isFull()) {
       if (this.#isLeft) return;
-      this.#waiting.push({ id: message.id, message, extra });
-      return this.#congest(true);
+      const chars = JSON.stringify(message).length;
+      this.#waiting.push({ id: message.id, message, extra, chars });
+      this.#waitingChars += chars;
+      return this.#congest(this.#isCrowded);
     }
     this.#begin({ id: message.id, message, extra });
   }
 
-  #begin({ id, message, extra }: Waiting): void {
+  get #isCrowded(): boolean {
+    return this.#waiting.length >= MAX_WAITING || this.#waitingChars >= MAX_WAITING_CHARS;
+  }
+
+  #begin({ id, message, extra }: Omit<Waiting, "chars">): void {
     this.#open.add(id);
     if (!("method" in message && message.method === LISTEN)) this.#unanswered.add(id);
     this.#pass(message, extra);
@@ -158,19 +170,21 @@ export class ObservedTransport implements Transport {
     const id = isJsonObject(params) ? params["requestId"] : undefined;
     this.#open.delete(id);
     this.#unanswered.delete(id);
-    const left = this.#waiting.filter((waiting) => waiting.id !== id);
-    const wasWaiting = left.length < this.#waiting.length;
-    this.#waiting = left;
-    if (this.#isCongested) this.#goOn();
-    return wasWaiting;
+    const at = this.#waiting.findIndex((waiting) => waiting.id === id);
+    const [taken] = at < 0 ? [] : this.#waiting.splice(at, 1);
+    this.#waitingChars -= taken?.chars ?? 0;
+    this.#goOn();
+    return taken !== undefined;
   }
 
   #goOn(): void {
     while (!this.#isFull()) {
       const next = this.#waiting.shift();
-      if (next === undefined) return this.#congest(false);
+      if (next === undefined) break;
+      this.#waitingChars -= next.chars;
       this.#begin(next);
     }
+    this.#congest(this.#isCrowded);
   }
 
   #isFull(): boolean {

@@ -40,7 +40,7 @@ export interface McpStdioServer {
   /**
    * Resolves when the client has closed its end, or `close` was called, and everything under way has ended: with the error where
    * the connection was given up because the client does not speak the protocol, or its input could not be read. The requests of a client that
-   * closes its end, as a pipe does, are still answered; what runs 60 seconds later is cancelled, and so is what asks that client.
+   * closes its end, as a pipe does, are still answered; what runs 60 seconds later is cancelled, or as soon as nobody reads the answers any more, and so is what asks that client.
    */
   readonly closed: Promise<ToolError | undefined>;
   /** Takes no more calls, lets those under way end for a while, then cancels them. The runtime stays open. */
@@ -55,6 +55,8 @@ const DRAIN_MS = 1_000;
  * end of one that is gone looks the same.
  */
 const ANSWER_MS = 60_000;
+/** How often it is looked whether such a client still reads. */
+const LOOK_MS = 1_000;
 
 async function closeSession(session: RuntimeSession | undefined, log: Log): Promise<void> {
   try {
@@ -142,6 +144,17 @@ function endWaiting(transport: ObservedTransport, clock: Clock): void {
   }, DRAIN_MS);
 }
 
+/** Only a write shows that nobody reads any more, as after the end of a client that was killed: a space may stand before every message. */
+function endUnread(output: Writable, { transport, gateway, left }: Omit<LastAnswers, "gate">): void {
+  const look = (): void => {
+    if (left.aborted || transport.unanswered === 0) return;
+    if (output.destroyed) return void transport.close();
+    if (output.writableLength === 0) output.write(" "); // an error of it ends the transport
+    endUnread(output, { transport, gateway, left });
+  };
+  gateway.settings.clock.timer(look, LOOK_MS, { background: true });
+}
+
 /** See `serveMcpStdio` of `../mcp.ts`. */
 // oxlint-disable-next-line max-lines-per-function -- one connection, from its beginning to its end
 export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Promise<McpStdioServer> {
@@ -169,6 +182,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   const left = new AbortController();
   joinInput(input, gate, () => {
     endWaiting(transport, gateway.settings.clock);
+    endUnread(output, { transport, gateway, left: left.signal });
     void untilAnswered({ transport, gate, gateway, left: left.signal }).finally(() => gate.end());
   });
   const end = async (): Promise<void> => {
