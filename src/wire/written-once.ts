@@ -1,6 +1,7 @@
 /** Writes each step of a conversation once, however many requests repeat it: the JSON of a long history is not made again each round. */
 import { deepFreeze } from "../core/base/frozen.ts";
 import { isJsonArray, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import { strictJson } from "../core/base/strict-json.ts";
 
 /** A hidden property, as a WeakMap takes ten times as long to ask and each request asks for each message of its history. */
 const WRITINGS = Symbol("writings");
@@ -81,9 +82,9 @@ function textOf(object: JsonObject & Written): Text | undefined {
 /** The body of a request, the arrays in it, their items, and the arrays in those: they hold the steps as they were written. */
 const DEPTH = 2;
 
-/** The same text as `JSON.stringify` gives, without writing a step again. */
+/** The same text as `JSON.stringify` gives, without writing a step again, and without half surrogate pairs, which providers refuse. */
 export function requestText(body: JsonObject): string {
-  return objectText(body, DEPTH);
+  return strictJson(objectText(body, DEPTH));
 }
 
 function objectText(object: JsonObject, depthLeft: number): string {

@@ -1,6 +1,7 @@
 /** Clients, tools and connected servers that do what they should not. */
+import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
-import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
+import type { Transport } from "@modelcontextprotocol/server";
 import { expect, test, vi } from "vitest";
 import { pure } from "../../src/core/effects.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
@@ -244,10 +245,8 @@ test("E09 a tool that reports without end has a hundred reports passed on, then 
 });
 
 test("E09 news that a client over stdio does not take are dropped beyond a hundred messages; answers are not", async () => {
-  const sent: JSONRPCMessage[] = [];
-  const taken = Promise.withResolvers<void>();
-  const inner: Transport = { start: async () => {}, close: async () => {}, send: (message) => (sent.push(message), taken.promise) };
-  const output = new PassThrough();
+  const inner: Transport = { start: async () => {}, close: async () => {}, send: async () => {} };
+  const output = new PassThrough({ highWaterMark: 1 });
   const transport = new ObservedTransport(inner, output, {
     message: () => {},
     repeated: () => {},
@@ -260,11 +259,12 @@ test("E09 news that a client over stdio does not take are dropped beyond a hundr
   const progress = { jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } } as const;
   const all = Array.from({ length: 200 }, () => transport.send(progress));
   all.push(transport.send({ jsonrpc: "2.0", id: 1, result: {} }));
-  expect([sent.length, sent.at(-1)]).toEqual([101, { jsonrpc: "2.0", id: 1, result: {} }]);
-  taken.resolve();
+  const sent: unknown[] = [];
+  createInterface({ input: output }).on("line", (line) => void sent.push(JSON.parse(line)));
   await Promise.all(all);
+  await vi.waitFor(() => expect([sent.length, sent.at(-1)]).toEqual([101, { jsonrpc: "2.0", id: 1, result: {} }]));
   await transport.send(progress);
-  expect(sent).toHaveLength(102);
+  await vi.waitFor(() => expect(sent).toHaveLength(102));
   inner.onclose?.();
   expect(output.getMaxListeners()).toBeGreaterThan(0);
 });

@@ -188,3 +188,9 @@ function encode(format: WireFormat, model: string, request: ModelRequest): Encod
   const { body, toolNames, notes } = format.encodeRequest(request, { model });
   return { text: requestText(body), json: JSON.stringify(body), toolNames: [...toolNames], notes };
 }
+
+test("a request has no half of a surrogate pair, wherever it comes from", () => {
+  const half = "half \ud800";
+  const body = { model: half, [half]: [{ [half]: [half] }], tools: [{ description: half, text: JSON.stringify(half) }] };
+  expect(requestText(body)).toBe(JSON.stringify(body).replaceAll(/(?<!\\)\\ud800/gu, String.raw`\ufffd`));
+});

@@ -1,4 +1,5 @@
 /** Server-sent events as bytes. @see https://html.spec.whatwg.org/multipage/server-sent-events.html */
+import { strictJson } from "../../core/base/strict-json.ts";
 import type { FeedItem } from "../../runtime/events/feed-item.ts";
 
 const encoder = new TextEncoder();
@@ -14,7 +15,7 @@ export const KEEP_ALIVE: Uint8Array = encoder.encode(": keep-alive\n\n");
 
 /** An event of this name. JSON text has no line breaks. */
 export function frame(name: string, data: unknown, id?: string): Uint8Array {
-  return encoder.encode(`${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+  return encoder.encode(`${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${strictJson(JSON.stringify(data))}\n\n`);
 }
 
 /** The place to continue from, without an event. */

@@ -7,7 +7,6 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../.
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { partText, resultText, type ToolResult } from "../../core/result.ts";
-import { wellFormed } from "../../wire/conversation-steps.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Tool } from "../../core/tool.ts";
 
@@ -27,22 +26,10 @@ export interface CallAnswer {
  * for the program that runs it. A result that is not `ok` is marked as an error, with the text that a model would read, and with no structured
  * content: a client refuses one that breaks the tool's schema.
  *
- * Half surrogate pairs are replaced: clients on the Python libraries cannot read a line with one, and wait for its answer.
- *
  * @param revision of the client: one that is older than a kind of content would refuse the whole answer, and gets a text in its place
  * @see https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content
  */
 export function toCallAnswer(result: ToolResult, tool: Tool | undefined, revision?: string): CallAnswer {
-  const { content, structuredContent, ...rest } = answerOf(result, tool, revision);
-  const readable = { content: content.map((block) => wellFormed(block)), ...wellFormedMeta(rest) };
-  return structuredContent === undefined ? readable : { ...readable, structuredContent: wellFormed(structuredContent) };
-}
-
-function wellFormedMeta({ _meta, ...rest }: Pick<CallAnswer, "isError" | "_meta">): Pick<CallAnswer, "isError" | "_meta"> {
-  return _meta === undefined ? rest : { ...rest, _meta: wellFormed(_meta) };
-}
-
-function answerOf(result: ToolResult, tool: Tool | undefined, revision: string | undefined): CallAnswer {
   const meta = metaOf(result);
   if (result.status !== "ok")
     return { content: [{ type: "text", text: resultText(result, (name) => providerName(name)) }], isError: true, ...meta };

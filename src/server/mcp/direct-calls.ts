@@ -3,6 +3,7 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import { describeThrown } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { strictJson } from "../../core/base/strict-json.ts";
 import type { DirectReply, DirectRequest } from "../http/direct.ts";
 import { authInfoOf } from "./auth-info.ts";
 import type { CallAnswer } from "./call-result.ts";
@@ -108,7 +109,7 @@ export class DirectCalls {
 }
 
 function finish({ reply, isEventStream }: Answered, status: number, message: object): void {
-  const text = JSON.stringify(message);
+  const text = strictJson(JSON.stringify(message));
   if (!isEventStream) return reply.json(status, text);
   reply.event(text);
   reply.end(status);
@@ -119,7 +120,7 @@ function contextOf(answered: Answered, caller: Caller, { headers, signal }: Dire
   const { call, reply } = answered;
   const notify = (notification: { readonly method: string; readonly params?: object }): Promise<void> => {
     answered.isEventStream = true;
-    const text = JSON.stringify({ jsonrpc: "2.0", ...notification });
+    const text = strictJson(JSON.stringify({ jsonrpc: "2.0", ...notification }));
     if (notification.method === PROGRESS) reply.news(text);
     else reply.event(text);
     return Promise.resolve();

@@ -5,7 +5,7 @@ import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { authInfoOf, callerIn } from "./auth-info.ts";
-import { boundedStream } from "./bounded-stream.ts";
+import { sentAnswer } from "./sent-answer.ts";
 import { DirectCalls, type DirectExchange } from "./direct-calls.ts";
 import { Gateway } from "./gateway.ts";
 import { CLIENT_JSON, readBody } from "../http/body.ts";
@@ -248,7 +248,7 @@ export class HttpGateway {
     const { gateway, modern, sessions } = await (this.#parts ??= this.#start());
     const { method, headers, signal } = request;
     if (method !== "POST" || (await gateway.sdk.isLegacyRequest(request, body)))
-      return boundedStream(await sessions.handle(request, asked));
+      return await sentAnswer(await sessions.handle(request, asked));
     const differing = this.#refuseParams(gateway, headers, body);
     if (differing !== undefined) return differing;
     const visible = visibleTo(gateway.settings, caller);
@@ -260,7 +260,7 @@ export class HttpGateway {
     const release = (): void => {
       for (const stop of watched) stop();
     };
-    const answered = boundedStream(
+    const answered = await sentAnswer(
       await modern.fetch(request, {
         parsedBody: uris.length === wanted.length ? body : withListened(body, uris),
         authInfo: authInfoOf(caller),

@@ -1,7 +1,9 @@
 /** A transport over standard input and output that is listened to on its way, and whose client may be slow to read. */
+import { once } from "node:events";
 import type { Writable } from "node:stream";
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/server";
 import { isJsonObject } from "../../core/base/json.ts";
+import { strictJson } from "../../core/base/strict-json.ts";
 
 /** Called with what the SDK keeps to itself. */
 export interface Ears {
@@ -57,6 +59,7 @@ export class ObservedTransport implements Transport {
   /** The client has gone. */
   #isLeft = false;
   #isCongested = false;
+  #isOver = false;
 
   /** @param output where the inner transport writes to */
   constructor(inner: Transport, output: Writable, ears: Ears) {
@@ -85,12 +88,13 @@ export class ObservedTransport implements Transport {
     this.#inner.onmessage = (message: JSONRPCMessage, extra?: MessageExtraInfo) => this.#receive(message, extra);
     this.#inner.onerror = (error) => this.onerror?.(error);
     this.#inner.onclose = () => {
+      this.#isOver = true;
       this.#waiting = [];
       this.#output.setMaxListeners(this.#maxListeners);
       this.onclose?.();
       this.#ears.closed();
     };
-    this.#output.setMaxListeners(0); // the inner one listens once for each message that is not taken at once
+    this.#output.setMaxListeners(0); // there is a listener for each message that is not taken at once
     await this.#inner.start();
   }
 
@@ -99,13 +103,19 @@ export class ObservedTransport implements Transport {
     this.#unread++;
     if (!("method" in message)) this.#unanswered.delete(message.id);
     try {
-      await this.#inner.send(this.#ears.passing(message));
+      await this.#write(this.#ears.passing(message));
     } finally {
       this.#unread--;
       if (!("method" in message)) this.#open.delete(message.id);
       if (this.#waiting.length > 0) this.#goOn();
       this.#noteSent();
     }
+  }
+
+  /** As the inner transport does it, in JSON that every client can read. */
+  async #write(message: JSONRPCMessage): Promise<void> {
+    if (this.#isOver) throw new Error("The connection has ended.");
+    if (!this.#output.write(`${strictJson(JSON.stringify(message))}\n`)) await once(this.#output, "drain");
   }
 
   #noteSent(): void {

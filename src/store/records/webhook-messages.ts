@@ -4,6 +4,7 @@ import type { NewApproval } from "../../core/approval-store.ts";
 import type { WebhookType } from "../../core/webhook-store.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { strictJson } from "../../core/base/strict-json.ts";
 import type { JobChange } from "./job-changes.ts";
 
 export interface WebhookMessage {
@@ -30,6 +31,6 @@ function message(
   at: number,
   { key, data }: { readonly key: readonly string[]; readonly data: JsonObject },
 ): WebhookMessage {
-  const payload = JSON.stringify({ type, timestamp: new Date(at).toISOString(), data });
+  const payload = strictJson(JSON.stringify({ type, timestamp: new Date(at).toISOString(), data }));
   return { id: `msg_${hash("sha256", JSON.stringify([type, ...key])).slice(0, 32)}`, type, at, payload };
 }

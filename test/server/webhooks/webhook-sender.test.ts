@@ -2,6 +2,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { expect, onTestFinished, test } from "vitest";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
@@ -193,6 +194,14 @@ test("one that is given up is logged with why it was not sent, and what would wo
     `to ${place.host} is given up after 10 tries: ${place.host} is not called: 127.0.0.1 `,
   );
   expect(ports.log.lines.map(({ message }) => message).join()).toContain(`list "${place.host}" in allowPrivate`);
+});
+
+test("a message has no half of a surrogate pair, which strict receivers refuse each time", async () => {
+  const store = memoryStore();
+  await store.webhooks.setEndpoints([{ id: "one", types: ["approval.asked"] }]);
+  await store.approvals.put({ ...question(1), reason: "half \ud800" });
+  const [message] = await store.webhooks.claim({ now: 1, until: 2, limit: 1 });
+  expect(parseJson(message?.payload ?? "")).toMatchObject({ data: { reason: "half \ufffd" } });
 });
 
 function question(askedAt: number) {

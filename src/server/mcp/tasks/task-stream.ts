@@ -1,6 +1,7 @@
 /** The event stream of a request to listen that names tasks, over HTTP: the SDK's stream, with what it does not know added. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
+import { strictJson } from "../../../core/base/strict-json.ts";
 import type { Clock } from "../../../core/ports.ts";
 import { TaskListens } from "./task-listens.ts";
 import type { Tasks } from "./tasks.ts";
@@ -83,7 +84,7 @@ class TaskStream {
   }
 
   #write(message: JsonObject): void {
-    this.#enqueue(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+    this.#enqueue(`event: message\ndata: ${strictJson(JSON.stringify(message))}\n\n`);
   }
 
   #enqueue(text: string): void {

@@ -1,6 +1,11 @@
-/** Event streams of the SDK, which writes them whether they are read or not: for a client that does not read, news take the place of one another. */
+/**
+ * Answers of the SDK, in JSON that every client can read. It writes event streams whether they are read or not: for a client that does not read, news take
+ * the place of one another.
+ */
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
+import { strictJson } from "../../core/base/strict-json.ts";
+import { wholeResponse } from "../http/whole-text.ts";
 
 /** With so many bytes unread, of news of one kind the latest is kept. */
 const MAX_UNREAD_BYTES = 65_536;
@@ -14,10 +19,12 @@ const NEWS: ReadonlySet<JsonValue | undefined> = new Set([
   "notifications/resources/updated",
 ]);
 
-/** The same answer, whose unread news are bounded; answers and questions all come. Other answers than event streams are returned as they are. @param hides what is left out */
-export function boundedStream(response: Response, hides?: (frame: string) => boolean): Response {
+/** The same answer, without half surrogate pairs; of a stream the unread news are bounded, and answers and questions all come. @param hides what is left out */
+export async function sentAnswer(response: Response, hides?: (frame: string) => boolean): Promise<Response> {
   const { body, headers } = response;
-  if (body === null || headers.get("content-type")?.startsWith("text/event-stream") !== true) return response;
+  const type = headers.get("content-type") ?? "";
+  if (body !== null && type.startsWith("application/json")) return wholeResponse(strictJson(await response.text()), response);
+  if (body === null || !type.startsWith("text/event-stream")) return response;
   return new Response(new BoundedStream(body, hides).readable, response);
 }
 
@@ -56,7 +63,7 @@ class BoundedStream {
         if (done) break;
         const frames = (rest + decoder.decode(value, { stream: true })).split("\n\n");
         rest = frames.pop() ?? "";
-        for (const frame of frames) this.#take(`${frame}\n\n`, controller);
+        for (const frame of frames) this.#take(`${strictJson(frame)}\n\n`, controller);
       }
       this.#catchUp(controller);
       if (rest !== "") controller.enqueue(this.#encoder.encode(rest));
