@@ -39,7 +39,7 @@ export function shortened(recorded: string, maxChars: number): string {
 }
 
 /**
- * Where a pattern fails, as on a word of several million characters, or a value cannot be read, nothing of it is sent.
+ * Where a pattern fails, or a value cannot be read, nothing of it is sent.
  * @param written makes the text, of which at least the first `most` characters are needed
  */
 function struckOut(written: (most: number) => string, redact: RedactText | undefined): string {

@@ -17,30 +17,35 @@ interface SecretForm {
 
 const NAMED_SECRET = String.raw`(?:pass(?:word|wd|phrase|code)|secret|api[_-]?key|access[_-]?key|private[_-]?key|client[_-]?secret|(?:access|auth|refresh|bearer|id|session)[_-]?token)`;
 
-/** @see https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns */
+/**
+ * What has no bound is taken as few characters at a time as possible, up to where it ends: taken as many as possible, a word of millions of characters has the
+ * engine remember each of them, which throws.
+ *
+ * @see https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
+ */
 const FORMS: readonly SecretForm[] = [
   {
     what: "private key",
-    pattern: /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]|-(?!----END))*(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?/dgu,
+    pattern: /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|(?=-----END)|$)/dgsu,
   },
-  { what: "signed token", pattern: /\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]{0,}/dgu },
+  { what: "signed token", pattern: /\beyJ[\w-]{8}[\w-]*?\.[\w-]{4}[\w-]*?\.[\w-]*?(?![\w-])/dgu },
   {
     what: "API key",
     pattern:
-      /\b(?:sk|rk|pk)[-_](?:[a-z\d]+[-_]){0,3}[A-Za-z\d]{16,}[\w-]*|\bgh[opsur]_[A-Za-z\d]{16,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[a-z]-[\w-]{10,}|\b(?:AKIA|ASIA)[A-Z\d]{16}\b|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bnpm_[A-Za-z\d]{30,}|\bhf_[A-Za-z\d]{20,}|\bSG\.[\w-]{16,}\.[\w-]{16,}|\bdop_v1_[a-f\d]{32,}|\bwhsec_[\w+/=]{16,}/dgu,
+      /\b(?:sk|rk|pk)[-_](?:[a-z\d]+?[-_]){0,3}[A-Za-z\d]{16}[\w-]*?(?![\w-])|\bgh[opsur]_[A-Za-z\d]{16}[A-Za-z\d]*?(?![A-Za-z\d])|\bgithub_pat_\w{20}\w*?(?!\w)|\bglpat-[\w-]{16}[\w-]*?(?![\w-])|\bxox[a-z]-[\w-]{10}[\w-]*?(?![\w-])|\b(?:AKIA|ASIA)[A-Z\d]{16}\b|\bAIza[\w-]{30}[\w-]*?(?![\w-])|\bya29\.[\w-]{20}[\w-]*?(?![\w-])|\bnpm_[A-Za-z\d]{30}[A-Za-z\d]*?(?![A-Za-z\d])|\bhf_[A-Za-z\d]{20}[A-Za-z\d]*?(?![A-Za-z\d])|\bSG\.[\w-]{16}[\w-]*?\.[\w-]{16}[\w-]*?(?![\w-])|\bdop_v1_[a-f\d]{32}[a-f\d]*?(?![a-f\d])|\bwhsec_[\w+/=]{16}[\w+/=]*?(?![\w+/=])/dgu,
   },
-  { what: "credentials of a header", pattern: /\b(?:bearer|basic)\s+(?<secret>[\w.~+/-]{8,}={0,2})/dgiu },
+  { what: "credentials of a header", pattern: /\b(?:bearer|basic)\s+(?<secret>[\w.~+/-]{8}[\w.~+/-]*?(?![\w.~+/-])={0,2})/dgiu },
   {
     what: "token of an address",
     pattern:
-      /(?:[?&#]|&amp;|\\u0026)(?:(?:api|security|csrf|jwt|oauth|personal|login|reset|user|bot|device|push|deploy|x-amz-security)?[-_]?token|sig|auth|(?:x-amz-|x-goog-)?signature)=(?<secret>[^\s"'&#<>\\]{7,}[^\s"'&#<>\\(),;])/dgiu,
+      /(?:[?&#]|&amp;|\\u0026)(?:(?:api|security|csrf|jwt|oauth|personal|login|reset|user|bot|device|push|deploy|x-amz-security)?[-_]?token|sig|auth|(?:x-amz-|x-goog-)?signature)=(?<secret>[^\s"'&#<>\\]{7}[^\s"'&#<>\\]*?[^\s"'&#<>\\(),;])(?=[(),;]*?(?:[\s"'&#<>\\]|$))/dgiu,
   },
-  { what: "key of an address", pattern: /(?:[?&#]|&amp;|\\u0026)key=(?<secret>(?=[a-z_-]*\d)[\w-]{16,})/dgiu },
+  { what: "key of an address", pattern: /(?:[?&#]|&amp;|\\u0026)key=(?<secret>(?=[a-z_-]*?\d)[\w-]{16}[\w-]*?(?![\w-]))/dgiu },
   { what: "password of an address", pattern: /:\/\/[^\s/:@]{0,100}:(?<secret>[^\s/@]{1,200})@/dgu },
   {
     what: "named secret",
     pattern: new RegExp(
-      String.raw`(?<![\p{L}\d])${NAMED_SECRET}\\?["']?\s{0,3}(?:=|:|\bis\b)\s{0,3}\\?["']?(?<secret>[^\s"',;&<>\\]{4,})`,
+      String.raw`(?<![\p{L}\d])${NAMED_SECRET}\\?["']?\s{0,3}(?:=|:|\bis\b)\s{0,3}\\?["']?(?<secret>[^\s"',;&<>\\]{4}[^\s"',;&<>\\]*?(?![^\s"',;&<>\\]))`,
       "gdiu",
     ),
   },
@@ -65,7 +70,7 @@ function writtenSecrets(text: string): readonly Found[] {
   return FORMS.flatMap(({ what, pattern }) => matches(text, pattern, what));
 }
 
-const BASE64 = /(?<![\w+/=-])[A-Za-z\d+/_-]{16,}={0,2}(?![\w+/=-])/dgu;
+const BASE64 = /(?<![\w+/=-])[A-Za-z\d+/_-]{16}[A-Za-z\d+/_-]*?(?![A-Za-z\d+/_-])={0,2}(?![\w+/=-])/dgu;
 
 /** Base64 of a text that holds a secret, an address or a number, the whole of it. */
 function encodedSecrets(text: string): readonly Found[] {
@@ -118,7 +123,7 @@ export function phonesIn(text: string): readonly Found[] {
 
 const MIN_SECRET = 4;
 /** Values that are masked already, and placeholders. */
-const MASKED = /^(?:[*•x.…]+|\[.*|<.*|\$\{.*|\{\{.*|null|none|true|false|undefined|required|string|redacted.*)$/iu;
+const MASKED = /^(?:[*•x.…]+?|\[.*?|<.*?|\$\{.*?|\{\{.*?|null|none|true|false|undefined|required|string|redacted.*?)$/iu;
 
 function matches(text: string, pattern: RegExp, what: string): readonly Found[] {
   return Array.from(text.matchAll(pattern), (match): Found => {

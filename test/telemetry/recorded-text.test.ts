@@ -38,18 +38,17 @@ test.each([
   expect(recordedText({ user: "ada" }, redact)).toBe("[not redacted]");
 });
 
-test.each([
-  ["a word of several million characters", { image: "a".repeat(8_000_000) }],
-  [
-    "a property that throws",
-    {
-      get user(): string {
-        throw new Error("It throws.");
-      },
+test("nothing is sent of a value in which secrets cannot be looked for, as a property of it throws", () => {
+  const value = {
+    get user(): string {
+      throw new Error("It throws.");
     },
-  ],
-])("nothing is sent of a value in which secrets cannot be looked for: %s", (_, value) => {
+  };
   expect(recordedText(value, undefined)).toBe("[not redacted]");
+});
+
+test("a word of several million characters is cut as every text", () => {
+  expect(recordedText({ image: "a".repeat(8_000_000) }, undefined)).toMatch(/^\{"image":"a{16000}a*…$/u);
 });
 
 test("a text has whole characters only, also where it is cut", () => {
