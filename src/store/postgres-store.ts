@@ -38,7 +38,8 @@ export interface PostgresStoreOptions {
   readonly migrate?: boolean;
   /**
    * Whether processes tell each other at once what they wrote, over one more connection each, with `LISTEN` and `NOTIFY`; false = they look for
-   * it about twice a second. Set it to false behind PgBouncer in transaction mode, which passes no notifications on. @default true
+   * it about twice a second. Set it to false behind PgBouncer in transaction mode, which passes no notifications on; else that is found out at
+   * the start, said in the log, and they look as often. @default true
    */
   readonly notify?: boolean;
   /** Reads, and changes nothing. @default false */

@@ -8,7 +8,7 @@ import { hash } from "node:crypto";
 import type { Client } from "pg";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { CHANGED_PARTS, type ChangedPart, type StoreChange, type StoreFollower, type StoreNotifier } from "../../core/store-changes.ts";
-import type { Clock } from "../../core/ports.ts";
+import type { Clock, Log } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { isStringArray } from "../../core/base/json.ts";
 import { loadPostgresDriver } from "./postgres-pool.ts";
@@ -25,6 +25,8 @@ const MAX_NAMED = 500;
 /** How often a connection that may be dead without a sign is tried, and how long it may take. */
 const TRY_EVERY_MS = 15_000;
 const ANSWER_MS = 5_000;
+/** So long may a notification take that another connection sends to try whether any arrive. */
+const TRIAL_MS = 2_000;
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 5_000;
 /** How long a store that is closed waits for a connection that is being made. */
@@ -45,9 +47,14 @@ export class PostgresNotifier implements StoreNotifier {
   readonly #channel: string;
   /** Own notifications come back, and are known by it. */
   readonly #from = systemPorts.ids.next("notifier");
+  readonly #log: Pick<Log, "warn">;
   readonly #listeners = new Set<Listener>();
   #client: NotifierClient | undefined;
   #connecting: Promise<void> | undefined;
+  /** Notifications arrive on the connection. */
+  #isHeard = false;
+  #heard = Promise.withResolvers<void>();
+  #isWarned = false;
   #waitMs = FIRST_WAIT_MS;
   /** The last statement of the connection. */
   #asked: Promise<unknown> = Promise.resolve();
@@ -65,9 +72,13 @@ export class PostgresNotifier implements StoreNotifier {
   #sentAt = -Infinity;
   #isClosed = false;
 
-  constructor(settings: Pick<PostgresSettings, "url" | "schema" | "connectTimeoutMs">, clock: Clock = systemPorts.clock) {
+  constructor(
+    settings: Pick<PostgresSettings, "url" | "schema" | "connectTimeoutMs">,
+    { clock, log }: { readonly clock: Clock; readonly log: Pick<Log, "warn"> } = systemPorts,
+  ) {
     this.#settings = settings;
     this.#clock = clock;
+    this.#log = log;
     this.#channel = `haft_${hash("sha256", settings.schema).slice(0, 32)}`;
   }
 
@@ -80,7 +91,7 @@ export class PostgresNotifier implements StoreNotifier {
   }
 
   follow(listener: Listener): StoreFollower {
-    const isLive = (): boolean => this.#client !== undefined;
+    const isLive = (): boolean => this.#client !== undefined && this.#isHeard;
     const own: Listener = (change) => listener(change);
     this.#listeners.add(own);
     this.#connect();
@@ -168,17 +179,9 @@ export class PostgresNotifier implements StoreNotifier {
   }
 
   async #open(): Promise<void> {
-    const { url, connectTimeoutMs } = this.#settings;
     let client: NotifierClient | undefined;
     try {
-      const { Client: NewClient } = await loadPostgresDriver();
-      client = new NewClient({
-        connectionString: url,
-        connectionTimeoutMillis: connectTimeoutMs,
-        query_timeout: ANSWER_MS,
-        keepAlive: true,
-        application_name: "haft notifier",
-      }) as NotifierClient;
+      client = await this.#newClient();
       const opened = client;
       client.on("error", () => this.#lose(opened));
       client.on("end", () => this.#lose(opened));
@@ -187,6 +190,7 @@ export class PostgresNotifier implements StoreNotifier {
       client.unref(); // it keeps no process alive
       this.#asked = client.query(`listen ${this.#channel}`);
       await this.#asked;
+      await this.#tryToHear();
       if (this.#isClosed) throw new Error("The store was closed meanwhile.");
       this.#client = client;
       this.#waitMs = FIRST_WAIT_MS;
@@ -195,6 +199,48 @@ export class PostgresNotifier implements StoreNotifier {
     } catch {
       await client?.end().catch(() => {});
     }
+  }
+
+  async #newClient(): Promise<NotifierClient> {
+    const { url, connectTimeoutMs } = this.#settings;
+    const { Client: NewClient } = await loadPostgresDriver();
+    return new NewClient({
+      connectionString: url,
+      connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: ANSWER_MS,
+      keepAlive: true,
+      application_name: "haft notifier",
+    }) as NotifierClient;
+  }
+
+  /**
+   * A proxy that gives each transaction another connection takes the `LISTEN`, and nothing arrives. Tried from a connection of its own: through such a
+   * proxy, a notification of the connection that listens may come back with its answer.
+   */
+  async #tryToHear(): Promise<void> {
+    this.#isHeard = false;
+    this.#heard = Promise.withResolvers();
+    const other = await this.#newClient();
+    other.on("error", () => {});
+    try {
+      await other.connect();
+      await other.query(NOTIFY, [this.#channel, JSON.stringify({ from: this.#trial, parts: [] })]);
+    } catch {
+      this.#isHeard = true; // it could not be tried, as where the server has no connection left
+      return;
+    } finally {
+      void other.end().catch(() => {});
+    }
+    await atMost(TRIAL_MS, this.#heard.promise);
+    if (this.#isHeard || this.#isWarned || this.#isClosed) return;
+    this.#isWarned = true;
+    this.#log.warn(
+      "No notifications of PostgreSQL arrive, as through PgBouncer in transaction mode: what other processes write is looked for twice a second. With notify: false (notify = false in [store]) nothing is expected.",
+    );
+  }
+
+  get #trial(): string {
+    return `${this.#from}/trial`;
   }
 
   #retry(): void {
@@ -240,7 +286,11 @@ export class PostgresNotifier implements StoreNotifier {
 
   #hear(payload: string): void {
     const change = readChange(payload);
-    if (change.from !== this.#from) this.#tell(change);
+    if (change.from === this.#trial) {
+      this.#isHeard = true;
+      return this.#heard.resolve();
+    }
+    if (change.from !== this.#from && change.parts.length > 0) this.#tell(change);
   }
 
   #tell(change: StoreChange): void {

@@ -4,11 +4,13 @@ import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../../src/core/store.ts";
 import { CHANGED_PARTS, type StoreChange } from "../../../src/core/store-changes.ts";
+import { systemPorts } from "../../../src/core/system-ports.ts";
 import { PostgresNotifier } from "../../../src/store/postgres/postgres-notifier.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
 import { IN_CI, inCI } from "../../ci.ts";
-import { FakeClock } from "../../../src/testing/fake-ports.ts";
+import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { message } from "../../../src/testing/store-case.ts";
+import { bouncerProgram, startBouncer } from "./bouncer.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
 
 const START = 120_000;
@@ -70,10 +72,26 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     seen.follower.stop();
   });
 
+  test.skipIf(bouncerProgram === undefined).each(["session", "transaction"] as const)(
+    "through PgBouncer in %s mode, it is known and said whether notifications arrive",
+    async (mode) => {
+      const bouncer = await startBouncer(server().url, mode);
+      onTestFinished(() => bouncer.stop());
+      const log = new MemoryLog();
+      const settings = { url: bouncer.url, schema: `bouncer_${mode}`, connectTimeoutMs: 5_000 };
+      const notifier = new PostgresNotifier(settings, { ...systemPorts, log });
+      onTestFinished(() => notifier.close());
+      const { follower } = await followed({ follow: (listener) => notifier.follow(listener) });
+      const warned = log.lines.map(({ message }) => message.slice(0, 41));
+      const expected = mode === "session" ? [true] : [false, "No notifications of PostgreSQL arrive, as"];
+      expect([follower.isLive, ...warned]).toEqual(expected);
+    },
+  );
+
   test("events that follow each other are told together, and with what a process waits for at once", async () => {
     const clock = new FakeClock();
     const settings = { url: server().url, schema: "paced", connectTimeoutMs: 5_000 };
-    const [writer, reader] = [new PostgresNotifier(settings, clock), new PostgresNotifier(settings)];
+    const [writer, reader] = [new PostgresNotifier(settings, { ...systemPorts, clock }), new PostgresNotifier(settings)];
     const seen = await followed({ follow: (listener) => reader.follow(listener) });
     const sessionsUntil = async (id: string): Promise<readonly unknown[]> => {
       await seen.next(({ sessionIds }) => sessionIds?.includes(id) === true);
@@ -102,7 +120,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
   test("what waits to be told when the connection is lost is told on the next one", async () => {
     const clock = new FakeClock();
     const settings = { url: server().url, schema: "lost", connectTimeoutMs: 5_000 };
-    const [writer, reader] = [new PostgresNotifier(settings, clock), new PostgresNotifier(settings)];
+    const [writer, reader] = [new PostgresNotifier(settings, { ...systemPorts, clock }), new PostgresNotifier(settings)];
     const seen = await followed({ follow: (listener) => reader.follow(listener) });
     const isTold = (id: string) => seen.told.some(({ sessionIds }) => sessionIds?.includes(id) === true);
     writer.note({ parts: ["events"], sessionIds: ["a"] });

@@ -106,7 +106,7 @@ export async function startPostgres(
 }
 
 /** PostgreSQL refuses to run as root. */
-function serverUser(): { readonly uid: number; readonly gid: number } {
+export function serverUser(): { readonly uid: number; readonly gid: number } {
   if (process.geteuid?.() !== 0) return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   try {
     const id = (what: string): number =>
@@ -117,7 +117,7 @@ function serverUser(): { readonly uid: number; readonly gid: number } {
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const listener = createServer().listen(0, "127.0.0.1");
   await once(listener, "listening");
   const address = listener.address();
