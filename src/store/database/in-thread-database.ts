@@ -1,6 +1,8 @@
 /** The database of a store in the thread that uses it: one that is reached over a network, or a file where a bundle has no thread for it. */
 import type { AccessOperation } from "../records/access-operations.ts";
 import { ToolError } from "../../core/error.ts";
+import type { Clock, Log } from "../../core/ports.ts";
+import { systemPorts } from "../../core/system-ports.ts";
 import type { CacheRecord, StoredSession } from "../../core/store.ts";
 import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
 import type { FeedPage, ReadFeedOptions } from "../../core/store-feed.ts";
@@ -17,7 +19,12 @@ export interface InThreadOptions {
   readonly heartbeatMs: number;
   /** Makes the database, not opened. */
   readonly connect: () => Promise<SqlDatabase>;
+  /** Clock and log, for tests. @default those of the system */
+  readonly ports?: { readonly clock: Pick<Clock, "timer">; readonly log: Pick<Log, "warn"> };
 }
+
+/** An open that takes longer says in the log what is waited for. */
+const SAID_AFTER_MS = 2_000;
 
 /** An idle store does not keep the process alive. */
 export class InThreadDatabase implements LogDatabase {
@@ -30,6 +37,17 @@ export class InThreadDatabase implements LogDatabase {
   }
 
   async open(): Promise<void> {
+    const { place, ports = systemPorts } = this.#options;
+    const say = (): void => ports.log.warn(`${place} has not answered for ${SAID_AFTER_MS / 1_000} s, and is waited for.`);
+    const cancel = ports.clock.timer(say, SAID_AFTER_MS, { background: true });
+    try {
+      await this.#open();
+    } finally {
+      cancel();
+    }
+  }
+
+  async #open(): Promise<void> {
     const database = await this.#options.connect();
     try {
       await database.open();

@@ -32,7 +32,7 @@ export function connectPostgres(settings: PostgresSettings, pool: () => Promise<
     databaseTime: sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`,
     ...eventOrder(schema),
     randomText: sql<string>`replace(gen_random_uuid()::text, '-', '')`,
-    explain: (thrown, doing) => explainPostgres(thrown, `${place} ${doing}`),
+    explain: (thrown, doing) => explainPostgres(thrown, `${place} ${doing}`, settings),
     isDamage: () => false, // what is stored is shown as it is, and its checksums say whether it is sound
     isBusy: isPostgresBusy,
     isTaken: isPostgresTaken,

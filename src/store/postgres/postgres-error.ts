@@ -106,14 +106,32 @@ const MAX_CODE_CHARS = 50;
 /** Values of the wrong kind or size, and rows that an index cannot hold. */
 const UNFIT = /^(?:22|54)/u;
 
+/** How long is waited before the driver gives up, in milliseconds. */
+export interface PostgresTimes {
+  readonly answerTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+}
+
+/** Timeouts of `pg`, which does not say what was waited for, nor how long. */
+const TIMEOUTS: readonly (readonly [text: RegExp, what: (times: PostgresTimes) => string])[] = [
+  [/query read timeout/iu, ({ answerTimeoutMs: ms }) => `it gave no answer to a statement for ${ms} ms (answerTimeoutMs)`],
+  [
+    /due to connection timeout|timeout exceeded when trying to connect|timeout expired/iu,
+    ({ connectTimeoutMs: ms }) => `no connection came about, or became free, for ${ms} ms (connectTimeoutMs)`,
+  ],
+];
+const SILENT: Meaning = { hint: "See whether PostgreSQL, and what is in front of it, answers; what waits is tried again." };
+
 /** An error of the driver or the server as `store_failed`, or `corrupt_record` when the data is the cause. A ToolError comes back unchanged. */
-export function explainPostgres(thrown: unknown, doing: string): ToolError {
+export function explainPostgres(thrown: unknown, doing: string, times?: PostgresTimes): ToolError {
   if (thrown instanceof ToolError) return thrown;
   const code = codeOf(thrown);
   const refused = refusal(thrown);
-  const meaning = MEANINGS.get(code ?? "") ?? refused ?? (isLost(thrown) ? UNREACHABLE : undefined);
+  const waited = times && TIMEOUTS.find(([text]) => text.test(textOf(thrown)))?.[1](times);
+  const meaning =
+    MEANINGS.get(code ?? "") ?? refused ?? (waited === undefined ? undefined : SILENT) ?? (isLost(thrown) ? UNREACHABLE : undefined);
   const isFinal = refused !== undefined || FINAL_CODES.test(code ?? "") || isPostgresUnfit(thrown);
-  const cause = textOf(thrown) + (code === undefined || textOf(thrown).includes(code) ? "" : ` (${code})`);
+  const cause = waited ?? textOf(thrown) + (code === undefined || textOf(thrown).includes(code) ? "" : ` (${code})`);
   return new ToolError(meaning?.code ?? "store_failed", `${doing}: ${cause}.`, {
     cause: thrown,
     ...(isFinal ? { retryable: false } : {}),

@@ -1,0 +1,53 @@
+/** A server that takes connections and never answers. */
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { InThreadDatabase } from "../../../src/store/database/in-thread-database.ts";
+import { explainPostgres } from "../../../src/store/postgres/postgres-error.ts";
+import { postgresStore } from "../../../src/store/postgres-store.ts";
+import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
+
+async function silentServer(): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => void sockets.add(socket.on("error", () => {}))).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  return `postgres://haft@127.0.0.1:${typeof address === "object" ? address?.port : 0}/app`;
+}
+
+test("the error of a store that cannot be opened says what was waited for, and how long", async () => {
+  const store = postgresStore({ url: await silentServer(), connectTimeoutMs: 50, retryMs: 0, notify: false });
+  onTestFinished(() => store.close().catch(() => {}));
+  await expect(store.open()).rejects.toMatchObject({
+    code: "store_failed",
+    retryable: true,
+    message: expect.stringContaining("no connection came about, or became free, for 50 ms (connectTimeoutMs)"),
+    operatorHint: expect.stringContaining("answers"),
+  });
+});
+
+test("the error of a statement that was not answered says how long it was waited for", () => {
+  const error = explainPostgres(new Error("Query read timeout"), "The store a could not be read", {
+    answerTimeoutMs: 60_000,
+    connectTimeoutMs: 5_000,
+  });
+  expect(error.message).toBe("The store a could not be read: it gave no answer to a statement for 60000 ms (answerTimeoutMs).");
+});
+
+test("while a store is opened for more than two seconds, the log says once what is waited for; one that opens or fails in time says nothing", async () => {
+  const ports = { clock: new FakeClock(), log: new MemoryLog() };
+  const open = (connect: () => Promise<never>) => new InThreadDatabase({ place: "The store a", heartbeatMs: 5_000, connect, ports }).open();
+  await expect(open(() => Promise.reject(new Error("refused")))).rejects.toThrow("refused");
+  await ports.clock.advance(10_000);
+  expect(ports.log.lines).toEqual([]);
+  const connecting = Promise.withResolvers<never>();
+  const opening = open(() => connecting.promise);
+  await ports.clock.advance(10_000);
+  expect(ports.log.lines.map(({ message }) => message)).toEqual(["The store a has not answered for 2 s, and is waited for."]);
+  connecting.reject(new Error("refused"));
+  await expect(opening).rejects.toThrow("refused");
+});
