@@ -133,3 +133,34 @@ test.each<[string, unknown, string]>([
   expect(make).toThrow(ToolError);
   expect(make).toThrow(message);
 });
+
+test.each(["locks", "slots"] as const)("%s of a program that break their promise and reject keep the call from running", async (what) => {
+  const lost = (): Promise<never> => Promise.reject(new Error("The connection was lost."));
+  let ran = 0;
+  let released = 0;
+  const release = (): void => void released++;
+  const waiting = { granted: false, taken: false, whenGranted: lost, whenTaken: lost, waitingFor: () => [], release, cancel: release };
+  const limit = { tryTake: () => false, wait: () => waiting, release: () => expect.fail("no slot was taken") };
+  const runtime = createRuntime({
+    ...(what === "locks" ? { locks: { request: () => waiting } } : { slots: { limit: () => limit } }),
+    tools: [
+      defineTool({
+        name: "put",
+        description: "Puts.",
+        inputSchema: { type: "object" },
+        effects: { writes: ["a"] },
+        maxConcurrent: 1,
+        execute: () => ++ran,
+      }),
+    ],
+  });
+  const { error } = await runtime.execute({ name: "put", input: {} });
+  expect([error?.code, error?.outcome, error?.message, ran, released]).toEqual([
+    "unavailable",
+    "not_started",
+    `default::put was not started: its ${what} failed: The connection was lost.`,
+    0,
+    1,
+  ]);
+  await runtime.close();
+});

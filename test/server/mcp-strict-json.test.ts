@@ -25,7 +25,7 @@ async function opened(): Promise<Runtime> {
       ...shared,
       name: "tells",
       execute: (_, context) => {
-        context.progress({ progress: 1, total: 2, message: HALF });
+        context.progress({ done: 1, total: 2, message: HALF });
         context.log(HALF, { [HALF]: HALF });
         return new ToolOutput({ content: [{ type: "text", text: HALF }], output: { [HALF]: HALF }, metadata: { [HALF]: HALF } });
       },

@@ -8,6 +8,7 @@ import { addLease, borrowLocks, lenderOfSlot } from "./borrow.ts";
 import { lockKeysOf, type AdmittedCall, type CallRun } from "../call-run.ts";
 import { noteLockWait, noteWait, REPORTED_WAIT_MS } from "../finish/call-timing.ts";
 import { wouldDeadlock } from "./deadlock.ts";
+import { notStarted } from "./not-started.ts";
 import { tryTake, waitForSlot, type HeldSlot, type LentSlot } from "./lent-hold.ts";
 
 /** Takes the call's place in line for its locks: in call order, whatever it still has to wait for. `release` gives it back. */
@@ -82,9 +83,9 @@ async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<Tool
   run.parts.nestedWaits.delete(run);
   if (waitedFor.length === 0) waitedFor = "ended" in waited ? ticket.waitingFor() : (ticket.waitedFor?.() ?? []);
   noteLockWait(run, since, waitedFor);
-  if ("ended" in waited) {
+  if (!("value" in waited)) {
     release(run);
-    return waited.ended;
+    return "ended" in waited ? waited.ended : notKept(run, "locks", waited.thrown);
   }
   if (!ticket.granted) {
     release(run);
@@ -154,9 +155,15 @@ async function awaitSlot(run: AdmittedCall, lender: LentSlot | undefined, limit:
   });
   run.parts.nestedWaits.delete(run);
   run.awaitedSlot = undefined;
-  if (!("ended" in waited)) return awaited.slot;
+  if ("value" in waited) return awaited.slot;
   awaited.cancel();
-  return waited.ended;
+  return "ended" in waited ? waited.ended : notKept(run, "slots", waited.thrown);
+}
+
+/** Locks and slots of the program never reject by their contract; where they do, the call has none. */
+function notKept(run: AdmittedCall, what: "locks" | "slots", thrown: unknown): ToolError {
+  const error = ToolError.fromUnknown(thrown, "unavailable");
+  return notStarted(run, error, `its ${what} failed: ${error.message}`);
 }
 
 /** Only calls made inside others are waited for by calls that hold something. */
