@@ -18,8 +18,8 @@ interface SecretForm {
 const NAMED_SECRET = String.raw`(?:pass(?:word|wd|phrase|code)|secret|api[_-]?key|access[_-]?key|private[_-]?key|client[_-]?secret|(?:access|auth|refresh|bearer|id|session)[_-]?token)`;
 
 /**
- * What has no bound is taken as few characters at a time as possible, up to where it ends: taken as many as possible, a word of millions of characters has the
- * engine remember each of them, which throws.
+ * A run without a bound is matched lazily, up to its end: matched greedily, a word of millions of characters has the engine remember each of them, which
+ * throws.
  *
  * @see https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
  */

@@ -40,7 +40,7 @@ export interface McpStdioServer {
   /**
    * Resolves when the client has closed its end, or `close` was called, and everything under way has ended: with the error where
    * the connection was given up because the client does not speak the protocol, or its input could not be read. The requests of a client that
-   * closes its end, as a pipe does, are still answered; what runs 60 seconds later is cancelled, or as soon as nobody reads the answers any more, and so is what asks that client.
+   * closes its end, as a pipe does, are still answered; what runs 60 seconds later is cancelled, or as soon as no client reads any more, and so is what asks that client.
    */
   readonly closed: Promise<ToolError | undefined>;
   /** Takes no more calls, lets those under way end for a while, then cancels them. The runtime stays open. */
@@ -144,7 +144,7 @@ function endWaiting(transport: ObservedTransport, clock: Clock): void {
   }, DRAIN_MS);
 }
 
-/** Only a write shows that nobody reads any more, as after the end of a client that was killed: a space may stand before every message. */
+/** Only a write shows that no client reads any more, as after the end of one that was killed. It is a space, which JSON allows before a message. */
 function endUnread(output: Writable, { transport, gateway, left }: Omit<LastAnswers, "gate">): void {
   const look = (): void => {
     if (left.aborted || transport.unanswered === 0) return;
@@ -152,7 +152,7 @@ function endUnread(output: Writable, { transport, gateway, left }: Omit<LastAnsw
     if (output.writableLength === 0) output.write(" "); // an error of it ends the transport
     endUnread(output, { transport, gateway, left });
   };
-  gateway.settings.clock.timer(look, LOOK_MS, { background: true });
+  gateway.settings.clock.timer(look, LOOK_MS);
 }
 
 /** See `serveMcpStdio` of `../mcp.ts`. */

@@ -76,7 +76,7 @@ const REFUSALS: readonly (readonly [text: RegExp, meaning: Meaning])[] = [
     { hint: "Turn TLS on there (client_tls_sslmode of PgBouncer, ssl of PostgreSQL), or take sslmode out of url." },
   ],
 ];
-/** Codes of refusals that stay until somebody changes a setting: a login, a certificate, a right. */
+/** Codes of refusals that last until a setting is changed: a login, a certificate, a right. */
 const FINAL_CODES =
   /^(?:28\w{3}|3D000|42501|EACCES|CERT_\w+|ERR_TLS_CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT)$/u;
 const NO_FILE: Meaning = { hint: "url names a file that is not there; correct sslrootcert, sslcert or sslkey." };
