@@ -1,6 +1,6 @@
 /**
- * Checks what an install of the package brings: its size as it is packed, how many packages it is with those it depends on, and how many files
- * `import "haft"` reads.
+ * Checks what an install of the package brings: its size as it is packed, how many packages it is with those it depends on, how many files
+ * `import "haft"` reads, and that no entry makes Node load its `fetch`, which a top-level mention of `Response` does and takes 30 ms.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -22,6 +22,7 @@ const [{ size, files }] = JSON.parse(
 );
 const installed = installedPackages();
 const atStart = filesAtStart();
+const withFetch = entriesThatLoadFetch();
 const problems = [
   ...(size > MAX_BYTES ? [`The package is ${size} bytes in ${files.length} files; at most ${MAX_BYTES} are wanted.`] : []),
   ...(installed.size > MAX_PACKAGES
@@ -30,6 +31,9 @@ const problems = [
   ...(atStart.size > MAX_FILES_AT_START
     ? [`\`import "haft"\` reads ${atStart.size} files, at most ${MAX_FILES_AT_START} are wanted: see scripts/chunks.ts.`]
     : []),
+  ...withFetch.map(
+    (entry) => `Importing ${entry} loads the fetch of Node.js: name Response, Request, Headers and the like where they are used.`,
+  ),
 ];
 for (const problem of problems) console.error(problem);
 console.log(
@@ -58,6 +62,17 @@ function filesAtStart() {
       found.add(new URL(path, file).href);
   }
   return found;
+}
+
+function entriesThatLoadFetch() {
+  const { exports } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+  const entries = Object.values(exports).flatMap(({ default: file }) =>
+    file?.endsWith(".js") ? [new URL(`../${file}`, import.meta.url).href] : [],
+  );
+  return entries.filter((entry) => {
+    const code = `await import(${JSON.stringify(entry)}); console.log(process.moduleLoadList.some((name) => name.endsWith("undici/undici")))`;
+    return execFileSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8" }).trim() === "true";
+  });
 }
 
 /** Where Node looks for it: beside what asks for it, then further up. */

@@ -5,22 +5,25 @@ import { BLOCKED_PORT, NOT_ALLOWED, codeOf } from "./never-connected.ts";
 
 interface Reason {
   readonly text: string;
-  readonly hint?: string;
+  readonly operatorHint?: string;
   /** @default true */
   readonly retryable?: boolean;
 }
 
 const REASONS: ReadonlyMap<string, Reason> = new Map<string, Reason>([
-  ["ECONNREFUSED", { text: "nothing accepts connections there", hint: "Check that the server runs and listens on this port." }],
-  [BLOCKED_PORT, { text: "this port belongs to another protocol, and fetch never uses it", hint: "Check the port.", retryable: false }],
-  ["ENOTFOUND", { text: "the name has no address", hint: "Check the spelling of the host." }],
+  ["ECONNREFUSED", { text: "nothing accepts connections there", operatorHint: "Check that the server runs and listens on this port." }],
+  [
+    BLOCKED_PORT,
+    { text: "this port belongs to another protocol, and fetch never uses it", operatorHint: "Check the port.", retryable: false },
+  ],
+  ["ENOTFOUND", { text: "the name has no address", operatorHint: "Check the spelling of the host." }],
   ["EAI_AGAIN", { text: "the name could not be resolved at the moment" }],
   ["EHOSTUNREACH", { text: "the host cannot be reached" }],
   ["ENETUNREACH", { text: "the network cannot be reached" }],
   ["ETIMEDOUT", { text: "the connection timed out" }],
   [
     NOT_ALLOWED,
-    { text: "this process may not use the network", hint: "Start it with --allow-net too (node --permission).", retryable: false },
+    { text: "this process may not use the network", operatorHint: "Start it with --allow-net too (node --permission).", retryable: false },
   ],
   ["ECONNRESET", { text: "the server closed the connection" }],
   ["EPIPE", { text: "the server closed the connection" }],
@@ -33,36 +36,43 @@ const REASONS: ReadonlyMap<string, Reason> = new Map<string, Reason>([
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", untrusted("its certificate comes from an authority that is not trusted")],
   ["UNABLE_TO_GET_ISSUER_CERT", untrusted("its certificate comes from an authority that is not trusted")],
   ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", untrusted("its certificate comes from an authority that is not trusted")],
-  ["CERT_HAS_EXPIRED", { text: "its certificate has expired", hint: "The server needs a new certificate.", retryable: false }],
-  ["CERT_NOT_YET_VALID", { text: "its certificate is not valid yet", hint: "Check the clocks of both machines.", retryable: false }],
+  ["CERT_HAS_EXPIRED", { text: "its certificate has expired", operatorHint: "The server needs a new certificate.", retryable: false }],
+  [
+    "CERT_NOT_YET_VALID",
+    { text: "its certificate is not valid yet", operatorHint: "Check the clocks of both machines.", retryable: false },
+  ],
   [
     "ERR_TLS_CERT_ALTNAME_INVALID",
-    { text: "its certificate is for another host", hint: "Call the server by a name that its certificate is for.", retryable: false },
+    {
+      text: "its certificate is for another host",
+      operatorHint: "Call the server by a name that its certificate is for.",
+      retryable: false,
+    },
   ],
 ]);
 
 function notTls(): Reason {
   return {
     text: "TLS could not be agreed on",
-    hint: "Check that the server speaks TLS on this port, or use http: if it does not.",
+    operatorHint: "Check that the server speaks TLS on this port, or use http: if it does not.",
     retryable: false,
   };
 }
 
 function untrusted(text: string): Reason {
-  return { text, hint: "Give the certificate of its authority, in PEM, as `ca`.", retryable: false };
+  return { text, operatorHint: "Give the certificate of its authority, in PEM, as `ca`.", retryable: false };
 }
 
 /** A ToolError of what a socket, the HTTP parser or a decoder failed with; a ToolError comes back unchanged. */
 export function networkFailure(server: string, thrown: unknown, outcome: Outcome): ToolError {
   if (thrown instanceof ToolError) return thrown;
   const code = codeOf(thrown);
-  const { text, hint, retryable }: Reason = REASONS.get(code) ?? otherReason(code);
+  const { text, operatorHint, retryable }: Reason = REASONS.get(code) ?? otherReason(code);
   const start = outcome === "not_started" ? `No connection to ${server}` : `The exchange with ${server} failed`;
   return new ToolError("network_error", `${start}: ${text} (${code}).`, {
     outcome,
     cause: thrown,
-    ...(hint === undefined ? {} : { operatorHint: hint }),
+    ...(operatorHint === undefined ? {} : { operatorHint }),
     ...(retryable === undefined ? {} : { retryable }),
   });
 }
