@@ -9,10 +9,9 @@ const MAIN = "index";
  * at the version of Node, and on an old one nothing else can be loaded.
  */
 const LIGHT = ["client/client", "public/schema", "engine/mcp", "cli/main", "cli/process-run"];
-
 /**
  * Groups the modules of a bundle of `entries` (named below `src/`, without `.ts`) by the entries that import them: those of the main entry by
- * which of the light ones do, any other by which of all entries do, at once and late. A module that is only imported late is in no
+ * which of the light ones do, any other by which of all of them do, at once and late. A module that is only imported late is in no
  * group.
  */
 export function chunksByEntries(root: string, entries: readonly string[]): CodeSplittingOptions {
@@ -31,11 +30,14 @@ export function chunksByEntries(root: string, entries: readonly string[]): CodeS
 }
 
 function importers(root: string, entries: readonly string[], context: ChunkingContext): (id: string) => string {
-  const closures = new Map([MAIN, ...LIGHT, ...entries].map((entry) => [entry, imported(join(root, `src/${entry}.ts`), context)]));
+  const starts = [...new Set([...LIGHT, ...entries])];
+  const closures = new Map([MAIN, ...starts].map((entry) => [entry, imported(join(root, `src/${entry}.ts`), context)]));
   const reached = (id: string, from: readonly string[]): string => from.filter((entry) => closures.get(entry)?.has(id) === true).join();
   const late = new Map(entries.map((entry) => [entry, importedLate(closures.get(entry) ?? new Set(), context)]));
+  // Files of their own: the one that runs a command waits for it at its top level, and what the command loads late could wait for that file.
+  const own = new Set(LIGHT.map((entry) => join(root, `src/${entry}.ts`)));
   const keyOfPart = (id: string): string => {
-    const key = reached(id, entries);
+    const key = own.has(id) ? "" : reached(id, starts);
     return key === "" ? "" : `${key} late ${entries.filter((entry) => late.get(entry)?.has(id) === true).join()}`;
   };
   return (id) => (reached(id, [MAIN]) === "" ? keyOfPart(id) : reached(id, [MAIN, ...LIGHT]));

@@ -1,6 +1,6 @@
 /**
  * Checks what an install of the package brings: its size as it is packed, how many packages it is with those it depends on, how many files
- * `import "haft"` reads, and that no entry makes Node load its `fetch`, which a top-level mention of `Response` does and takes 30 ms.
+ * `import "haft"` and the start of a command read, and that no entry makes Node load its `fetch`, which a top-level mention of `Response` does and takes 30 ms.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 const MAX_BYTES = 2_000_000;
 const MAX_PACKAGES = 12;
 const MAX_FILES_AT_START = 16;
+const MAX_FILES_OF_COMMAND = 24;
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const [{ size, files }] = JSON.parse(
@@ -21,7 +22,8 @@ const [{ size, files }] = JSON.parse(
   }),
 );
 const installed = installedPackages();
-const atStart = filesAtStart();
+const atStart = filesAtStart("index.js");
+const ofCommand = filesAtStart("chunks/process-run.js");
 const withFetch = entriesThatLoadFetch();
 const problems = [
   ...(size > MAX_BYTES ? [`The package is ${size} bytes in ${files.length} files; at most ${MAX_BYTES} are wanted.`] : []),
@@ -31,13 +33,16 @@ const problems = [
   ...(atStart.size > MAX_FILES_AT_START
     ? [`\`import "haft"\` reads ${atStart.size} files, at most ${MAX_FILES_AT_START} are wanted: see scripts/chunks.ts.`]
     : []),
+  ...(ofCommand.size > MAX_FILES_OF_COMMAND
+    ? [`A command reads ${ofCommand.size} files before it begins, at most ${MAX_FILES_OF_COMMAND} are wanted: see scripts/chunks.ts.`]
+    : []),
   ...withFetch.map(
     (entry) => `Importing ${entry} loads the fetch of Node.js: name Response, Request, Headers and the like where they are used.`,
   ),
 ];
 for (const problem of problems) console.error(problem);
 console.log(
-  `${size} bytes packed in ${files.length} files, ${installed.size} packages installed, ${atStart.size} files read by \`import "haft"\``,
+  `${size} bytes packed in ${files.length} files, ${installed.size} packages installed, ${atStart.size} files read by \`import "haft"\`, ${ofCommand.size} before a command begins`,
 );
 process.exitCode = problems.length === 0 ? 0 : 1;
 
@@ -54,9 +59,9 @@ function installedPackages() {
   return new Set([...found].map((path) => (path === "" ? packages[""].name : path.slice(path.lastIndexOf("node_modules/") + 13))));
 }
 
-/** The main entry and all of the package's own files that it imports at once. */
-function filesAtStart() {
-  const found = new Set([new URL("../dist/index.js", import.meta.url).href]);
+/** A file and all of the package's own files that it imports at once. */
+function filesAtStart(name) {
+  const found = new Set([new URL(`../dist/${name}`, import.meta.url).href]);
   for (const file of found) {
     for (const [, path] of readFileSync(new URL(file), "utf8").matchAll(/^(?:import|export)[^;]*?"(\.[^"]+)";/gmu))
       found.add(new URL(path, file).href);
