@@ -1,4 +1,4 @@
-/** Answers calls through an MCP server: a child process, or one that is reached over HTTP. @packageDocumentation */
+/** Answers calls through an MCP server: a child process, one that is reached over HTTP, or by a transport of the program's own. @packageDocumentation */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
@@ -46,6 +46,8 @@ export type {
   McpRoot,
   McpSampler,
   McpTokenExchangeAuth,
+  McpTransport,
+  McpTransportOptions,
   McpUrlOptions,
   McpUserLoginAuth,
 } from "./mcp/options.ts";
@@ -55,7 +57,7 @@ const MIN_TTL_MS = 60_000;
 const MAX_TTL_MS = 86_400_000;
 
 /**
- * An MCP server over stdio, Streamable HTTP or the older HTTP with server-sent events, speaking either era of the protocol.
+ * An MCP server over stdio, Streamable HTTP, the older HTTP with server-sent events or a `transport` of your own, speaking either era of the protocol.
  *
  * `open` connects and returns its tools. The client library is loaded only then. A connection that is lost fails the calls under
  * way with `network_error`, of unknown outcome and never sent again from here; the next call connects again, at most three times

@@ -27,9 +27,14 @@ export function mcpAttributes({ metadata }: Tool): Attributes {
   return {
     [ATTRIBUTES.mcpMethod]: "tools/call",
     ...(typeof protocolVersion === "string" ? { [ATTRIBUTES.mcpProtocolVersion]: protocolVersion } : {}),
-    ...(transport === "stdio"
-      ? { [ATTRIBUTES.networkTransport]: "pipe" }
-      : { [ATTRIBUTES.networkTransport]: "tcp", [ATTRIBUTES.networkProtocol]: "http" }),
+    ...networkAttributes(transport),
     ...serverAttributes(url),
   };
+}
+
+/** None of a transport that the program has made. */
+function networkAttributes(transport: unknown): Attributes {
+  if (transport === "custom") return {};
+  if (transport === "stdio") return { [ATTRIBUTES.networkTransport]: "pipe" };
+  return { [ATTRIBUTES.networkTransport]: "tcp", [ATTRIBUTES.networkProtocol]: "http" };
 }

@@ -12,7 +12,7 @@ import { testInCI } from "../test-in-ci.ts";
 
 describe("options", () => {
   test.each([
-    [{ command: "" }, 'An MCP server needs a command, the program that runs it, such as "npx", or a url.'],
+    [{ command: "" }, 'An MCP server needs a command, the program that runs it, such as "npx", a url, or in code a transport.'],
     [
       { command: ["npx", "-y", "server"] as unknown as string },
       'The command of an MCP server is one string, the program that runs it; its arguments are an array of their own: { command: "npx", args: ["-y","server"] }.',

@@ -7,7 +7,7 @@ import { parseJson } from "../../src/core/base/parse-json.ts";
 import { readEvent } from "../../src/core/recording/read-event.ts";
 import { isToolError } from "../../src/core/error.ts";
 import { printable } from "../../src/processes/stderr-tail.ts";
-import { parseMessage } from "../../src/engine/mcp/stdio.ts";
+import { parseMessage } from "../../src/engine/mcp/message-lines.ts";
 import { excerpt } from "../../src/engine/rest/answer-text.ts";
 import { readBase64 } from "../../src/engine/rest/base64.ts";
 import { estimateBytes } from "../../src/history/estimate-bytes.ts";

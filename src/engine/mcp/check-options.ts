@@ -1,7 +1,7 @@
 /** Checks the options of an MCP server before anything starts. */
 import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError } from "../../core/error.ts";
-import { isOptionsObject } from "../../core/base/wording.ts";
+import { isOptionsObject, typeInWords } from "../../core/base/wording.ts";
 import { checkArgument } from "../../core/check-argument.ts";
 import { checkKnownKeys, unknownKey, type OptionNames } from "../../core/known-keys.ts";
 import { checkRename } from "../renamed-tools.ts";
@@ -13,6 +13,7 @@ import type {
   McpOptions,
   McpOwnAuth,
   McpTokenExchangeAuth,
+  McpTransportOptions,
   McpUrlOptions,
   McpUserLoginAuth,
 } from "./options.ts";
@@ -20,8 +21,9 @@ import type {
 /** @throws ToolError `invalid_argument` for options that cannot work; what is secret is not quoted */
 export function checkOptions(options: McpOptions): void {
   checkKnownKeys(options, MCP_OPTIONS, "mcpEngine()");
-  if (options.url === undefined) checkCommand(options);
-  else checkUrl(options);
+  if (options.url !== undefined) checkUrl(options);
+  else if (options.transport === undefined) checkCommand(options);
+  else checkTransport(options);
   const { maxTools, roots = [], sampling, protocol = "auto" } = options;
   checkNumber(maxTools, "maxTools", COUNT);
   if (roots.some((root) => typeof root?.uri !== "string" || !root.uri.startsWith("file:")))
@@ -48,12 +50,20 @@ function checkCommand(options: McpCommandOptions): void {
     );
   }
   if (typeof command !== "string" || command === "") {
-    throw wrong('An MCP server needs a command, the program that runs it, such as "npx", or a url.');
+    throw wrong('An MCP server needs a command, the program that runs it, such as "npx", a url, or in code a transport.');
   }
   const texts = [command, ...args, ...Object.keys(env), ...Object.values(env), options.cwd ?? ""];
   if (texts.some((text) => typeof text !== "string" || text.includes("\0"))) {
     throw wrong(`The arguments, variables and folder of the MCP server ${JSON.stringify(command)} must be strings without NUL.`);
   }
+}
+
+function checkTransport({ command, transport }: McpTransportOptions): void {
+  if (command !== undefined) throw wrong("An MCP server has either a command or a transport, not both.");
+  if (typeof transport === "function") return;
+  throw wrong(
+    `transport must be a function that makes a transport of the MCP SDK; it is ${typeof transport === "string" ? `${JSON.stringify(transport)}, which needs a url` : typeInWords(transport)}.`,
+  );
 }
 
 /** An array that was given as the command, as options that would be right. */
@@ -74,6 +84,7 @@ function checkUrl(options: McpUrlOptions): void {
   if (options.command !== undefined) throw wrong("An MCP server has either a command or a url, not both.");
   const url = serverUrl(options);
   const { transport = "auto", headers = {}, auth } = options;
+  if (typeof transport === "function") throw wrong("An MCP server has either a url or a function that makes its transport, not both.");
   oneOf("transport", transport, ["auto", "http", "sse"]);
   if (transport === "sse" && options.protocol === "modern") throw wrong("The sse transport knows only the legacy protocol.");
   for (const [name, value] of Object.entries(headers)) {

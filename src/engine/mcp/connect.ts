@@ -10,6 +10,7 @@ import { credentialProblem, innerToolError, rpcFailureIn, statusOf } from "./cal
 import type { AskedRequest } from "./answer-request.ts";
 import { Callers } from "./caller.ts";
 import { McpConnection } from "./connection.ts";
+import { givenTransport } from "./given-transport.ts";
 import { hasPath, nextWay, waysTo, type HttpWay } from "./http-ways.ts";
 import { HttpWire } from "./http-wire.ts";
 import { spawnHere } from "../../processes/process.ts";
@@ -67,26 +68,29 @@ const MAX_LOGINS = 2;
  */
 export async function connect(options: ConnectOptions): Promise<McpConnection> {
   const sdk = await loadClient();
-  const { server } = options;
-  return server.url === undefined ? await connectProcess(sdk, options) : await connectHttp(sdk, server, options);
+  const { server, clock, redact, signal } = options;
+  if (server.url !== undefined) return await connectHttp(sdk, server, options);
+  if (server.command === undefined) return await connectChannel(sdk, () => givenTransport(server, clock, signal), options);
+  const stdio = { clock, redact, spawn: await spawnHere(server) };
+  return await connectChannel(sdk, async () => new StdioTransport(server, stdio), options);
 }
 
-async function connectProcess(sdk: ClientModule, options: ConnectOptions): Promise<McpConnection> {
-  const { server, clock, redact } = options;
-  if (server.url !== undefined) throw new ToolError("invalid_argument", "A server with a url is no child process.");
-  const stdio = { clock, redact, spawn: await spawnHere(server) };
-  const first = new StdioTransport(server, stdio);
+/** Connects by one channel that carries all messages. @param makeWire called once more where a server ended itself at the first question */
+async function connectChannel(sdk: ClientModule, makeWire: () => Promise<Wire>, options: ConnectOptions): Promise<McpConnection> {
+  const { server } = options;
+  let wire: Wire | undefined;
   try {
-    return await attempt(sdk, first, options);
+    wire = await makeWire();
+    return await attempt(sdk, wire, options);
   } catch (error: unknown) {
-    const endedByProbe = first.exited && error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.EraNegotiationFailed;
-    if (!endedByProbe || options.signal.aborted || (server.protocol ?? "auto") !== "auto") throw failure(options, first, error);
+    const endedByProbe = wire?.exited === true && error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.EraNegotiationFailed;
+    if (!endedByProbe || options.signal.aborted || (server.protocol ?? "auto") !== "auto") throw failure(options, wire, error);
   }
-  const second = new StdioTransport(server, stdio);
   try {
-    return await attempt(sdk, second, { ...options, server: { ...server, protocol: "legacy" } });
+    wire = await makeWire();
+    return await attempt(sdk, wire, { ...options, server: { ...server, protocol: "legacy" } });
   } catch (error: unknown) {
-    throw failure(options, second, error);
+    throw failure(options, wire, error);
   }
 }
 
@@ -178,7 +182,7 @@ async function agree(sdk: ClientModule, wire: Wire, options: Greeting): Promise<
     return await greet(sdk, wire, options);
   } catch (error: unknown) {
     const isNewer = error instanceof sdk.ProtocolError && error.code === UNSUPPORTED_PROTOCOL_VERSION;
-    const mayAskAgain = wire.kind === "stdio" && wire.ended === undefined && (options.server.protocol ?? "auto") === "auto";
+    const mayAskAgain = isChannel(wire) && wire.ended === undefined && (options.server.protocol ?? "auto") === "auto";
     if (!isNewer || !mayAskAgain || options.signal.aborted) throw error;
     return await greet(sdk, wire, { ...options, server: { ...options.server, protocol: "modern" } });
   }
@@ -197,12 +201,17 @@ async function greet(sdk: ClientModule, wire: Wire, options: Greeting): Promise<
   };
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
   client.onclose = () => {
-    if (wire.kind === "stdio" && wire.ended !== CLOSED) events.onLost();
+    if (isChannel(wire) && wire.ended !== CLOSED) events.onLost();
   };
-  const relay = new (wire.kind === "stdio" ? StdioRelay : Relay)(wire.transport, relayEvents(events, callers, debug));
+  const relay = new (isChannel(wire) ? StdioRelay : Relay)(wire.transport, relayEvents(events, callers, debug));
   // The SDK's connect never settles where an SSE stream is closed before it names an address for messages.
   await untilAborted(client.connect(relay satisfies Transport, { timeout: NO_TIMEOUT_MS }), signal);
   return { client, relay };
+}
+
+/** All messages go by it, and its end is the end of the connection. */
+function isChannel({ kind }: Wire): boolean {
+  return kind === "stdio" || kind === "custom";
 }
 
 function relayEvents(events: ServerEvents, callers: Callers, onDropped: (what: string) => void): RelayEvents {
@@ -213,12 +222,12 @@ function relayEvents(events: ServerEvents, callers: Callers, onDropped: (what: s
   };
 }
 
-function makeClient(sdk: ClientModule, { kind }: Wire, server: McpOptions): Client {
+function makeClient(sdk: ClientModule, wire: Wire, server: McpOptions): Client {
   const modes = { auto: "auto", legacy: "legacy", modern: { pin: "2026-07-28" } } as const;
   const protocol = server.protocol ?? "auto";
   const versionNegotiation = {
-    mode: kind === "sse" ? modes.legacy : modes[protocol],
-    probe: { timeoutMs: kind === "stdio" && protocol === "auto" ? PROBE_MS : NO_TIMEOUT_MS },
+    mode: wire.kind === "sse" ? modes.legacy : modes[protocol],
+    probe: { timeoutMs: isChannel(wire) && protocol === "auto" ? PROBE_MS : NO_TIMEOUT_MS },
   };
   return new sdk.Client(CLIENT_INFO, { capabilities: clientCapabilities(server), versionNegotiation });
 }
@@ -245,12 +254,12 @@ function envelopeOf(sdk: ClientModule, client: Client, server: McpOptions): Json
   };
 }
 
-function failure({ name, signal, redact }: ConnectOptions, transport: StdioTransport, error: unknown): ToolError {
-  const { ended } = transport;
+function failure({ name, signal, redact }: ConnectOptions, wire: Wire | undefined, error: unknown): ToolError {
+  const ended = wire?.ended;
   let reason = ended === undefined || ended === CLOSED ? printable(redact(describeThrown(error))) : ended;
   if (signal.aborted) reason = "it did not answer in time";
   const told = new ToolError("unavailable", `MCP server "${name}" could not be opened: ${reason}.`, {
-    details: transport.stderrTail,
+    details: wire?.stderrTail ?? [],
     cause: error,
   });
   return redactError(told, redact);

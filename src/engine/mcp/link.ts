@@ -116,12 +116,17 @@ export class ServerLink {
     const context = this.#context;
     if (context === undefined || this.#connection?.ended === undefined || (this.#isProcess && !this.#events.hasListeners())) return;
     if (this.#connecting !== undefined) return;
-    if (this.#isProcess) context.log.warn(`MCP server "${this.#name}" is started again: ${this.#lossReason}.`);
+    if (this.#isProcess) context.log.warn(`MCP server "${this.#name}" is ${this.#verb} again: ${this.#lossReason}.`);
     this.#connecting = this.#sharedStart(context, this.#startAgain(context), failures);
   }
 
+  /** A process, or a transport of the program's own: its end is noticed, and not followed by another try unless something waits for it. */
   get #isProcess(): boolean {
     return this.#options.url === undefined;
+  }
+
+  get #verb(): "connected to" | "started" {
+    return this.#options.command === undefined ? "connected to" : "started";
   }
 
   async close(): Promise<void> {
@@ -165,7 +170,7 @@ export class ServerLink {
     this.#stopRecovery?.();
     if (this.#isProcess && !this.#events.hasListeners()) return;
     if (this.#isProcess && failures >= MAX_RECOVERIES)
-      return log.warn(`${reason} After ${MAX_RECOVERIES} restarts in a row, it is started again with the next call.`);
+      return log.warn(`${reason} After ${MAX_RECOVERIES} restarts in a row, it is ${this.#verb} again with the next call.`);
     this.#stopRecovery = clock.timer(() => this.recover(failures + 1), reopenDelayMs(failures), { background: true });
   }
 
@@ -223,8 +228,7 @@ export class ServerLink {
   async #restart(context: OpenContext, delayMs: number): Promise<McpConnection> {
     const { clock, log } = context;
     this.#restarts++;
-    const verb = this.#options.url === undefined ? "started" : "connected to";
-    log.warn(`MCP server "${this.#name}" is ${verb} again (${this.#restarts} of ${RESTART_DELAYS_MS.length}): ${this.#lossReason}.`);
+    log.warn(`MCP server "${this.#name}" is ${this.#verb} again (${this.#restarts} of ${RESTART_DELAYS_MS.length}): ${this.#lossReason}.`);
     await pause(clock, delayMs, this.#closing.signal);
     this.#startedAt = clock.now();
     return await this.#startAgain(context);
@@ -232,8 +236,9 @@ export class ServerLink {
 
   get #nextStart(): string {
     if (!this.#isProcess) return "It is connected to again without a call, after pauses of at most a minute.";
-    if (this.#events.hasListeners()) return "It is started again without a call, after pauses of at most a minute.";
-    return "It is left alone for a minute; a call after that starts it once more.";
+    if (this.#events.hasListeners()) return `It is ${this.#verb} again without a call, after pauses of at most a minute.`;
+    const restarts = this.#options.command === undefined ? "connects to" : "starts";
+    return `It is left alone for a minute; a call after that ${restarts} it once more.`;
   }
 
   get #lossReason(): string {

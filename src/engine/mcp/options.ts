@@ -8,12 +8,13 @@ import type { UserLogins } from "./login/user-logins.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
 import type { ServerCommand } from "../../processes/server-command.ts";
 
-/** Which MCP server: a command to start, or an address. */
-export type McpOptions = McpCommandOptions | McpUrlOptions;
+/** Which MCP server: a command to start, an address, or a transport that the program makes. */
+export type McpOptions = McpCommandOptions | McpUrlOptions | McpTransportOptions;
 
 /** A server that runs as a child process and speaks over its standard input and output. */
 export interface McpCommandOptions extends ServerCommand, McpCommonOptions {
   readonly url?: never;
+  readonly transport?: never;
 }
 
 /** A server that is reached over HTTP. */
@@ -31,6 +32,30 @@ export interface McpUrlOptions extends McpCommonOptions, Pick<HttpClientOptions,
   readonly auth?: McpAuth;
   /** See `HttpClientOptions.allowPrivate`; an authorization server is reached by the same rules. */
   readonly allowPrivate?: readonly string[];
+}
+
+/** A server that is reached by a transport of the program's own, such as one that lives in the same process. */
+export interface McpTransportOptions extends McpCommonOptions {
+  readonly command?: never;
+  readonly url?: never;
+  /**
+   * Makes a transport to the server, which is not started yet. Called for each connection: when the toolset opens, and again when a connection was lost. The
+   * transport is closed with the connection, and when opening ends before it was made. In code only: no configuration file has it.
+   */
+  readonly transport: () => McpTransport | Promise<McpTransport>;
+}
+
+/**
+ * The `Transport` of the official SDK, in version 1 and 2: for example one half of `InMemoryTransport.createLinkedPair()`. Messages are copied and checked as those
+ * of a child process are.
+ */
+export interface McpTransport {
+  start(): Promise<void>;
+  send(message: { readonly jsonrpc: "2.0" }, options?: never): Promise<void>;
+  close(): Promise<void>;
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: ((message: never, extra?: never) => void) | undefined;
 }
 
 /** Options of an MCP server, however it is reached. */
@@ -235,6 +260,7 @@ export function secretsOf(options: McpOptions): Readonly<Record<string, string>>
     if (typeof value === "string" && value !== "") secrets[name] = value;
   };
   if (options.url === undefined) {
+    if (options.command === undefined) return secrets;
     Object.assign(secrets, options.env);
     secretArguments(options.args ?? [], keep);
     return secrets;

@@ -6,19 +6,14 @@
  */
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { ToolError, describeThrown } from "../../core/error.ts";
 import { LastWords } from "../../processes/stderr-tail.ts";
 import { LineReader, MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
-import { isRequest, isSoundRequest, unreadable } from "./unreadable-line.ts";
-import { errorInstead, shallowList } from "./oversize-answer.ts";
+import { MessageLines } from "./message-lines.ts";
 import { endServer, startProblem, startServer, type Spawn } from "../../processes/process.ts";
 import type { ServerCommand } from "../../processes/server-command.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Redact } from "../../core/base/redact.ts";
 import { CLOSED, type Wire } from "./wire.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import { endOfString, parseExactly } from "../../core/base/exact-json.ts";
-import { LONG_INTEGER, keepDigits } from "../../core/base/parse-json.ts";
 
 /** How long the last output of a server that has exited is waited for, when something else holds its pipe. */
 const LAST_OUTPUT_MS = 250;
@@ -47,9 +42,16 @@ export class StdioTransport implements Transport, Wire {
   readonly #clock: Clock;
   readonly #spawn: Spawn | undefined;
   readonly #words: LastWords;
-  readonly #reader = new LineReader({ line: (line) => this.#receive(line), longLine: (edges) => this.#oversize(edges) });
+  readonly #lines = new MessageLines({
+    isOpen: () => this.ended === undefined,
+    message: (message) => this.onmessage?.(message),
+    problem: (error) => this.onerror?.(error),
+    stray: (line) => this.#words.push(Buffer.from(`${line}\n`)),
+    send: (refusal) => this.send(refusal),
+    giveUp: (reason) => this.#giveUp(reason),
+  });
+  readonly #reader = new LineReader({ line: (line) => this.#lines.receive(line), longLine: (edges) => this.#lines.oversize(edges) });
   #child: ChildProcessWithoutNullStreams | undefined;
-  #refusals = 0;
   #ending: Promise<void> | undefined;
 
   constructor(server: ServerCommand, { clock, redact, spawn }: StdioOptions) {
@@ -134,60 +136,6 @@ export class StdioTransport implements Transport, Wire {
     void this.#end(reason);
   }
 
-  #oversize(edges: string): void {
-    this.#refuse(edges, `it sent a line of more than ${MAX_MESSAGE_BYTES} bytes`);
-  }
-
-  /** Ends the request that a line answers; ends the server where the line answers none that can be named. */
-  #refuse(line: string, problem: string): void {
-    if (this.ended !== undefined) return;
-    const error = errorInstead(line, problem);
-    if (error === undefined) this.#giveUp(problem);
-    else this.onmessage?.(error);
-  }
-
-  #receive(line: string): void {
-    if (this.ended !== undefined) return;
-    try {
-      if (line.startsWith("[")) return this.#receiveBatch(line);
-      const message = parseMessage(line);
-      if (message === undefined) this.#receiveNone(line);
-      else if (isMisnumbered(message)) this.onerror?.(new Error(`dropped an answer to a request never sent: ${line.slice(0, 200)}`));
-      else this.onmessage?.(message);
-    } catch (error: unknown) {
-      if (error instanceof ToolError) this.#receiveCostly(line, error.message);
-      else this.onerror?.(error instanceof Error ? error : new Error(describeThrown(error)));
-    }
-  }
-
-  #receiveBatch(line: string): void {
-    const batch = parseBatch(line);
-    if (batch.length === 0) this.#words.push(Buffer.from(`${line}\n`));
-    for (const each of batch) this.#receive(each);
-  }
-
-  /** A line that is no message ends the request that it answers, is refused where it was meant as a request, and else is a stray print. */
-  #receiveNone(line: string): void {
-    const told = unreadable(line);
-    if (told === undefined) this.#words.push(Buffer.from(`${line}\n`));
-    else if ("ended" in told) this.onmessage?.(told.ended);
-    else this.#refuseRequest(told.refusal, line);
-  }
-
-  /** A server that takes no answers gets no more of them. */
-  #refuseRequest(refusal: JSONRPCMessage, line: string): void {
-    if (this.#refusals >= MAX_REFUSALS) return this.#words.push(Buffer.from(`${line}\n`));
-    this.#refusals++;
-    void this.send(refusal).finally(() => this.#refusals--);
-  }
-
-  /** A tool whose schema nests too deep does not cost the others: the list is read without what is too deep. */
-  #receiveCostly(line: string, problem: string): void {
-    const list = problem.includes("nests deeper") ? shallowList(line) : undefined;
-    if (list === undefined) this.#refuse(line, problem);
-    else this.onmessage?.(list);
-  }
-
   #end(reason: string): Promise<void> {
     if (this.#ending !== undefined) return this.#ending;
     this.ended = reason;
@@ -195,79 +143,4 @@ export class StdioTransport implements Transport, Wire {
     this.onclose?.();
     return this.#ending;
   }
-}
-
-const PROBE_ID = "server-discover-probe";
-
-/** The SDK numbers its requests, but for its version probe, and would take an answer to "1" for one to 1. */
-function isMisnumbered(message: JSONRPCMessage): boolean {
-  return !("method" in message) && typeof message.id === "string" && !message.id.startsWith(PROBE_ID);
-}
-
-/** So many refusals of lines may be on their way to a server. */
-const MAX_REFUSALS = 100;
-const MAX_DEPTH = 256;
-const MAX_VALUES = 500_000;
-
-/**
- * The message in a line, or undefined when the line is none (a banner, a stray print, a torn message).
- *
- * Of repeated keys the last one counts, and an integer that would lose digits comes as a string of them:
- * refusing a whole answer for one would leave its call without any.
- *
- * @throws ToolError `too_large` for a line that nests too deep or holds too many values
- */
-export function parseMessage(line: string): JSONRPCMessage | undefined {
-  if (!line.startsWith("{")) return undefined;
-  checkCost(line);
-  let message: unknown;
-  try {
-    message = parseExactly(line, LONG_INTEGER.test(line) ? keepDigits : undefined);
-  } catch {
-    return undefined;
-  }
-  if (!isJsonObject(message) || message["jsonrpc"] !== "2.0" || (isRequest(message) && !isSoundRequest(message, line))) return undefined;
-  return message as unknown as JSONRPCMessage; // the SDK checks every field that it uses
-}
-
-/**
- * The messages in a line that is a batch, as a line each; none where it is another array. Of the revision 2025-03-26 only.
- *
- * @see https://modelcontextprotocol.io/specification/2025-03-26/basic#batching
- * @throws as `parseMessage`
- */
-function parseBatch(line: string): readonly string[] {
-  checkCost(line);
-  let batch: unknown;
-  try {
-    batch = parseExactly(line, LONG_INTEGER.test(line) ? keepDigits : undefined);
-  } catch {
-    return [];
-  }
-  if (!Array.isArray(batch) || !batch.every((each) => isJsonObject(each) && each["jsonrpc"] === "2.0")) return [];
-  return batch.map((each) => JSON.stringify(each));
-}
-
-function checkCost(line: string): void {
-  let depth = 0;
-  let values = 0;
-  for (let at = 0; at < line.length; at++) {
-    switch (line.charCodeAt(at)) {
-      case 0x22: // a string: on to its closing quote
-        at = endOfString(line, at + 1);
-        break;
-      case 0x2c:
-        values++;
-        break;
-      case 0x5b:
-      case 0x7b:
-        values++;
-        if (++depth > MAX_DEPTH) throw new ToolError("too_large", `it sent a message that nests deeper than ${MAX_DEPTH} levels`);
-        break;
-      case 0x5d:
-      case 0x7d:
-        depth--;
-    }
-  }
-  if (values > MAX_VALUES) throw new ToolError("too_large", `it sent a message of more than ${MAX_VALUES} values`);
 }

@@ -10,13 +10,13 @@ export interface ServerStreamEvents {
 }
 
 export interface Wire {
-  readonly kind: "stdio" | "http" | "sse";
+  readonly kind: "stdio" | "http" | "sse" | "custom";
   readonly transport: Transport;
   /** Where the server is, fit to be shown; undefined for a child process. */
   readonly url?: string;
   /** Why the server is no longer to be had, as the end of a sentence; undefined while it is. */
   readonly ended: string | undefined;
-  /** A child process ended by itself, rather than that it was given up or closed. */
+  /** A child process, or a transport of the program's own, ended by itself, rather than that it was given up or closed. */
   readonly exited: boolean;
   /** The server's output besides its messages. */
   readonly stderrTail: readonly string[];

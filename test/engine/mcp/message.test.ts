@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseMessage } from "../../../src/engine/mcp/stdio.ts";
+import { parseMessage } from "../../../src/engine/mcp/message-lines.ts";
 
 const message = (result: string): string => `{"jsonrpc":"2.0","id":1,"result":${result}}`;
 

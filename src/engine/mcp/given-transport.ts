@@ -1,0 +1,152 @@
+/** A transport that the program has made, whose messages are copied and checked as those of a child process are. */
+import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
+import { hasMethods, wrongKind } from "../../core/check-argument.ts";
+import { parseExactly } from "../../core/base/exact-json.ts";
+import { describeThrown } from "../../core/error.ts";
+import type { Clock } from "../../core/ports.ts";
+import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
+import { pause } from "../../processes/pause.ts";
+import { MessageLines } from "./message-lines.ts";
+import type { McpTransportOptions } from "./options.ts";
+import { UNREADABLE_ANSWER } from "./rpc-codes.ts";
+import { CLOSED, type Wire } from "./wire.ts";
+
+/** A transport that does not close is left alone after this time. */
+const CLOSE_MS = 2_000;
+const NOTHING: readonly string[] = [];
+
+/** @throws ToolError `invalid_argument` for what is no transport; what the function throws; the signal's reason */
+export async function givenTransport({ transport: make }: McpTransportOptions, clock: Clock, signal: AbortSignal): Promise<GivenTransport> {
+  signal.throwIfAborted();
+  const left = Promise.withResolvers<never>();
+  const leave = (): void => left.reject(signal.reason);
+  signal.addEventListener("abort", leave, { once: true });
+  const making = (async () => await make())();
+  try {
+    const made: unknown = await Promise.race([making, left.promise]);
+    if (!isTransport(made))
+      throw wrongKind("The function transport of an MCP server returns a transport: an object with start, send and close", made);
+    return new GivenTransport(made, clock);
+  } catch (error: unknown) {
+    if (signal.aborted) making.then((late) => late.close()).catch(() => undefined); // no one waits for it any more
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
+}
+
+function isTransport(made: unknown): made is Transport {
+  return hasMethods(made, "start", "send", "close");
+}
+
+export class GivenTransport implements Transport, Wire {
+  readonly kind = "custom";
+  readonly stderrTail = NOTHING;
+  readonly hasPerRequestStream: boolean;
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  ended: string | undefined;
+  exited = false;
+  receivedBytes = 0;
+
+  readonly #inner: Transport;
+  readonly #clock: Clock;
+  readonly #lines = new MessageLines({
+    isOpen: () => this.ended === undefined,
+    message: (message) => this.onmessage?.(message),
+    problem: (error) => this.onerror?.(error),
+    stray: (line) => this.onerror?.(new Error(`dropped what is no message: ${line.slice(0, 200)}`)),
+    send: (refusal) => this.send(refusal),
+    giveUp: (reason) => this.lose(reason),
+  });
+  #started: Promise<void> | undefined;
+  #ending: Promise<void> | undefined;
+
+  constructor(inner: Transport, clock: Clock) {
+    this.#inner = inner;
+    this.#clock = clock;
+    this.hasPerRequestStream = inner.hasPerRequestStream === true;
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+    inner.onmessage = (message) => this.#receive(message);
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+    inner.onerror = (error) => this.onerror?.(error);
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+    inner.onclose = () => {
+      this.exited ||= this.ended === undefined;
+      void this.#end("it closed the connection");
+    };
+  }
+
+  get transport(): Transport {
+    return this;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId;
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion?.(version);
+  }
+
+  /** Starts it once, however often a client does. */
+  start(): Promise<void> {
+    return (this.#started ??= (async () => await this.#inner.start())());
+  }
+
+  /** A copy, so that neither side changes what the other one holds. */
+  async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    if (this.ended !== undefined) throw new Error(this.ended);
+    const copy: unknown = parseExactly(JSON.stringify(message));
+    await this.#inner.send(copy as JSONRPCMessage, options); // what was a message is one
+  }
+
+  close(): Promise<void> {
+    return this.#end(CLOSED);
+  }
+
+  lose(reason: string): void {
+    void this.#end(reason);
+  }
+
+  #receive(message: unknown): void {
+    if (this.ended !== undefined) return;
+    let text: string | undefined;
+    try {
+      text = JSON.stringify(message);
+    } catch (error: unknown) {
+      return this.#receiveUnwritable(message, describeThrown(error));
+    }
+    if (text === undefined) return;
+    this.receivedBytes += text.length;
+    if (text.length > MAX_MESSAGE_BYTES) this.#lines.oversize(text);
+    else this.#lines.receive(text);
+  }
+
+  /** A cycle, a BigInt, a value that nests too deep: it costs the request that it answers, and nothing else. */
+  #receiveUnwritable(message: unknown, problem: string): void {
+    const id: unknown = typeof message === "object" && message !== null && !("method" in message) ? Reflect.get(message, "id") : undefined;
+    if (typeof id === "number")
+      this.onmessage?.({ jsonrpc: "2.0", id, error: { code: UNREADABLE_ANSWER, message: "its answer is not JSON" } });
+    else this.onerror?.(new Error(`dropped a message that is not JSON: ${problem}`));
+  }
+
+  #end(reason: string): Promise<void> {
+    if (this.#ending !== undefined) return this.#ending;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#ending = promise; // before it is closed: some say so while they close
+    this.ended = reason;
+    void this.#closeInner().then(resolve);
+    this.onclose?.();
+    return promise;
+  }
+
+  async #closeInner(): Promise<void> {
+    const closed = new AbortController();
+    const closing = (async () => await this.#inner.close())()
+      .catch(() => undefined)
+      .finally(() => closed.abort());
+    await Promise.race([closing, pause(this.#clock, CLOSE_MS, closed.signal)]);
+  }
+}
