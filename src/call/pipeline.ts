@@ -3,6 +3,7 @@ import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { Turn } from "../session/turn.ts";
 import { places } from "../session/turn-queue.ts";
 import { passGates, resolveLater, resolveTool, routeCall } from "./admit/admit-call.ts";
+import { approveForProvider } from "./approve/approve-for-provider.ts";
 import { approveWhole, coverAgain, isCovered, wasAllowed } from "./approve/approve-whole.ts";
 import { askApproval } from "./approve/ask-approval.ts";
 import { attempt, hasFallbacks, retry, tryEach } from "./attempt/attempt.ts";
@@ -202,6 +203,7 @@ function approve(run: AdmittedCall): Phase<AdmittedCall> {
   const { plan, parts, options } = run;
   if (run.isAnswered || !run.route.rules.isConsequential) return run;
   if (options.approved === true) return run.resumed !== undefined && plan.tool.approveWhole === true ? coverAgain(run) : run;
+  if (plan.tool.providerExecuted === true) return approveForProvider(run);
   if (plan.tool.approveWhole === true && run.turn.session.simulation === undefined) return approveWhole(run);
   if (!parts.approvals.mayAsk && !run.effects.destructive && run.resumed?.askedFor === undefined) return run;
   if (plan.tool.composite === true && run.turn.session.simulation?.mayBeReal === false) return run; // all its calls are pretended

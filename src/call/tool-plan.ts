@@ -1,5 +1,5 @@
 /** The facts about a tool that hold for all its calls: who answers, which steps apply, and which questions need not be asked. Made once. */
-import type { ResolvedEffects } from "../core/effects.ts";
+import type { Effects, ResolvedEffects } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { whyNoHandler } from "../core/missing-handler.ts";
@@ -28,6 +28,9 @@ export interface ToolPlanOptions {
   readonly onCircuit: (state: "open" | "half-open" | "closed") => void;
   readonly warn: (message: string) => void;
 }
+
+/** Of the answer to a provider that asks before it runs a tool: nothing is run here. */
+const ANSWER_EFFECTS: Effects = Object.freeze({ reads: [], writes: [], external: true });
 
 export class ToolPlan {
   readonly registered: RegisteredTool;
@@ -94,8 +97,9 @@ export class ToolPlan {
     const { allowGuesses = false, dropUnknownKeys } = registered.repairs;
     this.allowGuesses = allowGuesses;
     this.dropUnknownKeys = dropUnknownKeys;
-    this.effectsOf = createEffectsResolver(tool, toolset.name, options.warn, options.clock);
-    this.effects = dependsOnInput(tool.effects) ? undefined : this.effectsOf({});
+    const planned = tool.providerExecuted === true ? { ...tool, effects: ANSWER_EFFECTS } : tool;
+    this.effectsOf = createEffectsResolver(planned, toolset.name, options.warn, options.clock);
+    this.effects = dependsOnInput(planned.effects) ? undefined : this.effectsOf({});
     this.hasTurnRule = runsOnce(tool) || endsTurn(tool);
     this.caches = tool.cache !== undefined;
     this.isShared = toolset.shared === true;

@@ -11,7 +11,7 @@ export interface LoopResult<Output = unknown> {
   /** The model's last text, as far as it came; empty where there is none. */
   readonly text: string;
   readonly reason: StopReason;
-  /** More about the reason, as text for people; left out where the reason says it all, as with `answered`. */
+  /** More about the reason, as text for people; left out where the reason says it all, as with `answered`, unless the last message is empty. */
   readonly detail?: string;
   /** Requests to the model. */
   readonly rounds: number;

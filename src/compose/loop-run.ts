@@ -15,6 +15,7 @@ import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { providerName } from "../wire/provider-name.ts";
 import { CallChecks } from "./call-checks.ts";
 import { spendDelegated } from "./delegate/delegated-usage.ts";
+import { emptyAnswer } from "./empty-answer.ts";
 import type { EmergencyStop } from "./emergency-stop.ts";
 import { reasonToStop } from "./loop-continues.ts";
 import type { LoopConversation } from "./loop-conversation.ts";
@@ -244,7 +245,8 @@ export class LoopRun {
     const stop = this.#decide(results, reply, { repeated: findings.repeated, met });
     if (stop === undefined) this.#notes.push(...findings.nudges, ...this.#newAdvisory());
     const { output } = this.#parts;
-    return stop?.reason === "answered" && output !== undefined ? await this.#answer(text, output) : stop;
+    if (stop?.reason !== "answered") return stop;
+    return output === undefined ? { ...stop, detail: emptyAnswer(reply) } : await this.#answer(text, output);
   }
 
   /** The end of a run whose answer is what was asked for; undefined where the model is asked for it again. */

@@ -103,8 +103,11 @@ export interface TokenUsage {
 
 /** A call of a model's message that is ours to run. `input` is text where the model's JSON could not be read. */
 export interface ModelCall extends ToolCall {
-  /** `custom`: the model wrote plain text, which is under the key `input`. @default "function" */
-  readonly kind?: "function" | "custom";
+  /**
+   * `custom`: the model wrote plain text, which is under the key `input`. `approval`: the provider makes the call, of the tool and with the arguments in `input`,
+   * once it was allowed. @default "function"
+   */
+  readonly kind?: "function" | "custom" | "approval";
   /** Corrections made when the call was read; they become warnings of its result. */
   readonly warnings?: readonly string[];
   /** The name that its provider was given for one of several tools of this name: the answer goes by it. Left out elsewhere. */

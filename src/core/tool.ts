@@ -134,7 +134,7 @@ export interface Tool extends CallSettings {
   /** Ends the turn: later calls of the batch are skipped. @default false; true for the category `TERMINAL` */
   readonly endsTurn?: boolean;
   readonly category?: ToolCategory;
-  /** Run by the model's provider: described here, never executed. @default false */
+  /** Run by the model's provider: described here, never executed. A provider that asks before it runs the tool makes a call of it, which needs approval. @default false */
   readonly providerExecuted?: boolean;
   /** By the name of a wire format, the tool in that provider's own words, sent as it is: `{ "anthropic-messages": { type: … } }`. */
   readonly providers?: Readonly<Record<string, JsonObject>>;

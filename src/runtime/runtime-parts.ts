@@ -17,6 +17,7 @@ import { ResultCache } from "../policy/cache/result-cache.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { OrphanCount } from "../call/call-counters.ts";
 import type { CallParts, CallRun } from "../call/call-run.ts";
+import { PROVIDER_ENGINE } from "../call/approve/approve-for-provider.ts";
 import { Faults } from "../call/attempt/faults.ts";
 import { ClaimWatch } from "../call/claim-watch.ts";
 import { callsAround } from "../call/context/calls-around.ts";
@@ -108,12 +109,17 @@ interface ToolPlanParts extends Pick<ToolPlanOptions, "slots" | "limit"> {
   readonly emit: (event: RuntimeEvent) => void;
 }
 
+function engineFor({ tool, toolset }: RegisteredTool, { local, engineOf }: ToolPlanParts): Engine {
+  if (tool.providerExecuted === true) return PROVIDER_ENGINE;
+  return tool.execute === undefined ? engineOf(toolset) : local;
+}
+
 /** Makes the plan of a tool. */
 export function makeToolPlan(registered: RegisteredTool, options: ToolPlanParts): ToolPlan {
-  const { circuit = {}, local, engineOf, slots, limit, ports, emit } = options;
+  const { circuit = {}, slots, limit, ports, emit } = options;
   return new ToolPlan({
     registered,
-    engine: registered.tool.execute === undefined ? engineOf(registered.toolset) : local,
+    engine: engineFor(registered, options),
     slots,
     limit,
     clock: ports.clock,

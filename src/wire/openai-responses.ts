@@ -6,6 +6,7 @@ import { checkingAnswers } from "./answered-calls.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool, type WireTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
+import { APPROVAL_REQUEST, approvalName } from "./responses/approvals.ts";
 import { ResponsesDecoder } from "./responses/decoder.ts";
 import { FORMAT, toInputItems } from "./responses/input-items.ts";
 import { BUILT_IN_TOOLS } from "./responses/items.ts";
@@ -74,6 +75,7 @@ function writeTool({ tool, name, description, schema, strict }: WireTool): JsonO
 function ownNames(words: JsonObject): readonly string[] {
   const type = textOf(words["type"]) ?? "";
   const builtIn = [...BUILT_IN_TOOLS].flatMap(([call, types]) => (types.some((one) => isVersionOf(type, one)) ? [call] : []));
+  if (type === "mcp") return [approvalName(textOf(words["server_label"]) ?? "")];
   const name = textOf(words["name"]);
   return name === undefined || type === "namespace" ? builtIn : [...builtIn, name];
 }
@@ -155,7 +157,8 @@ function ownChoice({ type, name }: JsonObject): JsonObject {
 }
 
 function answerItem({ id, kind, result }: AnsweredCall): JsonObject {
-  const call = kind === "custom" ? { type: "custom_tool_call" } : undefined;
+  const type = kind === "custom" ? "custom_tool_call" : kind === "approval" ? APPROVAL_REQUEST : undefined;
+  const call = type === undefined ? undefined : { type };
   return resultItem({ id: id ?? result.callId, result, call }) ?? {};
 }
 

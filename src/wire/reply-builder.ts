@@ -20,7 +20,7 @@ const NO_NAMES: ReadonlyMap<string, string> = new Map();
 /** A call on its way. */
 interface OpenCall {
   readonly index: number;
-  readonly kind: "function" | "custom";
+  readonly kind: NonNullable<ModelCall["kind"]>;
   id: string | undefined;
   name: string;
   readonly reasoning: string | undefined;
@@ -39,7 +39,7 @@ interface OpenCall {
 export interface CallParts {
   readonly id?: string | undefined;
   readonly name?: string | undefined;
-  readonly kind?: "function" | "custom" | undefined;
+  readonly kind?: ModelCall["kind"];
   /** Why the model makes the call, where the format has a place for that. */
   readonly reasoning?: string | undefined;
   /** Corrections made when the call was read. */
@@ -302,7 +302,7 @@ export class ReplyBuilder {
       ...(id === undefined ? {} : { id }),
       name: qualified,
       input: kind === "custom" ? { input: text } : (input ?? readArguments(text)),
-      ...(kind === "custom" ? { kind } : {}),
+      ...(kind === "function" ? {} : { kind }),
       ...omitUndefined({ reasoning, warnings }),
       ...(isMarked(name) && this.#names.has(name) && providerName(qualified) !== name ? { offeredName: name } : {}),
     };

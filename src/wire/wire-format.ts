@@ -102,8 +102,8 @@ export interface AnsweredCall {
   readonly id?: string;
   /** Qualified. */
   readonly name: string;
-  /** `custom` where the model made a custom call. @default "function" */
-  readonly kind?: "function" | "custom";
+  /** That of the model's call. @default "function" */
+  readonly kind?: "function" | "custom" | "approval";
   /** Of a reply's call, where it has one. @default that of `name` */
   readonly offeredName?: string;
   readonly result: ToolResult;

@@ -218,7 +218,6 @@ describe("OpenAI's Responses", () => {
     { type: "compaction", id: "i", encrypted_content: "e" },
     { type: "mcp_call", id: "i", name: "n", server_label: "s", arguments: "{}", output: "o" },
     { type: "mcp_list_tools", id: "i", server_label: "s", tools: [] },
-    { type: "mcp_approval_request", id: "i", name: "n", server_label: "s", arguments: "{}" },
     { type: "shell_call_output", id: "i", call_id: "s", output: [], max_output_length: null },
     { type: "not_known_yet", id: "i", anything: [1] },
   ];

@@ -4,6 +4,7 @@ import type { ResolvedEffects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { noHandler } from "../../core/missing-handler.ts";
 import type { JsonValue } from "../../core/base/json.ts";
+import { readProviderApproval } from "../../core/provider-approval.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { chooseOverload, offeredFingerprint } from "../../registry/overload.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
@@ -80,9 +81,8 @@ export function readableInput(input: unknown): JsonValue {
 /** Refuses tools that cannot or may not run, whatever their input. */
 export function passGates(run: ResolvedCall): ResolvedCall | ToolError {
   const { tool, qualifiedName, registered } = run.plan;
-  if (tool.providerExecuted === true) {
-    return new ToolError("not_executable", `${qualifiedName} is run by the model's provider, never here.`);
-  }
+  const notHere = tool.providerExecuted === true ? runAtProvider(run) : undefined;
+  if (notHere !== undefined) return notHere;
   if (registered.quarantine !== undefined) return registered.quarantine;
   const refusal = tool.composite === true ? tooDeep(run) : undefined;
   if (refusal !== undefined) return refusal;
@@ -94,6 +94,14 @@ export function passGates(run: ResolvedCall): ResolvedCall | ToolError {
     }
   }
   return passDocumentationGate(run) ?? run;
+}
+
+/** Of a tool that the model's provider runs, there is nothing to call; what the provider asks about its own calls can be answered. */
+function runAtProvider({ plan: { qualifiedName }, call, turn }: ResolvedCall): ToolError | undefined {
+  if (readProviderApproval(call.input) === undefined)
+    return new ToolError("not_executable", `${qualifiedName} is run by the model's provider, never here.`);
+  if (turn.session.simulation === undefined) return undefined;
+  return new ToolError("not_simulatable", `The provider would call ${qualifiedName} for real, and this is a simulation.`);
 }
 
 /** Calls of a batch pass here one after another, in call order. */
@@ -132,9 +140,9 @@ function findRoute(run: FittedCall, effects: ResolvedEffects): Route | ToolError
   return undecidedHook(plan.qualifiedName, parts.undecidedHook);
 }
 
-/** The fallback chain of the call; the runtime's own tools always answer themselves. */
+/** The fallback chain of the call; the runtime's own tools always answer themselves, and the answer to a provider is never simulated. */
 function answerersOf({ plan, parts, options }: FittedCall): readonly Answerer[] | undefined {
-  if (plan.registered.toolset.name === OWN_NAMESPACE) return undefined;
+  if (plan.registered.toolset.name === OWN_NAMESPACE || plan.tool.providerExecuted === true) return undefined;
   return options.answerers ?? parts.chains.answerersFor(plan.registered, plan.engine);
 }
 

@@ -38,7 +38,7 @@ const CALL_KEYS: ReadonlySet<string> = new Set([
  * value, such a key is like any other.
  */
 const PASSED_OVER: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
-  ["kind", (value) => value === "function" || value === "custom"],
+  ["kind", (value) => value === "function" || value === "custom" || value === "approval"],
   ["status", (value) => value === "completed" || value === "in_progress" || value === "incomplete"],
   ["caller", isJsonObject],
   ["cache_control", isJsonObject],

@@ -5,7 +5,7 @@ import type { FinishReason, ModelEvent, ModelReply } from "../../core/model.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { FORMAT } from "./input-items.ts";
-import { itemId, itemInput, itemName, itemRole, itemType, madeImage, needsNative, providerCallOf } from "./items.ts";
+import { callKind, isUnknown, itemId, itemInput, itemName, itemRole, itemType, madeImage, needsNative, providerCallOf } from "./items.ts";
 import { textOf } from "../read-field.ts";
 import { refuseDamaged } from "../framing/wire-json.ts";
 import { responseError } from "./response-error.ts";
@@ -157,7 +157,7 @@ export class ResponsesDecoder implements StreamDecoder {
     this.#builder.open(slot.key, {
       id: itemId(item),
       name: itemName(item, this.#options.toolNames),
-      kind: itemType(item) === "custom_tool_call" ? "custom" : "function",
+      kind: callKind(item),
     });
   }
 
@@ -173,6 +173,10 @@ export class ResponsesDecoder implements StreamDecoder {
       this.#list(slot);
       this.#tellProviderCalls();
     }
+    if (isUnknown(item))
+      this.#builder.warn(
+        `The message has an item of the type ${JSON.stringify(itemType(item))}, which is not known: nothing is done with it.`,
+      );
     const image = madeImage(item);
     if (image !== undefined) this.#builder.media({ type: "image", ...image });
   }

@@ -1,8 +1,9 @@
 /** The output items of OpenAI's Responses: which are calls of ours, which the provider has run, and what they ask for. */
 import { nonEmptyText, textOf } from "../read-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import type { ProviderCall } from "../../core/model.ts";
+import type { ModelCall, ProviderCall } from "../../core/model.ts";
 import { readArguments } from "../reply-builder.ts";
+import { APPROVAL_REQUEST, approvalName, requestedApproval } from "./approvals.ts";
 
 /** `call`: ours to run; `provider`: run by the provider; `words`: what it says or thinks; `other`: only to be given back. */
 export type ItemRole = "call" | "provider" | "words" | "other";
@@ -17,7 +18,9 @@ export const BUILT_IN_TOOLS: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 const WORDS: ReadonlySet<string> = new Set(["message", "reasoning"]);
-const PROVIDER_ITEMS: ReadonlySet<string> = new Set(["mcp_list_tools", "mcp_approval_request", "program"]);
+/** Items that are only kept and sent back. */
+const KEPT: ReadonlySet<string> = new Set(["additional_tools", "compaction", "item_reference", "mcp_approval_response"]);
+const PROVIDER_ITEMS: ReadonlySet<string> = new Set(["mcp_list_tools", "program"]);
 const CALL_FIELDS = ["action", "actions", "operation", "arguments", "code", "queries"] as const;
 
 export function itemType(item: JsonObject): string {
@@ -27,7 +30,7 @@ export function itemType(item: JsonObject): string {
 /** The role of an item for us. A custom call of a tool that was not offered is one that the provider has run (xAI). */
 export function itemRole(item: JsonObject, toolNames: ReadonlyMap<string, string> | undefined): ItemRole {
   const type = itemType(item);
-  if (type === "function_call") return "call";
+  if (type === "function_call" || type === APPROVAL_REQUEST) return "call";
   if (type === "custom_tool_call") {
     const offered = toolNames === undefined || toolNames.size === 0 || toolNames.has(itemName(item, toolNames));
     return offered ? "call" : "provider";
@@ -35,6 +38,12 @@ export function itemRole(item: JsonObject, toolNames: ReadonlyMap<string, string
   if (WORDS.has(type)) return "words";
   if (BUILT_IN_TOOLS.has(type)) return runsAtProvider(item, type) ? "provider" : "call";
   return PROVIDER_ITEMS.has(type) || type.endsWith("_call") ? "provider" : "other";
+}
+
+/** An item that is newer than this code: the provider may wait for an answer to it. */
+export function isUnknown(item: JsonObject): boolean {
+  const type = itemType(item);
+  return itemRole(item, undefined) === "other" && !KEPT.has(type) && !type.endsWith("_output");
 }
 
 function runsAtProvider({ execution, environment }: JsonObject, type: string): boolean {
@@ -45,6 +54,10 @@ function runsAtProvider({ execution, environment }: JsonObject, type: string): b
 /** The name of a call as the provider knows the tool: its own, with its namespace where only that was offered, or a built-in's type. */
 export function itemName(item: JsonObject, toolNames: ReadonlyMap<string, string> | undefined): string {
   const type = itemType(item);
+  if (type === APPROVAL_REQUEST) {
+    const ofServer = approvalName(textOf(item["server_label"]) ?? "");
+    return toolNames?.has(ofServer) === true ? ofServer : type;
+  }
   if (type !== "function_call" && type !== "custom_tool_call") return type;
   const name = textOf(item["name"]) ?? "";
   const namespace = textOf(item["namespace"]);
@@ -57,7 +70,13 @@ export function itemInput(item: JsonObject): JsonValue | undefined {
   const type = itemType(item);
   if (type === "function_call") return item["arguments"];
   if (type === "custom_tool_call") return item["input"];
+  if (type === APPROVAL_REQUEST) return requestedApproval(item);
   return Object.fromEntries(CALL_FIELDS.flatMap((field) => (Object.hasOwn(item, field) ? [[field, item[field] ?? null]] : [])));
+}
+
+export function callKind(item: JsonObject): NonNullable<ModelCall["kind"]> {
+  const type = itemType(item);
+  return type === "custom_tool_call" ? "custom" : type === APPROVAL_REQUEST ? "approval" : "function";
 }
 
 /** Calls are known by `call_id`; what a provider runs has often only an id of its own. */

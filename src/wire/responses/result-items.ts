@@ -4,6 +4,7 @@ import type { ContentPart } from "../../core/content.ts";
 import { fileData } from "../../core/data-uri.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
+import { APPROVAL_REQUEST, approvalResponse } from "./approvals.ts";
 import { isProgram, itemType } from "./items.ts";
 
 /** The answer of one call: `call` is its item where the provider made one. */
@@ -38,6 +39,7 @@ const OUTPUTS: Readonly<Record<string, WriteOutput>> = {
 export function resultItem(answer: AnsweredItem): JsonObject | undefined {
   const { id, call } = answer;
   const type = call === undefined ? "function_call" : itemType(call);
+  if (type === APPROVAL_REQUEST) return approvalResponse(id, answer.result);
   const written = Object.hasOwn(OUTPUTS, type) ? OUTPUTS[type]?.(answer) : undefined;
   if (written === undefined) return undefined;
   const caller = call?.["caller"];

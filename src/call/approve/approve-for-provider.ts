@@ -1,0 +1,18 @@
+/** A question of the model's provider, put to a person as a call that needs approval is. The answer goes back to the provider, which makes the call. */
+import type { Engine } from "../../core/engine.ts";
+import type { ToolError } from "../../core/error.ts";
+import { readProviderApproval } from "../../core/provider-approval.ts";
+import type { AdmittedCall } from "../call-run.ts";
+import { approvalNeed } from "../context/composite.ts";
+import { isCovered, wasAllowed } from "./approve-whole.ts";
+import { askApproval } from "./ask-approval.ts";
+
+/** Asks unless a rule or an earlier answer allows it. */
+export function approveForProvider(run: AdmittedCall): AdmittedCall | Promise<AdmittedCall | ToolError> {
+  if (approvalNeed(run, true) === undefined || wasAllowed(run) || isCovered(run)) return run;
+  const { server = "", tool = "" } = readProviderApproval(run.input) ?? {};
+  return askApproval(run, `The model's provider asks before it calls ${JSON.stringify(tool)} of the server ${JSON.stringify(server)}.`);
+}
+
+/** Answers the calls that were allowed. Nothing is run here. */
+export const PROVIDER_ENGINE: Engine = Object.freeze({ kind: "provider", call: () => ({ approved: true }) });

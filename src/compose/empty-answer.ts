@@ -1,0 +1,16 @@
+/** Explains the end of a run whose last message is empty. */
+import type { ModelReply } from "../core/model.ts";
+import { providerToolsIn } from "./provider-calls.ts";
+
+/** The explanation of an empty message, as text for people; undefined where the model said or made something. */
+export function emptyAnswer(reply: ModelReply): string | undefined {
+  const { text, media, finishDetail, warnings = [] } = reply;
+  if (text.trim() !== "" || media.length > 0) return undefined;
+  const ran = providerToolsIn(reply);
+  return [
+    "The model's last message has no text.",
+    ...(ran.length === 0 ? [] : [`The provider ran ${ran.join(", ")} for it.`]),
+    ...(finishDetail === undefined ? [] : [`The provider's reason for its end is ${JSON.stringify(finishDetail)}.`]),
+    ...warnings,
+  ].join(" ");
+}

@@ -1,0 +1,21 @@
+/** A question of a model's provider: whether it may call a tool of a server that it reaches itself. */
+import { isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
+
+/** The input of a call of the tool that describes the server to the provider. */
+export interface ProviderApproval {
+  /** The server as the provider was given it. */
+  readonly server: string;
+  readonly tool: string;
+  readonly arguments: JsonValue;
+}
+
+/** Undefined for every other input: a call that a model has made of a tool which only its provider runs. */
+export function readProviderApproval(input: unknown): ProviderApproval | undefined {
+  if (!isJsonObject(input) || Object.keys(input).length !== 3) return undefined;
+  const { server, tool, arguments: given } = input;
+  return typeof server === "string" && typeof tool === "string" && given !== undefined ? { server, tool, arguments: given } : undefined;
+}
+
+export function approvalInput({ server, tool, arguments: given }: ProviderApproval): JsonObject {
+  return { server, tool, arguments: given };
+}

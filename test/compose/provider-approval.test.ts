@@ -1,0 +1,286 @@
+/** A provider that asks before it calls a tool of a server which it reaches itself, and waits for the answer in the next request. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { ApprovalRequest } from "../../src/core/ask.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import type { Model } from "../../src/core/model.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { createLoop } from "../../src/compose/loop.ts";
+import { httpModel } from "../../src/model/http-model.ts";
+import { createRuntime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
+import { openAiResponses } from "../../src/wire/openai-responses.ts";
+
+/** A server as the provider is given it. */
+const hosted = (label: string): Tool => ({
+  name: `hosted_${label}`,
+  description: `The server ${label}.`,
+  inputSchema: {},
+  providerExecuted: true,
+  providers: {
+    "openai-responses": { type: "mcp", server_label: label, server_url: "https://mcp.example.com", require_approval: "always" },
+  },
+});
+const TOOLS = [hosted("mail"), hosted("tickets")];
+
+const asks = (id: string, server = "tickets", given = '{"id":7}'): JsonObject => ({
+  type: "mcp_approval_request",
+  id,
+  server_label: server,
+  name: "close",
+  arguments: given,
+});
+const says = (text: string): JsonObject => ({
+  type: "message",
+  id: "m",
+  role: "assistant",
+  status: "completed",
+  content: [{ type: "output_text", text }],
+});
+const called: JsonObject = {
+  type: "mcp_call",
+  id: "mcp_1",
+  server_label: "tickets",
+  name: "close",
+  arguments: '{"id":7}',
+  output: "closed",
+};
+
+interface Provider {
+  readonly model: Model;
+  /** The inputs of all requests. */
+  readonly inputs: (readonly JsonObject[])[];
+  /** The answers to what it asked, in the latest request. */
+  readonly responses: () => readonly JsonObject[];
+}
+
+/** A real HTTP server that answers each request with the next output. */
+async function provider(outputs: readonly (readonly JsonObject[])[], stream = true): Promise<Provider> {
+  const inputs: (readonly JsonObject[])[] = [];
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    let text = "";
+    for await (const chunk of request) text += String(chunk);
+    const body = JSON.parse(text) as { readonly input: readonly JsonObject[]; readonly stream?: boolean };
+    const output = outputs[inputs.length] ?? [says("Nothing more.")];
+    inputs.push(body.input);
+    const whole = { id: "r", object: "response", status: "completed", model: "m", output, usage: { input_tokens: 1, output_tokens: 1 } };
+    if (body.stream !== true) return void response.setHeader("content-type", "application/json").end(JSON.stringify(whole));
+    response.setHeader("content-type", "text/event-stream");
+    const events: JsonObject[] = [
+      { type: "response.created", response: { id: "r" } },
+      ...output.flatMap((item, index) => [
+        { type: "response.output_item.added", output_index: index, item },
+        { type: "response.output_item.done", output_index: index, item },
+      ]),
+      { type: "response.completed", response: whole },
+    ];
+    response.end(events.map((event) => `event: ${String(event["type"])}\ndata: ${JSON.stringify(event)}\n\n`).join(""));
+  };
+  const server = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  return {
+    model: httpModel({ format: openAiResponses(), model: "gpt-5", baseUrl, apiKey: "sk-test", stream }),
+    inputs,
+    responses: () => (inputs.at(-1) ?? []).filter(({ type }) => type === "mcp_approval_response"),
+  };
+}
+
+const response = (id: string, approve: boolean, reason?: unknown): JsonObject =>
+  ({ type: "mcp_approval_response", approval_request_id: id, approve, ...(reason === undefined ? {} : { reason }) }) as JsonObject;
+
+function runtimeWith(options: RuntimeOptions = {}) {
+  const runtime = createRuntime({ tools: TOOLS, ...options });
+  onTestFinished(async () => void (await runtime.close()));
+  return runtime;
+}
+
+describe.each([true, false])("streamed: %s", (stream) => {
+  test("the approver is asked which tool of which server with which arguments, and its yes goes to the provider", async () => {
+    const asked: ApprovalRequest[] = [];
+    const { model, responses } = await provider([[asks("mcpr_1")], [called, says("Closed.")]], stream);
+    const runtime = runtimeWith({ approval: { approve: (request) => (asked.push(request), "allow-once") } });
+
+    const result = await createLoop({ model, session: runtime.session() }).run("Close 7.");
+
+    expect([result.reason, result.text, result.detail]).toEqual(["answered", "Closed.", undefined]);
+    expect(asked).toMatchObject([
+      {
+        toolName: "default::hosted_tickets",
+        input: { server: "tickets", tool: "close", arguments: { id: 7 } },
+        reason: 'The model\'s provider asks before it calls "close" of the server "tickets".',
+      },
+    ]);
+    expect(responses()).toEqual([response("mcpr_1", true)]);
+  });
+
+  test("its no goes there with the reason", async () => {
+    const { model, responses } = await provider([[asks("mcpr_1")], [says("Then not.")]], stream);
+    const runtime = runtimeWith({ approval: { approve: () => "deny" } });
+
+    const result = await createLoop({ model, session: runtime.session() }).run("Close 7.");
+
+    expect(result.text).toBe("Then not.");
+    expect(responses()).toEqual([response("mcpr_1", false, expect.stringContaining("default::hosted_tickets was not approved"))]);
+  });
+
+  test("without an approver the run ends with what waits, and the decision answers the request that was made", async () => {
+    const { model, inputs, responses } = await provider(
+      [
+        [asks("mcpr_1"), asks("mcpr_2", "mail")],
+        [called, says("Closed.")],
+      ],
+      stream,
+    );
+    const loop = createLoop({ model, session: runtimeWith().session() });
+
+    const paused = await loop.run("Close 7.");
+
+    expect([paused.reason, paused.detail]).toEqual(["approval", "2 calls wait: default::hosted_tickets, default::hosted_mail."]);
+    const [first, second] = loop.pending();
+    expect([first?.input, second?.input]).toEqual([
+      { server: "tickets", tool: "close", arguments: { id: 7 } },
+      { server: "mail", tool: "close", arguments: { id: 7 } },
+    ]);
+    const result = await loop.resume({ decisions: { [first?.digest ?? ""]: "allow-once", [second?.digest ?? ""]: "deny" } });
+    expect([result.reason, result.text]).toEqual(["answered", "Closed."]);
+    expect(responses()).toEqual([response("mcpr_1", true), response("mcpr_2", false, expect.stringContaining("was not approved"))]);
+    expect((inputs.at(-1) ?? []).map(({ type }) => type)).toEqual([
+      "message",
+      "mcp_approval_request",
+      "mcp_approval_request",
+      "mcp_approval_response",
+      "mcp_approval_response",
+    ]);
+  });
+});
+
+test("decisions that come one after the other answer each request once", async () => {
+  const { model, inputs, responses } = await provider([[asks("mcpr_1"), asks("mcpr_2", "mail")], [says("Done.")]]);
+  const loop = createLoop({ model, session: runtimeWith().session() });
+  await loop.run("Close 7.");
+  const [first, second] = loop.pending();
+
+  expect((await loop.resume({ decisions: { [first?.digest ?? ""]: "allow-once" } })).reason).toBe("approval");
+  expect(inputs).toHaveLength(1);
+  expect((await loop.resume({ decisions: { [second?.digest ?? ""]: "allow-once" } })).text).toBe("Done.");
+  expect(responses()).toEqual([response("mcpr_1", true), response("mcpr_2", true)]);
+});
+
+test("a request that nobody decided is answered with no when the user goes on", async () => {
+  const { model, responses } = await provider([[asks("mcpr_1")], [says("As you like.")]]);
+  const loop = createLoop({ model, session: runtimeWith().session() });
+  await loop.run("Close 7.");
+
+  expect((await loop.run("Leave it.")).text).toBe("As you like.");
+  expect(responses()).toEqual([response("mcpr_1", false, expect.stringContaining("needs approval"))]);
+});
+
+test("another process goes on with what waits, after a crash", async () => {
+  const store = memoryStore();
+  const { model, responses } = await provider([[asks("mcpr_1")], [says("Closed.")]]);
+  const before = runtimeWith({ store });
+  expect((await createLoop({ model, session: before.session("s") }).run("Close 7.")).reason).toBe("approval");
+
+  const session = await runtimeWith({ store }).resume("s", { takeOver: true });
+  const loop = createLoop({ model, session });
+  const [pending] = loop.pending();
+
+  expect(pending?.input).toEqual({ server: "tickets", tool: "close", arguments: { id: 7 } });
+  expect((await loop.resume({ decisions: { [pending?.digest ?? ""]: "allow-once" } })).text).toBe("Closed.");
+  expect(responses()).toEqual([response("mcpr_1", true)]);
+});
+
+test("a process that ends while a person is asked leaves the question, which is asked again", async () => {
+  const store = memoryStore();
+  const { model } = await provider([[asks("mcpr_1")], [says("Closed.")]]);
+  const { promise: isAsked, resolve } = Promise.withResolvers<void>();
+  const before = runtimeWith({ store, approval: { approve: () => (resolve(), new Promise(() => undefined)) } });
+  void createLoop({ model, session: before.session("s") })
+    .run("Close 7.")
+    .catch(() => undefined);
+  await isAsked;
+
+  const asked: unknown[] = [];
+  const after = runtimeWith({ store, approval: { approve: ({ input }) => (asked.push(input), "allow-once") } });
+  const session = await after.resume("s", { takeOver: true });
+
+  expect(asked).toEqual([{ server: "tickets", tool: "close", arguments: { id: 7 } }]);
+  const results = session.log.flatMap((event) => (event.type === "call-end" ? [event.result] : []));
+  expect(results).toMatchObject([{ status: "ok", output: { approved: true } }]);
+});
+
+test("rules and permissions decide as for any tool: never asks, denied is denied", async () => {
+  for (const [options, approve] of [
+    [{ approval: { never: ["hosted_tickets"] } }, true],
+    [{ permission: { deny: ["default::hosted_tickets"] } }, false],
+  ] as const) {
+    const { model, inputs } = await provider([[asks("mcpr_1")], [says("Done.")]]);
+    await createLoop({ model, session: runtimeWith(options).session() }).run("Close 7.");
+    const [answer] = (inputs.at(-1) ?? []).filter(({ type }) => type === "mcp_approval_response");
+    expect(answer?.["approve"]).toBe(approve);
+  }
+});
+
+test("a server that is no tool of the runtime is answered with no", async () => {
+  const { model, responses } = await provider([[asks("mcpr_1", "unknown")], [says("Then not.")]]);
+  expect((await createLoop({ model, session: runtimeWith().session() }).run("Close 7.")).text).toBe("Then not.");
+  expect(responses()).toMatchObject([{ approval_request_id: "mcpr_1", approve: false }]);
+});
+
+test("arguments that are no JSON are shown as they are", async () => {
+  const asked: unknown[] = [];
+  const { model } = await provider([[asks("mcpr_1", "tickets", "{not")], [says("Done.")]]);
+  const runtime = runtimeWith({ approval: { approve: ({ input }) => (asked.push(input), "deny") } });
+  await createLoop({ model, session: runtime.session() }).run("Close 7.");
+  expect(asked).toEqual([{ server: "tickets", tool: "close", arguments: "{not" }]);
+});
+
+test("in a simulation nothing is allowed: the provider would call for real", async () => {
+  const runtime = runtimeWith({ approval: { approve: () => "allow-once" } });
+  const input = { server: "tickets", tool: "close", arguments: {} };
+  const { results } = await runtime.session().simulate([{ name: "hosted_tickets", input }]);
+  expect(results).toMatchObject([{ error: { code: "not_simulatable" } }]);
+});
+
+test("a call that is no such question is still refused: only the provider runs the tool", async () => {
+  const asked: unknown[] = [];
+  const runtime = runtimeWith({ approval: { approve: (request) => (asked.push(request), "allow-once") } });
+  for (const input of [{}, { id: 7 }, { server: "tickets", tool: "close", arguments: {}, more: 1 }])
+    expect(await runtime.execute({ name: "hosted_tickets", input })).toMatchObject({ error: { code: "not_executable" } });
+  expect(asked).toEqual([]);
+});
+
+describe("a message in which there is nothing to read", () => {
+  const cases: readonly (readonly [string, readonly JsonObject[], string])[] = [
+    ["nothing", [], "The model's last message has no text. The provider's reason for its end is \"completed\"."],
+    [
+      "calls of the provider alone",
+      [{ type: "web_search_call", id: "w", status: "completed", action: { type: "search", query: "q" } }],
+      "The model's last message has no text. The provider ran web_search_call for it. The provider's reason for its end is \"completed\".",
+    ],
+    [
+      "an item that is not known",
+      [{ type: "consent_request", id: "c" }],
+      'The model\'s last message has no text. The provider\'s reason for its end is "completed". The message has an item of the type "consent_request", which is not known: nothing is done with it.',
+    ],
+  ];
+  test.each(cases)("%s: the end of the run says so", async (_what, output, detail) => {
+    const { model } = await provider([output]);
+    const result = await createLoop({ model, session: runtimeWith().session() }).run("Go.");
+    expect([result.reason, result.text, result.detail]).toEqual(["answered", "", detail]);
+  });
+
+  test.each(["computer_call", "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call"])(
+    "%s without a tool for it is answered as a call of a tool that is not there",
+    async (type) => {
+      const { model, inputs } = await provider([[{ type, id: "i", call_id: "c", status: "completed", action: {}, execution: "client" }]]);
+      const result = await createLoop({ model, session: runtimeWith().session() }).run("Go.");
+      expect([result.text, result.results.map(({ error }) => error?.code)]).toEqual(["Nothing more.", ["not_found"]]);
+      expect(inputs).toHaveLength(2);
+    },
+  );
+});
