@@ -33,6 +33,10 @@ interface AiSdkCallOptions {
   readonly toolCallId?: string;
   readonly abortSignal?: AbortSignal;
   readonly messages?: readonly unknown[];
+  /** Of this tool, in `toolsContext`. */
+  readonly context?: unknown;
+  /** The name of AI SDK 6 for it. */
+  readonly experimental_context?: unknown;
 }
 
 type AiSdkOutput =
@@ -59,7 +63,7 @@ export interface AiSdkContent {
 }
 
 /** Tools with their types, by the names that the model is given. */
-export interface AiSdkTypedOptions<Tools extends Readonly<Record<string, Tool>>> extends Pick<AdapterOptions, "session"> {
+export interface AiSdkTypedOptions<Tools extends Readonly<Record<string, Tool>>> extends Pick<AdapterOptions, "session" | "data"> {
   /** The runtime's own tools, as `defineTool` made them: the only ones that are given. */
   readonly tools: Tools;
 }
@@ -170,10 +174,10 @@ function usedIn(session: RuntimeSession | undefined): UsedApprovals {
 async function called(
   { needsApproval, call, approvals }: Pick<BridgedTool, "needsApproval" | "call"> & { readonly approvals: UsedApprovals },
   input: unknown,
-  { toolCallId, abortSignal, messages = [] }: AiSdkCallOptions,
+  { toolCallId, abortSignal, messages = [], context, experimental_context: older }: AiSdkCallOptions,
 ): Promise<ToolResult> {
   const approved = needsApproval && toolCallId !== undefined && isApproved(messages, toolCallId, approvals);
-  return await call(input, { id: toolCallId, signal: abortSignal, approved });
+  return await call(input, { id: toolCallId, signal: abortSignal, approved, context: context ?? older });
 }
 
 /**

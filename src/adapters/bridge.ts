@@ -26,6 +26,13 @@ export interface AdapterOptions {
   readonly session?: RuntimeSession;
   /** Patterns over the qualified names of the tools to give: `weather::*`. @default all that are listed */
   readonly only?: readonly string[];
+  /**
+   * Makes the `data` of a call from what the framework passes to its tools: `context` of AI SDK and of OpenAI Agents, the configuration of LangChain, `requestContext` of Mastra;
+   * undefined where there is none. A call has the data of the runtime where this returns nothing. An error that it throws fails the call in the framework.
+   *
+   * Return only what the program has set: logins and rules go by `data.principal`, and a context may have values of a client. @default the data of the runtime
+   */
+  data?(context: unknown): Readonly<Record<string, unknown>> | undefined;
 }
 
 /** One of our tools, for a framework that calls functions. */
@@ -48,6 +55,8 @@ export interface BridgedCallOptions {
   readonly signal?: AbortSignal | undefined;
   /** The framework says that a person has allowed this call. */
   readonly approved?: boolean;
+  /** For `data` of the options. */
+  readonly context?: unknown;
   /** False where the framework is not given the tool that reads the rest of a result, which then names no such tool. @default whether it is */
   readonly readsRest?: boolean;
 }
@@ -62,7 +71,7 @@ const WITHOUT_REST = { allow: visibilityOf({ deny: [READ_RESULT] }) };
  */
 export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: string): readonly BridgedTool[] {
   checkRuntime(runtime, owner);
-  checkKnownKeys(options, { session: "object", only: true }, owner);
+  checkKnownKeys(options, { session: "object", only: true, data: "function" }, owner);
   const { session, only } = options;
   const isWanted = only === undefined ? undefined : nameMatcher(only, "only");
   const names = new ProviderNames();
@@ -90,26 +99,29 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
       needsApproval:
         !runtime.approvals.hasApprover &&
         runtime.approvals.needed(qualifiedName, tool.effects?.destructive === true, session) !== undefined,
-      call: caller(runtime, session, { qualifiedName, givesRest }),
+      call: caller(runtime, options, { qualifiedName, givesRest }),
     };
   });
 }
 
 function caller(
   runtime: Runtime,
-  session: RuntimeSession | undefined,
+  given: AdapterOptions,
   { qualifiedName, givesRest }: { readonly qualifiedName: string; readonly givesRest: boolean },
 ): BridgedTool["call"] {
-  return (input, { id, signal, approved = false, readsRest = givesRest } = {}) => {
+  const { session } = given;
+  return async (input, { id, signal, approved = false, readsRest = givesRest, context } = {}) => {
+    const data = given.data?.(context);
     const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
     const options = {
       background: false, // no message of a framework could bring the end of a job
       ...(signal === undefined ? {} : { signal }),
+      ...(data === undefined ? {} : { data }),
       ...(approved ? { approved } : {}),
       ...(readsRest ? {} : WITHOUT_REST),
     };
     // a framework sends the calls of one message one by one, all at the same time
-    return session === undefined ? runtime.execute(call, options) : session.execute(call, { ...options, concurrent: true });
+    return await (session === undefined ? runtime.execute(call, options) : session.execute(call, { ...options, concurrent: true }));
   };
 }
 

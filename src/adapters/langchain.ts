@@ -22,6 +22,10 @@ export type LangChainHandler = (input: unknown, config?: LangChainConfig) => Pro
 export interface LangChainConfig {
   readonly signal?: AbortSignal;
   readonly toolCall?: { readonly id?: string };
+  /** The values of a run that its caller has set. */
+  readonly configurable?: Readonly<Record<string, unknown>>;
+  /** The context of a run of LangGraph. */
+  readonly context?: unknown;
 }
 
 /**
@@ -44,11 +48,15 @@ export function toLangChainTools<Made>(
 ): Made[] {
   checkMaker(tool, "toLangChainTools(runtime, tool)", "the function tool of @langchain/core/tools");
   return bridgedTools(runtime, options, "toLangChainTools()").map(({ name, description, inputSchema, call }) =>
-    tool(async (input, config) => answerFor(config, outputOf(await call(input, { id: config?.toolCall?.id, signal: config?.signal }))), {
-      name,
-      description,
-      schema: unchecked(inputSchema),
-    }),
+    tool(
+      async (input, config) =>
+        answerFor(config, outputOf(await call(input, { id: config?.toolCall?.id, signal: config?.signal, context: config }))),
+      {
+        name,
+        description,
+        schema: unchecked(inputSchema),
+      },
+    ),
   );
 }
 

@@ -19,6 +19,7 @@ export interface MastraFields {
 interface MastraContext {
   readonly abortSignal?: AbortSignal | undefined;
   readonly agent?: { readonly toolCallId?: string } | undefined;
+  readonly requestContext?: unknown;
 }
 
 /**
@@ -41,7 +42,8 @@ export function toMastraTools<Made>(
         inputSchema: openSchema(inputSchema),
         execute: async (input, context) => {
           refuseOldMastra(input);
-          return outputOf(await call(input, { id: context?.agent?.toolCallId, signal: context?.abortSignal }));
+          const { agent, abortSignal, requestContext } = context ?? {};
+          return outputOf(await call(input, { id: agent?.toolCallId, signal: abortSignal, context: requestContext }));
         },
       }),
     ]),

@@ -3,7 +3,7 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { withAgentsParts } from "./model-output.ts";
+import { fieldsOf, withAgentsParts } from "./model-output.ts";
 import { askApproval, bridgedTools, checkMaker, checkToolArray, foreignTool, offeredText, type AdapterOptions } from "./bridge.ts";
 
 /** The fields of a tool that the Agents SDK's `tool` is given. */
@@ -55,7 +55,7 @@ export function toOpenAiAgentsTools<Made>(
       execute: async (input, context, details) => {
         const { callId: id, name: calledAs = name } = details?.toolCall ?? {}; // the program may have given it another name
         const approved = needsApproval && id !== undefined && wasApproved(context, calledAs, id);
-        return offeredText(await call(input, { id, signal: details?.signal, approved }));
+        return offeredText(await call(input, { id, signal: details?.signal, approved, context: fieldsOf(context)["context"] }));
       },
     }),
   );
