@@ -8,6 +8,7 @@ import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Model } from "../../src/core/model.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createLoop } from "../../src/compose/loop.ts";
+import { modelTools } from "../../src/compose/prompt/model-tools.ts";
 import { httpModel } from "../../src/model/http-model.ts";
 import { createRuntime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
@@ -237,6 +238,19 @@ test("arguments that are no JSON are shown as they are", async () => {
   const runtime = runtimeWith({ approval: { approve: ({ input }) => (asked.push(input), "deny") } });
   await createLoop({ model, session: runtime.session() }).run("Close 7.");
   expect(asked).toEqual([{ server: "tickets", tool: "close", arguments: "{not" }]);
+});
+
+test("a loop of the program's own answers by the kind of the call", async () => {
+  const format = openAiResponses();
+  const runtime = runtimeWith({ approval: { approve: () => "allow-once" } });
+  const { toolNames } = format.encodeTools(modelTools(runtime.registry, { format: format.name }));
+  const { calls } = format.decodeReply({ status: "completed", output: [asks("mcpr_1"), asks("mcpr_2", "mail")] }, { toolNames });
+  expect(calls.map(({ kind, name }) => [kind, name])).toEqual([
+    ["approval", "default::hosted_tickets"],
+    ["approval", "default::hosted_mail"],
+  ]);
+  const answers = await Promise.all(calls.map(async (call) => ({ ...call, result: await runtime.execute(call) })));
+  expect(format.encodeResults(answers, calls)).toEqual([response("mcpr_1", true), response("mcpr_2", true)]);
 });
 
 test("in a simulation nothing is allowed: the provider would call for real", async () => {
