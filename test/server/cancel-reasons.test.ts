@@ -61,7 +61,7 @@ describe.each(ERAS)("a client of MCP (%s)", (era) => {
     void pair.client.callTool(CALL).catch(() => undefined);
     await begun;
     pair.hangUp();
-    await vi.waitFor(() => expect(clock.pending).toBe(1));
+    await vi.waitFor(() => expect(clock.pending).toBe(2)); // the end of the answers, and the next look whether the client reads
     await clock.advance(60_000);
     expect(await why()).toEqual(["default::wait was cancelled: the client closed its end 60 s ago"]);
   });
