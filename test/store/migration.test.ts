@@ -180,7 +180,23 @@ test("an event whose words a newer version may have written is damaged for this 
   await store.close();
 });
 
-test.each(["state = 'gone'", "mode = 'direct'", "cancel_reason = 'no JSON'", "tool = '{'"])(
+test("a job in a state that only a newer version knows keeps no other one from being listed, on whichever page", async () => {
+  const { store, file } = localStore(fileOfVersion1());
+  await store.open();
+  const all = (await store.jobs.list()).map(({ id }) => id);
+  const unknown = all[1] ?? expect.fail("the file has jobs");
+  file.exec(`update haft_job set state = 'asleep' where id = '${JSON.stringify(unknown)}' and session = '"trip"'`);
+  const known = all.filter((id) => id !== unknown);
+  expect((await store.jobs.list()).map(({ id }) => id)).toEqual(known);
+  expect((await store.jobs.list({ limit: 2 })).map(({ id }) => id)).toEqual(known.slice(0, 2));
+  await expect(store.jobs.list({ id: unknown, sessionId: "trip" })).rejects.toMatchObject({
+    code: "corrupt_record",
+    message: expect.stringContaining('its state is "asleep", which this version does not know'),
+  });
+  await store.close();
+});
+
+test.each(["mode = 'direct'", "cancel_reason = 'no JSON'", "tool = '{'"])(
   "a row with %s is reported as damaged, with its place",
   async (damage) => {
     const path = fileOfVersion1();

@@ -26,8 +26,10 @@ export async function listJobs(tables: Kysely<Tables>, owner: Owner, options: Ch
     .offset(offset);
   if (sessionId !== undefined) query = query.where("haft_job.session", "=", storedText(sessionId));
   if (id !== undefined) query = query.where("haft_job.id", "=", storedText(id));
-  if (states !== undefined) query = query.where("haft_job.state", "in", [...new Set(states)]);
-  if (states?.length === 0) return [];
+  // A state that only a newer version knows must not keep the other jobs from being listed. One that is named by its id is an error.
+  const listed = states ?? (id === undefined ? JOB_STATES : undefined);
+  if (listed !== undefined) query = query.where("haft_job.state", "in", [...new Set(listed)]);
+  if (listed?.length === 0) return [];
   const owners = new Map<string, string | undefined>();
   const jobs: StoredJob[] = [];
   for (const row of await query.execute()) {
@@ -136,7 +138,7 @@ function modeOf(row: StoredJobTable): JobMode {
 
 function stateOf(row: StoredJobTable): JobState {
   const state = JOB_STATES.find((one) => one === row.state);
-  if (state === undefined) throw damaged(row, `its state is ${JSON.stringify(row.state)}`);
+  if (state === undefined) throw damaged(row, `its state is ${JSON.stringify(row.state)}, which this version does not know`);
   return state;
 }
 
