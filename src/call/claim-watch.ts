@@ -61,6 +61,11 @@ export class ClaimWatch<Run extends WatchedCall> {
     };
   }
 
+  /** Whether its handler waits for the answer to a question. */
+  isAsking(run: Run): boolean {
+    return this.#questions.has(run);
+  }
+
   #plan(): void {
     if (this.#isPlanned) return;
     this.#isPlanned = true;

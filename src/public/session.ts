@@ -40,6 +40,7 @@ export type { SessionDiff, StateDifference } from "../session/session-diff.ts";
 export type { InboxEntry, StoredTrigger } from "../session/inbox.ts";
 export type { NewTrigger, PauseOptions, ReceiveOptions } from "../session/inbox-events.ts";
 export type { Session } from "../session/session.ts";
+export type { CallUnderWay, CallWait } from "../call/context/calls-under-way.ts";
 export type { CallCounters } from "../call/call-counters.ts";
 export type { ReceivingSession } from "../runtime/receiving-session.ts";
 export type { Runtime as CallRuntime } from "../runtime/runtime.ts";

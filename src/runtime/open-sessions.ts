@@ -200,8 +200,8 @@ export class OpenSessions {
   /**
    * Closes a session that a store keeps, and leaves its background jobs to the process that resumes it: nothing is recorded of them from now on,
    * and their handlers are cancelled. There, one that was not started is started, and one that was is treated as after a crash: it is run again
-   * where it may be repeated. For a session in which no calls run but jobs. A question of theirs stays open, and is asked again there. Sessions
-   * that these jobs have begun by `sessionWithin` are closed with it.
+   * where it may be repeated. So is every call under way, whose caller gets `conflict`: `Runtime.underWay` says of which calls nothing is lost. A question of theirs
+   * stays open, and is asked again there. Sessions that these calls have begun by `sessionWithin` are closed with it.
    *
    * Of a session that is being resumed, the calls that continue are left in the same way, and its `resume` rejects with `conflict`. Resolves to
    * whether it was open here, or being resumed.

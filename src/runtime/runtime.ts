@@ -16,6 +16,7 @@ import { localEngine } from "../engine/local.ts";
 import type { CallCounters } from "../call/call-counters.ts";
 import { runningCall } from "../call/context/call-tree.ts";
 import type { CallParts } from "../call/call-run.ts";
+import { callsUnderWay, type CallUnderWay } from "../call/context/calls-under-way.ts";
 import { makeCallParts, makeHoldParts, makeToolPlan, type HoldParts } from "./runtime-parts.ts";
 import { checkRuntimeOptions, type RuntimeOptions } from "./runtime-options.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
@@ -281,6 +282,14 @@ export class Runtime {
   /** The calls that have begun and not ended, oldest first: with the input, as given until it is checked, and the job that each is or was made in. */
   get running(): readonly { readonly callId: string; readonly name: string; readonly input: unknown; readonly jobId?: string }[] {
     return this.#parts.running.all().map(runningCall);
+  }
+
+  /**
+   * The calls that have begun and not ended, oldest first, of sessions in a store that outlives the process, each with what it waits for and the session that
+   * has to be resumed for it. A session of which all calls wait loses nothing by `sessions.handOver`: their questions stay open, and they continue where it is resumed.
+   */
+  get underWay(): readonly CallUnderWay[] {
+    return this.store?.outlivesProcess === true ? callsUnderWay(this.#parts) : [];
   }
 
   /** Cancels one call that runs: its result is `cancelled`. False when none of this id runs. */

@@ -71,7 +71,7 @@ export function noteTakenOver(session: Session): ToolError {
 
 /** Why the end of a job that another process continues is not known here. */
 export function handedOver(id: string): ToolError {
-  return new ToolError("conflict", `The session ${JSON.stringify(id)} was given to another process, which continues its jobs.`, {
+  return new ToolError("conflict", `The session ${JSON.stringify(id)} was given to another process, which continues its calls and jobs.`, {
     retryable: true,
     operatorHint: "Ask the store: jobs.listStored().",
   });

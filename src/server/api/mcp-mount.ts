@@ -12,7 +12,7 @@ import { messagesOf } from "../mcp/session-transport.ts";
 import { countedRequest, countedResponse } from "./requests/counted-bytes.ts";
 import { admitted, refusalOf } from "./requests/refused.ts";
 import type { ApiServices } from "./services.ts";
-import { refuseSessionKey } from "./sessions/session-pool.ts";
+import { refuseSessionKey } from "./sessions/session-ids.ts";
 import { watchedStream } from "../auth/watched-stream.ts";
 
 export const MCP_PATH = "/mcp";

@@ -7,7 +7,7 @@ import type { Channels } from "../../../triggers/channels.ts";
 import type { Triggers } from "../../../triggers/triggers.ts";
 import type { AnswerOf } from "../../api.ts";
 import type { ApiServices, Handlers } from "../services.ts";
-import { checkSeen, refuseSessionKey } from "../sessions/session-pool.ts";
+import { checkSeen, refuseSessionKey } from "../sessions/session-ids.ts";
 import { eventsOf } from "./sessions.ts";
 import { noContent } from "./answers.ts";
 

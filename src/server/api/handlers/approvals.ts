@@ -7,7 +7,7 @@ import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Principal } from "../../auth/principal.ts";
 import type { AnswerOf } from "../../api.ts";
 import type { Handlers } from "../services.ts";
-import { checkSeen, refuseSessionKey } from "../sessions/session-pool.ts";
+import { checkSeen, refuseSessionKey } from "../sessions/session-ids.ts";
 import { noContent } from "./answers.ts";
 
 type ApprovalId =

@@ -2,7 +2,7 @@
 import { artifactId } from "../../../core/artifact.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Handlers } from "../services.ts";
-import { refuseSessionKey } from "../sessions/session-pool.ts";
+import { refuseSessionKey } from "../sessions/session-ids.ts";
 
 export const artifactHandlers: Handlers<"getArtifact"> = {
   async getArtifact({ runtime: { artifacts }, principal, params: { artifactId: asked } }) {

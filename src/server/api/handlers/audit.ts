@@ -4,7 +4,7 @@ import { ToolError } from "../../../core/error.ts";
 import { lastPosition, readAudit, type AuditOptions, type AuditPosition } from "../../auth/audit.ts";
 import { hasScope } from "../../auth/principal.ts";
 import type { Handlers } from "../services.ts";
-import { ownPrefixOf } from "../sessions/session-pool.ts";
+import { ownPrefixOf } from "../sessions/session-ids.ts";
 
 export const auditHandlers: Handlers<"listAudit"> = {
   async listAudit({ principal, query: { limit, cursor, ...filter }, signal }, { store }) {

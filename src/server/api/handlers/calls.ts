@@ -23,7 +23,7 @@ import { answerElsewhere } from "../requests/forward.ts";
 import { refusalOf } from "../requests/refused.ts";
 import type { SentRequest } from "../requests/api-request.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
-import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "../sessions/session-pool.ts";
+import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "../sessions/session-ids.ts";
 
 type BatchId = "execute" | "simulate" | "executeInSession" | "simulateInSession";
 
@@ -41,7 +41,7 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     const response = await inBatch(request, { services }, async ({ calls, options }) => {
       const run = (session: RuntimeSession): Promise<readonly ToolResult[]> =>
         session.execute(calls, { ...options, background: false, idempotencyKey });
-      return { results: await services.sessions.use(own, run, { create: true }) };
+      return { results: await inSession(own, run, { services, idempotencyKey, create: true }) };
     });
     if (response.status === 200) await services.sessions.endAnswered(own);
     return response;
@@ -63,9 +63,8 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     return inBatch(request, { services, sessionId: params.sessionId }, async ({ calls, options }) => {
       const replay = recording === undefined ? undefined : await replayOf(recording, services);
       const more = omitUndefined({ concurrent, background, idempotencyKey, replay });
-      return services.sessions.use(params.sessionId, async (session) => ({
-        results: await session.execute(calls, { ...options, ...more }),
-      }));
+      const run = (session: RuntimeSession): Promise<readonly ToolResult[]> => session.execute(calls, { ...options, ...more });
+      return { results: await inSession(params.sessionId, run, { services, idempotencyKey }) };
     });
   },
 
@@ -130,6 +129,25 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     return { text, from: start, next: start + text.length, total: whole.length };
   },
 };
+
+interface InSession {
+  readonly services: ApiServices;
+  readonly idempotencyKey: string | undefined;
+  readonly create?: boolean;
+}
+
+/** @throws ToolError `unavailable` where the server stops, and leaves the calls to another process. By rejecting */
+async function inSession<Results>(
+  id: string,
+  run: (session: RuntimeSession) => Promise<Results>,
+  { services: { sessions }, idempotencyKey, create = false }: InSession,
+): Promise<Results> {
+  try {
+    return await sessions.use(id, run, { create });
+  } catch (thrown: unknown) {
+    throw sessions.leftError(id, thrown, idempotencyKey !== undefined);
+  }
+}
 
 /** For the audit. */
 function originOf({ principal, request }: Pick<RequestOf<"execute">, "principal" | "request">): CallOrigin {

@@ -1,7 +1,7 @@
 /** The handler of the processes that use the store. */
 import { fleetDifferences } from "../../fleet.ts";
 import type { Handlers } from "../services.ts";
-import { refuseSessionKey } from "../sessions/session-pool.ts";
+import { refuseSessionKey } from "../sessions/session-ids.ts";
 
 export const fleetHandlers: Handlers<"getFleet"> = {
   async getFleet({ principal }, { store }) {

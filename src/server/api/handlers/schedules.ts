@@ -8,7 +8,7 @@ import { triggersOf } from "./agents.ts";
 import type { Principal } from "../../auth/principal.ts";
 import type { ApiSchedule } from "../openapi/component-types.ts";
 import type { ApiServices, Handlers } from "../services.ts";
-import { checkSeen } from "../sessions/session-pool.ts";
+import { checkSeen } from "../sessions/session-ids.ts";
 import { noContent } from "./answers.ts";
 
 const TYPE = "schedule";

@@ -8,7 +8,7 @@ import { visibleTools } from "../../../policy/visibility.ts";
 import { jsonAnswer } from "./answers.ts";
 import { openApiDocument } from "../openapi/openapi.ts";
 import type { Handlers } from "../services.ts";
-import { refuseSessionKey } from "../sessions/session-pool.ts";
+import { refuseSessionKey } from "../sessions/session-ids.ts";
 
 const API_VERSION = "1";
 

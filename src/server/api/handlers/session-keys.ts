@@ -1,5 +1,5 @@
 /** The handlers of the keys of one session. */
-import { refuseSessionKey } from "../sessions/session-pool.ts";
+import { refuseSessionKey } from "../sessions/session-ids.ts";
 import type { Handlers } from "../services.ts";
 import { noContent } from "./answers.ts";
 

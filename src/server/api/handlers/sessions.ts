@@ -11,7 +11,7 @@ import type { PlacedEvents } from "../../events/event-hub.ts";
 import type { ApiSession } from "../openapi/component-types.ts";
 import { limitedText } from "../requests/limited-text.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
-import { OWN_SESSION_PREFIX, checkNewId, checkSeen, noSession, refuseSessionKey } from "../sessions/session-pool.ts";
+import { OWN_SESSION_PREFIX, checkNewId, checkSeen, noSession, refuseSessionKey } from "../sessions/session-ids.ts";
 import { streamResponse } from "../requests/stream-response.ts";
 import { noContent } from "./answers.ts";
 import { acceptsStream } from "../requests/accepts-stream.ts";

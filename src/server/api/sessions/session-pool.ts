@@ -3,14 +3,16 @@ import { KEYED_REQUEST_KEPT_MS } from "../../../core/access-store.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import type { Store, StoredSession } from "../../../core/store.ts";
+import type { CallUnderWay } from "../../../call/context/calls-under-way.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { untilOver } from "../until-over.ts";
 import { LOOK_MS, LackingTools, waitsForAnother } from "../../worker/lacking-tools.ts";
 import { forgetSessions } from "../../forget-sessions.ts";
-import type { Principal } from "../../auth/principal.ts";
-import { TASK_SESSION_PREFIX } from "../../mcp/tasks/task-id.ts";
 import type { ServerSettings } from "../server-settings.ts";
+import { OWN_SESSION_PREFIX, noSession } from "./session-ids.ts";
+import { isStopping, leftOpen, tooManyOpen, tooManyRemembered } from "./session-refusals.ts";
+import { waitingSessions } from "./waiting-sessions.ts";
 
 export interface SessionPoolOptions {
   readonly runtime: Runtime;
@@ -29,9 +31,6 @@ interface Held {
   readonly session: RuntimeSession;
   usedAt: number;
 }
-
-/** Ids of sessions that the server makes for requests outside any session: they are not listed. */
-export const OWN_SESSION_PREFIX = "haft-request-";
 
 /** So long are they kept, which is as long as the answers to the requests. */
 const OWN_KEPT_MS = KEYED_REQUEST_KEPT_MS;
@@ -53,7 +52,12 @@ export class SessionPool {
   /** Undefined where no other process continues jobs, and where all jobs are left to others: there an open session ends none. */
   readonly #lacking: LackingTools | undefined;
   #sweep: (() => void) | undefined;
+  /** Sessions that were let go while calls of them waited, with these. */
+  readonly #left = new Map<string, readonly CallUnderWay[]>();
   #isDraining = false;
+  /** Calls that have not begun are left as well: their time is over. */
+  #leavesUnbegun = false;
+  #stopListening: (() => void) | undefined;
   #closed = false;
   #forgotAt: number | undefined;
 
@@ -98,10 +102,26 @@ export class SessionPool {
     }
   }
 
-  /** Lets sessions go as soon as no request and no job works in them, so that other processes can open them while others here still do. */
+  /**
+   * Lets sessions go as soon as no request and no job works in them, so that other processes can open them while others here still do. Those of which all
+   * calls wait for a person are left to them with these calls.
+   */
   drain(): void {
     this.#isDraining = true;
     this.#closeIdle(0, { most: this.#held.size });
+    this.#leaveWaiting();
+  }
+
+  /** From now on sessions are left also where calls wait for locks and slots. */
+  leaveUnbegun(): void {
+    this.#leavesUnbegun = true;
+    this.#leaveWaiting();
+  }
+
+  /** In place of the error of a request whose session was left with calls: where these stand. @param isKeyed the request may be sent again */
+  leftError(id: string, thrown: unknown, isKeyed: boolean): unknown {
+    const calls = ToolError.fromUnknown(thrown).code === "conflict" ? this.#left.get(id) : undefined;
+    return calls === undefined ? thrown : leftOpen(id, { calls, isKeyed });
   }
 
   /**
@@ -116,11 +136,7 @@ export class SessionPool {
     const parents = this.#parents();
     for (const id of this.#held.keys()) if (!id.startsWith(OWN_SESSION_PREFIX) && this.#stays(id, parents)) staying++;
     if (staying < maxOpenSessions) return;
-    throw new ToolError("limit_exceeded", `The server has ${maxOpenSessions} sessions open that only their clients can end.`, {
-      outcome: "not_started",
-      hint: "Commit, discard or delete branches and sessions that are not needed any more.",
-      operatorHint: "Raise maxOpenSessions of [serve.limits]; with a store, sessions without branches are closed when they are idle.",
-    });
+    throw tooManyOpen(maxOpenSessions);
   }
 
   /** Holds a session that a request has begun. */
@@ -190,6 +206,7 @@ export class SessionPool {
   async end(signal?: AbortSignal): Promise<void> {
     this.#closed = true;
     this.#sweep?.();
+    this.#stopListening?.();
     const { runtime, store, settings, clock } = this.#options;
     const work: Promise<unknown>[] = [...this.#resuming.values()];
     if (store?.queue !== undefined && runtime.jobs.runHere)
@@ -230,10 +247,27 @@ export class SessionPool {
 
   async #closeOrHandOver(session: RuntimeSession): Promise<void> {
     const { runtime, store } = this.#options;
-    const queue = store?.queue;
-    if (queue === undefined || session.jobs.length === 0) return session.close();
-    await runtime.sessions.handOver(session.id);
-    await queue.offer([session.id]);
+    const { id } = session;
+    const { waiting } = waitingSessions(runtime).get(id) ?? { waiting: [] };
+    if (waiting.length > 0 && this.#isDraining) this.#left.set(id, waiting);
+    const offered = session.jobs.length > 0 ? store?.queue : undefined;
+    if (offered === undefined && waiting.length === 0) return session.close();
+    await runtime.sessions.handOver(id);
+    await offered?.offer([id]);
+  }
+
+  /** Now, and whenever a call has ended or asks: then nothing else may run in its session any more. */
+  #leaveWaiting(): void {
+    const { runtime } = this.#options;
+    if (this.#closed) return;
+    this.#stopListening ??= runtime.subscribe(({ type }) => {
+      if (type === "approval-ask" || type === "call-end") setImmediate(() => this.#leaveWaiting());
+    });
+    const parents = this.#parents();
+    for (const [id, { asks, isWaiting }] of waitingSessions(runtime)) {
+      const held = this.#held.get(id);
+      if (held !== undefined && (this.#leavesUnbegun ? isWaiting : asks) && !this.#stays(id, parents)) this.#leave(held.session);
+    }
   }
 
   async #open(id: string, options: UseOptions): Promise<RuntimeSession> {
@@ -335,12 +369,7 @@ export class SessionPool {
     if (this.#held.size < maxOpenSessions) return;
     const own = [...this.#held.keys()].filter((id) => id.startsWith(OWN_SESSION_PREFIX));
     if (own.length < maxOpenSessions) return;
-    throw new ToolError("unavailable", "The server remembers as many requests with an Idempotency-Key that took long as it can.", {
-      outcome: "not_started",
-      retryable: true,
-      retryAfterMs: HOUR_MS,
-      operatorHint: "A store that outlives the process keeps them on its disk.",
-    });
+    throw tooManyRemembered();
   }
 
   #parents(): ReadonlySet<string | undefined> {
@@ -356,45 +385,7 @@ export class SessionPool {
   }
 }
 
-function isStopping(): ToolError {
-  return new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
-}
-
 /** Without a store a session ends when it is closed. That of a request is of use only while its key is known. */
 function isOver(id: string, idleMs: number): boolean {
   return id.startsWith(OWN_SESSION_PREFIX) && idleMs > OWN_KEPT_MS;
-}
-
-/** How the id begins of a session that the server made for one request or task; undefined for those of others. */
-export function ownPrefixOf(id: string | undefined): string | undefined {
-  return [OWN_SESSION_PREFIX, TASK_SESSION_PREFIX].find((prefix) => id?.startsWith(prefix) === true);
-}
-
-/** @throws ToolError `invalid_argument` for an id that only the server gives, or that no address can have: clients drop dots as a part of a path */
-export function checkNewId(id: string | undefined): void {
-  if (id === "." || id === ".." || id?.isWellFormed() === false)
-    throw new ToolError("invalid_argument", `The session id ${JSON.stringify(id)} cannot be part of an address.`, {
-      hint: "Choose another id: any text of whole characters but . and ..",
-    });
-  const own = ownPrefixOf(id);
-  if (own !== undefined) throw new ToolError("invalid_argument", `Ids that begin with ${own} are the server's own.`);
-}
-
-/** A session that a session key may not see is not there for it. @throws ToolError `not_found` */
-export function checkSeen({ sessionId }: Principal, id: string): void {
-  if (sessionId !== undefined && sessionId !== id) throw noSession(id);
-}
-
-/** A session key works in its session only. @throws ToolError `permission_denied` */
-export function refuseSessionKey({ sessionId }: Principal): void {
-  if (sessionId === undefined) return;
-  throw new ToolError("permission_denied", "This key belongs to a session, and works in that alone.", {
-    hint: `Use the routes under /v1/sessions/${encodeURIComponent(sessionId)}.`,
-  });
-}
-
-export function noSession(id: string): ToolError {
-  return new ToolError("not_found", `There is no session ${JSON.stringify(id.slice(0, 200))}.`, {
-    hint: "GET /v1/sessions lists them; POST /v1/sessions begins one.",
-  });
 }

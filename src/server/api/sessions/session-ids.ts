@@ -1,0 +1,41 @@
+/** Which ids sessions have, and which of them a principal may name. */
+import { ToolError } from "../../../core/error.ts";
+import type { Principal } from "../../auth/principal.ts";
+import { TASK_SESSION_PREFIX } from "../../mcp/tasks/task-id.ts";
+
+/** Ids of sessions that the server makes for requests outside any session: they are not listed. */
+export const OWN_SESSION_PREFIX = "haft-request-";
+
+/** How the id begins of a session that the server made for one request or task; undefined for those of others. */
+export function ownPrefixOf(id: string | undefined): string | undefined {
+  return [OWN_SESSION_PREFIX, TASK_SESSION_PREFIX].find((prefix) => id?.startsWith(prefix) === true);
+}
+
+/** @throws ToolError `invalid_argument` for an id that only the server gives, or that no address can have: clients drop dots as a part of a path */
+export function checkNewId(id: string | undefined): void {
+  if (id === "." || id === ".." || id?.isWellFormed() === false)
+    throw new ToolError("invalid_argument", `The session id ${JSON.stringify(id)} cannot be part of an address.`, {
+      hint: "Choose another id: any text of whole characters but . and ..",
+    });
+  const own = ownPrefixOf(id);
+  if (own !== undefined) throw new ToolError("invalid_argument", `Ids that begin with ${own} are the server's own.`);
+}
+
+/** A session that a session key may not see is not there for it. @throws ToolError `not_found` */
+export function checkSeen({ sessionId }: Principal, id: string): void {
+  if (sessionId !== undefined && sessionId !== id) throw noSession(id);
+}
+
+/** A session key works in its session only. @throws ToolError `permission_denied` */
+export function refuseSessionKey({ sessionId }: Principal): void {
+  if (sessionId === undefined) return;
+  throw new ToolError("permission_denied", "This key belongs to a session, and works in that alone.", {
+    hint: `Use the routes under /v1/sessions/${encodeURIComponent(sessionId)}.`,
+  });
+}
+
+export function noSession(id: string): ToolError {
+  return new ToolError("not_found", `There is no session ${JSON.stringify(id.slice(0, 200))}.`, {
+    hint: "GET /v1/sessions lists them; POST /v1/sessions begins one.",
+  });
+}

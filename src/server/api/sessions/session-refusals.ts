@@ -1,0 +1,52 @@
+/** The refusals of requests that work in sessions. */
+import type { CallUnderWay } from "../../../call/context/calls-under-way.ts";
+import { plural, someOf } from "../../../core/base/wording.ts";
+import { ToolError } from "../../../core/error.ts";
+
+export function isStopping(): ToolError {
+  return new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
+}
+
+/** Why no session is begun: too many stay open. */
+export function tooManyOpen(maxOpenSessions: number): ToolError {
+  return new ToolError("limit_exceeded", `The server has ${maxOpenSessions} sessions open that only their clients can end.`, {
+    outcome: "not_started",
+    hint: "Commit, discard or delete branches and sessions that are not needed any more.",
+    operatorHint: "Raise maxOpenSessions of [serve.limits]; with a store, sessions without branches are closed when they are idle.",
+  });
+}
+
+/** Why a keyed request is not begun where no store keeps its session. */
+export function tooManyRemembered(): ToolError {
+  return new ToolError("unavailable", "The server remembers as many requests with an Idempotency-Key that took long as it can.", {
+    outcome: "not_started",
+    retryable: true,
+    retryAfterMs: HOUR_MS,
+    operatorHint: "A store that outlives the process keeps them on its disk.",
+  });
+}
+
+const HOUR_MS = 60 * 60 * 1_000;
+
+/** Why a request has no results: its calls continue in another process. */
+export function leftOpen(
+  sessionId: string,
+  { calls, isKeyed }: { readonly calls: readonly CallUnderWay[]; readonly isKeyed: boolean },
+): ToolError {
+  const waits = calls.map(
+    ({ callId, name, waitsFor }) => `${name} (${callId}) ${waitsFor === "answer" ? "waits for an answer" : "has not begun"}`,
+  );
+  const session = JSON.stringify(sessionId);
+  return new ToolError(
+    "unavailable",
+    `The server is stopping, and has let go of the session ${session} with ${plural(calls.length, "call")} under way: ${someOf(waits)}.`,
+    {
+      retryable: isKeyed,
+      outcome: "unknown",
+      retryAfterMs: 1_000,
+      hint: isKeyed
+        ? "Send the request again with the same Idempotency-Key: the calls continue, and none is made twice."
+        : `Look before you send it again: the calls continue when a request opens the session, and GET /v1/calls/{callId}?sessionId=${encodeURIComponent(sessionId)} has their results then.`,
+    },
+  );
+}
