@@ -1,8 +1,9 @@
 /** Servers that stop while calls wait for a person, or for a lock: the next server of the store continues them. */
-import { createRuntime, defineTool, type Tool } from "haft";
+import { createRuntime, defineTool, type Ask, type Tool } from "haft";
 import { createClient } from "haft/client";
 import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
+import { memoryStore } from "haft/store";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { Gate } from "./api-server.ts";
@@ -30,6 +31,7 @@ class World {
     return [
       deed("remove", { writes: ["files"], destructive: true }),
       deed("write", { writes: ["disk"] }),
+      deed("erase", { writes: ["disk"], destructive: true }),
       deed("read", { reads: ["disk"] }),
       defineTool({
         name: "hold",
@@ -39,6 +41,15 @@ class World {
           this.done.push("hold");
           await this.gate.pass(signal);
           return "held";
+        },
+      }),
+      defineTool({
+        name: "inquire",
+        description: "Asks a person.",
+        effects: { reads: [] },
+        execute: async (_input, context) => {
+          this.done.push("inquire");
+          return (await context.ask({ message: "Which?" })).action;
         },
       }),
       {
@@ -55,12 +66,18 @@ class World {
     ];
   }
 
-  async server({ graceMs = 600_000 }: { readonly graceMs?: number } = {}) {
+  async server({ graceMs = 600_000, ask }: { readonly graceMs?: number; readonly ask?: Ask } = {}) {
     const store = sqliteStore({ path: this.path, synchronous: "normal" });
-    const runtime = createRuntime({ tools: this.tools, store, approval: { approve: "inbox" }, ports: { log: { debug() {}, warn() {} } } });
+    const ports = { log: { debug() {}, warn() {} } };
+    const runtime = createRuntime({
+      tools: this.tools,
+      store,
+      approval: { approve: "inbox" },
+      ports,
+      ...(ask === undefined ? {} : { ask }),
+    });
     await runtime.open();
-    const quiet = { log: { debug() {}, warn() {} } };
-    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), limits: { graceMs }, ports: quiet });
+    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), limits: { graceMs }, ports });
     const { url } = await server.listen({ port: 0 });
     onTestFinished(async () => {
       await server.close({ signal: AbortSignal.abort() });
@@ -76,7 +93,9 @@ class World {
     const allow = async (): Promise<void> => {
       for (const { id, digest } of await open()) await runtime.approvals.answer({ id, digest, answer: "allow-once" });
     };
-    return { runtime, client, stop, open, waiting, allow };
+    const keyed = (...names: readonly string[]) =>
+      client.call("execute", { body: { calls: callsOf(...names) }, idempotencyKey: names.join() });
+    return { runtime, client, stop, open, waiting, allow, keyed };
   }
 }
 
@@ -137,4 +156,128 @@ test("a request without a key is told where its call stands, and that it is not 
     result: { status: "ok" },
   });
   expect(world.done).toEqual(["remove 0", "read 0"]);
+});
+
+test("a call that runs beside a question ends first, and its result is kept", async () => {
+  const world = new World();
+  const first = await world.server();
+  const refused = refusal(first.keyed("hold", "remove"));
+  await world.gate.entered.promise;
+  await first.waiting(1);
+  const stopped = first.stop();
+  setTimeout(() => world.gate.open(), 50);
+  await stopped;
+  expect(await refused).toMatchObject({ retryable: true });
+  const second = await world.server();
+  await second.allow();
+  expect((await second.keyed("hold", "remove")).results.map(({ output }) => output)).toEqual(["held", "remove done"]);
+  expect(world.done).toEqual(["hold", "remove 1"]);
+});
+
+test.each([
+  ["its grace is over", 50],
+  ["it is told to stop at once", 600_000],
+])("a call that does not end is cancelled when %s, and the question beside it stays open", async (_when, graceMs) => {
+  const world = new World();
+  const first = await world.server({ graceMs });
+  const refused = refusal(first.keyed("hold", "remove"));
+  await world.gate.entered.promise;
+  await first.waiting(1);
+  await first.stop(graceMs === 50 ? undefined : AbortSignal.timeout(50));
+  expect(await refused).toMatchObject({ retryable: true });
+  const second = await world.server();
+  await second.allow();
+  expect((await second.keyed("hold", "remove")).results.map(({ status }) => status)).toEqual(["cancelled", "ok"]);
+  expect(world.done).toEqual(["hold", "remove 1"]);
+});
+
+test.each([["write"], ["erase"]])(
+  "a call of %s that waits for a lock when the grace is over is left as well, with the answer that it had",
+  async (name) => {
+    const world = new World();
+    const first = await world.server({ graceMs: 50 });
+    const held = first.keyed("hold");
+    await world.gate.entered.promise;
+    const refused = refusal(first.keyed(name));
+    if (name === "erase") {
+      await first.waiting(1);
+      await first.allow();
+    }
+    const waits = () => first.runtime.underWay.find((call) => call.name === `default::${name}`)?.waitsFor;
+    await vi.waitFor(() => expect(waits()).toBe("start"));
+    if (name === "erase") await first.waiting(0);
+    await first.stop();
+    expect((await held).results[0]?.status).toBe("cancelled");
+    expect(await refused).toMatchObject({ status: 503, retryable: true, detail: expect.stringContaining("has not begun") });
+    const second = await world.server();
+    expect((await second.keyed(name)).results[0]?.output).toBe(`${name} done`);
+    expect([await second.open(), world.done]).toEqual([[], ["hold", `${name} 0`]]);
+  },
+);
+
+test("the question of a call inside another stays open where the outer one only makes calls", async () => {
+  const world = new World();
+  const first = await world.server();
+  const refused = refusal(first.keyed("clean"));
+  await first.waiting(1);
+  await first.stop();
+  expect(await refused).toMatchObject({ retryable: true });
+  const second = await world.server();
+  await second.allow();
+  expect((await second.keyed("clean")).results).toMatchObject([{ output: { status: "ok" } }]);
+  expect(world.done).toEqual(["remove all"]);
+});
+
+test("the question inside a call that may not be repeated is withdrawn: another process could not continue that call", async () => {
+  const world = new World();
+  const first = await world.server({ graceMs: 50 });
+  const sent = first.keyed("wrap");
+  await first.waiting(1);
+  await first.stop();
+  expect((await sent).results[0]).toMatchObject({ status: "cancelled", error: { outcome: "unknown" } });
+  const second = await world.server();
+  expect([await second.open(), (await second.keyed("wrap")).results[0]?.status, world.done]).toEqual([[], "cancelled", ["pay"]]);
+});
+
+test("a handler that waits for an answer and may be run again asks again in the next process", async () => {
+  const world = new World();
+  const asked = Promise.withResolvers<void>();
+  const never: Ask = () => {
+    asked.resolve();
+    return new Promise(() => {});
+  };
+  const first = await world.server({ graceMs: 50, ask: never });
+  const refused = refusal(first.keyed("inquire"));
+  await asked.promise;
+  await first.stop();
+  expect(await refused).toMatchObject({ retryable: true });
+  const second = await world.server({ ask: () => ({ action: "accept" }) });
+  expect([(await second.keyed("inquire")).results[0]?.output, world.done]).toEqual(["accept", ["inquire", "inquire"]]);
+});
+
+test.each([0, 1, 2, 4, 8, 16, 32])("an answer that comes %i steps before or while the session is let go counts once", async (steps) => {
+  const world = new World();
+  const first = await world.server();
+  const sent = first.keyed("remove").catch(() => undefined);
+  await first.waiting(1);
+  const allowed = first.allow();
+  for (let step = 0; step < steps; step++) await new Promise((resolve) => setImmediate(resolve));
+  await first.stop();
+  await Promise.all([allowed, sent]);
+  const second = await world.server();
+  expect((await second.keyed("remove")).results[0]?.output).toBe("remove done");
+  expect([await second.open(), world.done]).toEqual([[], ["remove 0"]]);
+});
+
+test("without a store that outlives the process the question is withdrawn, as nobody could act on its answer", async () => {
+  const world = new World();
+  const runtime = createRuntime({ tools: world.tools, store: memoryStore(), approval: { approve: "inbox" } });
+  onTestFinished(async () => void (await runtime.close()));
+  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), limits: { graceMs: 50 } });
+  const { url } = await server.listen({ port: 0 });
+  const sent = createClient({ url, token: TOKEN }).call("execute", { body: { calls: callsOf("remove") }, idempotencyKey: "k" });
+  await vi.waitFor(async () => expect(await runtime.approvals.pending()).toHaveLength(1));
+  await server.close();
+  expect((await sent).results[0]?.status).toBe("cancelled");
+  expect((await runtime.approvals.list()).map(({ status }) => status)).toEqual(["withdrawn"]);
 });
