@@ -5,7 +5,15 @@ import { isJsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { ConnectionLost, RpcFailure, ServerFault, SessionLost, WorkBegun, toFailure } from "./failure.ts";
-import { ANSWER_TOO_LARGE, HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, UNREADABLE_ANSWER } from "./rpc-codes.ts";
+import {
+  ANSWER_TOO_LARGE,
+  HEADER_MISMATCH,
+  INVALID_PARAMS,
+  METHOD_NOT_FOUND,
+  MISSING_CAPABILITY,
+  UNREADABLE_ANSWER,
+  saysNotStarted,
+} from "./rpc-codes.ts";
 import type { McpOptions } from "./options.ts";
 import { PeerError } from "./peer.ts";
 import type { Wire } from "./wire.ts";
@@ -103,7 +111,7 @@ function rpcError(failure: RpcFailure, name: string): PeerError {
     case MISSING_CAPABILITY:
       return said("unavailable", { operatorHint: "The server wants something that was not offered to it, such as sampling or roots." });
     default:
-      return said("execution_failed");
+      return saysNotStarted(failure.data) ? said("unavailable", { retryable: true, outcome: "not_started" }) : said("execution_failed");
   }
 }
 

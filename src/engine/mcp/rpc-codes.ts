@@ -1,4 +1,5 @@
 /** The codes of errors of JSON-RPC and MCP, for clients and servers. @see https://www.jsonrpc.org/specification#error_object */
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 
 /** The text is not JSON. */
 export const PARSE_ERROR = -32_700;
@@ -23,3 +24,11 @@ export const URL_ELICITATION_REQUIRED = -32_042;
 export const ANSWER_TOO_LARGE = -32_900;
 /** Of ours: the answer was not JSON. */
 export const UNREADABLE_ANSWER = -32_901;
+
+/** The data of an error by which a server of Haft says that it has done nothing: the call may be sent again. */
+export const NOT_STARTED = Object.freeze({ "haft/call": Object.freeze({ outcome: "not_started", retryable: true }) });
+
+export function saysNotStarted(data: JsonValue | undefined): boolean {
+  const call = isJsonObject(data) ? data["haft/call"] : undefined;
+  return isJsonObject(call) && call["outcome"] === "not_started" && call["retryable"] === true;
+}

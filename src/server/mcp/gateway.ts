@@ -30,7 +30,7 @@ import { Suspensions } from "./suspensions.ts";
 import { addTaskHandlers } from "./tasks/task-handlers.ts";
 import { TASKS_EXTENSION } from "./tasks/task-offer.ts";
 import { Tasks } from "./tasks/tasks.ts";
-import { addToolHandlers, answerCall } from "./tool-handlers.ts";
+import { addToolHandlers, answerCall, stopping } from "./tool-handlers.ts";
 import { ToolList } from "./tool-list.ts";
 
 interface Asked {
@@ -55,7 +55,7 @@ export class Gateway implements Shared {
   readonly #server: typeof Server;
   readonly #running = new Set<Promise<unknown>>();
   readonly #ownCalls: CallLog | undefined;
-  #stopping = false;
+  #isStopping = false;
   #offered: { readonly version: number; readonly era: Era; readonly capabilities: JsonObject } | undefined;
 
   /** @param calls by default a log of its own, which ends with it */
@@ -76,6 +76,10 @@ export class Gateway implements Shared {
     this.#ownCalls = calls === undefined ? callLogOf(runtime, { clock, log }) : undefined;
     this.calls = calls ?? this.#ownCalls;
     if (tasks !== undefined) this.tasks = new Tasks({ runtime, settings: tasks, clock, log });
+  }
+
+  get isStopping(): boolean {
+    return this.#isStopping;
   }
 
   /** A server instance, ready to be connected. Changes are announced to it until it is closed. */
@@ -146,7 +150,7 @@ export class Gateway implements Shared {
    * client can be answered: one whose stream ends without an answer may wait for it until its own time is up.
    */
   async stop(graceMs: number, signal?: AbortSignal): Promise<void> {
-    this.#stopping = true;
+    this.#isStopping = true;
     if (this.#running.size === 0) return;
     await untilOver(this.#whenIdle(), graceMs, this.settings.clock, signal);
     await this.cancelCalls("the server is stopping");
@@ -164,8 +168,9 @@ export class Gateway implements Shared {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  /** Resolves when every call that was made is in the audit. */
+  /** Resolves when every call that was made is in the audit, and tasks that wait for a person are left to a later server. */
   async settled(): Promise<void> {
+    await this.tasks?.leaveWaiting();
     await this.#ownCalls?.close();
   }
 
@@ -203,7 +208,7 @@ export class Gateway implements Shared {
   }
 
   async #answer<T>(method: string, answer: () => T): Promise<Awaited<T>> {
-    if (this.#stopping) throw new this.sdk.ProtocolError(INTERNAL_ERROR, "The server is stopping.");
+    if (this.#isStopping) throw stopping(this.sdk);
     const running = (async () => await answer())();
     this.#running.add(running);
     try {

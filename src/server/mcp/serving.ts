@@ -30,6 +30,8 @@ export interface Shared {
   readonly works: Set<Pick<Exchange<unknown>, "cancel" | "signal">>;
   /** Undefined where none are served. */
   readonly tasks: Tasks | undefined;
+  /** Calls are cancelled, or are about to be. */
+  readonly isStopping: boolean;
   /** Keeps the calls that no session has; undefined without a store. */
   readonly calls: CallLog | undefined;
 }

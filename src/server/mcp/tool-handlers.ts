@@ -14,8 +14,8 @@ import type { CallAnswer } from "./call-result.ts";
 import { withClient } from "./client.ts";
 import type { ExchangeRound } from "./exchange.ts";
 import { serveExchange, type Work } from "./serve-exchange.ts";
-import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
-import { noSession, textParam, type CallServing, type McpRequest, type Serving } from "./serving.ts";
+import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_STARTED } from "../../engine/mcp/rpc-codes.ts";
+import { noSession, textParam, type CallServing, type McpRequest, type Serving, type Shared } from "./serving.ts";
 import { ServedTask, type TaskEnd } from "./tasks/served-task.ts";
 import { runTaskCall } from "./tasks/task-call.ts";
 import { taskEnd } from "./tasks/task-end.ts";
@@ -107,7 +107,16 @@ async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Pr
   };
   const result = await continueTrace(gateway.runtime, field, () => withClient(client, execute));
   gateway.announcer.check();
+  if (gateway.isStopping && result.status === "cancelled" && result.error?.outcome === "not_started")
+    throw stopping(gateway.sdk, result.name);
   return await answerOf(result, answered);
+}
+
+/** A call that was not begun may be sent again, to the next server: its client is told so as one whose request comes now. */
+export function stopping(sdk: Shared["sdk"], toolName?: string): Error {
+  const why =
+    toolName === undefined ? "The server is stopping." : `The server is stopping: ${toolName} was not started, and may be called again.`;
+  return new sdk.ProtocolError(INTERNAL_ERROR, why, NOT_STARTED);
 }
 
 /** For the audit. */

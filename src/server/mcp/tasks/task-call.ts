@@ -135,7 +135,10 @@ interface Followed extends TaskSide {
   readonly callId: string;
 }
 
-async function follow({ runtime, settings }: TaskParts, { task, session, own, callId, exchange, client, endOf }: Followed): Promise<void> {
+async function follow(
+  { tasks, runtime, settings }: TaskParts,
+  { task, session, own, callId, exchange, client, endOf }: Followed,
+): Promise<void> {
   const asking = new JobQuestions(runtime, client);
   const stop = session.onJob((job) => asking.notice(job, callId));
   try {
@@ -144,6 +147,7 @@ async function follow({ runtime, settings }: TaskParts, { task, session, own, ca
     const ended = await runtime.jobs.wait(callId);
     task.finish(hasResult(ended) ? await endOf(ended.result) : lost(), endedAt(session, callId));
   } catch (thrown: unknown) {
+    if (tasks.isClosed) return; // a later server has it
     settings.log.warn(`The end of a task over MCP could not be recorded: ${describeThrown(thrown)}`);
     task.finish(lost());
   } finally {

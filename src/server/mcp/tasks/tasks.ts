@@ -4,6 +4,7 @@ import { untilAborted } from "../../../core/base/until-aborted.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import { keepCallsOf } from "../../auth/keep-calls.ts";
+import { waitingSessions } from "../../api/sessions/waiting-sessions.ts";
 import { forgetSessions } from "../../forget-sessions.ts";
 import type { ServedTask } from "./served-task.ts";
 import { TASK_SESSION_PREFIX, newTaskId, taskSessionId } from "./task-id.ts";
@@ -137,6 +138,20 @@ export class Tasks {
     for (const stop of this.#timers.values()) stop();
     this.#timers.clear();
     for (const listener of this.#closing) listener();
+  }
+
+  /** To be called when no client can ask any more: tasks that wait for a person go on waiting in the store. */
+  async leaveWaiting(): Promise<void> {
+    const { runtime, log } = this.#options;
+    for (const [id, { asks }] of waitingSessions(runtime))
+      if (asks && id.startsWith(TASK_SESSION_PREFIX))
+        await runtime.sessions
+          .handOver(id)
+          .catch((thrown: unknown) => log.warn(`A task over MCP was not left well: ${describeThrown(thrown)}`));
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** Removes now and then the tasks of earlier processes whose time is over: nothing else ends those that no client asks for. */

@@ -1,0 +1,115 @@
+/** MCP servers that stop while calls wait: a plain call that was not begun may be made again, and a task goes on in the next server. */
+import { createServer } from "node:http";
+import { once } from "node:events";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { mcpToolset } from "../../src/engine/mcp.ts";
+import { createRuntime, defineTool, type Tool } from "../../src/index.ts";
+import { listenMcp } from "../../src/server/mcp.ts";
+import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { temporaryFile } from "../store/temporary-file.ts";
+import { raw, TASKS } from "./mcp-raw.ts";
+
+const ABLE = { capabilities: { ...TASKS } };
+const WAIT = { timeout: 30_000, interval: 20 };
+
+const NOT_STARTED = { "haft/call": { outcome: "not_started", retryable: true } };
+
+test("a call that waits for a lock when the grace is over is told as not started, and one that ran as cancelled", async () => {
+  const begun = Promise.withResolvers<void>();
+  const hold = defineTool({
+    name: "hold",
+    description: "Holds the disk.",
+    effects: { writes: ["disk"] },
+    execute: (_input, { signal }) => {
+      begun.resolve();
+      return new Promise<never>((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+    },
+  });
+  const write = defineTool({ name: "write", description: "Writes.", effects: { writes: ["disk"] }, execute: () => "written" });
+  const runtime = createRuntime({ tools: [hold, write] });
+  onTestFinished(async () => void (await runtime.close()));
+  const listener = await listenMcp(runtime, { port: 0, graceMs: 50 });
+  const held = raw(listener.url, "tools/call", { name: "hold", arguments: {} });
+  await begun.promise;
+  const waiting = raw(listener.url, "tools/call", { name: "write", arguments: {} });
+  await vi.waitFor(() => expect(runtime.running).toHaveLength(2), WAIT);
+  await listener.close();
+  expect((await held).result).toMatchObject({ isError: true, _meta: { "haft/call": { outcome: "unknown" } } });
+  expect((await waiting).error).toEqual({
+    code: -32_603,
+    message: "The server is stopping: default::write was not started, and may be called again.",
+    data: NOT_STARTED,
+  });
+});
+
+test("a client of Haft makes a call again that a server has not started", async () => {
+  let calls = 0;
+  const answer = (method: string): object => {
+    if (method === "initialize")
+      return { result: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } } };
+    if (method === "tools/list") return { result: { tools: [{ name: "pay", inputSchema: { type: "object" } }] } };
+    if (method !== "tools/call") return { error: { code: -32_601, message: "none" } };
+    if (++calls === 1) return { error: { code: -32_603, message: "The server is stopping.", data: NOT_STARTED } };
+    return { result: { content: [{ type: "text", text: "paid" }] } };
+  };
+  const server = createServer((request, response) => {
+    void (async () => {
+      let text = "";
+      for await (const chunk of request) text += String(chunk);
+      const { id, method } = text === "" ? {} : JSON.parse(text);
+      if (id === undefined) return response.writeHead(request.method === "GET" ? 405 : 202).end();
+      return response.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, ...answer(method) }));
+    })();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as { readonly port: number };
+  const runtime = createRuntime({
+    toolsets: [mcpToolset("far", { url: `http://127.0.0.1:${port}/`, protocol: "legacy" })],
+    approval: { never: ["*"] },
+  });
+  onTestFinished(async () => {
+    await runtime.close();
+    server.close();
+  });
+  await runtime.open();
+  const result = await runtime.execute({ name: "far::pay" });
+  expect([result.error, result.status, calls]).toEqual([undefined, "ok", 2]);
+});
+
+test("a task that waits for approval when its server stops waits in the next one, and is done once", async () => {
+  const path = temporaryFile();
+  let removed = 0;
+  const serve = async () => {
+    const remove = defineTool({
+      name: "remove",
+      description: "Removes.",
+      effects: { writes: ["files"], destructive: true },
+      execute: () => `removed ${++removed}`,
+    });
+    const clean: Tool = {
+      ...{ name: "clean", description: "Removes.", inputSchema: { type: "object" }, mode: "background", composite: true },
+      execute: async (_input, context) => (await context.execute({ name: "remove" })).status,
+    };
+    const runtime = createRuntime({ tools: [remove, clean], store: sqliteStore({ path }), approval: { approve: "inbox" } });
+    await runtime.open();
+    const listener = await listenMcp(runtime, { port: 0, tasks: { taskAfterMs: 20 }, graceMs: 50 });
+    const close = async (): Promise<void> => {
+      await listener.close();
+      await runtime.close();
+    };
+    onTestFinished(close);
+    const get = async (taskId: string) => (await raw(listener.url, "tasks/get", { taskId }, ABLE)).result;
+    return { url: listener.url, runtime, close, get };
+  };
+  const first = await serve();
+  const { result } = await raw(first.url, "tools/call", { name: "clean", arguments: {} }, ABLE);
+  const taskId = String(result["taskId"]);
+  await vi.waitFor(async () => expect(await first.runtime.approvals.pending()).toHaveLength(1), WAIT);
+  await first.close();
+  const second = await serve();
+  const [open] = await second.runtime.approvals.pending();
+  expect(open).toMatchObject({ status: "open" });
+  if (open !== undefined) await second.runtime.approvals.answer({ id: open.id, digest: open.digest, answer: "allow-once" });
+  await vi.waitFor(async () => expect((await second.get(taskId))["status"]).toBe("completed"), WAIT);
+  expect(removed).toBe(1);
+});
