@@ -100,7 +100,7 @@ describe.each([
     if (graceMs === GRACE_MS) hurry.abort();
     await closed;
     await other;
-    expect([await refused, await events()]).toEqual([by === "a request" ? 409 : "conflict", before]);
+    expect([await refused, await events()]).toEqual([by === "a request" ? 503 : "conflict", before]);
     const pending = (await runtime.approvals.pending()).map(({ status }) => status);
     expect([runtime.sessions.resuming, pending]).toEqual([[], name === "read" ? [] : ["open"]]);
   });

@@ -281,3 +281,38 @@ test("without a store that outlives the process the question is withdrawn, as no
   expect((await sent).results[0]?.status).toBe("cancelled");
   expect((await runtime.approvals.list()).map(({ status }) => status)).toEqual(["withdrawn"]);
 });
+
+test("a request that waits for its turn behind a question is refused as one that was not begun", async () => {
+  const world = new World();
+  const first = await world.server();
+  await first.client.call("createSession", { body: { id: "s" } });
+  const send = (name: string, server = first) =>
+    server.client.call("executeInSession", { params: { sessionId: "s" }, body: { calls: callsOf(name) } });
+  const refused = refusal(send("remove"));
+  await first.waiting(1);
+  const execute = vi.spyOn(first.runtime.sessions.get("s") ?? expect.fail("it is open"), "execute");
+  const behind = refusal(send("write"));
+  await vi.waitFor(() => expect(execute).toHaveBeenCalled());
+  await first.stop();
+  expect(await refused).toMatchObject({ retryable: false, outcome: "unknown" });
+  expect(await behind).toMatchObject({ status: 503, retryable: true, outcome: "not_started" });
+  const second = await world.server();
+  await second.allow();
+  expect((await send("write", second)).results[0]?.status).toBe("ok");
+  expect(world.done).toEqual(["remove 0", "write 0"]);
+});
+
+test("a request that waits for the question of an earlier server is refused as one that may be sent again, as often as servers stop", async () => {
+  const world = new World();
+  for (let servers = 0; servers < 3; servers++) {
+    const server = await world.server();
+    const refused = refusal(server.keyed("remove"));
+    await vi.waitFor(() => expect(server.runtime.underWay.map(({ waitsFor }) => waitsFor)).toEqual(["answer"]));
+    await server.stop(AbortSignal.abort());
+    expect(await refused).toMatchObject({ status: 503, retryable: true });
+  }
+  const last = await world.server();
+  await last.allow();
+  expect((await last.keyed("remove")).results[0]?.output).toBe("remove done");
+  expect(world.done).toEqual(["remove 0"]);
+});

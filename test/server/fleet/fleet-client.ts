@@ -20,6 +20,11 @@ export interface ClientOptions {
   readonly onTry: (what: string) => void;
 }
 
+interface OpenQuestion {
+  readonly id: string;
+  readonly digest: string;
+}
+
 interface Answer {
   readonly results?: readonly ToolResult[];
   readonly code?: string;
@@ -42,6 +47,24 @@ export class FleetClient {
       if (results !== undefined) return results;
       if (performance.now() > until()) throw new Error(`${order.key} had no answer long after everything worked again.`);
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  }
+
+  /** What a person does: allows the calls that wait, at one node. Not all that fails is tried again here. */
+  async allow(): Promise<void> {
+    const { urls, random, token } = this.#options;
+    const all = urls();
+    const url = all[Math.floor(random() * all.length)] ?? "";
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    try {
+      const listed = await fetch(`${url}/v1/approvals`, { headers, signal: AbortSignal.timeout(2_000) });
+      const { approvals = [] } = (await listed.json()) as { readonly approvals?: readonly OpenQuestion[] }; // the server's own JSON
+      for (const { id, digest } of approvals) {
+        const body = JSON.stringify({ answer: "allow-once", digest });
+        await fetch(`${url}/v1/approvals/${id}`, { method: "POST", headers, body, signal: AbortSignal.timeout(2_000) });
+      }
+    } catch {
+      // The node is away: another one is asked.
     }
   }
 

@@ -57,6 +57,8 @@ export interface FleetDrillReport {
   /** Writes that nodes were refused because another had claimed the session. */
   readonly refusedByEpoch: number;
   readonly refusedByFence: number;
+  /** What became of the questions whether an account may be closed, by status. */
+  readonly questions: Readonly<Record<string, number>>;
   /** Results that say that it is not known what became of the call. */
   readonly unknown: number;
   /** Results of the calls, by status and error. */
@@ -98,6 +100,7 @@ class FleetDrill {
   #counts = { rolls: 0, kills: 0, stops: 0, restarts: 0, cuts: 0, halfOpen: 0 };
   #orders = 0;
   #isOver = false;
+  #isDone = false;
   /** When every request has to be answered. */
   #patience = Infinity;
 
@@ -128,17 +131,22 @@ class FleetDrill {
     }));
     for (const node of this.#nodes) node.proxyPort = await node.proxy.listen(this.#network.host);
     await Promise.all(this.#nodes.map((node) => this.#start(node)));
+    const person = this.#person();
     const load = Promise.all(Array.from({ length: this.#options.clients }, () => this.#load()));
     await Promise.race([this.#break(), load]); // the load ends before only when it fails
     this.#patience = performance.now() + PATIENCE_MS;
     this.#isOver = true;
     await load;
     this.#patience = performance.now() + 2 * PATIENCE_MS;
-    return this.#verdict(server);
+    const report = await this.#verdict(server);
+    this.#isDone = true;
+    await person;
+    return report;
   }
 
   async remove(): Promise<void> {
     this.#isOver = true;
+    this.#isDone = true;
     for (const { child, proxy } of this.#nodes) {
       child?.kill("SIGKILL");
       proxy.close();
@@ -177,6 +185,14 @@ class FleetDrill {
     await listening.promise;
   }
 
+  /** A person who answers questions at any node, some of them after a while. */
+  async #person(): Promise<void> {
+    while (!this.#isDone) {
+      await this.#wait(this.#random() * 400);
+      await this.#client.allow();
+    }
+  }
+
   /** One client: an order after another, and none is given up. */
   async #load(): Promise<void> {
     while (!this.#isOver) {
@@ -188,7 +204,7 @@ class FleetDrill {
   #newOrder(): Order {
     const n = ++this.#orders;
     const background = this.#random() < 0.2 || n <= this.#options.clients; // the first ones create their sessions at the same moment
-    const names = ["bank::pay", "bank::pay", "bank::look", "counters::bump"];
+    const names = ["bank::pay", "bank::pay", "bank::close", "bank::look", "counters::bump"];
     const calls = Array.from({ length: 1 + Math.floor(this.#random() * 2) }, (_, index) => ({
       name: names[Math.floor(this.#random() * names.length)] ?? "",
       input: { tag: `order ${n} ${index}`, ms: Math.floor(this.#random() * (background ? 1_500 : 60)) },
@@ -201,6 +217,7 @@ class FleetDrill {
     onPhase(`over ${this.#network.kind}`);
     await this.#wait(500);
     for (; this.#counts.rolls < rolls; this.#counts.rolls++) await this.#roll(this.#nodeAt(this.#counts.rolls));
+    await this.#checkQuestions();
     onPhase(`${rolls} restarts in order`);
     // Two at a time: one of three runs.
     for (; this.#counts.kills < kills; this.#counts.kills += 2) await Promise.all([0, 1].map((of) => this.#kill(this.#counts.kills + of)));
@@ -219,6 +236,12 @@ class FleetDrill {
       await this.#wait(1_500);
     }
     onPhase(`${halfOpens} times half-open connections`);
+  }
+
+  /** A server that ends in order takes back no question. */
+  async #checkQuestions(): Promise<void> {
+    const taken = (await this.#server?.execute("select id from haft.haft_approval where status = 'withdrawn'")) ?? [];
+    if (taken.length > 0) throw new Error(`${taken.length} questions were withdrawn by servers that ended in order.`);
   }
 
   #wait(ms: number): Promise<void> {
@@ -291,6 +314,7 @@ class FleetDrill {
     }
     const [{ leases = 0 } = {}] = await server.execute("select count(*)::int as leases from haft.haft_lease");
     if (leases !== 0) throw new Error(`${String(leases)} leases outlive their calls.`);
+    const questions = await server.execute("select status, count(*)::int as count from haft.haft_approval group by status");
     const { paid, bumped, refusedByFence } = this.#service;
     return {
       network: this.#network.kind,
@@ -301,6 +325,7 @@ class FleetDrill {
       bumps: bumped.size,
       refusedByEpoch: this.#refusedByEpoch,
       refusedByFence,
+      questions: Object.fromEntries(questions.map(({ status, count }) => [String(status), Number(count)])),
       tries: this.#tries,
     };
   }

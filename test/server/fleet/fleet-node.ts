@@ -62,6 +62,17 @@ const pay = defineTool({
     return { tag };
   },
 });
+const close = defineTool({
+  name: "close",
+  description: "Closes an account, once a person has allowed it.",
+  inputSchema,
+  effects: { writes: ["account:{tag}"], external: true, destructive: true },
+  async execute({ tag, ms }) {
+    await pause(ms);
+    await ask("/pay", { tag });
+    return { tag };
+  },
+});
 const look = defineTool({
   name: "look",
   description: "Reads.",
@@ -111,12 +122,18 @@ const runtime = createRuntime({
   store,
   ports: { clock },
   toolsets: [
-    { name: "bank", tools: [pay, look] },
+    { name: "bank", tools: [pay, close, look] },
     { name: "counters", shared: true, tools: [bump], defaults: { deadlineMs: 60_000 } },
   ],
+  approval: { approve: "inbox" },
   jobs: { maxRunning: 20, maxQueued: 200 },
 });
-const server = createServer(runtime, { auth: staticToken({ token: settings.token }), allowedHosts: settings.hosts, ports: { clock } });
+const server = createServer(runtime, {
+  auth: staticToken({ token: settings.token }),
+  allowedHosts: settings.hosts,
+  limits: { graceMs: 300 }, // a person may take longer to answer
+  ports: { clock },
+});
 const { host, port } = settings;
 await server.listen({ host, port, address: `http://${host}:${port}` });
 process.once("SIGTERM", () => {

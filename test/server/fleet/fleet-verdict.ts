@@ -69,7 +69,8 @@ async function readSession(store: Store, sessionId: string, ended: Map<string, T
 
 function requireDone({ paid, bumped }: EffectService, call: Order["calls"][number] | undefined): void {
   const { tag = "" } = call?.input ?? {};
-  if (call?.name === "bank::pay" && !paid.has(tag)) throw new Error(`${tag} is said to be paid, and was not.`);
+  if ((call?.name === "bank::pay" || call?.name === "bank::close") && !paid.has(tag))
+    throw new Error(`${tag} is said to be paid, and was not.`);
   if (call?.name === "counters::bump" && !bumped.has(tag)) throw new Error(`${tag} is said to be counted, and was not.`);
 }
 

@@ -86,8 +86,10 @@ export class SessionPool {
       return await work(session);
     } catch (thrown: unknown) {
       if (removals !== (this.#removals.get(id) ?? 0)) throw noSession(id);
-      const wasKept = this.#closed && session?.closed === true && ToolError.fromUnknown(thrown).code === "invalid_argument";
-      throw wasKept ? isStopping() : thrown; // it waited for its turn until the end
+      const { code } = ToolError.fromUnknown(thrown);
+      // It waited for its turn until the session was let go, or for the calls that its resume continues.
+      const wasKept = session === undefined ? code === "conflict" : session.closed && code === "invalid_argument";
+      throw this.#isDraining && wasKept ? isStopping() : thrown;
     } finally {
       const left = (this.#uses.get(id) ?? 1) - 1;
       if (left > 0) this.#uses.set(id, left);
@@ -204,6 +206,7 @@ export class SessionPool {
    * aborts, and are handed over.
    */
   async end(signal?: AbortSignal): Promise<void> {
+    this.#isDraining = true;
     this.#closed = true;
     this.#sweep?.();
     this.#stopListening?.();
