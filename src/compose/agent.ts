@@ -257,6 +257,7 @@ class SessionAgent implements Agent {
       this.#tell("onResult", () => this.#options.onResult?.(result));
     } catch (thrown: unknown) {
       this.#isDue = false; // the same would fail again
+      if (signal.aborted && this.session.broken !== undefined) return; // it was stopped, and its session is another's
       this.#report("A run of an agent failed", thrown);
     }
   }

@@ -1,11 +1,13 @@
-import { createAgent, createRuntime, defineTool } from "haft";
-import { scriptedModel } from "haft/model";
+import { createAgent, createRuntime, defineTool, type RuntimeSession } from "haft";
+import { scriptedModel, type ScriptedReply } from "haft/model";
+import { sqliteStore } from "haft/sqlite";
 import { memoryStore } from "haft/store";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { Agent } from "../../src/compose/agent.ts";
 import { HeldAgent } from "../../src/cli/open/held-agent.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { FailingStore } from "../runtime/session/failing-store.ts";
+import { temporaryFile } from "../store/temporary-file.ts";
 import { testInCI } from "../test-in-ci.ts";
 
 test("an agent whose session is removed begins a new one", async () => {
@@ -92,6 +94,57 @@ test("an agent whose session waits for an approval while it is resumed stops, an
   expect(await runtime.approvals.pending()).toMatchObject([{ sessionId: "clerk", status: "open" }]);
   await runtime.close();
 });
+
+test.each([false, true])(
+  "an agent that is stopped while its call waits for approval goes on in the next process (a call beside it runs: %j)",
+  async (isBusy) => {
+    const path = temporaryFile();
+    const done: string[] = [];
+    const running = Promise.withResolvers<void>();
+    const deed = (name: string, destructive: boolean) =>
+      defineTool({ name, description: "Does it.", effects: { writes: [name], destructive }, execute: () => (done.push(name), "done") });
+    const hang = defineTool({
+      name: "hang",
+      description: "Hangs.",
+      effects: { writes: ["z"] },
+      execute: () => (running.resolve(), new Promise<never>(() => {})),
+    });
+    const log: string[] = [];
+    const start = async (replies: ScriptedReply[]) => {
+      const store = sqliteStore({ path, synchronous: "normal" });
+      const ports = { log: { debug() {}, warn: (line: string) => void log.push(line) } };
+      const runtime = createRuntime({ tools: [deed("remove", true), hang], store, approval: { approve: "inbox" }, ports });
+      const agents = new Map<string, Agent>();
+      const make = (session: RuntimeSession) => createAgent({ session, model: scriptedModel(replies) });
+      const held = new HeldAgent({ name: "clerk", runtime, agents, make, log: (line) => void log.push(line) });
+      onTestFinished(async () => void (await runtime.close()));
+      const starting = held.start();
+      return { runtime, agents, held, starting };
+    };
+    const calls = [{ name: "remove", input: {} }, ...(isBusy ? [{ name: "hang", input: {} }] : [])];
+    const first = await start([{ calls }]);
+    await first.starting;
+    await first.agents.get("clerk")?.send("Remove it.");
+    await vi.waitFor(async () => expect(await first.runtime.approvals.pending()).toHaveLength(1));
+    if (isBusy) await running.promise;
+    await first.held.stop();
+    await first.runtime.close();
+    const second = await start([{ text: "It is gone." }]);
+    const [open] = await vi.waitFor(async () => {
+      const pending = await second.runtime.approvals.pending();
+      expect(pending).toMatchObject([{ status: "open", toolName: "default::remove" }]);
+      return pending;
+    });
+    if (open !== undefined) await second.runtime.approvals.answer({ id: open.id, digest: open.digest, answer: "allow-once" });
+    await second.starting;
+    await vi.waitFor(() => expect(second.agents.get("clerk")?.session.messages().at(-1)).toMatchObject({ content: "It is gone." }), 20_000);
+    expect(done).toEqual(["remove"]);
+    const results = second.agents.get("clerk")?.session.history.map(({ result }) => result?.status);
+    expect(results).toEqual(isBusy ? ["ok", "cancelled"] : ["ok"]);
+    expect(log.filter((line) => !line.startsWith("resume("))).toEqual([]);
+    await second.held.stop();
+  },
+);
 
 testInCI("an agent that is stopped while it leaves a lost session does not take it up again", async () => {
   const runtime = createRuntime({ store: memoryStore() });

@@ -4,6 +4,7 @@ import { ToolError } from "../../core/error.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import { leaveWaiting, waitingSessions } from "../../server/api/sessions/waiting-sessions.ts";
 
 export interface HeldAgentOptions {
   /** Also the id of its session. */
@@ -88,7 +89,7 @@ export class HeldAgent {
   async #check(): Promise<void> {
     try {
       const { session, state } = this.#agent ?? {};
-      const isDone = this.#isDraining && state === "idle" && session?.jobs.length === 0;
+      const isDone = this.#isDraining && ((state === "idle" && session?.jobs.length === 0) || this.#asks(session));
       if (session !== undefined && !session.closed && session.broken === undefined && !isDone) return;
       await this.#leave();
       if (this.#isStopped || this.#isDraining) return; // a resume that begins now would not be handed over
@@ -97,6 +98,11 @@ export class HeldAgent {
     } catch (thrown: unknown) {
       this.#complain(ToolError.fromUnknown(thrown, "store_failed"));
     }
+  }
+
+  /** Whether nothing of it runs, as all its calls wait for a person. */
+  #asks(session: RuntimeSession | undefined): boolean {
+    return session !== undefined && waitingSessions(this.#options.runtime).get(session.id)?.asks === true;
   }
 
   #complain({ code, message }: ToolError): void {
@@ -114,15 +120,22 @@ export class HeldAgent {
     agent.start();
   }
 
-  /** Messages that wait stay in the inbox; jobs that run are continued by the process that resumes the session. */
+  /** Messages that wait stay in the inbox; jobs that run, and calls that wait for a person, are continued by the process that resumes the session. */
   async #leave(): Promise<void> {
     const agent = this.#agent;
     if (agent === undefined) return;
     this.#agent = undefined;
     this.#options.agents.delete(this.#options.name);
-    await agent.stop();
     const { session } = agent;
     const { runtime } = this.#options;
+    const leaving = await leaveWaiting(runtime, session.id, "the agent was stopped");
+    await agent.stop();
+    if (leaving !== undefined) {
+      const jobs = session.jobs.length;
+      await leaving.left;
+      if (jobs > 0) await runtime.store?.queue?.offer([session.id]);
+      return;
+    }
     const isLost = session.broken !== undefined; // of one that is another's now, or that the store failed, nothing can be written
     if (runtime.store?.queue === undefined && !isLost) return; // it is closed with the runtime
     await (session.jobs.length > 0 ? runtime.sessions.handOver(session.id) : session.close()).catch((thrown: unknown) => {

@@ -22,3 +22,26 @@ export function waitingSessions({ underWay }: Pick<Runtime, "underWay">): Readon
     }),
   );
 }
+
+/** Begins to leave a session in which a call waits for a person: what runs beside it is cancelled first, but for jobs that others continue. Undefined where none waits. */
+export async function leaveWaiting(runtime: Runtime, id: string, reason: string): Promise<{ readonly left: Promise<unknown> } | undefined> {
+  const leavesJobs = runtime.store?.queue !== undefined;
+  for (;;) {
+    const calls = runtime.underWay.filter(({ sessionId }) => sessionId === id);
+    if (!calls.some(({ waitsFor }) => waitsFor === "answer")) return undefined;
+    const inJobs = new Set(runtime.running.flatMap(({ callId, jobId }) => (leavesJobs && jobId !== undefined ? callId : [])));
+    const works = calls.filter(({ callId, waitsFor }) => waitsFor === undefined && !inJobs.has(callId));
+    if (works.length === 0) return { left: runtime.sessions.handOver(id) };
+    const ended = nextEnd(runtime);
+    for (const { callId } of works) runtime.cancel(callId, reason);
+    await ended;
+  }
+}
+
+function nextEnd(runtime: Runtime): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const stop = runtime.subscribe(({ type }) => {
+    if (type === "call-end") resolve();
+  });
+  return promise.finally(stop);
+}
