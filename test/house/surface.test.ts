@@ -249,6 +249,8 @@ const SUBJECTS: Readonly<
       "CallCounters",
       "CallPhase",
       "CallPlace",
+      "CallUnderWay",
+      "CallWait",
       "CancelOutcome",
       "CircuitSettings",
       "DiffSessionsOptions",

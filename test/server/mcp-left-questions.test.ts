@@ -87,7 +87,11 @@ test("a task that waits for approval when its server stops waits in the next one
       execute: () => `removed ${++removed}`,
     });
     const clean: Tool = {
-      ...{ name: "clean", description: "Removes.", inputSchema: { type: "object" }, mode: "background", composite: true },
+      name: "clean",
+      description: "Removes.",
+      inputSchema: { type: "object" },
+      mode: "background",
+      composite: true,
       execute: async (_input, context) => (await context.execute({ name: "remove" })).status,
     };
     const runtime = createRuntime({ tools: [remove, clean], store: sqliteStore({ path }), approval: { approve: "inbox" } });

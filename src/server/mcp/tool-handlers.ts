@@ -112,7 +112,7 @@ async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Pr
   return await answerOf(result, answered);
 }
 
-/** A call that was not begun may be sent again, to the next server: its client is told so as one whose request comes now. */
+/** The error for a call that was not begun, and for a request that comes now: both may be sent again, to the next server. */
 export function stopping(sdk: Shared["sdk"], toolName?: string): Error {
   const why =
     toolName === undefined ? "The server is stopping." : `The server is stopping: ${toolName} was not started, and may be called again.`;

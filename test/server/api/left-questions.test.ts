@@ -53,11 +53,17 @@ class World {
         },
       }),
       {
-        ...{ name: "clean", description: "Removes.", inputSchema: { type: "object" }, composite: true },
+        name: "clean",
+        description: "Removes.",
+        inputSchema: { type: "object" },
+        composite: true,
         execute: (_input, context) => context.execute({ name: "remove", input: { what: "all" } }),
       },
       {
-        ...{ name: "wrap", description: "Removes, and pays.", inputSchema: { type: "object" }, effects: { writes: ["bank"] } },
+        name: "wrap",
+        description: "Removes, and pays.",
+        inputSchema: { type: "object" },
+        effects: { writes: ["bank"] },
         execute: async (_input, context) => {
           this.done.push("pay");
           return (await context.execute({ name: "remove" }, { signal: context.signal })).status;

@@ -23,7 +23,7 @@ export function waitingSessions({ underWay }: Pick<Runtime, "underWay">): Readon
   );
 }
 
-/** Begins to leave a session in which a call waits for a person: what runs beside it is cancelled first, but for jobs that others continue. Undefined where none waits. */
+/** Begins to leave a session in which a call waits for a person. Other calls of it are cancelled first, but not jobs that other processes continue. Undefined where none waits. */
 export async function leaveWaiting(runtime: Runtime, id: string, reason: string): Promise<{ readonly left: Promise<unknown> } | undefined> {
   const leavesJobs = runtime.store?.queue !== undefined;
   for (;;) {
