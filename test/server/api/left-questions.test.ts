@@ -5,6 +5,7 @@ import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { memoryStore } from "haft/store";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { Gate } from "./api-server.ts";
 
@@ -58,6 +59,21 @@ class World {
         inputSchema: { type: "object" },
         composite: true,
         execute: (_input, context) => context.execute({ name: "remove", input: { what: "all" } }),
+      },
+      {
+        name: "delegate",
+        description: "Removes in a session of its own.",
+        inputSchema: { type: "object" },
+        composite: true,
+        async execute(_input, context) {
+          const session = await sessionWithin(context);
+          try {
+            const call = { name: "remove", input: { what: "all" } };
+            return await session.execute(call, { signal: context.signal, idempotencyKey: "remove" }); // run again, it goes on from there
+          } finally {
+            await session.close();
+          }
+        },
       },
       {
         name: "wrap",
@@ -221,17 +237,34 @@ test.each([["write"], ["erase"]])(
   },
 );
 
-test("the question of a call inside another stays open where the outer one only makes calls", async () => {
+test.each(["clean", "delegate"])("the question of a call inside one of %s, which only makes calls, stays open", async (name) => {
   const world = new World();
   const first = await world.server();
-  const refused = refusal(first.keyed("clean"));
+  const refused = refusal(first.keyed(name));
   await first.waiting(1);
   await first.stop();
   expect(await refused).toMatchObject({ retryable: true });
   const second = await world.server();
   await second.allow();
-  expect((await second.keyed("clean")).results).toMatchObject([{ output: { status: "ok" } }]);
+  expect((await second.keyed(name)).results).toMatchObject([{ output: { status: "ok" } }]);
   expect(world.done).toEqual(["remove all"]);
+});
+
+test("the question of a background job stays open, whose session continues with the next request for it", async () => {
+  const world = new World();
+  const first = await world.server();
+  await first.client.call("createSession", { body: { id: "s" } });
+  const send = (server: typeof first, name: string, background: boolean) =>
+    server.client.call("executeInSession", { params: { sessionId: "s" }, body: { calls: callsOf(name), background } });
+  const { results } = await send(first, "clean", true);
+  await first.waiting(1);
+  await first.stop();
+  const second = await world.server();
+  await second.allow();
+  expect((await send(second, "read", false)).results[0]?.status).toBe("ok");
+  const jobId = results[0]?.callId ?? "";
+  expect(await second.client.call("waitForJob", { params: { jobId }, query: { timeoutMs: 20_000 } })).toMatchObject({ state: "done" });
+  expect(world.done.toSorted()).toEqual(["read 0", "remove all"]);
 });
 
 test("the question inside a call that may not be repeated is withdrawn: another process could not continue that call", async () => {
