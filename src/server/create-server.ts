@@ -126,8 +126,8 @@ export interface HaftServer {
    */
   work(options?: WorkerOptions): Promise<void>;
   /**
-   * Takes no more calls, tells streams, lets calls under way end for a while and cancels the rest, closes the sessions that it has opened,
-   * and lets its ports go. The runtime stays open. Idempotent.
+   * Takes no more calls, tells streams, lets calls under way end for a while and cancels the rest, closes the sessions that it has opened, and lets
+   * its ports go. Calls of stored sessions that wait (`Runtime.underWay`) are left to the next process. The runtime stays open. Idempotent.
    *
    * @param options.signal aborts to wait no longer: calls are cancelled at once, and jobs that other processes can continue are handed over
    */
