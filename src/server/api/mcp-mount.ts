@@ -188,6 +188,11 @@ class CountedReply implements DirectReply {
     this.#reply.json(status, text);
   }
 
+  open(): void {
+    this.#unwatch ??= this.#watched();
+    this.#reply.open();
+  }
+
   event(text: string): void {
     this.#count(text);
     this.#unwatch ??= this.#watched();

@@ -20,6 +20,8 @@ export interface DirectRequest extends HeadRequest {
 export interface DirectReply {
   /** All of the answer. */
   json(status: number, text: string): void;
+  /** Opens an event stream without an event, where none is open. */
+  open(): void;
   /** Opens an event stream with the first event. */
   event(text: string): void;
   /** As `event`, for news that the next ones replace: while the client does not read, the latest is kept for it and no other. Returns whether they are sent now. */
@@ -121,8 +123,8 @@ function readerOf({ headers }: IncomingMessage): HeaderReader {
 
 /** With so many bytes unread, news wait until the client has read them all. */
 const MAX_UNREAD_BYTES = 65_536;
-/** An intermediary must not take a quiet stream for a dead one. */
-const KEEP_ALIVE_MS = 15_000;
+/** An intermediary must not take a quiet stream, or an answer that takes long, for a dead one: many wait no longer than half a minute or a minute. */
+export const KEEP_ALIVE_MS = 15_000;
 const EVENT_STREAM = {
   "content-type": "text/event-stream",
   "cache-control": "no-cache, no-transform",
@@ -171,13 +173,16 @@ export class NodeReply implements DirectReply {
     await writeResponse(response, this.#outgoing, { gone, clock: this.#clock });
   }
 
+  open(): void {
+    if (this.#isOver || this.#stopKeepingAlive !== undefined) return;
+    this.#outgoing.writeHead(200, { ...this.#headers, ...EVENT_STREAM }).flushHeaders();
+    this.#keepAlive();
+  }
+
   event(text: string): void {
     if (this.#isOver) return;
     this.#latest = undefined; // they are out of date
-    if (this.#stopKeepingAlive === undefined) {
-      this.#outgoing.writeHead(200, { ...this.#headers, ...EVENT_STREAM });
-      this.#keepAlive();
-    }
+    this.open();
     this.#outgoing.write(`event: message\ndata: ${text}\n\n`);
   }
 

@@ -4,7 +4,8 @@ import { describeThrown } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { strictJson } from "../../core/base/strict-json.ts";
-import type { DirectReply, DirectRequest } from "../http/direct.ts";
+import { acceptsStream } from "../api/requests/accepts-stream.ts";
+import { KEEP_ALIVE_MS, type DirectReply, type DirectRequest } from "../http/direct.ts";
 import { authInfoOf } from "./auth-info.ts";
 import type { CallAnswer } from "./call-result.ts";
 import type { Gateway } from "./gateway.ts";
@@ -70,6 +71,7 @@ export class DirectCalls {
   async #run(answered: Answered, caller: Caller, request: DirectRequest): Promise<void> {
     const { call, reply } = answered;
     const context = contextOf(answered, caller, request);
+    const answeredSoon = this.#openWhenLate(answered, request);
     try {
       const result = await this.#gateway.answerCall({ params: call.params }, context, caller);
       if (request.signal.aborted) return reply.end(CLOSED_REQUEST);
@@ -78,7 +80,19 @@ export class DirectCalls {
       if (request.signal.aborted) return reply.end(CLOSED_REQUEST);
       const told = errorOf(error);
       finish(answered, told.code === MISSING_CAPABILITY ? 400 : 200, { jsonrpc: "2.0", id: call.id, error: told });
+    } finally {
+      answeredSoon();
     }
+  }
+
+  /** An answer that takes long is a stream, so that proxies keep the connection open. The returned function is called at the end of the call. */
+  #openWhenLate(answered: Answered, request: DirectRequest): () => void {
+    if (!acceptsStream(request)) return () => {};
+    const open = (): void => {
+      answered.isEventStream = true;
+      answered.reply.open();
+    };
+    return this.#gateway.settings.clock.timer(open, KEEP_ALIVE_MS, { background: true });
   }
 
   /** The SDK judges the description of a client once; the same words are valid again. */

@@ -6,6 +6,8 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { authInfoOf, callerIn } from "./auth-info.ts";
 import { sentAnswer } from "./sent-answer.ts";
+import { streamWhenLate } from "./stream-when-late.ts";
+import { acceptsStream } from "../api/requests/accepts-stream.ts";
 import { DirectCalls, type DirectExchange } from "./direct-calls.ts";
 import { Gateway } from "./gateway.ts";
 import { CLIENT_JSON, readBody } from "../http/body.ts";
@@ -260,13 +262,11 @@ export class HttpGateway {
     const release = (): void => {
       for (const stop of watched) stop();
     };
-    const answered = await sentAnswer(
-      await modern.fetch(request, {
-        parsedBody: uris.length === wanted.length ? body : withListened(body, uris),
-        authInfo: authInfoOf(caller),
-      }),
-      seen && ((frame) => seen.hides(frame)),
-    );
+    const parsedBody = uris.length === wanted.length ? body : withListened(body, uris);
+    const soon = modern
+      .fetch(request, { parsedBody, authInfo: authInfoOf(caller) })
+      .then((given) => sentAnswer(given, seen && ((frame) => seen.hides(frame))));
+    const answered = await (acceptsStream(request) ? streamWhenLate(soon, gateway.settings.clock) : soon);
     const isStream = answered.headers.get("content-type")?.startsWith("text/event-stream") === true;
     const { tasks, settings } = gateway;
     const response =

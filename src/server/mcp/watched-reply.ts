@@ -16,6 +16,11 @@ export class WatchedReply implements DirectReply {
     this.#reply.json(status, text);
   }
 
+  open(): void {
+    this.#unwatch ??= this.#watch();
+    this.#reply.open();
+  }
+
   event(text: string): void {
     this.#unwatch ??= this.#watch();
     this.#reply.event(text);
