@@ -50,7 +50,7 @@ import { ServerAccess } from "./auth/server-access.ts";
 import { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import { EventHub } from "./events/event-hub.ts";
 import { FleetMember, type ServerProcess } from "./fleet-member.ts";
-import { distrustOf, withoutOrigin, type Trusted } from "./http/guard.ts";
+import { distrustOf, isHealth, withoutOrigin, type Trusted } from "./http/guard.ts";
 import { HttpError } from "./http/http-error.ts";
 import { listenOn } from "./http/listen.ts";
 import { securityHeaders } from "./http/security-headers.ts";
@@ -227,8 +227,8 @@ class RuntimeServer implements HaftServer {
         });
       const metadata = access.metadataResponse(request);
       // A page of any origin may read it, as its header says.
-      const distrust = distrustOf(metadata === undefined ? request : withoutOrigin(request), this.#trusted);
-      if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust);
+      const distrust = isHealth(request) ? undefined : distrustOf(metadata === undefined ? request : withoutOrigin(request), this.#trusted);
+      if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust.reason, { hint: distrust.hint });
       const early = metadata ?? (await this.#options.logins?.response(request));
       if (early !== undefined) return early;
       if (this.#mcp !== undefined && new URL(request.url).pathname === MCP_PATH) return await answerMcp(this.#mcp, request, this.#services);

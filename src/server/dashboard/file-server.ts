@@ -44,7 +44,7 @@ export async function serveFile(options: FileServerOptions): Promise<FileServer>
 
 async function answer(request: Request, page: DashboardFiles, { token, open }: FileServerOptions): Promise<Response> {
   const distrust = distrustOf(request, { allowedHosts: LOCAL_NAMES, allowedOrigins: undefined });
-  if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust);
+  if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust.reason);
   const { pathname } = new URL(request.url);
   if (pathname === "/opened-file" && request.method === "GET") {
     if (!isSameSecret(bearerToken(request) ?? "", token))

@@ -16,20 +16,42 @@ const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/u;
 
 /** The answer to a request that is let in no further; undefined for one that is. */
 export function refuseUntrusted(request: RequestHead, settings: HttpSettings): Response | undefined {
-  const reason = distrustOf(request, settings);
-  if (reason !== undefined) return refusal(403, reason);
+  const distrust = distrustOf(request, settings);
+  if (distrust !== undefined) return refusal(403, `${distrust.reason} ${distrust.hint}`);
   if (settings.token === undefined || hasToken(request.headers.get("authorization"), settings.token)) return undefined;
   return refusal(401, "A bearer token is needed.", { "www-authenticate": "Bearer" });
 }
 
-/** Why a request is let in no further: it is sent to another host name, or by a page of another origin. Undefined for one that is. */
-export function distrustOf(request: RequestHead, trusted: Trusted): string | undefined {
+/** Why a request is let in no further, and what the operator can do where it should be. */
+export interface Distrust {
+  readonly reason: string;
+  readonly hint: string;
+}
+
+const OTHER_HOST: Distrust = {
+  reason: "This host name is not served.",
+  hint: "Start the server with each name that clients use: allowedHosts, or --allowed-host.",
+};
+const OTHER_ORIGIN: Distrust = {
+  reason: "This origin is not served.",
+  hint: "A proxy in front of the server must send the Host header of its client on. Other pages are named in allowedOrigins.",
+};
+
+/** The reason is another host name, or a page of another origin. Undefined for a request that is let in. */
+export function distrustOf(request: RequestHead, trusted: Trusted): Distrust | undefined {
   const sentTo = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
   const host = HOST.exec(sentTo)?.[1];
-  if (host === undefined || !trusted.allowedHosts.includes(host)) return "This host name is not served.";
+  if (host === undefined || !trusted.allowedHosts.includes(host)) return OTHER_HOST;
   const origin = request.headers.get("origin");
-  if (origin !== null && !isAllowedOrigin(origin.toLowerCase(), sentTo, trusted)) return "This origin is not served.";
+  if (origin !== null && !isAllowedOrigin(origin.toLowerCase(), sentTo, trusted)) return OTHER_ORIGIN;
   return undefined;
+}
+
+const HEALTH_PATHS: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
+
+/** Answered whatever the host: a balancer that looks whether the server takes requests names it by its address, or not at all. */
+export function isHealth({ method, url }: Pick<RequestHead, "method" | "url">): boolean {
+  return (method === "GET" || method === "HEAD") && HEALTH_PATHS.has(new URL(url).pathname);
 }
 
 /** The same request as of no page: for an answer that pages of every origin may read. */

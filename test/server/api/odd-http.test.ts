@@ -63,6 +63,7 @@ const ODD: readonly (readonly [string, string, number | "closed"])[] = [
   ["an encoding that is cut", get("/v1/sessions/%"), 404],
   ["a path of 8,000 characters", get(`/v1/tools/${"a".repeat(8_000)}`), 400],
   ["HTTP/1.0 without a host", "GET /v1/info HTTP/1.0\r\n\r\n", 403],
+  ["HTTP/1.0 without a host, as balancers ask", "GET /readyz HTTP/1.0\r\n\r\n", 200],
   ["HTTP/1.0", get("/v1/info", { version: "1.0" }), 200],
   ["E16 an absolute target", get("http://localhost/v1/info"), 200],
   ["E16 an absolute target without a path", get("HTTP://localhost?x=1"), 404],
