@@ -56,7 +56,7 @@ export function agUiHandler(runtime: Runtime, options: AgUiOptions): (request: R
       const input = readInput(parseJson(await request.text()));
       const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no" };
       return new Response(
-        streamOf(request, (signal) => eventsOf(runs, runtime, { input, options, signal })),
+        streamOf(request, { clock: runtime.ports.clock, events: (signal) => eventsOf(runs, runtime, { input, options, signal }) }),
         { headers },
       );
     } catch (thrown: unknown) {

@@ -2,6 +2,7 @@
 import { keepWith } from "../core/base/keep-with.ts";
 import type { PendingApproval } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
+import type { Clock } from "../core/ports.ts";
 import { describeThrown, isToolError, ToolError } from "../core/error.ts";
 import type { CallPlace, RuntimeEvent } from "../core/event.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
@@ -252,13 +253,20 @@ function dataFrame(value: unknown): Uint8Array {
   return new TextEncoder().encode(`data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`);
 }
 
+/** A stream on which nothing came for so long has a comment, so that proxies keep it open. */
+const KEEP_ALIVE_MS = 15_000;
+
 /** The stream of what a generator gives. One that is closed ends the generator, and so does the end of its request. */
-export function streamOf(request: Request, events: (signal: AbortSignal) => AsyncGenerator): ReadableStream<Uint8Array> {
+export function streamOf(
+  request: Request,
+  { clock, events }: { readonly clock: Clock; readonly events: (signal: AbortSignal) => AsyncGenerator },
+): ReadableStream<Uint8Array> {
   const closed = new AbortController();
   const given = events(AbortSignal.any([request.signal, closed.signal]));
   const stream = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const { done, value } = await given.next();
+      const came = keepAlive(controller, clock);
+      const { done, value } = await given.next().finally(came);
       if (done === true) controller.close();
       else controller.enqueue(dataFrame(value));
     },
@@ -269,4 +277,19 @@ export function streamOf(request: Request, events: (signal: AbortSignal) => Asyn
   });
   keepWith(stream, request);
   return stream;
+}
+
+/** Until the returned function is called. None behind one that is not read. */
+function keepAlive(controller: ReadableStreamDefaultController<Uint8Array>, clock: Clock): () => void {
+  const wait = (): (() => void) =>
+    clock.timer(
+      () => {
+        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(new TextEncoder().encode(": keep-alive\n\n"));
+        cancel = wait();
+      },
+      KEEP_ALIVE_MS,
+      { background: true },
+    );
+  let cancel = wait();
+  return () => cancel();
 }

@@ -66,9 +66,13 @@ export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (reques
         "x-vercel-ai-ui-message-stream": "v1",
       };
       return new Response(
-        streamOf(request, (signal) =>
-          input === undefined ? replayOf(runs, String(resumed), { options, signal }) : chunksOf(runs, runtime, { input, options, signal }),
-        ),
+        streamOf(request, {
+          clock: runtime.ports.clock,
+          events: (signal) =>
+            input === undefined
+              ? replayOf(runs, String(resumed), { options, signal })
+              : chunksOf(runs, runtime, { input, options, signal }),
+        }),
         { headers },
       );
     } catch (thrown: unknown) {
