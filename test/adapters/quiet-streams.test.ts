@@ -28,10 +28,10 @@ test.each(["AI SDK", "AG-UI"] as const)(
       },
     };
     const pass = (): void => {
-      for (const fire of [...waiting]) fire();
+      for (const fire of Array.from(waiting)) fire();
     };
     const { runtime, session } = chatWorld({ clock: watched });
-    onTestFinished(() => runtime.close());
+    onTestFinished(async () => void (await runtime.close()));
     const waits = gate();
     const handler = (client === "AI SDK" ? uiChatHandler : agUiHandler)(runtime, { session, run: () => waits.promise });
     const response = await handler(new Request("http://agent/", { method: "POST", body: JSON.stringify(BODIES[client]) }));

@@ -1,4 +1,5 @@
 /** The dashboard in a real browser where something goes wrong: answers that come too late, slow networks, servers that are away, small screens. */
+import { createServer as createHttpServer, request as httpRequest } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { createAgent, createRuntime, defineTool, pure } from "haft";
 import { createServer, staticToken, type Principal } from "haft/server";
@@ -388,6 +389,36 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.goto(`${scene.url}/sessions/halves`);
     await page.getByRole("row").first().click();
     await panel(page).getByText("not found", { exact: true }).waitFor();
+    await page.context().close();
+  });
+
+  test("below a path that a proxy removes, the page says where it works", async () => {
+    const proxy = createHttpServer((incoming, outgoing) => {
+      const { url = "", method, headers } = incoming;
+      if (!url.startsWith("/haft/")) return void outgoing.writeHead(404).end();
+      const path = url.slice("/haft".length);
+      incoming.pipe(
+        httpRequest({ host: "127.0.0.1", port, path, method, headers }, (answer) => {
+          answer.pipe(outgoing.writeHead(answer.statusCode ?? 502, answer.headers));
+        }),
+      );
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    const address = proxy.address();
+    const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+    try {
+      for (const path of ["/haft/", "/haft/sessions"]) {
+        const { page } = await openPage(browser, { ...scene, url }, path);
+        await page.getByText("Give the server a host name of its own").waitFor();
+        await page.context().close();
+      }
+    } finally {
+      proxy.closeAllConnections();
+      proxy.close();
+    }
+    const { page } = await openPage(browser, scene, "/sessions");
+    await page.getByRole("navigation").first().waitFor();
+    expect(await page.getByText("Give the server a host name of its own").count()).toBe(0);
     await page.context().close();
   });
 
