@@ -3,7 +3,8 @@ import { readTree } from "./source-tree.ts";
 
 /** The timers that let the process end, and why no caller waits for what they do. */
 const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
-  "src/adapters/chat-runs.ts": "forgets a run that is over, and a look at open approvals",
+  "src/adapters/chat-runs.ts":
+    "forgets a run that is over, and a look at open approvals; keeps a quiet stream open, whose connection keeps the process alive",
   "src/adapters/feed-steps.ts": "lets open approvals of a run be looked for, which keeps the process alive while it works",
   "src/call/attempt/orphan.ts": "counts an abandoned handler; gives back what it holds, for which a waiting call keeps the process alive",
   "src/call/claim-watch.ts":
@@ -39,8 +40,10 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/server/fleet-member.ts": "tells other processes of tools that have changed",
   "src/server/http/direct.ts": "keeps a quiet stream open, whose connection keeps the process alive",
   "src/server/http/end-early.ts": "waits for the rest of a request that is answered, whose connection keeps the process alive",
+  "src/server/mcp/direct-calls.ts": "keeps the answer to a call open, whose connection keeps the process alive",
   "src/server/mcp/http-sessions.ts": "ends a client's session that is idle",
   "src/server/mcp/peer-handlers.ts": "ends the wait for servers that hang, while the client's request keeps the process alive",
+  "src/server/mcp/stream-when-late.ts": "keeps an answer open, whose connection keeps the process alive",
   "src/server/mcp/suspensions.ts": "cancels work that no client came back for",
   "src/server/mcp/tasks/task-call.ts": "starts a call as a background job, which is no timer",
   "src/server/mcp/tasks/task-stream.ts": "looks at a task for a stream, whose connection keeps the process alive",
