@@ -24,6 +24,8 @@ interface ClientSession {
   forgetIdle: () => void;
 }
 
+const ONE_SERVER = "A session is in the server that began it: behind a proxy of several servers, all its requests go to that one.";
+
 export class HttpSessions {
   readonly #gateway: Gateway;
   readonly #settings: HttpSettings;
@@ -51,7 +53,7 @@ export class HttpSessions {
         : refusal(400, "The request needs the Mcp-Session-Id that initialize gave.");
     const session = this.#sessions.get(id);
     if (session === undefined || session.caller.id !== caller.id)
-      return refusal(404, "There is no such session (any more).", {}, SESSION_NOT_FOUND);
+      return refusal(404, `There is no such session (any more). ${ONE_SERVER}`, {}, SESSION_NOT_FOUND);
     this.#touch(id, session);
     session.caller.principal = caller.principal;
     const repeated = repeatedId(body, session.requests);

@@ -59,3 +59,26 @@ test.each(["/v1/execute", "/mcp"])(
     ]);
   },
 );
+
+test("a session of MCP that another server began is not found, and the answer says where it is", async () => {
+  const [one, other] = [await startApi(), await startApi()];
+  const post = (url: string, message: object, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
+    fetch(`${url}/mcp`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${TOKEN}`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        ...headers,
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", ...message }),
+    });
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } };
+  const begun = await post(one.url, { id: 1, method: "initialize", params });
+  await begun.text();
+  const session = { "mcp-session-id": begun.headers.get("mcp-session-id") ?? "", "mcp-protocol-version": "2025-11-25" };
+  const here = await post(one.url, { id: 2, method: "ping" }, session);
+  const there = await post(other.url, { id: 2, method: "ping" }, session);
+  await here.text();
+  expect([here.status, there.status, await there.text()]).toEqual([200, 404, expect.stringContaining("all its requests go to that one")]);
+});
