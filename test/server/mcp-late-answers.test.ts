@@ -42,6 +42,7 @@ const WAYS: Readonly<Record<string, (runtime: Runtime, clock: FakeClock) => Prom
 
 async function callThatWaits(way: string, headers: Readonly<Record<string, string>>, meta: object = {}) {
   const gate = Promise.withResolvers<string>();
+  onTestFinished(() => gate.resolve("left"));
   const waits = defineTool({ name: "waits", description: "Waits.", effects: pure, execute: (_input: object) => gate.promise });
   const { runtime } = await openRuntime({ tools: [waits] });
   const clock = new FakeClock();
