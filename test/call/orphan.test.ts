@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import type { Effects } from "../../src/core/effects.ts";
+import type { Tool } from "../../src/core/tool.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
-import { testRuntime, tool } from "../runtime/bench-runtime.ts";
+import { gate, testRuntime, tool } from "../runtime/bench-runtime.ts";
 
 test.each([
   ["nothing", { reads: [], writes: [] }, 0],
@@ -14,4 +16,45 @@ test.each([
   await ports.clock.advance(1);
   await settle();
   expect({ orphans: runtime.counters.orphans, pending: ports.clock.pending }).toEqual({ orphans: 1, pending });
+});
+
+const money: Effects = { writes: ["bank"] };
+
+test.each<readonly [string, Effects, "returns" | "throws", "ignores" | "reads", "applied" | undefined]>([
+  ["returns, and never read its signal: it had its effect", money, "returns", "ignores", "applied"],
+  ["returns, and read its signal: it may have stopped halfway", money, "returns", "reads", undefined],
+  ["throws: what it did is not known", money, "throws", "ignores", undefined],
+  ["returns, and may be repeated: it is called again in any case", { ...money, idempotent: true }, "returns", "ignores", undefined],
+  ["returns, and writes nothing", { reads: ["bank"], writes: [] }, "returns", "ignores", undefined],
+])("an abandoned handler that %s", async (_, effects, end, signal, resolved) => {
+  const late = gate<string>();
+  const slow: Tool["execute"] = (_input, context) => (signal === "reads" ? context.signal.aborted : undefined, late.promise);
+  const { runtime, ports, events } = testRuntime({ tools: [tool("pay", slow, { effects, timeoutMs: 50, maxAttempts: 1 })] });
+  const session = runtime.session("s");
+  const call = session.execute({ name: "pay" });
+  await ports.clock.advance(50);
+  expect((await call).error?.code).toBe("timeout");
+  await ports.clock.advance(1);
+  if (end === "returns") late.open("paid");
+  else late.fail(new Error("no"));
+  await settle();
+  expect(session.history.map((entry) => entry.resolved)).toEqual([resolved]);
+  const after = events.slice(events.findIndex(({ type }) => type === "call-end") + 1).map(({ type }) => type);
+  expect(after).toEqual(["call-orphan", ...(resolved === undefined ? [] : ["outcome-resolve"]), "call-late"]);
+});
+
+test("nothing is recorded of the late end of a handler whose session is closed", async () => {
+  const late = gate<string>();
+  const pay = tool("pay", () => late.promise, { effects: money, timeoutMs: 50, maxAttempts: 1 });
+  const { runtime, ports, events } = testRuntime({ tools: [pay] });
+  const session = runtime.session("s");
+  const call = session.execute({ name: "pay" });
+  await ports.clock.advance(50);
+  await call;
+  await ports.clock.advance(1);
+  await session.close();
+  late.open("paid");
+  await settle();
+  expect(session.history.map(({ result, resolved }) => [result?.error?.code, resolved])).toEqual([["timeout", undefined]]);
+  expect(events.map(({ type }) => type)).not.toContain("outcome-resolve");
 });
