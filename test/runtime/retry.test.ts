@@ -98,6 +98,8 @@ test.each<readonly [string, Effects<unknown>, readonly Outcome[], Outcome]>([
   ["a write that may have happened before it did not begin", { writes: ["a"], idempotent: true }, ["unknown", "not_started"], "unknown"],
   ["a write that may have happened before it failed", { writes: ["a"], idempotent: true }, ["unknown", "failed"], "unknown"],
   ["a write that may have happened first of all", { writes: ["a"], idempotent: true }, ["unknown", "not_started", "failed"], "unknown"],
+  ["a write that failed before it may have happened", { writes: ["a"], idempotent: true }, ["failed", "unknown"], "unknown"],
+  ["a write that did not begin before it failed", { writes: ["a"], idempotent: true }, ["not_started", "failed"], "failed"],
   ["a write that failed before it did not begin", { writes: ["a"], idempotent: true }, ["failed", "not_started"], "failed"],
   ["a write that never began", { writes: ["a"] }, ["not_started", "not_started"], "not_started"],
   ["a read, which has no effect", { reads: ["a"], writes: [] }, ["unknown", "not_started"], "not_started"],
@@ -109,6 +111,20 @@ test.each<readonly [string, Effects<unknown>, readonly Outcome[], Outcome]>([
   await ports.clock.advance(60_000);
   const { error } = await pending;
   expect([error?.outcome, error?.message]).toEqual([expected, `ended ${outcomes.at(-1)}`]);
+});
+
+test("an error that is given the outcome of an earlier attempt keeps its hints, its details and the time to wait", async () => {
+  const last = { hint: "Wait.", operatorHint: "Raise the quota.", details: ["3 of 3 used"], retryAfterMs: 7_000 };
+  const errors = [ended("unknown"), new ToolError("rate_limited", "slow down", { outcome: "not_started", retryable: true, ...last })];
+  const put = tool("put", () => Promise.reject(errors.shift() ?? ended("failed")), {
+    effects: { writes: ["a"], idempotent: true },
+    maxAttempts: 2,
+  });
+  const { runtime, ports } = testRuntime({ tools: [put] });
+  const pending = runtime.execute({ name: "put" });
+  await ports.clock.advance(60_000);
+  const { error } = await pending;
+  expect(error).toEqual({ code: "rate_limited", message: "slow down", outcome: "unknown", retryable: true, ...last });
 });
 
 test.each(["not_started", "failed", "unknown"] as const)(
