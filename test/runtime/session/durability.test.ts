@@ -51,6 +51,20 @@ test("I11 a call that writes and may not be repeated waits for its intent; reads
   ]);
 });
 
+test("I11 a call that is tried again has one intent, which comes before its first attempt", async () => {
+  const store = new FailingStore();
+  let tries = 0;
+  const refuse = (): never => {
+    throw new ToolError("network_error", "refused", { outcome: "not_started" });
+  };
+  const pay = tool("pay", () => (++tries < 3 ? refuse() : "paid"), { effects: { writes: ["money"] } });
+  const { runtime, ports } = testRuntime({ store, tools: [pay] });
+  const pending = runtime.session("s").execute({ name: "pay" });
+  await ports.clock.advance(60_000);
+  expect(await pending).toMatchObject({ status: "ok", attempts: 3 });
+  expect(store.disk.types("s").filter((type) => type.startsWith("call-"))).toEqual(["call-start", "call-intent", "call-end"]);
+});
+
 test("I11 F0.33 what waits for the store keeps its place: a read of what it writes comes after it", async () => {
   const { session, store, ran } = stored();
   await session.execute({ name: "read" });

@@ -151,6 +151,31 @@ test("a write that may be repeated was not started where it is denied when it is
   expect(late.session.history[0]?.result).toMatchObject({ attempts: 0, error: { code: "resource_busy", outcome: "unknown" } });
 });
 
+test.each<readonly [string, Effects<unknown>, boolean]>([
+  ["a write that may not be repeated, which has no intent", money, false],
+  ["a job that had not been started, which may be repeated", { ...money, idempotent: true }, true],
+])("a call that was begun neither before a crash nor after it was not started: %s", async (_, effects, background) => {
+  const tools = [tool("put", never, { effects })];
+  const crashed = await crash(tools, (session) => session.execute([{ name: "put" }], { background }), {
+    locks: heldLocks,
+    jobs: { maxRunning: 0 },
+  });
+  const bench = testRuntime({ store: crashed.store, tools, locks: heldLocks, deadlineMs: 1_000 });
+  const resuming = bench.runtime.resume("s");
+  await bench.ports.clock.advance(1_000);
+  const session = await resuming;
+  await bench.ports.clock.advance(1_000);
+  expect(session.history[0]?.result).toMatchObject({ attempts: 0, error: { code: "resource_busy", outcome: "not_started" } });
+});
+
+test("a call whose intent is in the log is run again where its tool may be repeated by now, and may have had its effect before", async () => {
+  const crashed = await crash([tool("pay", never, { effects: money })], (session) => session.execute([{ name: "pay" }]));
+  const effects = { ...money, idempotent: true } satisfies Effects;
+  const { session, store } = await resume(crashed, [tool("pay", away("failed"), { effects })]);
+  expect(session.history[0]?.result).toMatchObject({ attempts: 1, error: { code: "unavailable", outcome: "unknown" } });
+  expect(store.disk.types("s").filter((type) => type === "call-intent").length).toBe(1);
+});
+
 test('I03 interrupted: "settle" runs nothing and ends each call with what is known', async () => {
   let ran = 0;
   const tools = [tool("pay", () => (++ran, never()), { effects: money }), tool("read", () => (++ran, never()), { effects: { reads: [] } })];
@@ -235,6 +260,26 @@ test("I11 reconcile is asked with the key and input that ran, and a hanging one 
     [["pay", "error", "outcome_unknown"]],
   ]);
   expect(session.history[0]?.result?.error?.message).toContain("Its reconcile did not answer in time.");
+});
+
+test("I11 a reconcile is given its time, at most until the call's deadline", async () => {
+  const answer = Promise.withResolvers<Reconciled>();
+  const effects = { ...money, reconcile: () => answer.promise };
+  const tools = [tool("pay", never, { effects })];
+  const crashed = await crash(tools, (session) => session.execute([{ name: "pay" }]));
+  const late = await resume({ ...crashed, store: new FailingStore(crashed.store.disk).crash() }, tools, {
+    runtime: { deadlineMs: 5_000 },
+    whileWaiting: (ports) => ports.clock.advance(5_000),
+  });
+  expect(outcomes(late.session)).toEqual([["pay", "error", "outcome_unknown"]]);
+  const again = await crash(tools, (session) => session.execute([{ name: "pay" }]));
+  const { session } = await resume(again, tools, {
+    whileWaiting: async (ports) => {
+      await ports.clock.advance(29_000);
+      answer.resolve({ happened: true, output: "receipt" });
+    },
+  });
+  expect(outcomes(session)).toEqual([["pay", "ok", "receipt"]]);
 });
 
 test("I03 an interrupted call whose tool, toolset or permission is gone has an unknown outcome, and a never started one says why", async () => {
@@ -330,6 +375,23 @@ test('I03 with durability "async" a call without an intent may have run: it is n
   );
   const { session } = await resume(crashed, tools);
   expect([outcomes(session), ran]).toEqual([[["pay", "error", "outcome_unknown"]], 1]);
+});
+
+test('I03 with durability "async" a call that may be repeated is run again, intent or not', async () => {
+  const tools = (isBack: boolean): readonly Tool[] => [
+    tool("read", () => (isBack ? "read" : never()), { effects: { reads: ["x"], writes: [] } }),
+    tool("put", () => (isBack ? "put" : never()), { effects: { ...money, idempotent: true } }),
+  ];
+  const run = async (session: RuntimeSession): Promise<void> => {
+    void session.execute([{ name: "read" }, { name: "put" }]);
+    await session.eventLog?.whenDurable();
+  };
+  const crashed = await crash(tools(false), run, { durability: "async" });
+  const { session } = await resume(crashed, tools(true), { runtime: { durability: "async" } });
+  expect(outcomes(session)).toEqual([
+    ["read", "ok", "read"],
+    ["put", "ok", "put"],
+  ]);
 });
 
 test("I03 what a handler learns only later, of a call that was given up, is there after a crash", async () => {
