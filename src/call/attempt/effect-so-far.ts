@@ -2,6 +2,7 @@
 import { ToolError, hintsOf } from "../../core/error.ts";
 import type { Outcome } from "../../core/error-codes.ts";
 import type { ResumedCall } from "../admit/earlier-calls.ts";
+import { continuesElsewhere } from "./attach-to-work.ts";
 import { isAdmitted, type AdmittedCall, type CallRun } from "../call-run.ts";
 
 /** How little is known: the higher, the less. */
@@ -24,8 +25,8 @@ export function endedBetween(earlier: ToolError, last: ToolError): ToolError {
  * Of a call from before a crash that is run again. One that may be repeated has no intent in its log: it may have been run, unless it was a job that
  * had not been started. What continues elsewhere is the same work.
  */
-export function noteEarlierRun({ effects, isAnswered }: AdmittedCall, resumed: ResumedCall): void {
-  if (effects.repeatable && !isAnswered && resumed.job?.starts !== 0 && resumed.remoteId === undefined) resumed.mayHaveRun = true;
+export function noteEarlierRun(run: AdmittedCall, resumed: ResumedCall): void {
+  if (run.effects.repeatable && !run.isAnswered && resumed.job?.starts !== 0 && !continuesElsewhere(run)) resumed.mayHaveRun = true;
 }
 
 /** The end of a call that was run again after a crash: what ran before it may have had the effect. */

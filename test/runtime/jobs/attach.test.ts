@@ -91,6 +91,20 @@ test.each([
   expect(engine.calls.map((call) => call.split(" ")[0])).toEqual(calls);
 });
 
+test.each([true, false])(
+  "where the engine cannot be asked for the work any more, a call that is made again may have had its effect before (job: %s)",
+  async (background) => {
+    const { store } = await crashed(new FarEngine(), repeatable, background);
+    const engine = new FarEngine("none");
+    const { runtime } = runtimeOn(store, engine, repeatable);
+    engine.answer.fail(new ToolError("execution_failed", "no money", { outcome: "failed" }));
+    const session = await runtime.resume("s");
+    await settle();
+    expect(session.history[0]?.result).toMatchObject({ status: "error", error: { code: "execution_failed", outcome: "unknown" } });
+    expect(engine.calls).toEqual(["call"]);
+  },
+);
+
 test.each(["failed", "unknown"] as const)("what continues elsewhere is the same attempt: it has the outcome that it ends with, %s", async (outcome) => {
   const { id, store } = await crashed(new FarEngine(), repeatable);
   const engine = new FarEngine();

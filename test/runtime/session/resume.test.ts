@@ -169,11 +169,15 @@ test.each<readonly [string, Effects<unknown>, boolean]>([
 });
 
 test("a call whose intent is in the log is run again where its tool may be repeated by now, and may have had its effect before", async () => {
-  const crashed = await crash([tool("pay", never, { effects: money })], (session) => session.execute([{ name: "pay" }]));
+  const begun = (): Promise<Crashed> =>
+    crash([tool("pay", never, { effects: money })], (session) => session.execute([{ name: "pay" }]));
   const effects = { ...money, idempotent: true } satisfies Effects;
-  const { session, store } = await resume(crashed, [tool("pay", away("failed"), { effects })]);
+  const { session, store } = await resume(await begun(), [tool("pay", away("failed"), { effects })]);
   expect(session.history[0]?.result).toMatchObject({ attempts: 1, error: { code: "unavailable", outcome: "unknown" } });
   expect(store.disk.types("s").filter((type) => type === "call-intent").length).toBe(1);
+  const asked = { approval: { always: ["*::pay"], approve: () => "deny" } } as const;
+  const denied = await resume(await begun(), [tool("pay", never, { effects })], { runtime: asked });
+  expect(denied.session.history[0]?.result).toMatchObject({ attempts: 0, error: { code: "approval_denied", outcome: "unknown" } });
 });
 
 test('I03 interrupted: "settle" runs nothing and ends each call with what is known', async () => {
