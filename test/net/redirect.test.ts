@@ -181,6 +181,14 @@ describe("the request that a redirect asks for", () => {
     expect(JSON.parse(text)).toEqual(expected === "again" ? again : expected);
   });
 
+  test.each([301, 302, 303, 307, 308])("%i after HEAD asks for a head again", async (status) => {
+    const methods: (string | undefined)[] = [];
+    const target = await httpServer((request, response) => (methods.push(request.method), response.end()));
+    const server = await sendsTo(target.at("/end").href, status);
+    await ask(testClient({ allowPrivate: [server.host, target.host] }), server.at("/"), { method: "HEAD" });
+    expect(methods).toEqual(["HEAD"]);
+  });
+
   test.each([300, 304, 305, 306])("%i is an answer, not a redirect", async (status) => {
     const server = await sendsTo("http://10.0.0.1/", status);
     const client = testClient({ allowPrivate: [server.host] });

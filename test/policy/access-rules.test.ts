@@ -30,6 +30,14 @@ test("issue 19.5 the patterns of a key only narrow", () => {
   expect(seen([FILES], { tools: { deny: ["files::delete"] } })).toEqual(["files::read"]);
 });
 
+test("issue 19.5 a principal that another made has no tool that its maker has not, with rules and without", () => {
+  const maker = { id: "key:b2", name: "ops", tools: { allow: ["files::*"] } };
+  expect(seen([], { maker })).toEqual(["files::read", "files::delete"]);
+  expect(seen([], { maker, tools: { allow: ["web::fetch", "files::read"] } })).toEqual(["files::read"]);
+  expect(seen([{ deny: ["*::delete"] }], { maker })).toEqual(["files::read"]);
+  expect(seen([FILES], { maker: { ...maker, id: "local" } })).toEqual([]);
+});
+
 test("issue 19.5 claims fit by their value, as one of several, and by a JSON Pointer; all must", () => {
   const roles: AccessRule = { claims: { "/realm_access/roles": "ops", team: "blue" }, allow: ["*"] };
   const claims = { team: ["blue", "red"], realm_access: { roles: ["dev", "ops"] } };

@@ -110,6 +110,17 @@ describe("F1.34 the path guard", () => {
     expect(readFileSync(join(workspace.outside, "secret.json"), "utf8")).toBe('"secret"');
   });
 
+  test("F1.34 block: whether something lies outside cannot be found out", async () => {
+    const workspace = new TemporaryWorkspace();
+    writeFileSync(join(workspace.outside, "secret.json"), "{}");
+    symlinkSync(join(workspace.outside, "gone"), join(workspace.outside, "dead"));
+    for (const name of ["secret.json", "none", "dead", "secret.json/below"]) {
+      const path = join(workspace.outside, name);
+      const lies = `${JSON.stringify(path)} lies outside the workspace ${workspace.root}.`;
+      expect(await workspace.refusal("read", { path })).toMatchObject({ code: "permission_denied", message: lies });
+    }
+  });
+
   test("F1.34 warn: refused the first time, allowed the second, and only for that path and session", async () => {
     const workspace = new TemporaryWorkspace({}, { guard: "warn" });
     writeFileSync(join(workspace.outside, "a.txt"), "a");
@@ -133,6 +144,16 @@ describe("F1.34 the path guard", () => {
     expect(first.map(({ error }) => error?.code)).toEqual(first.map(() => "permission_denied"));
     const second = await session.execute([read, read, write]);
     expect(second.map(({ status }) => status)).toEqual(["ok", "ok", "ok"]);
+  });
+
+  test("F1.34 warn: a warning that the model is not shown allows nothing", async () => {
+    const workspace = new TemporaryWorkspace({}, { guard: "warn" });
+    writeFileSync(join(workspace.outside, "a.txt"), "a");
+    const path = join(workspace.outside, "a.txt");
+    workspace.session.showsResults = false;
+    for (let times = 0; times < 2; times++) expect((await workspace.refusal("read", { path })).code).toBe("permission_denied");
+    workspace.session.showsResults = true;
+    expect(await workspace.say("read", { path })).toBe("     1\ta");
   });
 
   test.each([true, "call_1"])("F1.34 warn: the mark %j of an earlier version counts", async (mark) => {

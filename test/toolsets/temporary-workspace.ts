@@ -13,6 +13,8 @@ import { filesToolset, type FilesOptions } from "../../src/toolsets/files.ts";
 /** What one session's handlers are given; `state` is that of the session. */
 export class FakeSession {
   readonly values = new Map<string, JsonValue>();
+  /** Whether the model is shown the results of earlier calls. */
+  showsResults = true;
   #calls = 0;
 
   context(signal: AbortSignal = new AbortController().signal): ToolContext {
@@ -31,7 +33,7 @@ export class FakeSession {
       idempotencyKey: "haft_test",
       simulated: false,
       history: [],
-      isShown: () => true,
+      isShown: () => this.showsResults,
       execute: () => {
         throw new Error("No runtime runs this call.");
       },

@@ -54,6 +54,7 @@ test.each<[string, TokenParts]>([
   ["that has not begun", { claims: { nbf: 32_503_680_000 } }],
   ["without a subject", { claims: { sub: undefined } }],
   ["with an empty subject", { claims: { sub: "" } }],
+  ["with a subject that is no string", { claims: { sub: 7 } }],
   ["with a subject too long for an id", { claims: { sub: "x".repeat(1_024) } }],
   ["of another type", { header: { typ: "logout+jwt" } }],
   ["with an unknown key", { header: { kid: "k99" } }],
@@ -96,6 +97,24 @@ test("issue 19.5 clocks may differ by the tolerance, and by no second more", asy
   const now = Math.floor(clock.wallTime() / 1_000);
   expect(await scopes({ claims: { exp: now - 29 } })).toBeDefined();
   expect(await scopes({ claims: { exp: now - 31 } })).toBeUndefined();
+});
+
+test("a principal ends with its token, tolerance included", async () => {
+  const { issuer, tokens, clock } = await world({ clockToleranceSeconds: 30 });
+  const exp = Math.floor(clock.wallTime() / 1_000) + 60;
+  const principal = await tokens.authenticate(requestWith(await issuer.token({ claims: { exp } })));
+  expect(principal?.expiresAt).toBe((exp + 30) * 1_000);
+});
+
+test("a key that the issuer has withdrawn counts for ten minutes at most", async () => {
+  const { issuer, clock, tokens } = await world();
+  const old = await issuer.token({ claims: { exp: 4_000_000_000 } });
+  expect(await tokens.authenticate(requestWith(old))).toBeDefined();
+  await issuer.rotate();
+  await clock.advance(599_999);
+  expect(await tokens.authenticate(requestWith(old))).toBeDefined();
+  await clock.advance(1);
+  expect(await tokens.authenticate(requestWith(old))).toBeUndefined();
 });
 
 test("issue 19.5 keys are rotated: the new one is fetched when a token names it, tokens of the old one end, and unknown keys cause one request", async () => {
@@ -153,6 +172,13 @@ test("D12 metadata of another issuer name no keys", async () => {
   await expect(scopes()).rejects.toMatchObject(UNKNOWN);
   expect(issuer.asked).not.toContain("/keys");
   expect(JSON.stringify(log.lines)).toContain("those of another issuer");
+});
+
+test("keys are not fetched from an address whose answers others could change on their way", async () => {
+  const { issuer, scopes, log } = await world();
+  issuer.keysAt = "http://keys.example/keys";
+  await expect(scopes()).rejects.toMatchObject(UNKNOWN);
+  expect(JSON.stringify(log.lines)).toContain("The jwks_uri of the issuer is an https address");
 });
 
 test("F02 the keys of an issuer in a private network are not fetched unless it is named, and the log says what to name", async () => {

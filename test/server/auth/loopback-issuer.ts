@@ -26,6 +26,8 @@ export class LoopbackIssuer {
   failure: number | undefined;
   /** What its metadata say that it is. */
   named: string | undefined;
+  /** Where its metadata say that its keys are. @default here */
+  keysAt: string | undefined;
   readonly #now: () => number;
   #server: Server | undefined;
   #published: readonly JWK[] = [];
@@ -65,7 +67,7 @@ export class LoopbackIssuer {
     if (this.failure !== undefined) return { status: this.failure, body: {} };
     if (path === "/keys") return { status: 200, body: { keys: this.#published } };
     if (path === "/.well-known/openid-configuration")
-      return { status: 200, body: { issuer: this.named ?? this.url, jwks_uri: `${this.url}/keys` } };
+      return { status: 200, body: { issuer: this.named ?? this.url, jwks_uri: this.keysAt ?? `${this.url}/keys` } };
     return { status: 404, body: {} };
   }
 
