@@ -208,7 +208,7 @@ export class Keys implements Authenticator {
 
   /** Ends the keys of a session that was removed: the next session of its id is another one. */
   async revokeOf(sessionId: string): Promise<void> {
-    const keys = await this.#access.keys({ sessionId, limit: MAX_KNOWN });
+    const keys = await this.#access.keys({ sessionId, limit: Number.MAX_SAFE_INTEGER });
     for (const { id } of keys) await this.#access.revokeKey({ id, at: this.#clock.wallTime() });
     this.#known.clear();
   }

@@ -5,10 +5,12 @@ import type { AccessStore } from "../../../src/core/access-store.ts";
 import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { Keys, type NewKey } from "../../../src/server/auth/keys.ts";
-import { firstOf } from "../../../src/server/auth/principal.ts";
+import { byHeadAlone, firstOf, senderOf, type Authenticator, type Principal } from "../../../src/server/auth/principal.ts";
 import { staticToken } from "../../../src/server/auth/static-token.ts";
 import { localStore } from "../../store/local-store.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
+import type { HeadRequest } from "../../../src/server/http/request-head.ts";
+import { testInCI } from "../../test-in-ci.ts";
 import { requestWith } from "./requests.ts";
 
 const READ: NewKey = { name: "CI", scopes: ["read"] };
@@ -113,6 +115,49 @@ test("issue 19.5 a session key names its session, has no scope beyond it, and li
     await expect(keys.addSessionKey({ ...READ, sessionId: "trip", ...wrong })).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
+const maker = (id: string): Principal => ({ id, name: id, scopes: new Set(["read"]) });
+
+test("E05 a session key ends with the key that made it: revoked or expired, for new requests and open streams", async () => {
+  const { keys, clock } = keysOf();
+  for (const end of ["revoked", "expired"] as const) {
+    const { stored: made } = await keys.add({ ...READ, ttlMs: 60_000 });
+    const { key } = await keys.delegate({ ...READ, sessionId: "trip" }, maker(`key:${made.id}`));
+    const principal = await keys.authenticate(requestWith(key));
+    if (principal === undefined) throw new Error("The session key was not let in.");
+    expect(await keys.isValid(principal)).toBe(true);
+    if (end === "revoked") await keys.revoke(made.id);
+    else await clock.advance(60_000);
+    expect([await keys.isValid(principal), await keys.authenticate(requestWith(key))]).toEqual([false, undefined]);
+  }
+});
+
+test("E05 a session key is revoked by the principal that made it or by an admin, under its own session, and by no other", async () => {
+  const { keys } = keysOf();
+  const ann = maker("token:https://login#ann");
+  const { key, stored } = await keys.delegate({ ...READ, sessionId: "trip" }, ann);
+  const { id } = stored;
+  const refused: readonly (readonly [{ readonly id: string; readonly sessionId: string }, Principal])[] = [
+    [{ id, sessionId: "trip" }, maker("token:https://login#bob")],
+    [{ id, sessionId: "desk" }, ann],
+    [{ id, sessionId: "desk" }, { ...ann, scopes: new Set(["admin"]) }],
+    [{ id: "none", sessionId: "trip" }, ann],
+  ];
+  for (const [which, by] of refused) await expect(keys.revokeSessionKey(which, by)).rejects.toMatchObject({ code: "not_found" });
+  expect(await keys.authenticate(requestWith(key))).toBeDefined();
+  await keys.revokeSessionKey({ id, sessionId: "trip" }, { ...maker("key:a1"), scopes: new Set(["admin"]) });
+  expect(await keys.authenticate(requestWith(key))).toBeUndefined();
+});
+
+testInCI("E05 every key of a removed session ends, however many it has", async () => {
+  const { keys, access } = keysOf();
+  const first = await keys.addSessionKey({ ...READ, sessionId: "trip", ttlMs: 86_400_000 });
+  const { hash, salt, ...like } = first.stored;
+  for (let number = 0; number < 10_000; number++)
+    await access.addKey({ ...like, hash, salt, id: `k${number}`, createdAt: like.createdAt + 1 });
+  await keys.revokeOf("trip");
+  expect(await keys.authenticate(requestWith(first.key))).toBeUndefined();
+});
+
 test("issue 19.5 a wrong key is looked up and compared like a right one, and what was found is not asked for again at once", async () => {
   const { access } = keysOf();
   let looks = 0;
@@ -136,3 +181,19 @@ test("issue 19.5 the first authenticator that knows the sender decides; a shared
   expect(await firstOf().authenticate(requestWith(key))).toBeUndefined();
   expect(() => staticToken({ token: "short" })).toThrow("at least 16 characters");
 });
+
+test("E04 an authenticator that was made of another one decides by its own function, whatever it took over with it", async () => {
+  const inner = staticToken({ token: "a-secret-of-the-house" });
+  const nobody = async (): Promise<undefined> => undefined;
+  const head = headOf("a-secret-of-the-house");
+  expect((await senderOf(inner, head))?.id).toBe("local");
+  expect(await senderOf({ ...inner, authenticate: nobody }, head)).toBeUndefined();
+  const guest: Authenticator = { authenticate: async () => maker("guest") };
+  expect((await senderOf(firstOf(guest, inner), head))?.id).toBe("guest");
+  expect((await senderOf(firstOf(inner, byHeadAlone({ authenticate: nobody, authenticateHead: nobody })), head))?.id).toBe("local");
+});
+
+function headOf(token: string): HeadRequest {
+  const { method, url, headers } = requestWith(token);
+  return { method, url, headers, toRequest: () => requestWith(token) };
+}
