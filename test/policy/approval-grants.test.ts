@@ -46,6 +46,25 @@ test("F1.50 a grant can be taken back, is forgotten with the session, and two of
   expect(await code(approvals, "/a")).toBe("approval_required");
 });
 
+test("F1.50 a grant that is taken back twice takes no other one with it", async () => {
+  const approvals = gate();
+  const takeBack = approvals.allowOnce("s", digest);
+  approvals.allowOnce("s", digest);
+  takeBack();
+  takeBack();
+  expect([await code(approvals, "/a"), await code(approvals, "/a")]).toEqual(["allowed", "approval_required"]);
+});
+
+test("F1.50 a tool that is granted for good as it was defined then is asked about once its definition is another", async () => {
+  for (const kept of [false, true]) {
+    const approvals = gate();
+    approvals.allowAlways("s", "files::delete", "d");
+    if (kept) await approvals.whenSettled(); // the rule of the store answers from now on
+    const changed = await approvals.ask({ ...question("/a"), callId: "c2", definition: "e" });
+    expect([await code(approvals, "/a"), changed?.code]).toEqual(["allowed", "approval_required"]);
+  }
+});
+
 test("F1.50 a tool that is granted for good is not asked about again", async () => {
   const approvals = gate();
   approvals.allowAlways("s", "files::delete");

@@ -52,6 +52,16 @@ describe("F3.36 a closed circuit", () => {
     expect(circuit.state).toBe("open");
   });
 
+  test.each([
+    [45, "open"],
+    [46, "closed"],
+  ])("opens at the share of failures that minimumRate names: 5 beside %d successes", (successes, state) => {
+    const { circuit } = setUp({ minimumRate: 0.1 });
+    call(circuit, "success", successes);
+    call(circuit, "failure", 5);
+    expect(circuit.state).toBe(state);
+  });
+
   test("stays closed while most calls succeed", () => {
     const { circuit } = setUp();
     call(circuit, "success", 100);
@@ -134,6 +144,31 @@ describe("F3.36 a half-open circuit", () => {
     call(circuit, "success");
     call(circuit, "failure", 4);
     expect({ state: circuit.state, changes }).toEqual({ state: "closed", changes: ["open", "half-open", "closed"] });
+  });
+
+  test("counts anew for the whole of the next window too", async () => {
+    const { clock, circuit } = setUp();
+    call(circuit, "failure", 5);
+    await clock.advance(30_000);
+    call(circuit, "success");
+    await clock.advance(35_000); // the failures from before it closed would leave the window now
+    call(circuit, "failure", 4);
+    expect(circuit.state).toBe("closed");
+    call(circuit, "failure");
+    expect(circuit.state).toBe("open");
+  });
+
+  test("stays half-open after a probe that said nothing, which counts as none", async () => {
+    const { clock, circuit } = setUp({ probes: 2 });
+    call(circuit, "failure", 5);
+    await clock.advance(30_000);
+    call(circuit, "ignored", 5);
+    expect(circuit.state).toBe("half-open");
+    call(circuit, "success");
+    call(circuit, "ignored");
+    expect(circuit.state).toBe("half-open");
+    call(circuit, "success");
+    expect(circuit.state).toBe("closed");
   });
 
   test("opens again when a probe fails", async () => {
