@@ -198,6 +198,32 @@ test("F3.23 F3.25 ten safe calls run; a dangerous tool runs once a turn and agai
   expect([...turn, next].map((result) => result.error?.code ?? result.output)).toEqual([1, "limit_exceeded", 2]);
 });
 
+test("F3.25 a call that was not run gives its one use back to the turn, also where a handler made it, and takes nobody else's end of the turn back", async () => {
+  const answers = ["deny", "allow-once", "deny"] as const;
+  let asked = 0;
+  const approval = { always: ["*::once"], approve: () => answers[asked++] ?? "deny" };
+  const codes: unknown[] = [];
+  const { runtime } = testRuntime({
+    approval,
+    tools: [
+      tool("once", () => "ran", { oncePerTurn: true }),
+      tool("finish", () => "done", { endsTurn: true }),
+      tool("twice", async (_, { execute }) => {
+        for (let times = 0; times < 2; times++) codes.push((await execute({ name: "once" })).error?.code ?? "ok");
+      }),
+    ],
+  });
+  const session = runtime.session();
+  await session.execute({ name: "twice" });
+  expect(codes).toEqual(["approval_denied", "ok"]);
+  await session.turn(async (turn) => {
+    const round = turn.round();
+    for (const name of ["once", "finish"]) round.add({ name, input: {} });
+    const results = await round.end({ content: "", finish: "calls", usage: { inputTokens: 1, outputTokens: 1 } });
+    expect([results.map(({ error }) => error?.code), turn.endedBy]).toEqual([["approval_denied", undefined], "default::finish"]);
+  });
+});
+
 test("F3.24 a terminal tool ends the turn: calls after it in the message are skipped, each with its result", async () => {
   let ran = 0;
   const { runtime } = testRuntime({ tools: [tool("say", () => "said", { category: "TERMINAL" }), tool("look", () => ++ran)] });

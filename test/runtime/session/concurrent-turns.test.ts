@@ -243,6 +243,39 @@ test("F0.36 concurrent turns of two sessions that wait for each other are refuse
   await Promise.all(others);
 });
 
+test.each([2, 3])("F0.36 held turns of %d sessions whose code waits for the next one's turn are refused, not stuck", async (count) => {
+  const { runtime } = testRuntime({ tools: [tool("answer", () => 42)] });
+  const sessions: readonly RuntimeSession[] = Array.from({ length: count }, () => runtime.session());
+  const met = gate();
+  let begun = 0;
+  const turns = sessions.map((session, index) =>
+    session.turn(async () => {
+      if (++begun === count) met.open();
+      await met.promise;
+      return await sessions[(index + 1) % count]?.execute({ name: "answer" });
+    }),
+  );
+  const ends = await Promise.allSettled(turns);
+  const codes = ends.flatMap((end) => (end.status === "rejected" ? [(end.reason as { readonly code: string }).code] : []));
+  expect([codes, ends.filter(({ status }) => status === "fulfilled").length]).toEqual([["resource_busy"], count - 1]);
+});
+
+test("F0.36 concurrent calls run side by side again once others that waited have ended", async () => {
+  const { tools, gates, trace } = gated(["first", "second", "third", "fourth"]);
+  const { runtime } = testRuntime({ tools });
+  const session = runtime.session();
+  const earlier = [session.execute({ name: "first" }), session.execute({ name: "second" })];
+  gates["first"]?.open();
+  gates["second"]?.open();
+  await Promise.all(earlier);
+  const later = [session.execute({ name: "third" }, CONCURRENT), session.execute({ name: "fourth" }, CONCURRENT)];
+  await settle();
+  expect(trace.slice(4)).toEqual(["third begins", "fourth begins"]);
+  gates["third"]?.open();
+  gates["fourth"]?.open();
+  await Promise.all(later);
+});
+
 test("F0.36 F0.26 a branch that is taken meanwhile begins before all of them; a snapshot has them whole", async () => {
   const { tools, gates } = gated(["one", "two"]);
   const { runtime } = testRuntime({ tools });
