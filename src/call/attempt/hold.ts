@@ -47,7 +47,10 @@ function ownPlace(run: AdmittedCall): LockTicket {
   return run.parts.locks.request({ owner: run.callId, reads, writes, commutative });
 }
 
-/** Takes the call's locks. Returns undefined when nothing had to be waited for; otherwise a promise of the error, if any. */
+/**
+ * Takes the call's locks. Returns undefined when nothing had to be waited for; otherwise a promise of the error, if any, with which its caller gives back
+ * what was taken.
+ */
 export function acquireLocks(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
   const placed = takePlace(run);
   if (placed instanceof Error) return Promise.resolve(placed);
@@ -74,23 +77,14 @@ async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<Tool
   const since = run.clock.now();
   let waitedFor = run.hasObservers ? ticket.waitingFor() : [];
   warnUndeclared(run, ticket);
-  if (wouldDeadlock(run)) {
-    release(run);
-    return deadlock(run);
-  }
+  if (wouldDeadlock(run)) return deadlock(run);
   noteNestedWait(run);
   const waited = await waitFor(run, ticket.whenGranted(), { endsAt: run.deadlineAt, late: () => busy(run, ticket) });
   run.parts.nestedWaits.delete(run);
   if (waitedFor.length === 0) waitedFor = "ended" in waited ? ticket.waitingFor() : (ticket.waitedFor?.() ?? []);
   noteLockWait(run, since, waitedFor);
-  if (!("value" in waited)) {
-    release(run);
-    return "ended" in waited ? waited.ended : notKept(run, "locks", waited.thrown);
-  }
-  if (!ticket.granted) {
-    release(run);
-    return deadlock(run);
-  }
+  if (!("value" in waited)) return "ended" in waited ? waited.ended : notKept(run, "locks", waited.thrown);
+  if (!ticket.granted) return deadlock(run);
   reportWait(run, since, "lock", waitedFor);
   return undefined;
 }
@@ -134,7 +128,6 @@ async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
     const slot = tryTake(lender, limit) ?? (await awaitSlot(run, lender, limit));
     if (slot instanceof ToolError) {
       noteWait(run, "slot", since);
-      release(run);
       return slot;
     }
     run.slots = [...run.slots, slot]; // those before may be lent meanwhile, to a call of an earlier attempt
