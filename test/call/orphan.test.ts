@@ -6,6 +6,7 @@ import { gate, testRuntime, tool } from "../runtime/bench-runtime.ts";
 
 test.each([
   ["nothing", { reads: [], writes: [] }, 0],
+  ["a key that it reads", { reads: ["k"], writes: [] }, 0],
   ["a key", { writes: ["k"] }, 1],
 ])("an abandoned handler that holds %s leaves timers only for what it holds", async (_, effects, pending) => {
   const never = (): Promise<never> => new Promise(() => {});
@@ -57,4 +58,52 @@ test("nothing is recorded of the late end of a handler whose session is closed",
   await settle();
   expect(session.history.map(({ result, resolved }) => [result?.error?.code, resolved])).toEqual([["timeout", undefined]]);
   expect(events.map(({ type }) => type)).not.toContain("outcome-resolve");
+});
+
+test.each<readonly [string, Effects, Effects, boolean]>([
+  ["that reads lets a writer in at once", { reads: ["k"], writes: [] }, { writes: ["k"] }, true],
+  ["that writes keeps a reader out until it ends", { writes: ["k"] }, { reads: ["k"], writes: [] }, false],
+])("an abandoned handler %s", async (_, effects, others, isLetIn) => {
+  const late = gate<string>();
+  const ran: string[] = [];
+  const { runtime, ports } = testRuntime({
+    tools: [
+      tool("hang", () => late.promise, { effects, timeoutMs: 50, maxAttempts: 1 }),
+      tool("next", () => ran.push("next"), { effects: others }),
+    ],
+  });
+  const call = runtime.execute({ name: "hang" });
+  await ports.clock.advance(50);
+  expect((await call).error?.code).toBe("timeout");
+  const next = runtime.execute({ name: "next" });
+  await settle();
+  expect(ran).toEqual(isLetIn ? ["next"] : []);
+  late.open("late");
+  await next;
+  expect(ran).toEqual(["next"]);
+});
+
+test("an abandoned handler gives the runtime's slot back once, and that of its tool when it ends", async () => {
+  const late = gate<string>();
+  const going = gate();
+  const ran: string[] = [];
+  const { runtime, ports } = testRuntime({
+    maxConcurrent: 1,
+    tools: [
+      tool("hang", () => (ran.push("hang"), late.promise), { timeoutMs: 50, maxAttempts: 1, maxConcurrent: 1 }),
+      tool("work", () => (ran.push("work"), going.promise)),
+    ],
+  });
+  const call = runtime.execute({ name: "hang" });
+  await ports.clock.advance(50);
+  await call;
+  const calls = ["work", "work", "hang"].map((name) => runtime.execute({ name }));
+  await settle();
+  expect(ran).toEqual(["hang", "work"]);
+  late.open("late");
+  await settle();
+  expect(ran).toEqual(["hang", "work"]); // the one slot of the runtime is taken
+  going.open();
+  await Promise.all(calls);
+  expect(ran.toSorted()).toEqual(["hang", "hang", "work", "work"]);
 });
