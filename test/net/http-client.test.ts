@@ -159,16 +159,19 @@ describe("F17 schemes and sockets", () => {
     });
   });
 
-  test.each(["root:hunter2", "root", ":hunter2"])("F17 a user name or password in the address is refused and not repeated: %s", async (user) => {
-    const client = testClient();
-    expect(await failureOf(client.request(toRequest(`http://${user}@example.com/`)))).toEqual({
-      code: "permission_denied",
-      message: "The address of example.com has a user name or password in it.",
-      operatorHint: "Send credentials in a header.",
-      retryable: false,
-      outcome: "not_started",
-    });
-  });
+  test.each(["root:hunter2", "root", ":hunter2"])(
+    "F17 a user name or password in the address is refused and not repeated: %s",
+    async (user) => {
+      const client = testClient();
+      expect(await failureOf(client.request(toRequest(`http://${user}@example.com/`)))).toEqual({
+        code: "permission_denied",
+        message: "The address of example.com has a user name or password in it.",
+        operatorHint: "Send credentials in a header.",
+        retryable: false,
+        outcome: "not_started",
+      });
+    },
+  );
 });
 
 describe("F05 DNS rebinding", () => {

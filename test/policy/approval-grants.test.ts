@@ -89,3 +89,17 @@ test("H01 a session's own rule asks for more, until the session ends, and not fo
   approvals.forget("s");
   expect(needed("mail::send", { id: "s" })).toBe(undefined);
 });
+
+test.each([
+  ["allow-always", "allowed"],
+  ["allow-input", "allowed"],
+  ["deny", "approval_denied"],
+] as const)("H01 an answer %s that comes once the session has ended answers its call alone", async (answer, expected) => {
+  const answered = Promise.withResolvers<typeof answer>();
+  const approvals = new ApprovalGate({ approve: () => answered.promise }, fakePorts());
+  const asking = code(approvals, "/a");
+  await new Promise((resolve) => setImmediate(resolve));
+  approvals.forget("s");
+  answered.resolve(answer);
+  expect([await asking, await approvals.rules()]).toEqual([expected, []]);
+});

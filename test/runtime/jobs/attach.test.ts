@@ -105,14 +105,17 @@ test.each([true, false])(
   },
 );
 
-test.each(["failed", "unknown"] as const)("what continues elsewhere is the same attempt: it has the outcome that it ends with, %s", async (outcome) => {
-  const { id, store } = await crashed(new FarEngine(), repeatable);
-  const engine = new FarEngine();
-  const { runtime } = runtimeOn(store, engine, repeatable);
-  await runtime.resume("s");
-  engine.answer.fail(new ToolError("execution_failed", "no money", { outcome }));
-  expect(await runtime.jobs.wait(id)).toMatchObject({ state: "error", error: { code: "execution_failed", outcome } });
-});
+test.each(["failed", "unknown"] as const)(
+  "what continues elsewhere is the same attempt: it has the outcome that it ends with, %s",
+  async (outcome) => {
+    const { id, store } = await crashed(new FarEngine(), repeatable);
+    const engine = new FarEngine();
+    const { runtime } = runtimeOn(store, engine, repeatable);
+    await runtime.resume("s");
+    engine.answer.fail(new ToolError("execution_failed", "no money", { outcome }));
+    expect(await runtime.jobs.wait(id)).toMatchObject({ state: "error", error: { code: "execution_failed", outcome } });
+  },
+);
 
 test("an engine that cannot be reached is asked again for the work, never to begin it", async () => {
   const { id, store } = await crashed(new FarEngine(), writes);

@@ -169,8 +169,7 @@ test.each<readonly [string, Effects<unknown>, boolean]>([
 });
 
 test("a call whose intent is in the log is run again where its tool may be repeated by now, and may have had its effect before", async () => {
-  const begun = (): Promise<Crashed> =>
-    crash([tool("pay", never, { effects: money })], (session) => session.execute([{ name: "pay" }]));
+  const begun = (): Promise<Crashed> => crash([tool("pay", never, { effects: money })], (session) => session.execute([{ name: "pay" }]));
   const effects = { ...money, idempotent: true } satisfies Effects;
   const { session, store } = await resume(await begun(), [tool("pay", away("failed"), { effects })]);
   expect(session.history[0]?.result).toMatchObject({ attempts: 1, error: { code: "unavailable", outcome: "unknown" } });

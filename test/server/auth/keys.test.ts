@@ -139,7 +139,10 @@ test("E05 a session key is revoked by the principal that made it or by an admin,
   const refused: readonly (readonly [{ readonly id: string; readonly sessionId: string }, Principal])[] = [
     [{ id, sessionId: "trip" }, maker("token:https://login#bob")],
     [{ id, sessionId: "desk" }, ann],
-    [{ id, sessionId: "desk" }, { ...ann, scopes: new Set(["admin"]) }],
+    [
+      { id, sessionId: "desk" },
+      { ...ann, scopes: new Set(["admin"]) },
+    ],
     [{ id: "none", sessionId: "trip" }, ann],
   ];
   for (const [which, by] of refused) await expect(keys.revokeSessionKey(which, by)).rejects.toMatchObject({ code: "not_found" });
