@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { ToolContext } from "../../src/core/context.ts";
 import type { Effects } from "../../src/core/effects.ts";
-import type { Tool } from "../../src/core/tool.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../runtime/bench-runtime.ts";
 
@@ -29,7 +29,7 @@ test.each<readonly [string, Effects, "returns" | "throws", "ignores" | "reads", 
   ["returns, and writes nothing", { reads: ["bank"], writes: [] }, "returns", "ignores", undefined],
 ])("an abandoned handler that %s", async (_, effects, end, signal, resolved) => {
   const late = gate<string>();
-  const slow: Tool["execute"] = (_input, context) => (signal === "reads" ? context.signal.aborted : undefined, late.promise);
+  const slow = (_input: unknown, context: ToolContext): unknown => (signal === "reads" ? context.signal.aborted : undefined, late.promise);
   const { runtime, ports, events } = testRuntime({ tools: [tool("pay", slow, { effects, timeoutMs: 50, maxAttempts: 1 })] });
   const session = runtime.session("s");
   const call = session.execute({ name: "pay" });

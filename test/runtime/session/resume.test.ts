@@ -174,8 +174,9 @@ test("a call whose intent is in the log is run again where its tool may be repea
   const { session, store } = await resume(await begun(), [tool("pay", away("failed"), { effects })]);
   expect(session.history[0]?.result).toMatchObject({ attempts: 1, error: { code: "unavailable", outcome: "unknown" } });
   expect(store.disk.types("s").filter((type) => type === "call-intent").length).toBe(1);
-  const asked = { approval: { always: ["*::pay"], approve: () => "deny" } } as const;
-  const denied = await resume(await begun(), [tool("pay", never, { effects })], { runtime: asked });
+  const denied = await resume(await begun(), [tool("pay", never, { effects })], {
+    runtime: { approval: { always: ["*::pay"], approve: () => "deny" } },
+  });
   expect(denied.session.history[0]?.result).toMatchObject({ attempts: 0, error: { code: "approval_denied", outcome: "unknown" } });
 });
 
