@@ -146,9 +146,10 @@ test("E05 a session key is revoked by the principal that made it or by an admin,
     [{ id: "none", sessionId: "trip" }, ann],
   ];
   for (const [which, by] of refused) await expect(keys.revokeSessionKey(which, by)).rejects.toMatchObject({ code: "not_found" });
-  expect(await keys.authenticate(requestWith(key))).toBeDefined();
+  const principal = maker(`session:${id}`);
+  expect([await keys.isValid(principal), await keys.authenticate(requestWith(key))]).toMatchObject([true, { id: principal.id }]);
   await keys.revokeSessionKey({ id, sessionId: "trip" }, { ...maker("key:a1"), scopes: new Set(["admin"]) });
-  expect(await keys.authenticate(requestWith(key))).toBeUndefined();
+  expect([await keys.isValid(principal), await keys.authenticate(requestWith(key))]).toEqual([false, undefined]);
 });
 
 testInCI("E05 every key of a removed session ends, however many it has", async () => {
