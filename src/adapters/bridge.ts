@@ -16,8 +16,10 @@ import { replacedBy, replacesOthers } from "../registry/program-offer.ts";
 import { READ_RESULT } from "../registry/read-result-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
+import { checkJsonSchema } from "../schema/check-json-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
-import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";
+import { fromStandardSchema } from "../schema/standard-schema.ts";
+import { isStandardSchema } from "../schema/library-schema.ts";
 import { ProviderNames, providerName } from "../wire/provider-name.ts";
 
 /** Which tools a framework is given, and how their calls run. */
@@ -236,6 +238,7 @@ export function schemaError(name: string, thrown: unknown): ToolError {
 function jsonSchemaOf(schema: unknown, name: string): JsonSchema {
   try {
     if (isStandardSchema(schema)) return copySchema(fromStandardSchema(schema).jsonSchema);
+    checkJsonSchema(schema);
     if (typeof schema === "object" && schema !== null && !("_def" in schema)) return copySchema(schema);
   } catch (thrown: unknown) {
     throw schemaError(name, thrown);

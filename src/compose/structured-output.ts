@@ -4,10 +4,12 @@ import { isJsonObject } from "../core/base/json.ts";
 import type { ResponseFormat } from "../core/model.ts";
 import { faultOf, readReply } from "../engine/lm/read-reply.ts";
 import type { SchemaSource } from "../registry/define-tool.ts";
+import { checkJsonSchema } from "../schema/check-json-schema.ts";
 import { compileSchema, type Validator } from "../schema/compile-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
 import { fitInput } from "../schema/repair/repair-input.ts";
-import { fromStandardSchema, isStandardSchema, type ParsingSchema } from "../schema/standard-schema.ts";
+import { fromStandardSchema, type ParsingSchema } from "../schema/standard-schema.ts";
+import { isStandardSchema } from "../schema/library-schema.ts";
 
 /** How often a model is asked again for an answer that does not fit. */
 export const MAX_OUTPUT_REPAIRS = 2;
@@ -32,7 +34,8 @@ export class StructuredOutput {
   /** @throws ToolError `invalid_schema` for a schema that cannot be used, or that is not one of an object */
   constructor(source: SchemaSource) {
     const parsing = isStandardSchema(source) ? fromStandardSchema(source) : undefined;
-    const schema = isStandardSchema(source) ? parsing?.jsonSchema : source;
+    if (parsing === undefined) checkJsonSchema(source);
+    const schema = parsing?.jsonSchema ?? source;
     if (!isJsonObject(schema) || schema["type"] !== "object")
       throw new ToolError("invalid_schema", "The output of a loop is an object: its schema has the type object.", {
         hint: 'Give the value a property: { type: "object", properties: { items: … }, required: ["items"] }.',

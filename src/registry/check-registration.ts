@@ -1,7 +1,7 @@
 /** Checks what is given to a registry: a programmer's mistake is refused before anything is changed. */
 import { checkName } from "../core/call.ts";
 import { CALL_SETTINGS, checkMs, checkSettings, setsAny } from "../core/call-settings.ts";
-import { ToolError } from "../core/error.ts";
+import { hintsOf, ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Tool } from "../core/tool.ts";
 import { TOOLSET_FIELDS, type Toolset } from "../core/toolset.ts";
@@ -10,6 +10,7 @@ import { keyTemplateFault } from "./check-key-templates.ts";
 import { checkAllFields, isPlainObject, MODEL_FIELDS, plainTool, refuseOtherWords } from "./check-tool-fields.ts";
 import { faultsOf } from "./toolset-faults.ts";
 import { isStringArray } from "../core/base/json.ts";
+import { checkJsonSchema } from "../schema/check-json-schema.ts";
 
 /** A tool to register: its input schema may be left out. */
 export type NewTool = Omit<Tool, "inputSchema"> & Partial<Pick<Tool, "inputSchema">>;
@@ -18,7 +19,7 @@ export type NewTool = Omit<Tool, "inputSchema"> & Partial<Pick<Tool, "inputSchem
 type Unchecked<T> = { readonly [Field in keyof T]?: unknown };
 
 /**
- * Checks every field of a tool that a program gives, whether `defineTool` made it or not. Schemas are checked at their first use.
+ * Checks every field of a tool that a program gives, whether `defineTool` made it or not. Schemas of libraries are refused; otherwise schemas are checked at their first use.
  *
  * @returns the tool as a plain object
  * @throws ToolError `invalid_argument`, listing everything that is missing, or naming the field that is wrong
@@ -40,9 +41,24 @@ export function checkNewTool(given: NewTool): Tool {
 function checkDeclared(tool: Tool): Tool {
   checkAllFields(tool);
   checkCache(tool.name, tool);
+  checkIsJsonSchema(tool, "inputSchema");
+  checkIsJsonSchema(tool, "outputSchema");
   const fault = keyTemplateFault(tool.name, tool.effects, tool.inputSchema);
   if (fault !== undefined) throw fault;
   return tool;
+}
+
+/** Schemas of libraries are those of `defineTool`, which gives their JSON Schema to the model. */
+function checkIsJsonSchema(tool: Tool, field: "inputSchema" | "outputSchema"): void {
+  try {
+    if (tool[field] !== undefined) checkJsonSchema(tool[field]);
+  } catch (thrown: unknown) {
+    const cause = ToolError.fromUnknown(thrown, "invalid_schema");
+    throw new ToolError(cause.code, `${field} of tool ${JSON.stringify(tool.name)}: ${cause.message}`, {
+      ...hintsOf(cause),
+      cause: thrown,
+    });
+  }
 }
 
 /** As `checkTool`, for a tool that an engine brought: without a schema it is quarantined, not refused. */

@@ -1,16 +1,16 @@
 /** Makes a tool out of what a program knows of it, checked at once and typed by its schema. */
-import { KNOWN_KEYWORDS, SCHEMA_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "../wire/subset/keywords.ts";
-import { isJsonObject } from "../core/base/json.ts";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { ToolOutput } from "../core/content.ts";
 import { declaresNoWrites, type Effects } from "../core/effects.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError, hintsOf } from "../core/error.ts";
 import type { JsonSchema, ParsedInput, Reducer, Tool } from "../core/tool.ts";
+import { checkJsonSchema } from "../schema/check-json-schema.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import type { InferAnswer, InferInput, InferReturn, InferSent } from "../schema/infer-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
-import { fromStandardSchema, isStandardSchema, withStandardSchema, type StandardJsonSchema } from "../schema/standard-schema.ts";
+import { fromStandardSchema, withStandardSchema, type StandardJsonSchema } from "../schema/standard-schema.ts";
+import { isOwnSchema, isStandardSchema } from "../schema/library-schema.ts";
 import { keyTemplateFault } from "./check-key-templates.ts";
 import { checkToolFields } from "./check-tool-fields.ts";
 import { checkTakesObjects } from "./object-input.ts";
@@ -112,8 +112,8 @@ function useSchema(
   definition: Pick<Tool, "name" | "effects" | "unknownKeys">,
 ): { readonly jsonSchema: StandardJsonSchema; readonly parse: ((value: unknown) => ParsedInput | Promise<ParsedInput>) | undefined } {
   try {
-    const parsing = isStandardSchema(source) && !isOwn(source) ? fromStandardSchema(source, direction) : undefined;
-    if (parsing === undefined) checkIsOneSchema(source);
+    const parsing = isStandardSchema(source) && !isOwnSchema(source) ? fromStandardSchema(source, direction) : undefined;
+    if (parsing === undefined) checkJsonSchema(source);
     if (direction === "input") checkTakesObjects(parsing?.jsonSchema ?? source);
     const validator = compileSchema(copySchema(parsing?.jsonSchema ?? source), { formats: direction === "input" && parsing === undefined });
     const facade =
@@ -134,27 +134,6 @@ function useSchema(
   }
 }
 
-/** Other libraries take the fields of an object by themselves: `{ city: z.string() }`, which as a JSON Schema would allow everything. */
-function checkIsOneSchema(source: SchemaSource): void {
-  const parts: readonly unknown[] = typeof source === "boolean" ? [] : [source, Reflect.get(source, "properties")];
-  const fields = parts.flatMap((part) => (isJsonObject(part) ? Object.entries(part) : []));
-  const field = fields.find(([, value]) => isStandardSchema(value) && !isOwn(value) && !isJsonSchema(value));
-  if (field === undefined) return checkIsSchema(source);
-  throw new ToolError("invalid_schema", `${JSON.stringify(field[0])} is a schema of a library, which cannot be part of a JSON Schema.`, {
-    hint: "Make one schema of the fields: z.object({ … }) in zod.",
-  });
-}
-
-/** JSON Schema that a library has written, as `z.toJSONSchema()` does: its `~standard` is no key of that. */
-function isJsonSchema(value: StandardSchemaV1): boolean {
-  return Object.getPrototypeOf(value) === Object.prototype && !Object.keys(value).includes("~standard");
-}
-
-/** A schema of another defined tool is plain JSON Schema with our own `~standard` on it. */
-function isOwn(source: StandardSchemaV1): boolean {
-  return source["~standard"].vendor === "haft";
-}
-
 function dropsUnknownKeys({ effects, unknownKeys }: Pick<Tool, "effects" | "unknownKeys">): boolean {
   return unknownKeys === undefined ? declaresNoWrites(effects) : unknownKeys === "drop";
 }
@@ -166,19 +145,4 @@ function categoryPreset({
 }: Pick<Tool, "category" | "oncePerTurn" | "endsTurn">): Pick<Tool, "oncePerTurn" | "endsTurn"> {
   if (category === "DANGEROUS") return { oncePerTurn: oncePerTurn ?? true };
   return category === "TERMINAL" ? { endsTurn: endsTurn ?? true } : {};
-}
-
-const TYPE_WORDS: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array"]);
-/** Keywords whose value may look as the schema of a property does. */
-const OBJECT_KEYWORDS: ReadonlySet<string> = new Set([...SCHEMA_KEYWORDS, ...SCHEMA_MAP_KEYWORDS, "const", "default"]);
-
-/** Properties by themselves, `{ city: { type: "string" } }` or `{ city: "string" }`, are a JSON Schema that allows everything. */
-function checkIsSchema(source: SchemaSource): void {
-  const entries = isJsonObject(source) && !isStandardSchema(source) ? Object.entries(source) : [];
-  const isProperty = ([key, value]: readonly [string, unknown]): boolean =>
-    isJsonObject(value) ? !OBJECT_KEYWORDS.has(key) && TYPE_WORDS.has(value["type"]) : !KNOWN_KEYWORDS.has(key) && TYPE_WORDS.has(value);
-  if (entries.length === 0 || !entries.every(isProperty)) return;
-  throw new ToolError("invalid_schema", `${JSON.stringify(entries[0]?.[0])} is a property, and no keyword of JSON Schema.`, {
-    hint: 'Write the properties into an object: { type: "object", properties: { … } }.',
-  });
 }

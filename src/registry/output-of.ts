@@ -3,7 +3,8 @@ import { splitName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkResult } from "../core/check-argument.ts";
 import type { ToolResult } from "../core/result.ts";
-import { isStandardSchema, type StandardJsonSchema } from "../schema/standard-schema.ts";
+import { type StandardJsonSchema } from "../schema/standard-schema.ts";
+import { isStandardSchema } from "../schema/library-schema.ts";
 
 /** A tool of `defineTool`, as `outputOf` takes it. */
 export interface AnsweringTool<Answer> {

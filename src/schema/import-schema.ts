@@ -3,6 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonLimits } from "../core/base/json-limits.ts";
 import { copyJson, isJsonObject, jsonPath, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
+import { checkOfNoLibrary } from "./check-json-schema.ts";
 import { mapKeywords } from "./keywords/map-keywords.ts";
 import { showValue } from "./schema-problem.ts";
 
@@ -42,6 +43,7 @@ function wordsFor(type: string | undefined, words: string): (readonly [string, s
  */
 export function importSchema(raw: unknown): ImportedSchema {
   if (raw === undefined || raw === null) return { schema: Object.freeze({ type: "object" }), notes: [] };
+  checkOfNoLibrary(raw);
   const copy = copySchema(raw);
   if (typeof copy === "boolean") return { schema: copy, notes: [] };
   const notes: string[] = [];

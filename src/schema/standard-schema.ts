@@ -6,6 +6,7 @@ import { copyJson, jsonPath, type JsonObject, type JsonValue } from "../core/bas
 import type { JsonSchema, ParsedInput } from "../core/tool.ts";
 import type { Validator } from "./compile-schema.ts";
 import { copySchema } from "./import-schema.ts";
+import { wayOf } from "./library-schema.ts";
 import { mapKeywords } from "./keywords/map-keywords.ts";
 import { isLinearPattern } from "./pattern/pattern.ts";
 import { fitInput, type RepairOptions } from "./repair/repair-input.ts";
@@ -16,13 +17,6 @@ export interface ParsingSchema {
   readonly jsonSchema: JsonSchema;
   /** Runs the library's validation. Resolves or returns what it made of the value, or its issues as lines with `$` paths; never throws. */
   readonly parse: (value: unknown) => ParsedInput | Promise<ParsedInput>;
-}
-
-/** True for what a schema library makes: an object or function with a `~standard` of version 1. */
-export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
-  if ((typeof value !== "object" && typeof value !== "function") || value === null || !("~standard" in value)) return false;
-  const standard = value["~standard"];
-  return typeof standard === "object" && standard !== null && "validate" in standard && typeof standard.validate === "function";
 }
 
 /**
@@ -58,20 +52,13 @@ function unfrozen(value: unknown): unknown {
   return copy;
 }
 
-/** How schemas of a library have a JSON Schema, by its vendor. */
-const WAYS: ReadonlyMap<string, string> = new Map([
-  ["zod", 'Use zod ≥ 4.2: npm install zod@4, and import from "zod", not from "zod/v3" or "zod/mini".'],
-  ["valibot", "Wrap it: toStandardJsonSchema(schema) from @valibot/to-json-schema."],
-  ["arktype", "Use arktype ≥ 2.1.28: npm install arktype@2."],
-]);
-
 function convert(standard: StandardSchemaV1.Props, direction: "input" | "output"): JsonSchema {
   if (!hasJsonSchema(standard)) {
     throw new ToolError(
       "invalid_schema",
       `The schema of ${JSON.stringify(standard.vendor)} has no JSON Schema, so it cannot be sent to a model.`,
       {
-        hint: WAYS.get(standard.vendor) ?? "Use a version of the library that has `~standard.jsonSchema`, or give a JSON Schema.",
+        hint: wayOf(standard.vendor),
       },
     );
   }

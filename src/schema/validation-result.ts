@@ -2,6 +2,7 @@
 import type { JsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
+import { checkJsonSchema } from "./check-json-schema.ts";
 import { compileSchema } from "./compile-schema.ts";
 
 /** The kind of value that was checked. */
@@ -73,6 +74,7 @@ export function validateOutput(data: unknown, schema: unknown): ValidationResult
 
 function validate(data: unknown, schema: unknown, subject: ValidationSubject): ValidationResult {
   try {
+    checkJsonSchema(schema);
     const problems = compileSchema(schema, { formats: subject === "input" }).problems(data, MAX_ERRORS);
     return new ValidationResult(
       problems.map((problem) => `${problem.path}: ${problem.message}`),

@@ -2,6 +2,7 @@
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, unknownKey, type OptionNames } from "../core/known-keys.ts";
+import { checkJsonSchema } from "../schema/check-json-schema.ts";
 import { compileSchema, type Validator } from "../schema/compile-schema.ts";
 import { SettingsError } from "./settings-error.ts";
 import type { Trigger, TriggerScope } from "./trigger.ts";
@@ -28,6 +29,7 @@ export class KnownTrigger {
   constructor(kind: Trigger) {
     checkKind(kind);
     this.kind = kind;
+    checkJsonSchema(kind.settingsSchema);
     this.#validator = compileSchema(kind.settingsSchema);
   }
 

@@ -4,6 +4,9 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { z as z3 } from "zod/v3";
+import { foreignTool } from "../../src/adapters/bridge.ts";
+import { validateInput, validateOutput } from "../../src/schema/validation-result.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { deepFreeze } from "../../src/core/base/frozen.ts";
 import { pure } from "../../src/core/effects.ts";
@@ -113,5 +116,83 @@ describe("a handler may change its input", () => {
     const parsed = await parse(given);
     expect(JSON.stringify(parsed)).toBe('{"value":{"__proto__":{"x":1},"constructor":[1]}}');
     expect("value" in parsed && Object.isFrozen(parsed.value)).toBe(false);
+  });
+});
+
+describe("a schema that would allow everything as JSON Schema is refused wherever a program gives one", () => {
+  /** As those of io-ts, superstruct and runtypes are. */
+  class Codec {
+    readonly type = "object";
+    readonly fields = { city: "string" };
+    readonly is = (value: unknown): boolean => typeof value === "object";
+    decode(value: unknown): unknown {
+      return value;
+    }
+  }
+  const effect = Object.assign((value: unknown) => value, { ast: { _tag: "TypeLiteral" } });
+  const object = (city: unknown) => ({ type: "object", properties: { city } });
+  const STANDARD: ReadonlySet<string> = new Set(["of zod 4", "of zod 3"]);
+  const WRONG: Readonly<Record<string, readonly [schema: unknown, message: string]>> = {
+    "of zod 4": [z.object({ city: z.string() }), 'a schema of "zod", not a JSON Schema'],
+    "of zod 3": [z3.object({ city: z3.string() }), 'schema of "zod"'],
+    "fields of zod 4": [{ city: z.string() }, '"city" is a schema of a library'],
+    "zod 3 in JSON Schema": [object(z3.string()), '"city" is a schema of a library'],
+    "an instance with functions": [new Codec(), '"is" is a function'],
+    "such an instance in JSON Schema": [object(new Codec()), '"city" is a schema of a library'],
+    "an instance with methods": [Object.create(Codec.prototype), '"decode" is a function'],
+    "a class": [Codec, "a schema is an object or a boolean, not a function"],
+    "of effect": [effect, "a schema is an object or a boolean, not a function"],
+    "constructors as types": [{ city: String }, '"city" is a function'],
+    "constructors in JSON Schema": [object(String), '"city" is a schema of a library'],
+    "properties alone": [{ city: { type: "string" } }, '"city" is a property'],
+    "words alone": [{ city: "string" }, '"city" is a property'],
+  };
+  const tool = { name: "a", description: "A." };
+  const execute = () => ({});
+  const PLACES: Readonly<Record<string, (schema: never) => unknown>> = {
+    "defineTool, input": (inputSchema) => defineTool({ ...tool, inputSchema, execute }),
+    "defineTool, output": (outputSchema) => defineTool({ ...tool, outputSchema, execute }),
+    "a plain tool, input": (inputSchema) => testRuntime({ tools: [{ ...tool, inputSchema, execute }] }),
+    "a plain tool, output": (outputSchema) => testRuntime({ tools: [{ ...tool, inputSchema: {}, outputSchema, execute }] }),
+    "the output of a loop": (schema) => new StructuredOutput(schema),
+    "a tool of another framework": (schema) => foreignTool({ name: "a", description: "A.", schema, execute }),
+    "validateInput()": (schema) => void throwAll(validateInput({}, schema).errors),
+    "validateOutput()": (schema) => void throwAll(validateOutput({}, schema).errors),
+  };
+  const throwAll = (errors: readonly string[]): void => {
+    if (errors.length > 0) throw new Error(errors.join("\n"));
+  };
+
+  test.each(Object.keys(PLACES))("%s", (place) => {
+    const found = Object.entries(WRONG).flatMap(([name, [schema, message]]) => {
+      try {
+        PLACES[place]?.(schema as never);
+        return [[name, "accepted"]];
+      } catch (thrown: unknown) {
+        const text = String(thrown);
+        return STANDARD.has(name) || text.toLowerCase().includes(message.toLowerCase()) ? [] : [[name, text]];
+      }
+    });
+    const takesStandard = !/plain|validate/u.test(place);
+    expect(found).toEqual(takesStandard ? [["of zod 4", "accepted"]] : []);
+  });
+
+  test("with what to do about it", () => {
+    const hintOf = (schema: unknown): unknown => {
+      try {
+        return defineTool({ ...tool, inputSchema: schema as never });
+      } catch (thrown: unknown) {
+        return (thrown as { readonly hint?: string }).hint;
+      }
+    };
+    expect(hintOf(effect)).toMatch(/^Wrap it: Schema\.toStandardJSONSchemaV1/u);
+    expect(hintOf(z3.object({}))).toMatch(/^Use zod ≥ 4\.2/u);
+    expect(hintOf(new Codec())).toMatch(/^Use a library or a version of it that has `~standard\.jsonSchema`, .* or give a JSON Schema\.$/u);
+  });
+
+  test("and what writes itself as JSON is not", () => {
+    const written = { toJSON: () => object({ type: "string" }), prop: () => written };
+    for (const schema of [written, z.toJSONSchema(z.object({ city: z.string() })), Object.assign(Object.create(null), object(true))])
+      expect(defineTool({ ...tool, inputSchema: schema as never }).inputSchema).toHaveProperty("properties.city");
   });
 });

@@ -360,7 +360,7 @@ test("schemas are neither compiled nor hashed by registering", () => {
     { get: (target, key) => (reads++, Reflect.get(target, key)), ownKeys: (target) => (reads++, Reflect.ownKeys(target)) },
   );
   const registry = new Registry();
-  registry.addToolset({ name: "s" }, [tool("x", { inputSchema: watched })]);
+  registry.addToolset({ name: "s" }, [tool("x", { inputSchema: { type: "object", properties: { list: { items: watched } } } })]);
   registry.resolve("x");
   expect(reads).toBe(0);
   expect(registry.require("s::x").quarantine).toBeUndefined();

@@ -6,7 +6,8 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ToolError } from "../../src/core/error.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
-import { fromStandardSchema, isStandardSchema, withStandardSchema } from "../../src/schema/standard-schema.ts";
+import { fromStandardSchema, withStandardSchema } from "../../src/schema/standard-schema.ts";
+import { isStandardSchema } from "../../src/schema/library-schema.ts";
 
 const valibotSchema = v.object({ n: v.pipe(v.string(), v.transform(Number)), o: v.optional(v.string(), "x") });
 

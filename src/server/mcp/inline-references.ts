@@ -3,7 +3,7 @@ import { escapeStep, unescapeStep } from "../../core/base/json-pointer.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { decode } from "../../schema/references/reference-uri.ts";
 import { References } from "../../schema/references/references.ts";
-import { ANNOTATION_KEYWORDS, SCHEMA_KEYWORDS, SCHEMA_LIST_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "../../wire/subset/keywords.ts";
+import { ANNOTATION_KEYWORDS, SCHEMA_KEYWORDS, SCHEMA_LIST_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "../../schema/keyword-names.ts";
 
 /** Most subschemas of a schema with its references written out: a longer one costs a model more than the references do. */
 const MAX_SUBSCHEMAS = 1_000;

@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { isTrivial } from "./description.ts";
-import { CONSTRAINT_KEYWORDS } from "./keywords.ts";
+import { CONSTRAINT_KEYWORDS } from "../../schema/keyword-names.ts";
 import { joinRootUnion, mergeSchemas } from "./merge-schemas.ts";
 import type { Losses, Place } from "./place.ts";
 import { References } from "../../schema/references/references.ts";

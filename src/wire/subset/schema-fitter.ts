@@ -9,7 +9,7 @@ import {
   SCHEMA_LIST_KEYWORDS,
   SCHEMA_MAP_KEYWORDS,
   SILENT_KEYWORDS,
-} from "./keywords.ts";
+} from "../../schema/keyword-names.ts";
 import { Flattener, type FitterOptions } from "./flatten.ts";
 import { withNull } from "./nullable.ts";
 import { isCircular } from "../../schema/references/references.ts";

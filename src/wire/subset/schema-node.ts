@@ -1,7 +1,7 @@
 /** Reads parts of untrusted schemas. */
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { KEYWORD_TYPES } from "./keywords.ts";
+import { KEYWORD_TYPES } from "../../schema/keyword-names.ts";
 
 const TYPE_WORDS: ReadonlySet<unknown> = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
 

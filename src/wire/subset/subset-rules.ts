@@ -1,7 +1,7 @@
 /** The parts of JSON Schema that each provider takes, as data: one walker does what these say. */
 import { words } from "../../core/base/wording.ts";
 import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
-import { KNOWN_KEYWORDS } from "./keywords.ts";
+import { KNOWN_KEYWORDS } from "../../schema/keyword-names.ts";
 
 /**
  * The schemas that a provider takes. `json-schema` is all of JSON Schema with a plain object at the root; `…-strict` are those that a

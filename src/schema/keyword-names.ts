@@ -1,5 +1,5 @@
 /** The keywords of JSON Schema, by what becomes of them where a provider does not take them. */
-import { words } from "../../core/base/wording.ts";
+import { words } from "../core/base/wording.ts";
 
 /** They say nothing about a value and nothing to a model. */
 export const SILENT_KEYWORDS: ReadonlySet<string> = words("$schema $id $comment $anchor $dynamicAnchor $vocabulary $defs definitions");

@@ -1,0 +1,84 @@
+/** Refuses what a program may give as a JSON Schema that is none: as one, it would allow every value. */
+import { ToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import { KNOWN_KEYWORDS, SCHEMA_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "./keyword-names.ts";
+import { isOwnSchema, isStandardSchema, wayOf } from "./library-schema.ts";
+
+/** @throws ToolError `invalid_schema` for a schema of a library, for one that has such schemas as its properties, and for properties by themselves */
+export function checkJsonSchema(source: unknown): void {
+  checkOfNoLibrary(source);
+  checkHasKeywords(source);
+}
+
+/** As `checkJsonSchema`, for a schema that another system has written, which may be properties alone. */
+export function checkOfNoLibrary(source: unknown): void {
+  if (isOfLibrary(source))
+    throw new ToolError("invalid_schema", `This is a schema of ${JSON.stringify(source["~standard"].vendor)}, not a JSON Schema.`, {
+      hint: "defineTool() takes it as it is. z.toJSONSchema(schema) is the JSON Schema of one of zod.",
+    });
+  checkHasNoFunctions(source);
+  checkIsOneSchema(source);
+}
+
+/** JSON Schema that a library has written, as `z.toJSONSchema()` does, may have a `~standard`: it is no key of that. */
+function isOfLibrary(value: unknown): value is Parameters<typeof isOwnSchema>[0] {
+  if (!isStandardSchema(value) || isOwnSchema(value)) return false;
+  return Object.getPrototypeOf(value) !== Object.prototype || Object.keys(value).includes("~standard");
+}
+
+/** Other libraries take the fields of an object by themselves: `{ city: z.string() }`. */
+function checkIsOneSchema(source: unknown): void {
+  if (!isJsonObject(source) || "toJSON" in source) return;
+  const { properties } = source;
+  const fields = [
+    ...(isJsonObject(properties) ? Object.entries(properties) : []),
+    ...Object.entries(source).filter(([key]) => !LEFT.has(key)),
+  ];
+  const field = fields.find(([, value]) => isOfLibrary(value) || functionOf(value) !== undefined);
+  if (field === undefined) return;
+  throw new ToolError("invalid_schema", `${JSON.stringify(field[0])} is a schema of a library, which cannot be part of a JSON Schema.`, {
+    hint: "Make one schema of the fields: z.object({ … }) in zod.",
+  });
+}
+
+/** Schemas of libraries that do not speak Standard Schema, such as io-ts, superstruct and runtypes, and classes. */
+function checkHasNoFunctions(source: unknown): void {
+  const hint = typeof source === "function" && "ast" in source ? wayOf("effect") : wayOf("");
+  if (typeof source === "function") throw new ToolError("invalid_schema", "A schema is an object or a boolean, not a function.", { hint });
+  const name = functionOf(source);
+  if (name === undefined) return;
+  throw new ToolError("invalid_schema", `${JSON.stringify(name)} is a function, which no JSON Schema has.`, { hint });
+}
+
+/** The compiler says what a keyword takes. */
+const LEFT: ReadonlySet<string> = new Set(["constructor", ...KNOWN_KEYWORDS]);
+
+/** The name of a function among the properties of an object and of its class; undefined where it can write itself as JSON. */
+function functionOf(value: unknown): string | undefined {
+  if (typeof value === "function") return value.name;
+  if (typeof value !== "object" || value === null || Array.isArray(value) || "toJSON" in value) return undefined;
+  for (let object: unknown = value; typeof object === "object" && object !== null; object = Object.getPrototypeOf(object)) {
+    if (object !== value && Object.getPrototypeOf(object) === null) return undefined; // Object.prototype, of any realm
+    for (const name of Object.getOwnPropertyNames(object)) {
+      if (LEFT.has(name) || name.startsWith("~")) continue;
+      const member: unknown = Object.getOwnPropertyDescriptor(object, name)?.value; // calls no getter
+      if (typeof member === "function" && !isStandardSchema(member)) return name;
+    }
+  }
+  return undefined;
+}
+
+const TYPE_WORDS: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array"]);
+/** Keywords whose value may look as the schema of a property does. */
+const OBJECT_KEYWORDS: ReadonlySet<string> = new Set([...SCHEMA_KEYWORDS, ...SCHEMA_MAP_KEYWORDS, "const", "default"]);
+
+/** Properties by themselves, `{ city: { type: "string" } }` or `{ city: "string" }`, are a JSON Schema that allows everything. */
+function checkHasKeywords(source: unknown): void {
+  const entries = isJsonObject(source) ? Object.entries(source) : [];
+  const isProperty = ([key, value]: readonly [string, unknown]): boolean =>
+    isJsonObject(value) ? !OBJECT_KEYWORDS.has(key) && TYPE_WORDS.has(value["type"]) : !KNOWN_KEYWORDS.has(key) && TYPE_WORDS.has(value);
+  if (entries.length === 0 || !entries.every(isProperty)) return;
+  throw new ToolError("invalid_schema", `${JSON.stringify(entries[0]?.[0])} is a property, and no keyword of JSON Schema.`, {
+    hint: 'Write the properties into an object: { type: "object", properties: { … } }.',
+  });
+}
