@@ -4,13 +4,14 @@ import type { ToolCall } from "../core/call.ts";
 import type { ProgressUpdate } from "../core/context.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
+import { detached } from "../core/detached-methods.ts";
 import { wrongKind } from "../core/check-argument.ts";
 import type { AnswerSources } from "../core/answer-source.ts";
 import type { Engine } from "../core/engine.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { unknownKey, type OptionNames } from "../core/known-keys.ts";
 import { wrongPrincipal } from "../core/sent-by.ts";
-import { typeInWords } from "../core/base/wording.ts";
+import { isOptionsObject, typeInWords } from "../core/base/wording.ts";
 
 /** How calls are run. */
 export interface ExecuteOptions {
@@ -127,7 +128,7 @@ export interface ProgressingCall {
 
 /** Returns the error of invalid options; undefined when they are valid. */
 export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
-  if (typeof options !== "object" || options === null) return new ToolError("invalid_argument", "The options of execute() are an object.");
+  if (!isOptionsObject(options)) return wrongKind("The options of execute() are an object", options);
   const unknown = unknownKey(options, EXECUTE_OPTIONS, "execute()");
   if (unknown !== undefined) return unknown;
   const { signal, onError, allow, shown, strict } = options;
@@ -156,16 +157,9 @@ function unusable(allow: VisibilityRules): ToolError | undefined {
   }
 }
 
-/** A method that was taken off its object: `const { execute } = session`. */
-function detached(method: string): ToolError {
-  return new ToolError("invalid_argument", `${method}() was called without its session or runtime: it was taken off the object.`, {
-    hint: `Call session.${method}(…), or keep (call) => session.${method}(call).`,
-  });
-}
-
-/** Why options that threw when they were looked at are refused. */
-export function unreadableOptions(thrown: unknown, isDetached: boolean): ToolError {
+/** Why options that threw when they were looked at are refused. @param lost the object that `execute` was called without */
+export function unreadableOptions(thrown: unknown, lost: string | undefined): ToolError {
   if (isToolError(thrown)) return thrown;
-  if (isDetached) return detached("execute");
+  if (lost !== undefined) return detached("execute", lost);
   return new ToolError("invalid_argument", `The options of execute() cannot be read: ${describeThrown(thrown)}`, { cause: thrown });
 }

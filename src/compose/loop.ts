@@ -1,4 +1,5 @@
 /** The loop that joins a model and a session: the model plans, the session runs its calls. */
+import { guardMethods } from "../core/detached-methods.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkArgument, checkSession, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys, unknownKey } from "../core/known-keys.ts";
@@ -142,6 +143,10 @@ interface Start {
 }
 
 class SessionLoop implements Loop {
+  static {
+    guardMethods(this, { owner: "loop" });
+  }
+
   readonly emergencyStop: EmergencyStop | undefined;
   readonly #options: LoopOptions;
   readonly #limits: CheckedLimits;

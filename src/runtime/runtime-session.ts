@@ -2,7 +2,8 @@
 /** A session that can run calls, be branched, simulated and resumed: a program's handle of a conversation. */
 import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { checkArgument, checkSession, checkText } from "../core/check-argument.ts";
+import { checkArgument, checkSession, checkText, wrongKind } from "../core/check-argument.ts";
+import { isOptionsObject } from "../core/base/wording.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
@@ -19,6 +20,7 @@ import type { CallParts } from "../call/call-run.ts";
 import { isBatch } from "../call/admit/read-call.ts";
 import { jobOf } from "../call/jobs/run-in-background.ts";
 import { safeJobListener } from "./listeners.ts";
+import { guardMethods } from "../core/detached-methods.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import { ReceivingSession, type ReceivingSessionOptions } from "./receiving-session.ts";
 import type { Round, RoundOptions } from "./round.ts";
@@ -94,6 +96,11 @@ export function artifactsOf(session: RuntimeSession): ArtifactStore | undefined 
 
 /** A conversation: each `execute` is one turn, and its turns run one after the other. */
 export class RuntimeSession extends ReceivingSession {
+  static {
+    const methods = "submit turn simulate fork forkAt diff commit discard snapshot events onJob messages close wholeResult".split(" ");
+    guardMethods(this, { owner: "session", methods });
+  }
+
   static {
     readParts = (session) => {
       if (#parts in session) return session.#parts;
@@ -183,7 +190,7 @@ export class RuntimeSession extends ReceivingSession {
       if (this.parentCall !== undefined) return submitWithin(this, calls, options); // the handler that it belongs to runs again after a crash
       return this.#submit(calls, options, options.idempotencyKey);
     } catch (thrown: unknown) {
-      return Promise.reject(unreadableOptions(thrown, this === undefined));
+      return Promise.reject(unreadableOptions(thrown, this instanceof RuntimeSession ? undefined : "session"));
     }
   }
 
@@ -194,6 +201,7 @@ export class RuntimeSession extends ReceivingSession {
    */
   async submit(call: ToolCall, options: SubmitOptions = NO_OPTIONS): Promise<JobStatus> {
     if (this.simulation !== undefined) throw noJobs();
+    if (!isOptionsObject(options)) throw wrongKind("The options of submit() are an object", options);
     return jobOf(await this.execute(call, { ...options, background: true }));
   }
 

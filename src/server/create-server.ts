@@ -1,4 +1,5 @@
 /** Puts the parts of a server together: the guard, the API, MCP, and how it stops. */
+import { guardMethods } from "../core/detached-methods.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Agent } from "../compose/agent.ts";
 import { ToolError } from "../core/error.ts";
@@ -196,16 +197,14 @@ class RuntimeServer implements HaftServer {
     };
     this.#secured = securityHeaders({ corsOrigins });
     this.#services = this.#makeServices();
-    const { clock, log } = this.#services;
+    const { clock, log, metrics, access, settings } = this.#services;
     this.#member = new FleetMember({ runtime, own: options.process ?? {}, version: options.version, clock, log });
-    const { metrics } = this.#services;
     this.#stopCounting = runtime.subscribe((event) => {
       if (event.type === "call-end") metrics.noteCall(event.result.durationMs);
       else if (event.type === "toolset-change") this.#member.changed();
     });
     if (options.dashboard === true) this.#dashboard = new DashboardFiles();
     if (mcp === false) return;
-    const { access, settings } = this.#services;
     const { maxBodyBytes, graceMs } = settings;
     const toolsFor = (principal: Principal): VisibilityRules | undefined => {
       const [own, given] = [access.visibilityOf(principal), mcp.toolsFor?.(principal)];
@@ -364,6 +363,7 @@ class RuntimeServer implements HaftServer {
     };
   }
 }
+guardMethods(RuntimeServer, { owner: "server" });
 
 /** Addresses to listen at: who connects to one reaches itself. */
 const EVERY_ADDRESS = /^(?:0\.0\.0\.0|\[?::\]?)$/u;

@@ -117,7 +117,7 @@ const REFUSED: readonly (readonly [title: string, attempt: () => unknown, messag
     "execute() of a runtime off its object",
     () => Reflect.apply(runtime.execute, undefined, [{ name: "weather" }]),
     /was taken off/u,
-    /session\.execute/u,
+    /runtime\.execute/u,
   ],
 ];
 

@@ -70,8 +70,8 @@ const WRONG: Readonly<Record<string, unknown>> = {
 /** Kinds that have no options of any function. */
 const NOT_OPTIONS = ["string", "number", "boolean", "function", "promise", "Map", "Date", "URL", "Headers", "Error"];
 
-/** Options that are given with each call, whose kind is looked at only so far, and a toolset, which may be of a class of the program. */
-const ANY_OBJECT: ReadonlySet<string> = new Set(["Runtime.execute", "Session.execute", "Session.submit", "Registry.addToolset"]);
+/** A toolset may be of a class of the program. */
+const ANY_OBJECT: ReadonlySet<string> = new Set(["Registry.addToolset"]);
 
 /** Strings in whose place anything is taken, each with the reason. */
 const ANY_TEXT: ReadonlySet<string> = new Set([

@@ -42,7 +42,8 @@ export function kindInWords(value: unknown): string {
 
 /** True for objects but arrays, and those of the language and its platform: a promise, a `Map` or a `URL` has no options. */
 export function isOptionsObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && PLAIN_KINDS.has(objectKind(value)) && !Array.isArray(value);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.getPrototypeOf(value) === Object.prototype || PLAIN_KINDS.has(objectKind(value));
 }
 
 const PLAIN_KINDS: ReadonlySet<string> = new Set(["Object", "Array", "Module"]);
