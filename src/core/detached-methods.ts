@@ -2,7 +2,7 @@
 import { ToolError } from "./error.ts";
 
 export interface GuardedMethods {
-  /** What programs call the object: `runtime`. */
+  /** The name of such an object in programs: `runtime`. */
   readonly owner: string;
   /** The methods of programs, where the class has others. `execute` says it itself: it runs for each call. @default all but `execute` */
   readonly methods?: readonly string[];
