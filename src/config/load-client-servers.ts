@@ -10,7 +10,7 @@ import type { RegistryEntry } from "./tables/registry-config.ts";
 import type { ToolsetReadContext } from "./tables/toolset-config.ts";
 import { isTable, kindOf, TableReader } from "./table-reader.ts";
 import { floatingVersion, isInstalled } from "./trust/floating-version.ts";
-import { CHOSEN_SERVERS, CLIENT_FORMATS, clientOf, type ClientFormat, type Note } from "./tools/client-formats.ts";
+import { CHOSEN_SERVERS, CLIENT_FORMATS, clientOf, TOOL_SWITCHES, type ClientFormat, type Note } from "./tools/client-formats.ts";
 import {
   hasServers,
   readNamedServers,
@@ -88,7 +88,7 @@ function readAll(root: TableReader, { path, problems, environment, project }: Re
     ...CLIENT_FORMATS.filter((format) => hasServers(root, format)).map((format) => read(format)),
     ...readRegistry(root, { context, options: { ...common, startsIn: undefined } }),
   ];
-  const notes = [...found.flatMap((each) => each.notes), ...chosenServers(root)];
+  const notes = [...found.flatMap((each) => each.notes), ...chosenServers(root), ...switchedTools(root)];
   return {
     entries: unique(
       found.flatMap(({ entries }) => entries),
@@ -109,6 +109,12 @@ function chosenServers(root: TableReader): readonly Note[] {
     const value = root.peek(first);
     return second === undefined ? root.has(first) : isTable(value) && Object.hasOwn(value, second);
   }).map((path) => ({ path, text: "is not taken over: write enabled = false into each toolset that is not wanted." }));
+}
+
+function switchedTools(root: TableReader): readonly Note[] {
+  const switches = root.peek(TOOL_SWITCHES);
+  if (!isTable(switches) || !Object.values(switches).includes(false)) return [];
+  return [{ path: [TOOL_SWITCHES], text: "is not taken over: write the tools of a server that are off into exclude of its toolset." }];
 }
 
 /** Claude Code keeps the servers of one user in a project under `projects`, by its folder. */

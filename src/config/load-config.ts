@@ -60,7 +60,8 @@ export const LOAD_OPTIONS: OptionNames<LoadOptions> = {
 
 /** The largest configuration that is read. */
 const MAX_CONFIG_BYTES = 1024 * 1024;
-const NAMES = ["haft.toml", "haft.yaml", "haft.yml", "haft.json"];
+/** The names of the configurations that are found in a folder. */
+export const CONFIG_NAMES: readonly string[] = ["haft.toml", "haft.yaml", "haft.yml", "haft.json"];
 
 /**
  * Reads `haft.toml`, `.yaml`, `.yml` or `.json`, distinguished by the ending, and checks every key.
@@ -95,7 +96,7 @@ async function load(path: string, options: LoadOptions, onlyStore: boolean): Pro
   const { environment = process.env, extensions = {}, allowVariables = [], foreignKeys = false } = options;
   const table = new ExtensionTable();
   table.add(extensions, "the program");
-  const isForeignName = !NAMES.includes(basename(path));
+  const isForeignName = !CONFIG_NAMES.includes(basename(path));
   const { value, positions, digest } = await readDocument({
     path,
     what: "configuration",
@@ -158,7 +159,7 @@ export function emptyConfig(folder: string, environment: Environment): LoadedCon
  */
 export function findConfig(folder: string): string | undefined {
   checkText(folder, "findConfig()", "the path of a folder");
-  const found = NAMES.filter((name) => statSync(join(folder, name), { throwIfNoEntry: false }) !== undefined);
+  const found = CONFIG_NAMES.filter((name) => statSync(join(folder, name), { throwIfNoEntry: false }) !== undefined);
   if (found.length > 1) throw new ToolError("invalid_config", `${folder} has ${found.join(" and ")}: keep one, or name the one you mean.`);
   return found[0] === undefined ? undefined : join(folder, found[0]);
 }

@@ -25,3 +25,8 @@ export function homeFolder(home?: string): string {
 export function isWholePath(path: string, platform: string = process.platform): boolean {
   return platform === "win32" ? win32.isAbsolute(path) && win32.parse(path).root.length > 1 : posix.isAbsolute(path);
 }
+
+/** With the folder of the user in place of `~`. */
+export function withHome(path: string, platform: string = process.platform): string {
+  return path.replace(platform === "win32" ? /^~(?=[\\/]|$)/u : /^~(?=\/|$)/u, () => homeFolder());
+}

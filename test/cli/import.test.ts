@@ -65,6 +65,24 @@ Key = "\${NAME}"
     expect(await haft(["import", ".mcp.json", "--out", "haft.toml"], { folder })).toMatchObject({ exitCode: 2 });
   });
 
+  test("becomes a file that must be trusted, and says so with the command", async () => {
+    const note = async (out: string, client: object, trust?: string): Promise<string> => {
+      const folder = folderWith({ ".mcp.json": JSON.stringify({ mcpServers: { a: client } }), "sub/x": "" });
+      const environment = trust === undefined ? { HAFT_TRUST: "" } : { HAFT_TRUST: trust };
+      return (await haft(["import", ".mcp.json", "--out", out], { folder, environment })).stderr;
+    };
+    const starts = { command: "node" };
+    const text = (out: string, command: string): string =>
+      `haft: ${out} starts programs or sends variables of yours: read it, then run ${command}.\n`;
+    expect(await note("haft.toml", starts)).toBe(text("haft.toml", "haft trust"));
+    expect(await note("sub/haft.json", starts)).toBe(text("sub/haft.json", "haft trust --config sub/haft.json"));
+    expect(await note("haft.toml", { url: "https://a.example", headers: { Key: "${KEY}" } })).toBe(text("haft.toml", "haft trust"));
+    expect(await note("haft.toml", { url: "https://a.example" })).toBe("");
+    expect(await note("haft.toml", { ...starts, disabled: true })).toBe("");
+    expect(await note("other.toml", starts)).toBe("");
+    expect(await note("haft.toml", starts, "all")).toBe("");
+  });
+
   test("in TOML becomes a configuration that is checked, called and served", async () => {
     const text = `[mcp_servers.me]\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["server.mjs"]\nenv = { WHO = "Ada" }\ntool_timeout_sec = 60\n`;
     const folder = folderWith({ ".codex/config.toml": text, "server.mjs": SERVER });

@@ -1,3 +1,4 @@
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { loadClientServers } from "../../src/config/load-client-servers.ts";
@@ -24,7 +25,7 @@ const own = { enabled: true, trustAnnotations: false };
 const started = { ...own, args: [], env: {}, cwd: "DIR" };
 const reached = { ...own, headers: {} };
 const LOGIN =
-  'is not taken over: a token goes into headers, such as Authorization = "Bearer ${TOKEN}"; users of a gateway log in with auth = { type = "user-login" }.';
+  'is not taken over: a token goes into headers, such as Authorization = "Bearer ${TOKEN}"; or write auth = { type = "user-login" }, and log in with haft mcp login.';
 const APPROVAL = "is not taken over: calls are allowed under [permission], and asked for under [approval].";
 
 interface Case {
@@ -111,6 +112,29 @@ tool_timeout_sec = "soon"
       'mcp.files.environment.TOKEN: "{file:~/.my-token}" is the text of a file, which is not read here; set the environment variable _MY_TOKEN.',
       `mcp.far.oauth: ${LOGIN}`,
     ],
+  },
+  {
+    client: "opencode, with switches of tools",
+    path: "opencode.json",
+    text: { mcp: { a: { type: "local", command: ["node"] } }, tools: { "a_*": false, bash: true } },
+    servers: { a: { ...started, command: "node" } },
+    notes: ["tools: is not taken over: write the tools of a server that are off into exclude of its toolset."],
+  },
+  {
+    client: "Continue, in its config.json",
+    path: "config.json",
+    text: {
+      experimental: {
+        modelContextProtocolServers: [
+          { transport: { type: "stdio", command: "node", args: ["a.mjs"], env: { LEVEL: "info" } } },
+          { transport: { type: "sse", url: "https://example.com/sse" } },
+        ],
+      },
+    },
+    servers: {
+      server1: { ...started, command: "node", args: ["a.mjs"], env: { LEVEL: "info" } },
+      server2: { ...reached, url: "https://example.com/sse", transport: "sse" },
+    },
   },
   {
     client: "Gemini",
@@ -413,7 +437,6 @@ describe("the servers of other clients", () => {
   test.each([
     ["without an object", "a", null, "must be an object, not empty."],
     ["that is an array", "a", [], "must be an object, not an array."],
-    ["whose name has the sign between toolset and tool", "a::b", {}, 'The toolset name "a::b" holds "::"'],
     ["whose name has a line break", "a\nb", {}, 'The toolset name "a\\nb" has a control character'],
     ["whose name is empty", "", {}, "A toolset needs a name"],
     ["whose name is too long", "a".repeat(2_000), {}, "characters"],
@@ -502,6 +525,51 @@ describe("the servers of other clients", () => {
     expect(servers).toMatchObject({
       a: { args: ["--header", "Authorization:Bearer ${TOKEN}", "${OTHER}"], env: { AUTH: "Bearer ${TOKEN}" } },
     });
+  });
+
+  test("have names that toolsets can have, and the first of two with one name counts", async () => {
+    const server = (at: string) => ({ command: at });
+    const { servers, notes } = await read("mcp.json", {
+      mcpServers: { "a::b": server("1"), "c:": server("2"), "d:e": server("3"), "a-b": server("4") },
+    });
+    expect(servers).toEqual(
+      Object.fromEntries(
+        [
+          ["a-b", "1"],
+          ["c", "2"],
+          ["d:e", "3"],
+        ].map(([name = "", command]) => [name, { ...started, command }]),
+      ),
+    );
+    expect(notes).toEqual([
+      'mcpServers["a::b"]: is named "a-b" here: a name of a toolset has no "::" and no colon at its end.',
+      'mcpServers["c:"]: is named "c" here: a name of a toolset has no "::" and no colon at its end.',
+      "mcpServers.a-b: is left out: another server of this file has the same name.",
+    ]);
+  });
+
+  test("may start in the folder of the user, whose ~ no other place replaces", async () => {
+    const { servers } = await read("mcp.json", {
+      mcpServers: { a: { command: "~/bin/a", args: ["~/x"], cwd: "~/b" }, c: { command: ["~/c"], cwd: "~d" } },
+    });
+    expect(servers).toEqual({
+      a: { ...started, command: join(homedir(), "bin/a"), args: ["~/x"], cwd: join(homedir(), "b") },
+      c: { ...started, command: join(homedir(), "c"), cwd: "DIR/~d" },
+    });
+  });
+
+  test("have a note on %NAME%, which a shell of Windows alone replaces", async () => {
+    const { servers, notes } = await read("mcp.json", {
+      mcpServers: {
+        a: { command: "%APPDATA%\\a.cmd", args: ["100%", "%TEMP%/a"] },
+        b: { url: "https://b.example/%7Ea%C3%A9%20b" },
+      },
+    });
+    expect(servers["a"]).toMatchObject({ command: "%APPDATA%\\a.cmd", args: ["100%", "%TEMP%/a"] });
+    expect(notes).toEqual([
+      'mcpServers.a.command: "%APPDATA%" stays as it is written: only cmd.exe replaces it; write "${APPDATA}".',
+      'mcpServers.a.args[1]: "%TEMP%" stays as it is written: only cmd.exe replaces it; write "${TEMP}".',
+    ]);
   });
 
   test("with the output of a command in a value are taken over with a note", async () => {

@@ -1,6 +1,7 @@
 /** `haft import`: the servers of another MCP client's file, as a configuration of our own. */
-import { dirname, extname, resolve } from "node:path";
+import { basename, dirname, extname, resolve } from "node:path";
 import { stringify } from "smol-toml";
+import { CONFIG_NAMES } from "../../config/load-config.ts";
 import { loadClientServers } from "../../config/load-client-servers.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { RegistryEntry } from "../../config/tables/registry-config.ts";
@@ -19,8 +20,9 @@ export const importCommand: CommandBody = {
     ".json. It knows the files of Claude, Cursor, VS Code, Codex, Gemini, Copilot,",
     "opencode, Cline, Zed, Goose, Continue and others, the manifest.json of a",
     "bundle, and a server.json of the MCP registry. Variables stay variables, and a",
-    "line on standard error says what is not taken over. Nothing is started. A file",
-    "with mcpServers can also be used as it is: haft list --config .mcp.json.",
+    "line on standard error says what is not taken over, and whether the new file is",
+    "to be trusted. Nothing is started. A file with mcpServers can also be used as it",
+    "is: haft list --config .mcp.json.",
   ],
   args: [1, 1],
   options: ["out", "overwrite"],
@@ -38,10 +40,27 @@ export const importCommand: CommandBody = {
         hint: "Take another name.",
       });
     const taken = writable(entries, (text) => warn(context, text));
-    await writeOut(context, toolsetsOf(taken, isFile ? dirname(resolve(out)) : process.cwd()));
+    const toolsets = toolsetsOf(taken, isFile ? dirname(resolve(out)) : process.cwd());
+    await writeOut(context, toolsets);
+    if (isFile && context.environment["HAFT_TRUST"] !== "all" && isFound(out) && Object.values(toolsets).some(needsTrust))
+      warn(context, `${out} starts programs or sends variables of yours: read it, then run ${trustCommandFor(out)}.`);
     return 0;
   },
 };
+
+/** A file of another name is always named with --config, and not asked about. */
+function isFound(out: string): boolean {
+  return CONFIG_NAMES.includes(basename(out));
+}
+
+function needsTrust(toolset: object): boolean {
+  const { enabled, command, url, headers }: Readonly<Record<string, unknown>> = { ...toolset };
+  return enabled !== false && (command !== undefined || JSON.stringify([url, headers]).includes("${"));
+}
+
+function trustCommandFor(out: string): string {
+  return dirname(resolve(out)) === process.cwd() ? "haft trust" : `haft trust --config ${out}`;
+}
 
 /** @param folder where the configuration will be */
 function toolsetsOf(entries: readonly RegistryEntry[], folder: string): Readonly<Record<string, object>> {

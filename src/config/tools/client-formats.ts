@@ -6,6 +6,8 @@ export interface ClientFormat {
   readonly at: readonly string[];
   /** The place holds one server, whose name is `name` of the file. @default false */
   readonly single?: boolean;
+  /** Its servers have no names, and are named by their places. @default false */
+  readonly nameless?: boolean;
   /** Milliseconds of one unit of `timeout`. @default 1 */
   readonly timeoutUnit?: number;
 }
@@ -21,6 +23,7 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   { at: ["mcp"] }, // opencode, Kilo, Crush
   { at: ["extensions"], timeoutUnit: 1000 }, // Goose
   { at: ["amp.mcpServers"] },
+  { at: ["experimental", "modelContextProtocolServers"], nameless: true }, // config.json of Continue
   { at: ["server", "mcp_config"], single: true }, // the manifest of an MCP bundle
 ];
 
@@ -95,7 +98,7 @@ export const PARTS_OF_CLIENT: readonly { readonly key: string; readonly values: 
 
 const APPROVALS = "is not taken over: calls are allowed under [permission], and asked for under [approval].";
 const LOGINS =
-  'is not taken over: a token goes into headers, such as Authorization = "Bearer ${TOKEN}"; users of a gateway log in with auth = { type = "user-login" }.';
+  'is not taken over: a token goes into headers, such as Authorization = "Bearer ${TOKEN}"; or write auth = { type = "user-login" }, and log in with haft mcp login.';
 
 /** The notes on keys that have another place here; of any other key it is said that it is not used. */
 export const ELSEWHERE: ReadonlyMap<string, string> = new Map([
@@ -113,6 +116,9 @@ export const CHOSEN_SERVERS: readonly (readonly string[])[] = [
   ["allowMCPServers"],
   ["excludeMCPServers"],
 ];
+
+/** Switches of tools by their names behind those of servers, such as `"github_*": false`: opencode. */
+export const TOOL_SWITCHES = "tools";
 
 /** Keys that say nothing about the server. */
 export const MEANINGLESS: ReadonlySet<string> = new Set(["name", "$schema", "source", "bundled", "display_name"]);

@@ -6,6 +6,7 @@ import { typeInWords } from "../../core/base/wording.ts";
 import { MILLISECONDS } from "../../core/base/number-bounds.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import { isSecretName, secretsIn } from "../../trust/sensitive-text.ts";
+import { withHome } from "../../documents/home-folder.ts";
 import type { Problems } from "../../documents/problems.ts";
 import { isTable, kindOf, TableReader } from "../table-reader.ts";
 import type { McpConfig, McpServer } from "../toolset/mcp.ts";
@@ -125,9 +126,10 @@ export class ClientServer {
     const found = this.#find(KEYS.command, "string") ?? this.#find(KEYS.command, "array");
     const { table, key } = found ?? { table: this.#table, key: "command" };
     const place = [...table.path, key];
-    if (Array.isArray(table.peek(key))) return (table.texts(key) ?? []).map((text, index) => this.#value(text, [...place, index]));
+    if (Array.isArray(table.peek(key)))
+      return (table.texts(key) ?? []).map((text, index) => this.#value(index === 0 ? withHome(text) : text, [...place, index]));
     const command = table.requiredText(key, meaning);
-    return command === undefined ? [] : [this.#value(command, place)];
+    return command === undefined ? [] : [this.#value(withHome(command), place)];
   }
 
   /** Variables that the server is given as they are; a client may say where it finds them, too. */
@@ -148,7 +150,7 @@ export class ClientServer {
     const { startsIn, workspace } = this.#options;
     if (found === undefined || written === undefined) return startsIn;
     const place = [...found.table.path, found.key];
-    const folder = this.#value(written, place);
+    const folder = withHome(this.#value(written, place));
     if (!this.#options.imports || !folder.includes("${")) return resolve(workspace, folder);
     this.notes.push({ path: place, text: "has a variable, which must be named under allow in variables, as the folder is a path." });
     return folder.startsWith("${") ? folder : resolve(workspace, folder); // the value of a variable at its beginning is a whole path

@@ -21,6 +21,8 @@ export interface ClientVariablesOptions {
 
 /** `${…}`, `${{ secrets.… }}`, `{env:…}` and `{file:…}`, and `$NAME`. */
 const WRITTEN = /\$\{\{\s*(?:secrets\.|inputs\.)?(\w+)\s*\}\}|\$\{([^}]*)\}|(?<!\$)\{(env|file):([^}]*)\}|\$([A-Za-z_]\w*)/gu;
+/** `%NAME%` of Windows; two characters are part of an encoded address. */
+const OF_WINDOWS = /%[A-Za-z_]\w{2,}%/u;
 /** Values that a client asks a person for: `input:` of editors, and settings of a bundle. */
 const ASKED = /^(?:input:|user_config\.)(.+)$/u;
 
@@ -45,6 +47,12 @@ export class ClientVariables {
   translated(text: string, place: KeyPath): string {
     if (this.#options.bareVariables && text.includes("$("))
       this.#options.notes.push({ path: place, text: '"$(…)" stays as it is written: no command is run for a value; write a variable.' });
+    const [ofWindows] = OF_WINDOWS.exec(text) ?? [];
+    if (ofWindows !== undefined)
+      this.#options.notes.push({
+        path: place,
+        text: `"${ofWindows}" stays as it is written: only cmd.exe replaces it; write "\${${ofWindows.slice(1, -1)}}".`,
+      });
     return text.replaceAll(WRITTEN, (written: string, secret?: string, name?: string, kind?: string, braced?: string, bare?: string) => {
       if (secret !== undefined) return `\${${secret}}`;
       if (name !== undefined) return this.#named(name, written, place);

@@ -1,5 +1,5 @@
 /** Reads the servers in the files of other MCP clients, at the places of `client-formats.ts`. */
-import { OWN_NAMESPACE } from "../../core/call.ts";
+import { NAMESPACE_SEPARATOR, OWN_NAMESPACE } from "../../core/call.ts";
 import { basename, dirname } from "node:path";
 import { checkToolsetName, type ToolsetReadContext } from "../tables/toolset-config.ts";
 import type { RegistryEntry } from "../tables/registry-config.ts";
@@ -87,7 +87,13 @@ export function readServersAt(root: TableReader, format: ClientFormat, context: 
 export function readNamedServers(servers: readonly NamedServer[], { context, options }: ServersContext): ClientServers {
   const entries: RegistryEntry[] = [];
   const notes: Note[] = [];
-  for (const { name, server, place } of servers) {
+  for (const { name: written, server, place } of servers) {
+    const name = options.imports ? toolsetNameOf(written) : written;
+    if (name !== written)
+      notes.push({
+        path: server.path,
+        text: `is named ${JSON.stringify(name)} here: a name of a toolset has no "::" and no colon at its end.`,
+      });
     if (name === OWN_NAMESPACE) {
       const text = `is left out: ${JSON.stringify(OWN_NAMESPACE)} is the name of the toolset that Haft has itself.`;
       notes.push({ path: server.path, text });
@@ -116,6 +122,10 @@ export function readNamedServers(servers: readonly NamedServer[], { context, opt
   return { entries, notes };
 }
 
+function toolsetNameOf(name: string): string {
+  return name.split(NAMESPACE_SEPARATOR).join("-").replace(/:+$/u, "");
+}
+
 function leftOut(path: KeyPath, reasons: readonly Note[]): readonly Note[] {
   return [...reasons, { path, text: "is left out." }];
 }
@@ -127,11 +137,15 @@ export interface NamedServer {
   readonly place: TableReader;
 }
 
-function namedServers(root: TableReader, { at, single }: ClientFormat, problems: Problems): readonly NamedServer[] {
+function namedServers(root: TableReader, { at, single, nameless }: ClientFormat, problems: Problems): readonly NamedServer[] {
   const key = at.at(-1) ?? "";
   const above = at.slice(0, -1).reduce<TableReader | undefined>((table, part) => table?.table(part), root);
   if (Array.isArray(above?.peek(key)))
-    return (above?.tables(key) ?? []).map((server) => ({ name: server.text("name") ?? "", server, place: server }));
+    return (above?.tables(key) ?? []).map((server, index) => ({
+      name: server.text("name") ?? (nameless === true ? `server${index + 1}` : ""),
+      server,
+      place: server,
+    }));
   const servers = above?.table(key);
   if (servers === undefined) return [];
   if (single === true) return [{ name: root.text("name") ?? "", server: servers, place: root }];

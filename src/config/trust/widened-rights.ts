@@ -13,7 +13,7 @@ import { isLoopback, serverRights, type Right } from "./server-rights.ts";
 import type { ToolsetConfig } from "../tables/toolset-config.ts";
 import type { WebConfig } from "../toolset/web.ts";
 import type { FilesConfig } from "../toolset/files.ts";
-import { withHome } from "../../toolsets/programs/program-options.ts";
+import { withHome } from "../../documents/home-folder.ts";
 import type { SandboxConfig } from "../toolset/sandbox.ts";
 import type { PythonConfig, ShellConfig } from "../toolset/shell.ts";
 import { outsideLine, sentLine } from "./trust-lines.ts";

@@ -147,7 +147,7 @@ export function credentialProblem(
   if (!given)
     return {
       reason: "it wants credentials (HTTP 401)",
-      operatorHint: 'Give this server `auth`, such as { type: "bearer", token }, or `headers`.',
+      operatorHint: 'Give this server `auth`, such as { type: "bearer", token } or { type: "user-login" }, or `headers`.',
     };
   if (auth?.type === "oauth") {
     return {

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { COUNT, checkNumber, type Bounds } from "../../core/base/number-bounds.ts";
 import { ToolError } from "../../core/error.ts";
 import type { OptionNames } from "../../core/known-keys.ts";
-import { homeFolder } from "../../documents/home-folder.ts";
+import { withHome } from "../../documents/home-folder.ts";
 import { compileGlob, type PathMatcher } from "../files/glob-pattern.ts";
 import { systemReason } from "../files/file-error.ts";
 import { canonicalPath } from "../files/workspace-path.ts";
@@ -116,11 +116,6 @@ export function programSettings(options: ProgramOptions): ProgramSettings {
     maxProcesses,
     overlap,
   };
-}
-
-/** With the folder of the user in place of `~`. */
-export function withHome(path: string, platform: string = process.platform): string {
-  return path.replace(platform === "win32" ? /^~(?=[\\/]|$)/u : /^~(?=\/|$)/u, () => homeFolder());
 }
 
 /** With all links followed. */

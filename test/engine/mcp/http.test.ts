@@ -60,7 +60,7 @@ describe("credentials", () => {
 
     expect(await rejection(openHttp({ url }))).toMatchObject({
       message: 'MCP server "far" could not be opened: it wants credentials (HTTP 401).',
-      operatorHint: 'Give this server `auth`, such as { type: "bearer", token }, or `headers`.',
+      operatorHint: 'Give this server `auth`, such as { type: "bearer", token } or { type: "user-login" }, or `headers`.',
     });
   });
 });

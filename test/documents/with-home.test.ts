@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import { expect, test } from "vitest";
-import { withHome } from "../../../src/toolsets/programs/program-options.ts";
+import { withHome } from "../../src/documents/home-folder.ts";
 
 test.each([
   ["~", "linux", homedir()],
