@@ -1,5 +1,6 @@
 /** A hook for the calls of one tool, typed by its schema. */
 import { DEFAULT_NAMESPACE, NAMESPACE_SEPARATOR, qualifiedName, type ToolCall } from "../core/call.ts";
+import { checkText } from "../core/check-argument.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { HOOK_PARTS, type Hook, type HookContext, type HookDecision } from "../core/hook.ts";
@@ -43,6 +44,7 @@ export function defineHook<Input extends SchemaSource>(options: ToolHook<Input>)
     throw new ToolError("invalid_argument", "defineHook() takes the tool that it looks at: defineHook({ tool, name, beforeCall }).");
   if (options.beforeCall === undefined && options.afterCall === undefined)
     throw new ToolError("invalid_argument", `The hook ${JSON.stringify(options.name)} has neither beforeCall nor afterCall.`);
+  checkText(toolset, "defineHook({ toolset })", "the name of a toolset");
   const name = qualifiedName(toolset, tool.name);
   const repair = inputRepair(tool) as (input: unknown) => InferSent<Input> | undefined; // the schema says so
   const names = namesOf(name, tool.name);

@@ -11,7 +11,7 @@ import type { Engine } from "../core/engine.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { unknownKey, type OptionNames } from "../core/known-keys.ts";
 import { wrongPrincipal } from "../core/sent-by.ts";
-import { isOptionsObject, typeInWords } from "../core/base/wording.ts";
+import { isOptionsObject, quoted, typeInWords } from "../core/base/wording.ts";
 
 /** How calls are run. */
 export interface ExecuteOptions {
@@ -145,7 +145,7 @@ export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
   const wrongRules = allow === undefined ? undefined : unusable(allow);
   if (wrongRules !== undefined) return wrongRules;
   if (onError === undefined || onError === "result" || onError === "throw") return undefined;
-  return new ToolError("invalid_argument", `The option "onError" of execute() is "result" or "throw", not ${String(onError)}.`);
+  return new ToolError("invalid_argument", `The option "onError" of execute() is "result" or "throw", not ${quoted(onError)}.`);
 }
 
 function unusable(allow: VisibilityRules): ToolError | undefined {

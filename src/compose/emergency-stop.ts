@@ -3,7 +3,7 @@ import { ToolError } from "../core/error.ts";
 import { checkResult } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { ToolResult } from "../core/result.ts";
-import { plural } from "../core/base/wording.ts";
+import { plural, quoted } from "../core/base/wording.ts";
 
 /** When the emergency stop acts. */
 export interface EmergencyStopOptions {
@@ -24,7 +24,7 @@ export class EmergencyStop {
     checkKnownKeys(options, { errors: true }, "new EmergencyStop()");
     const { errors = DEFAULT_ERRORS } = options;
     if (!Number.isSafeInteger(errors) || errors < 1)
-      throw new ToolError("invalid_argument", `The emergency stop takes an integer from 1, the number of errors, not ${String(errors)}.`);
+      throw new ToolError("invalid_argument", `The emergency stop takes an integer from 1, the number of errors, not ${quoted(errors)}.`);
     this.#limit = errors;
   }
 

@@ -1,4 +1,5 @@
 /** How far a loop may go. */
+import { quoted } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { checkLimits, type LoopBudgetLimits } from "./loop-budget.ts";
 import { checkRepeatOptions, type RepeatGuardOptions } from "./repeat-guard.ts";
@@ -98,5 +99,5 @@ function checkCount(name: string, value: number, least: number): void {
 }
 
 function wrong(name: string, wanted: string, value: unknown): ToolError {
-  return new ToolError("invalid_argument", `The limit ${name} of a loop is ${wanted}, not ${String(value)}.`);
+  return new ToolError("invalid_argument", `The limit ${name} of a loop is ${wanted}, not ${quoted(value)}.`);
 }

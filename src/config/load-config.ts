@@ -54,7 +54,7 @@ export interface LoadOptions {
 export const LOAD_OPTIONS: OptionNames<LoadOptions> = {
   environment: "object",
   extensions: "object",
-  allowVariables: "array",
+  allowVariables: "strings",
   foreignKeys: "boolean",
 };
 

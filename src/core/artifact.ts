@@ -53,5 +53,5 @@ export function artifactUri(id: string): string {
 
 /** The id in an address; undefined for every other text. */
 export function artifactId(uri: string): string | undefined {
-  return ADDRESS.exec(uri)?.[1];
+  return typeof uri === "string" ? ADDRESS.exec(uri)?.[1] : undefined;
 }

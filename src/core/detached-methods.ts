@@ -18,7 +18,7 @@ export function guardMethods(of: abstract new (...given: never[]) => object, { o
       if (this instanceof of) return Reflect.apply(method, this, given);
       throw error?.(`${sentence(name, owner)} ${hint(name, owner)}`) ?? detached(name, owner);
     };
-    Object.defineProperty(guarded, "name", { value: name });
+    Object.defineProperties(guarded, { name: { value: name }, toString: { value: () => String(method) } }); // it prints as the method
     Object.defineProperty(of.prototype, name, { ...descriptor, value: guarded });
   }
 }

@@ -1,7 +1,7 @@
 /** Refuses unknown options by name: a misspelt limit is no limit. */
 import { ToolError } from "./error.ts";
 import { nearNames } from "./base/near-names.ts";
-import { isOptionsObject, withArticle } from "./base/wording.ts";
+import { isOptionsObject, quoted, withArticle } from "./base/wording.ts";
 import { wrongKind } from "./check-argument.ts";
 
 /** Options by the names that they had before, and those that other libraries have for them: the first that a function has is meant. */
@@ -100,7 +100,7 @@ export function checkKnownKeys<Options extends object>(options: Options, known: 
   }
 }
 
-/** The JSON word for the type of an option's value, or the name of what JSON lacks. */
+/** The JSON word for the type of an option's value, or the name of what JSON lacks; `strings` for an array of strings. */
 export type OptionType = keyof typeof TYPES;
 
 /** The option types of an interface whose values have one type that nothing else checks. */
@@ -120,7 +120,12 @@ const TYPES = {
   number: (value: unknown) => typeof value === "number",
   object: (value: unknown) => isOptionsObject(value),
   string: (value: unknown) => typeof value === "string",
+  strings: (value: unknown) => Array.isArray(value) && notString(value) < 0,
 };
+
+function notString(items: readonly unknown[]): number {
+  return items.findIndex((item) => typeof item !== "string");
+}
 
 function isSignal(value: unknown): boolean {
   return typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value;
@@ -132,11 +137,16 @@ function checkType(options: object, name: string, type: unknown, owner: string):
   const wanted = (Array.isArray(type) ? type : [type]).filter(isOptionType);
   if (wanted.length === 0 || wanted.some((each) => TYPES[each](value))) return;
   const hint = hintFor(wanted, value);
-  throw wrongKind(`The option ${JSON.stringify(name)} of ${owner} is ${wanted.map(withArticle).join(" or ")}`, value, hint);
+  throw wrongKind(`The option ${JSON.stringify(name)} of ${owner} is ${wanted.map(inWords).join(" or ")}`, value, hint);
+}
+
+function inWords(type: OptionType): string {
+  return type === "strings" ? "an array of strings" : withArticle(type);
 }
 
 function hintFor(wanted: readonly OptionType[], value: unknown): string | undefined {
   if (wanted.includes("AbortSignal") && value instanceof AbortController) return "Give controller.signal.";
+  if (wanted.includes("strings") && Array.isArray(value)) return `Its item ${notString(value)} is ${quoted(value[notString(value)])}.`;
   if (wanted.includes("array") && isOptionsObject(value)) return "Put one into an array: [one]. Of a record, give Object.values(record).";
   return undefined;
 }

@@ -1,4 +1,5 @@
 /** Answers calls by asking a language model what the tool would have said. */
+import { quoted } from "../core/base/wording.ts";
 import { COUNT, SIZE, checkNumber, type Bounds } from "../core/base/number-bounds.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
@@ -219,5 +220,5 @@ function checkOptions(options: LmEngineOptions): void {
   for (const [name, bounds] of Object.entries(BOUNDS)) checkNumber(Reflect.get(options, name), `${name} of the engine lm`, bounds);
   checkReasoningEffort(options.reasoningEffort, "reasoningEffort of the engine lm");
   if (instructions !== undefined && typeof instructions !== "string")
-    throw new ToolError("invalid_argument", `instructions of the engine lm is ${String(instructions)}; it takes a string.`);
+    throw new ToolError("invalid_argument", `instructions of the engine lm is ${quoted(instructions)}; it takes a string.`);
 }

@@ -1,5 +1,5 @@
 /** Answers calls from a recording: the same results, the same errors, and nothing run. */
-import { someOf } from "../core/base/wording.ts";
+import { quoted, someOf } from "../core/base/wording.ts";
 import { OWN_NAMESPACE, checkName, splitName } from "../core/call.ts";
 import { ToolOutput } from "../core/content.ts";
 import { CutOutput } from "../core/cut-output.ts";
@@ -62,7 +62,7 @@ class ReplayEngine implements Engine {
 
   constructor(calls: readonly RecordedCall[], { match = "strict", repeatLast }: ReplayOptions) {
     if (match !== "strict" && match !== "nearest")
-      throw new ToolError("invalid_argument", `match of a replay is ${JSON.stringify(match)}; it takes "strict" or "nearest".`);
+      throw new ToolError("invalid_argument", `match of a replay is ${quoted(match)}; it takes "strict" or "nearest".`);
     this.#isNearest = match === "nearest";
     this.#repeatLast = repeatLast ?? this.#isNearest;
     for (const recorded of calls) {

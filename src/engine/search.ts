@@ -1,4 +1,5 @@
 /** Answers searches over documents that the program brings, without a service. @packageDocumentation */
+import { quoted } from "../core/base/wording.ts";
 import { COUNT, PORTION, checkNumber } from "../core/base/number-bounds.ts";
 import type { ToolContext } from "../core/context.ts";
 import { readOnly } from "../core/effects.ts";
@@ -157,7 +158,7 @@ function checkOptions(options: SearchOptions): void {
     throw new ToolError("invalid_argument", "A search needs documents: the path of a file of JSON lines, or an array of records.");
   for (const [name, field] of Object.entries({ idField, textField, toolName })) {
     if (field === undefined || (typeof field === "string" && field !== "") || (name === "toolName" && field === null)) continue;
-    throw new ToolError("invalid_argument", `${name} of a search is ${JSON.stringify(field)}; it takes a name.`);
+    throw new ToolError("invalid_argument", `${name} of a search is ${quoted(field)}; it takes a name.`);
   }
   checkNumber(limit, "limit of a search", { ...COUNT, max: MAX_LIMIT });
   checkNumber(threshold, "threshold of a search", PORTION);

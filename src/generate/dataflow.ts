@@ -1,4 +1,5 @@
 /** Which tool's output can be another tool's input: a graph from names and types. */
+import { quoted } from "../core/base/wording.ts";
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
@@ -37,8 +38,8 @@ export function dataflow(options: DataflowOptions = {}): Enrichment {
   checkKnownKeys(options, { embed: "function", minScore: true, maxEdges: true }, "dataflow()");
   const { minScore = DEFAULT_MIN_SCORE, maxEdges = DEFAULT_MAX_EDGES } = options;
   checkNumber(maxEdges, "maxEdges of dataflow()", COUNT);
-  if (!(minScore > 0 && minScore <= 1))
-    throw new ToolError("invalid_argument", `minScore of dataflow() is ${String(minScore)}; it takes a number above 0, at most 1.`);
+  if (!(typeof minScore === "number" && minScore > 0 && minScore <= 1))
+    throw new ToolError("invalid_argument", `minScore of dataflow() is ${quoted(minScore)}; it takes a number above 0, at most 1.`);
   return { key: DATAFLOW, after: [OUTPUT_SCHEMAS], enrich: (context) => drawGraph({ ...options, minScore, maxEdges }, context) };
 }
 

@@ -7,7 +7,7 @@ import { DataflowGraph, type DataflowEdge } from "./dataflow-graph.ts";
 import type { Enriched } from "./enrich.ts";
 import { SAMPLE_OPTIONS, SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler, checkEnriched } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
-import { plural } from "../core/base/wording.ts";
+import { plural, quoted } from "../core/base/wording.ts";
 
 /** How tools are drawn along the edges between them. */
 export interface GraphSampleOptions extends SampleOptions {
@@ -91,7 +91,7 @@ function followers(graph: DataflowGraph, { allowed }: Draw, minScore: number): {
 
 function checkMinScore(minScore: number, owner: string): void {
   if (!Number.isFinite(minScore))
-    throw new ToolError("invalid_argument", `minScore of ${owner} is ${String(minScore)}; it takes a number.`);
+    throw new ToolError("invalid_argument", `minScore of ${owner} is ${quoted(minScore)}; it takes a number.`);
 }
 
 const STEPS_PER_TOOL = 10_000;

@@ -6,7 +6,7 @@ import type { Enriched } from "./enrich.ts";
 import { NEIGHBORS, ToolNeighbors } from "./neighbors.ts";
 import { SAMPLE_OPTIONS, SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler, checkEnriched } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
-import { plural } from "../core/base/wording.ts";
+import { plural, quoted } from "../core/base/wording.ts";
 
 /** How tools are drawn with others like them. */
 export interface NeighborSampleOptions extends SampleOptions {
@@ -42,7 +42,7 @@ function prepare(enriched: Enriched, options: NeighborSampleOptions): Draw {
   checkKnownKeys(options, { ...SAMPLE_OPTIONS, minScore: true }, OWNER);
   const { minScore = 0 } = options;
   if (!Number.isFinite(minScore))
-    throw new ToolError("invalid_argument", `minScore of ${OWNER} is ${String(minScore)}; it takes a number.`);
+    throw new ToolError("invalid_argument", `minScore of ${OWNER} is ${quoted(minScore)}; it takes a number.`);
   return prepareDraw(enriched, options, OWNER);
 }
 

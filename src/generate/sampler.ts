@@ -1,5 +1,5 @@
 /** The seam for choosing tools that belong together, to generate data with. */
-import { someOf } from "../core/base/wording.ts";
+import { quoted, someOf } from "../core/base/wording.ts";
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import { checkArgument, hasMethods } from "../core/check-argument.ts";
@@ -33,7 +33,7 @@ export interface SampleOptions {
   readonly random?: Random;
 }
 
-export const SAMPLE_OPTIONS: OptionNames<SampleOptions> = { k: true, namespaces: "array", seed: true, random: true };
+export const SAMPLE_OPTIONS: OptionNames<SampleOptions> = { k: true, namespaces: "strings", seed: true, random: true };
 
 /** There are not as many tools as were asked for that belong together in this way. */
 export class SamplingError extends ToolError {
@@ -77,7 +77,7 @@ export function checkNamespaces(tools: readonly CatalogTool[], names: readonly s
   const known = new Set(tools.map(({ namespace }) => namespace));
   const unknown = names.find((name) => !known.has(name));
   if (unknown === undefined) return;
-  throw new ToolError("invalid_argument", `${owner} was given the namespace ${JSON.stringify(unknown)}, which no tool has.`, {
+  throw new ToolError("invalid_argument", `${owner} was given the namespace ${quoted(unknown)}, which no tool has.`, {
     hint: didYouMean(unknown, known) ?? `There is ${someOf([...known])}.`,
   });
 }

@@ -1,4 +1,5 @@
 /** The part of a session that a model is shown: paired, limited to the newest turns, trimmed, and no larger than its context. */
+import { quoted } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { messageBytes } from "./estimate-bytes.ts";
@@ -31,7 +32,7 @@ export interface ModelHistoryOptions {
 export function modelHistory(messages: readonly ModelMessage[], options: ModelHistoryOptions = {}): readonly ModelMessage[] {
   const { maxTurns, maxBytes = 0, trim } = options;
   if (!(typeof maxBytes === "number" && maxBytes >= 0))
-    throw new ToolError("invalid_argument", `maxBytes is ${String(maxBytes)}; it takes a number of bytes from 0 (0 = no limit).`);
+    throw new ToolError("invalid_argument", `maxBytes is ${quoted(maxBytes)}; it takes a number of bytes from 0 (0 = no limit).`);
   const paired = pairMessages(messages);
   const recent = limitTurns(paired, maxTurns);
   const trimmed = trim === undefined ? recent : trimResults(recent, { ...trim, budgetBytes: budgetOf(trim, maxBytes) });

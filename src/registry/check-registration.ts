@@ -1,4 +1,5 @@
 /** Checks what is given to a registry: a programmer's mistake is refused before anything is changed. */
+import { quoted } from "../core/base/wording.ts";
 import { checkName } from "../core/call.ts";
 import { CALL_SETTINGS, checkMs, checkSettings, setsAny } from "../core/call-settings.ts";
 import { hintsOf, ToolError } from "../core/error.ts";
@@ -102,7 +103,7 @@ function checkModelFields(name: string, tool: Tool): void {
  */
 export function checkToolset(toolset: Toolset): void {
   checkIsObject(toolset, "A toolset is an object with a name.");
-  if (isPlainObject(toolset)) checkKnownKeys(toolset, TOOLSET_FIELDS, `The toolset ${JSON.stringify(toolset.name)}`);
+  if (isPlainObject(toolset)) checkKnownKeys(toolset, TOOLSET_FIELDS, `The toolset ${quoted(toolset.name)}`);
   const { name, engine, promptContribution }: Unchecked<Toolset> = toolset;
   checkName(name, "toolset");
   if (name.endsWith(":"))

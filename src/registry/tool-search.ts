@@ -1,5 +1,5 @@
 /** Searches a registry's tools: filters that must all hold, and a text that ranks. */
-import { typeInWords } from "../core/base/wording.ts";
+import { quoted, typeInWords } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { TOOL_CATEGORIES, type ToolCategory } from "../core/tool.ts";
@@ -25,7 +25,7 @@ export interface SearchQuery {
 
 const FIELDS: OptionNames<SearchQuery> = {
   nameContains: "string",
-  tags: "array",
+  tags: "strings",
   matchAllTags: "boolean",
   category: true,
   text: "string",
@@ -65,7 +65,7 @@ export function searchTools(query: SearchQuery, tools: Searchable): readonly Reg
 
 function checkLimit(limit: number = Infinity): number {
   if (limit !== Infinity && (!Number.isInteger(limit) || limit < 1)) {
-    throw new ToolError("invalid_argument", `limit of a search is ${String(limit)}; it takes an integer from 1.`);
+    throw new ToolError("invalid_argument", `limit of a search is ${quoted(limit)}; it takes an integer from 1.`);
   }
   return limit;
 }

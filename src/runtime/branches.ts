@@ -1,4 +1,5 @@
 /** The branches of sessions: how they begin, at the end of their session or earlier, and how they end. */
+import { quoted } from "../core/base/wording.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -148,7 +149,7 @@ async function headAt(session: Session, events: AsyncIterable<SessionEvent>, { l
 function checkBranchPoint({ id, length: whole, engagedEngines, eventLog }: Session, length: number): void {
   const least = eventLog === undefined ? 0 : 1; // what a store keeps begins with its own start
   if (!Number.isInteger(length) || length < least || length > whole)
-    throw new ToolError("invalid_argument", `The session ${JSON.stringify(id)} has ${whole} events: no branch can begin after ${length}.`, {
+    throw new ToolError("invalid_argument", `The session ${quoted(id)} has ${whole} events: no branch can begin after ${quoted(length)}.`, {
       hint: `Name a number from ${least} to ${whole}.`,
     });
   const remote = length === whole ? undefined : engagedEngines?.remote;

@@ -8,7 +8,7 @@ import { isReal, type AnswerSource } from "../core/answer-source.ts";
 import { resumeCalls } from "../call/batch.ts";
 import { runsOnce } from "../call/admit/turn-rules.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { plural } from "../core/base/wording.ts";
+import { plural, quoted } from "../core/base/wording.ts";
 import { principalIdOf } from "../core/principal-id.ts";
 import { takeBackgroundFlag } from "../call/jobs/background-flag.ts";
 import { CallRun } from "../call/call-run.ts";
@@ -70,7 +70,7 @@ export function checkResumeOptions(options: ResumeOptions): void {
   const { interrupted } = options;
   surroundingsOf(options, "resume()");
   if (interrupted === undefined || interrupted === "run" || interrupted === "settle") return;
-  throw new ToolError("invalid_argument", `The option "interrupted" of resume() is "run" or "settle", not ${String(interrupted)}.`);
+  throw new ToolError("invalid_argument", `The option "interrupted" of resume() is "run" or "settle", not ${quoted(interrupted)}.`);
 }
 
 /** How calls are resumed. */

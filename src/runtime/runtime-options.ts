@@ -1,4 +1,5 @@
 /** The options of createRuntime, and their checks. */
+import { quoted } from "../core/base/wording.ts";
 import { checkJobLimits, type JobLimits } from "../call/jobs/job-table.ts";
 import { CALL_SETTINGS, checkMs, checkSettings } from "../core/call-settings.ts";
 import { checkNumber, type Bounds } from "../core/base/number-bounds.ts";
@@ -151,7 +152,7 @@ const TYPES: OptionTypes<RuntimeOptions> = {
   tools: "array",
   toolsets: "array",
   sources: "array",
-  places: "array",
+  places: "strings",
   hooks: "array",
   pins: "object",
   jobs: "object",
@@ -178,13 +179,13 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   for (const hook of hooks) checkHook(hook);
   const { keepEvents = 1, durability = "sync" } = options;
   if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
-    throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes an integer of at least 1.`);
+    throw new ToolError("invalid_argument", `keepEvents of the runtime is ${quoted(keepEvents)}; it takes an integer of at least 1.`);
   for (const name of ["agentName", "workingFolder"] as const) checkText(options[name], name);
   if (options.registry !== undefined) checkRegistry(options);
   if (options.approvals !== undefined && options.approval !== undefined)
     throw new ToolError("invalid_argument", 'createRuntime() takes "approval" or "approvals", not both: "approvals" has rules of its own.');
   if (durability !== "sync" && durability !== "async")
-    throw new ToolError("invalid_argument", `durability of the runtime is ${String(durability)}; it takes "sync" or "async".`);
+    throw new ToolError("invalid_argument", `durability of the runtime is ${quoted(durability)}; it takes "sync" or "async".`);
 }
 
 const RETRY: OptionNames<RetrySettings> = { delayMs: true, factor: true, maxDelayMs: true, jitter: true };

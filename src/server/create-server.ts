@@ -137,11 +137,11 @@ export interface HaftServer {
 
 const OPTIONS: OptionNames<ServerOptions> = {
   auth: true,
-  allowedHosts: "array",
-  allowedOrigins: "array",
-  corsOrigins: "array",
+  allowedHosts: "strings",
+  allowedOrigins: "strings",
+  corsOrigins: "strings",
   agents: ["Map", "object"],
-  expectedAgents: "array",
+  expectedAgents: "strings",
   triggers: true,
   limits: true,
   mcp: true,

@@ -1,4 +1,5 @@
 /** The events with which a session takes in messages and triggers, and the checks of what it is given. */
+import { quoted } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -122,7 +123,7 @@ function checkReceiveOptions(options: ReceiveOptions): void {
 
 function checkTick(tick: number | undefined, what: string): void {
   if (tick !== undefined && !Number.isFinite(tick))
-    throw new ToolError("invalid_argument", `${what} is ${String(tick)}; it takes a time in milliseconds.`);
+    throw new ToolError("invalid_argument", `${what} is ${quoted(tick)}; it takes a time in milliseconds.`);
 }
 
 /** A frozen copy. */

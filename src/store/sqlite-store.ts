@@ -1,4 +1,5 @@
 /** Sessions in a SQLite file. @packageDocumentation */
+import { quoted } from "../core/base/wording.ts";
 import { resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -52,7 +53,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   const { path, readOnly = false, synchronous = "full" } = options;
   if (typeof path !== "string" || path === "") throw new ToolError("invalid_argument", "path is missing; name a file, or :memory:.");
   if (synchronous !== "full" && synchronous !== "normal") {
-    throw new ToolError("invalid_argument", `synchronous is ${JSON.stringify(synchronous)}; it must be full or normal.`);
+    throw new ToolError("invalid_argument", `synchronous is ${quoted(synchronous)}; it must be full or normal.`);
   }
   const inMemory = path === ":memory:";
   const file = inMemory ? path : resolve(path);

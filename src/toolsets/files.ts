@@ -1,4 +1,5 @@
 /** A workspace folder as a toolset: read, list, search and, by default, change its files. @packageDocumentation */
+import { quoted } from "../core/base/wording.ts";
 import { checkName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -44,9 +45,9 @@ const OPTIONS: OptionNames<FilesOptions> = {
   name: true,
   guard: true,
   readOnly: "boolean",
-  tools: "array",
-  allowSensitive: "array",
-  protect: "array",
+  tools: "strings",
+  allowSensitive: "strings",
+  protect: "strings",
   unchangedReads: "boolean",
   pdfText: true,
 };
@@ -78,9 +79,8 @@ export function filesToolset(options: FilesOptions): Toolset {
   } = options;
   checkName(name, "toolset");
   if (typeof root !== "string" || root === "")
-    throw new ToolError("invalid_config", `The toolset ${JSON.stringify(name)} needs a root: the path of its folder.`);
-  if (!GUARDS.has(guard))
-    throw new ToolError("invalid_argument", `The guard ${JSON.stringify(guard)} is unknown. Use "block", "warn" or "off".`);
+    throw new ToolError("invalid_config", `The toolset ${quoted(name)} needs a root: the path of its folder.`);
+  if (!GUARDS.has(guard)) throw new ToolError("invalid_argument", `The guard ${quoted(guard)} is unknown. Use "block", "warn" or "off".`);
   const workspace = new Workspace({ root, guard, allowSensitive, protect });
   const reading: readonly Tool[] = [
     readTool(workspace, { unchangedReads, pdfText }),
@@ -101,7 +101,7 @@ export function filesToolset(options: FilesOptions): Toolset {
 function chosen(all: readonly Tool[], names: readonly string[]): readonly Tool[] {
   const unknown = names.find((name) => !all.some((tool) => tool.name === name));
   if (unknown === undefined) return all.filter(({ name }) => names.includes(name));
-  throw new ToolError("invalid_argument", `filesToolset() has no tool ${JSON.stringify(unknown)} to choose.`, {
+  throw new ToolError("invalid_argument", `filesToolset() has no tool ${quoted(unknown)} to choose.`, {
     hint: `There are: ${all.map(({ name }) => name).join(", ")}.`,
   });
 }

@@ -1,7 +1,7 @@
 /** The toolset `catalog`: a model finds tools by what they do, and is not shown all of them from the beginning. @packageDocumentation */
 import { OWN_NAMESPACE } from "../core/call.ts";
 import type { JsonObject } from "../core/base/json.ts";
-import { plural } from "../core/base/wording.ts";
+import { plural, quoted } from "../core/base/wording.ts";
 import { ToolOutput } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
@@ -48,7 +48,7 @@ export function findToolsToolset(options: FindToolsOptions = {}): Toolset {
   checkKnownKeys(options, { limit: true, callTool: "boolean" }, "findToolsToolset()");
   const { limit = DEFAULT_LIMIT, callTool = false } = options;
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-    throw new ToolError("invalid_argument", `limit of findToolsToolset() is ${String(limit)}; it takes an integer from 1 to ${MAX_LIMIT}.`);
+    throw new ToolError("invalid_argument", `limit of findToolsToolset() is ${quoted(limit)}; it takes an integer from 1 to ${MAX_LIMIT}.`);
   const tools = [findTool({ limit, callTool }), ...(callTool ? [callOfTool()] : [])];
   return { name: CATALOG_TOOLSET, description: "Finds the other tools.", tools };
 }

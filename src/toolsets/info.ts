@@ -1,4 +1,5 @@
 /** The tool `info`: a tool's documentation when the model asks for it, and not before. @packageDocumentation */
+import { checkText } from "../core/check-argument.ts";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { ToolContext } from "../core/context.ts";
@@ -69,6 +70,7 @@ const MAX_FILES = 10_000;
  * @throws ToolError `invalid_config` for a folder that cannot be read, a file of more than 1 MiB or in another encoding than UTF-8
  */
 export async function readOverrides(folder: string): Promise<DocumentationOverrides> {
+  checkText(folder, "readOverrides()", "the path of a folder");
   const overrides = new Map<string, string>();
   for (const entry of await entriesOf(folder)) {
     if (entry.isDirectory()) {

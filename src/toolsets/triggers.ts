@@ -1,4 +1,5 @@
 /** The toolset `triggers`: what wakes an agent, in the hands of its model. */
+import { quoted } from "../core/base/wording.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
@@ -30,14 +31,14 @@ const READS = { reads: ["trigger"], writes: [], idempotent: true } as const;
  * @throws ToolError `invalid_argument`
  */
 export function triggersToolset(options: TriggersToolsetOptions): Toolset {
-  checkKnownKeys(options, { triggers: true, tools: "array" }, "triggersToolset()");
+  checkKnownKeys(options, { triggers: true, tools: "strings" }, "triggersToolset()");
   const { triggers, tools } = options;
   if (!(triggers instanceof Triggers))
     throw new ToolError("invalid_argument", "triggersToolset() takes the triggers that createTriggers() made.");
   const universal = [...triggers.kinds.values()].filter(({ kind }) => kind.universal === true);
   const unknown = tools?.find((name) => !universal.some(({ toolName }) => toolName === name));
   if (unknown !== undefined)
-    throw new ToolError("invalid_argument", `No trigger has the tool ${JSON.stringify(unknown)}.`, {
+    throw new ToolError("invalid_argument", `No trigger has the tool ${quoted(unknown)}.`, {
       hint: `There are ${universal.map(({ toolName }) => toolName).join(", ")}.`,
     });
   const offered = universal.filter(({ toolName }) => tools?.includes(toolName) ?? true);

@@ -1,7 +1,7 @@
 /** A channel: messages of agents and programs to one another, in memory, or kept in a store. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
-import { plural } from "../core/base/wording.ts";
+import { plural, quoted } from "../core/base/wording.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkArgument } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -393,5 +393,5 @@ function checkText(value: unknown, what: string): void {
 /** @throws ToolError `invalid_argument` */
 export function checkWhenFull(value: unknown): void {
   if (value !== "wait" && value !== "refuse")
-    throw new ToolError("invalid_argument", `whenFull of a channel is ${String(value)}; it takes "wait" or "refuse".`);
+    throw new ToolError("invalid_argument", `whenFull of a channel is ${quoted(value)}; it takes "wait" or "refuse".`);
 }

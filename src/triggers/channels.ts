@@ -1,7 +1,7 @@
 /** The channels of a program: those that all agents share, and those that belong to one agent. */
 import { ToolError } from "../core/error.ts";
 import { checkText } from "../core/check-argument.ts";
-import { plural } from "../core/base/wording.ts";
+import { plural, quoted } from "../core/base/wording.ts";
 import { checkedVisibleName } from "../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
@@ -166,9 +166,9 @@ function shown(name: unknown): string {
 
 function checkOptions({ kind = "queue", capacity = 1, whenFull = "wait", description = "" }: ChannelOptions): void {
   if (kind !== "queue" && kind !== "broadcast")
-    throw new ToolError("invalid_argument", `The kind of a channel is ${String(kind)}; it takes "queue" or "broadcast".`);
+    throw new ToolError("invalid_argument", `The kind of a channel is ${quoted(kind)}; it takes "queue" or "broadcast".`);
   if (!Number.isSafeInteger(capacity) || capacity < 1)
-    throw new ToolError("invalid_argument", `capacity of a channel is ${String(capacity)}; it takes an integer of at least 1.`);
+    throw new ToolError("invalid_argument", `capacity of a channel is ${quoted(capacity)}; it takes an integer of at least 1.`);
   if (typeof description !== "string") throw new ToolError("invalid_argument", "The description of a channel is a string.");
   checkWhenFull(whenFull);
 }

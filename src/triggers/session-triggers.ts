@@ -1,4 +1,5 @@
 /** The triggers of one session: added, listed, removed, and run while its agent does. */
+import { quoted } from "../core/base/wording.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { didYouMean } from "../core/base/near-names.ts";
@@ -295,9 +296,13 @@ export class SessionTriggers {
     const known = typeof type === "string" ? kinds.get(type) : undefined;
     if (known !== undefined) return known;
     const names = [...kinds.keys()];
-    throw new ToolError("invalid_argument", `There is no trigger of the type ${JSON.stringify(String(type).slice(0, 100))}.`, {
-      hint: didYouMean(typeof type === "string" ? type : "", names) ?? `There are ${names.join(", ")}.`,
-    });
+    throw new ToolError(
+      "invalid_argument",
+      `There is no trigger of the type ${quoted(typeof type === "string" ? type.slice(0, 100) : type)}.`,
+      {
+        hint: didYouMean(typeof type === "string" ? type : "", names) ?? `There are ${names.join(", ")}.`,
+      },
+    );
   }
 
   #statusOf(stored: StoredTrigger): TriggerStatus {

@@ -1,4 +1,5 @@
 /** Triggers of all sessions of a program: which kinds there are, and the channels that they listen to. */
+import { quoted } from "../core/base/wording.ts";
 import { checkedVisibleName } from "../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
@@ -34,7 +35,7 @@ export function createTriggers(options: TriggersOptions = {}): Triggers {
   if (!Number.isSafeInteger(maxTriggers) || maxTriggers < 1)
     throw new ToolError(
       "invalid_argument",
-      `maxTriggers of createTriggers() is ${String(maxTriggers)}; it takes an integer of at least 1.`,
+      `maxTriggers of createTriggers() is ${quoted(maxTriggers)}; it takes an integer of at least 1.`,
     );
   return new Triggers(channels, knownTriggers([timerTrigger, scheduleTrigger, channelTrigger, ...kinds]), maxTriggers);
 }

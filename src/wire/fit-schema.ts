@@ -1,6 +1,6 @@
 /** Writes a tool's schema as a provider takes it, and says what was lost. */
 import { ToolError } from "../core/error.ts";
-import { isOptionsObject } from "../core/base/wording.ts";
+import { isOptionsObject, quoted } from "../core/base/wording.ts";
 import { checkArgument } from "../core/check-argument.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
@@ -39,8 +39,8 @@ const RECURSIONS = [2, 1, 0];
  */
 export function fitSchema(schema: JsonSchema, subset: SchemaSubset): FittedSchema {
   checkArgument(typeof schema === "boolean" || isOptionsObject(schema), "fitSchema(schema, subset)", "a JSON Schema", schema);
-  if (!Object.hasOwn(SUBSET_RULES, subset))
-    throw new ToolError("invalid_argument", `fitSchema() has no subset ${JSON.stringify(subset)}.`, {
+  if (typeof subset !== "string" || !Object.hasOwn(SUBSET_RULES, subset))
+    throw new ToolError("invalid_argument", `fitSchema() has no subset ${quoted(subset)}.`, {
       hint: `There are ${Object.keys(SUBSET_RULES).join(", ")}.`,
     });
   if (typeof schema === "boolean" || !Object.isFrozen(schema)) return fitOnce(schema, subset);

@@ -151,7 +151,7 @@ describe("a schema that would allow everything as JSON Schema is refused whereve
   const execute = () => ({});
   const PLACES: Readonly<Record<string, (schema: never) => unknown>> = {
     "defineTool, input": (inputSchema) => defineTool({ ...tool, inputSchema, execute }),
-    "defineTool, output": (outputSchema) => defineTool({ ...tool, outputSchema, execute }),
+    "defineTool, output": (outputSchema) => defineTool({ ...tool, outputSchema }),
     "a plain tool, input": (inputSchema) => testRuntime({ tools: [{ ...tool, inputSchema, execute }] }),
     "a plain tool, output": (outputSchema) => testRuntime({ tools: [{ ...tool, inputSchema: {}, outputSchema, execute }] }),
     "the output of a loop": (schema) => new StructuredOutput(schema),

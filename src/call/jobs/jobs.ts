@@ -1,4 +1,5 @@
 /** The background jobs of a runtime, as programs see and steer them. */
+import { quoted } from "../../core/base/wording.ts";
 import { guardMethods } from "../../core/detached-methods.ts";
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -205,7 +206,7 @@ export class Jobs {
   }
 
   #find(id: string): CallJob {
-    if (typeof id !== "string") throw new ToolError("invalid_argument", `The id of a job is ${String(id)}; it is a string.`);
+    if (typeof id !== "string") throw new ToolError("invalid_argument", `The id of a job is ${quoted(id)}; it is a string.`);
     const job = this.#parts.jobs.get(id);
     if (job !== undefined) return job;
     const ids = this.#parts.jobs.all().map((one) => one.id);

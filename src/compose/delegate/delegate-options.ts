@@ -1,4 +1,5 @@
 /** The options of a delegate: how it is offered as a tool, and the loop that it runs. */
+import { quoted } from "../../core/base/wording.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { CALL_SETTINGS } from "../../core/call-settings.ts";
 import { ToolError } from "../../core/error.ts";
@@ -125,7 +126,7 @@ const KEYS: OptionNames<DelegateOptions> = {
 export function checkDelegate(options: DelegateOptions): void {
   checkKnownKeys(options, KEYS, "delegateTool()");
   const { name, model, share = "task", mode, prompt, allow, reasoningEffort } = options;
-  const owner = `The delegate ${JSON.stringify(name)}`;
+  const owner = `The delegate ${quoted(name)}`;
   if (typeof model !== "string" && typeof model?.stream !== "function")
     throw new ToolError("invalid_argument", `${owner} has no model.`, {
       hint: 'Name one, "provider/model", or make one with haft/model.',
@@ -134,7 +135,7 @@ export function checkDelegate(options: DelegateOptions): void {
   if (!SHARED_CONTEXTS.includes(share))
     throw new ToolError(
       "invalid_argument",
-      `share of ${owner.replace("The", "the")} is ${JSON.stringify(share)}; it takes ${SHARED_CONTEXTS.map((one) => JSON.stringify(one)).join(", ")}.`,
+      `share of ${owner.replace("The", "the")} is ${quoted(share)}; it takes ${SHARED_CONTEXTS.map((one) => JSON.stringify(one)).join(", ")}.`,
     );
   if (mode === "stateful")
     throw new ToolError("invalid_argument", `${owner} cannot be stateful: it is given one task, and has one answer.`, {
@@ -151,7 +152,7 @@ export function checkDelegate(options: DelegateOptions): void {
 /** @throws ToolError `invalid_argument` */
 export function checkMaxRunning(maxRunning: number, owner: string): void {
   if (!Number.isSafeInteger(maxRunning) || maxRunning < 1)
-    throw new ToolError("invalid_argument", `maxRunning of ${owner} is ${String(maxRunning)}; it takes an integer from 1.`);
+    throw new ToolError("invalid_argument", `maxRunning of ${owner} is ${quoted(maxRunning)}; it takes an integer from 1.`);
 }
 
 /** The first message of a delegate that says nothing else. */

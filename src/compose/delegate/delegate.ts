@@ -1,4 +1,5 @@
 /** A delegate: a sub-agent, or any other loop, that a model calls as a tool. */
+import { quoted } from "../../core/base/wording.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ToolContext } from "../../core/context.ts";
@@ -61,7 +62,7 @@ export interface DelegatesToolsetOptions {
 export function delegateTool(options: DelegateOptions): Tool {
   checkDelegate(options);
   const { maxRunning = DEFAULT_MAX_RUNNING } = options;
-  checkMaxRunning(maxRunning, `the delegate ${JSON.stringify(options.name)}`);
+  checkMaxRunning(maxRunning, `the delegate ${quoted(options.name)}`);
   return toolOf(options, new RunningDelegates(maxRunning));
 }
 

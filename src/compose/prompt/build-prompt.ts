@@ -1,4 +1,5 @@
 /** The part of a system prompt that follows from the tools: the same bytes whenever the tools are the same. */
+import { quoted } from "../../core/base/wording.ts";
 import { DEFAULT_NAMESPACE, splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkRegistry } from "../../core/check-argument.ts";
@@ -42,7 +43,7 @@ const OPTIONS: OptionNames<PromptOptions> = {
   introduction: "string",
   callFormat: "string",
   contributions: "array",
-  hints: "array",
+  hints: "strings",
   overrides: "Map",
   toolName: "function",
   onWarning: "function",
@@ -59,7 +60,7 @@ export function buildPrompt(registry: Registry, options: PromptOptions = {}): st
   checkKnownKeys(options, OPTIONS, "buildPrompt()");
   const { mode = "dynamic", introduction = "", callFormat = "", contributions = [], hints = [], onWarning = () => {} } = options;
   if (mode !== "dynamic" && mode !== "static")
-    throw new ToolError("invalid_argument", `The mode of a prompt is "dynamic" or "static", not ${JSON.stringify(mode)}.`);
+    throw new ToolError("invalid_argument", `The mode of a prompt is "dynamic" or "static", not ${quoted(mode)}.`);
   const tools = visibleTools(registry, options.allow).filter((registered) => isOfferedBy(registered.tool, options.format));
   const name = options.toolName ?? shortName;
   const sections = [

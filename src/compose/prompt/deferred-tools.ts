@@ -30,7 +30,7 @@ export class DeferredTools {
 
   /** @throws ToolError `invalid_argument` */
   constructor(options: DeferToolsOptions, registry: Registry) {
-    checkKnownKeys(options, { pinned: "array" }, "createLoop({ deferTools })");
+    checkKnownKeys(options, { pinned: "strings" }, "createLoop({ deferTools })");
     if (!registry.has(FIND_TOOLS))
       throw new ToolError("invalid_argument", "deferTools of createLoop() needs the tool find_tools: without it, no tool could be found.", {
         hint: "Give the runtime its toolset: createRuntime({ toolsets: [findToolsToolset()] }), of haft/find-tools.",

@@ -1,4 +1,5 @@
 /** Checks a sequence of calls before any of them runs. */
+import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { jsonPath } from "../../core/base/json.ts";
@@ -218,6 +219,6 @@ class SequenceChecker {
 
 function checkRules({ nesting = "allowed" }: SequenceRules): void {
   if (nesting === "allowed" || nesting === "required" || nesting === "forbidden") return;
-  const message = `nesting of a sequence is ${JSON.stringify(nesting)}; it takes "allowed", "required" or "forbidden".`;
+  const message = `nesting of a sequence is ${quoted(nesting)}; it takes "allowed", "required" or "forbidden".`;
   throw new ToolError("invalid_argument", message);
 }

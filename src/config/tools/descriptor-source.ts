@@ -54,7 +54,7 @@ const OPTIONS: OptionNames<DescriptorSourceOptions> = {
   module: true,
   toolset: true,
   environment: "object",
-  allowVariables: "array",
+  allowVariables: "strings",
   clock: "object",
   memory: "object",
   logins: "object",

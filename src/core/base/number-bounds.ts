@@ -1,4 +1,5 @@
 /** Checks numbers that a program or a file sets, so that a wrong one is refused where it is set. */
+import { quoted } from "./wording.ts";
 import { ToolError } from "../error.ts";
 
 /** The bounds of a number, both ends included. */
@@ -41,6 +42,5 @@ export function numberWithin({ min, max, integer, zero }: Bounds): string {
  */
 export function checkNumber(value: unknown, what: string, bounds: Bounds): void {
   if (value === undefined || isWithin(value, bounds)) return;
-  const shown = typeof value === "string" ? JSON.stringify(value) : String(value);
-  throw new ToolError("invalid_argument", `${what} is ${shown}; it takes ${numberWithin(bounds)}.`);
+  throw new ToolError("invalid_argument", `${what} is ${quoted(value)}; it takes ${numberWithin(bounds)}.`);
 }

@@ -1,4 +1,5 @@
 /** Random numbers that a seed decides, so that a sample can be drawn again. */
+import { checkArgument } from "../check-argument.ts";
 import type { Random } from "../ports.ts";
 
 /**
@@ -7,6 +8,7 @@ import type { Random } from "../ports.ts";
  * @see https://prng.di.unimi.it/xoshiro128starstar.c
  */
 export function seededRandom(seed: number | string): Random {
+  checkArgument(typeof seed === "number" || typeof seed === "string", "seededRandom()", "a number or a string", seed);
   const text = `${typeof seed}:${seed}`;
   let mixed = 0x9e3779b9;
   for (let at = 0; at < text.length; at++) mixed = Math.imul(mixed ^ text.charCodeAt(at), 0x85ebca6b) >>> 0;

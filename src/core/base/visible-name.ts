@@ -1,4 +1,5 @@
 /** Names that programs and models choose, and people read in lists. */
+import { quoted } from "./wording.ts";
 import { ToolError } from "../error.ts";
 
 const MAX_LENGTH = 128;
@@ -7,6 +8,6 @@ const VISIBLE = /^[^\s\p{C}](?:[^\p{C}]*[^\s\p{C}])?$/u;
 /** Returns a string without control characters, and without space at either end. @throws ToolError `invalid_argument` naming `subject` */
 export function checkedVisibleName(value: unknown, subject: string): string {
   if (typeof value === "string" && value.length <= MAX_LENGTH && VISIBLE.test(value)) return value;
-  const given = typeof value === "string" ? JSON.stringify(value.slice(0, MAX_LENGTH)) : String(value);
+  const given = quoted(typeof value === "string" ? value.slice(0, MAX_LENGTH) : value);
   throw new ToolError("invalid_argument", `${subject} is ${given}; it takes 1 to ${MAX_LENGTH} visible characters.`);
 }

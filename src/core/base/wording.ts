@@ -40,6 +40,13 @@ export function kindInWords(value: unknown): string {
   return PLAIN_KINDS.has(kind) ? typeInWords(value) : withArticle(kind);
 }
 
+/** A value that does not fit, as messages show it: `"x"`, `5`, `5n`, `null`, and the kind of all others. Never fails, as `String` and `JSON.stringify` may. */
+export function quoted(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "bigint") return `${value}n`;
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : kindInWords(value);
+}
+
 /** True for objects but arrays, and those of the language and its platform: a promise, a `Map` or a `URL` has no options. */
 export function isOptionsObject(value: unknown): value is object {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;

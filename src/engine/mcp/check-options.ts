@@ -1,7 +1,7 @@
 /** Checks the options of an MCP server before anything starts. */
 import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError } from "../../core/error.ts";
-import { isOptionsObject, typeInWords } from "../../core/base/wording.ts";
+import { isOptionsObject, quoted, typeInWords } from "../../core/base/wording.ts";
 import { checkArgument } from "../../core/check-argument.ts";
 import { checkKnownKeys, unknownKey, type OptionNames } from "../../core/known-keys.ts";
 import { checkRename } from "../renamed-tools.ts";
@@ -67,8 +67,8 @@ function checkTransport({ command, transport }: McpTransportOptions): void {
 }
 
 /** An array that was given as the command, as options that would be right. */
-function inParts([program, ...args]: readonly unknown[]): string {
-  return `{ command: ${JSON.stringify(program ?? "npx")}, args: ${JSON.stringify(args)} }`;
+function inParts([program = "npx", ...args]: readonly unknown[]): string {
+  return `{ command: ${quoted(program)}, args: [${args.map(quoted).join(", ")}] }`;
 }
 
 /** Headers that belong to the protocol, or to the connection. */
@@ -166,7 +166,7 @@ function checkListWith(auth: McpOwnAuth): void {
 }
 
 function oneOf(name: string, value: string, allowed: readonly string[]): void {
-  if (!allowed.includes(value)) throw wrong(`${name} is ${JSON.stringify(value)}; it takes ${allowed.join(", ")}.`);
+  if (!allowed.includes(value)) throw wrong(`${name} is ${quoted(value)}; it takes ${allowed.join(", ")}.`);
 }
 
 function wrong(message: string): ToolError {

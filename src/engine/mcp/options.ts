@@ -207,7 +207,7 @@ export interface McpTokenExchangeAuth {
 
 export const MCP_OPTIONS: OptionNames<McpOptions> = {
   command: true,
-  args: "array",
+  args: "strings",
   env: "object",
   cwd: "string",
   url: true,

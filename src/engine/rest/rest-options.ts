@@ -3,7 +3,7 @@ import { checkMs } from "../../core/call-settings.ts";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, unknownKey, type OptionNames } from "../../core/known-keys.ts";
-import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, isStringArray } from "../../core/base/json.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
 import { checkRename } from "../renamed-tools.ts";
@@ -124,10 +124,13 @@ export function checkRestOptions(options: RestOptions): void {
 }
 
 /** Refuses values that JavaScript lets through. */
-function checkShapes({ auth, allowPrivate }: RestOptions): void {
+function checkShapes({ auth, allowPrivate, secrets = {} }: RestOptions): void {
+  const [unset] = Object.entries(secrets).find(([, value]) => typeof value !== "string") ?? [];
+  if (unset !== undefined) throw wrong(`secrets.${unset} is not a string.`);
   if (auth !== undefined && (typeof auth !== "object" || auth === null))
     throw wrong("auth must be an object with a type, an array of such objects, or one with such an object for each security scheme.");
-  if (allowPrivate !== undefined && !Array.isArray(allowPrivate)) throw wrong('allowPrivate must be an array, such as ["localhost:8080"].');
+  if (allowPrivate !== undefined && !isStringArray(allowPrivate))
+    throw wrong('allowPrivate must be an array of strings, such as ["localhost:8080"].');
 }
 
 /** One way for all has no scheme's name. */

@@ -3,7 +3,7 @@ import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
-import { collectReply, endedWell, type Model, type ModelRequest } from "../../core/model.ts";
+import { checkReasoningEffort, collectReply, endedWell, type Model, type ModelRequest } from "../../core/model.ts";
 import type { AnsweredTurn, ConversationWriter, PlannedTurn, WriterOptions, WritingReport } from "./conversation-writer.ts";
 import { behindThinking } from "../../engine/lm/read-reply.ts";
 import { Grounds } from "./grounding.ts";
@@ -42,6 +42,7 @@ export function modelWriter(options: ModelWriterOptions): ConversationWriter {
       hint: 'Such as modelWriter({ model: modelFrom("ollama/qwen3") }).',
     });
   checkKnownKeys(options, OPTIONS, "modelWriter()");
+  checkReasoningEffort(options.reasoningEffort, "reasoningEffort of modelWriter()");
   return new ModelWriter(options);
 }
 

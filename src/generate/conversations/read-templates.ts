@@ -1,4 +1,6 @@
 /** Reads templates from JSON Lines: one conversation a line. */
+import { checkText } from "../../core/check-argument.ts";
+import { quoted } from "../../core/base/wording.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -21,7 +23,8 @@ const TEMPLATE_KEYS = ["id", "system", "messages"];
  * @throws ToolError `invalid_argument`, with each bad line as `file:line: …`, twenty of them at most, and for a text without templates
  */
 export function readTemplates(text: string, file: string): readonly ConversationTemplate[] {
-  if (typeof text !== "string") throw wrong(`readTemplates() takes the text of ${file}, which is of type ${typeof text}.`);
+  if (typeof text !== "string") throw wrong(`readTemplates() takes the text of ${quoted(file)}, which is of type ${typeof text}.`);
+  checkText(file, "readTemplates()", "the name of the file");
   const { items, problems } = readJsonLines({ text, file }, readTemplate);
   if (problems.length > 0)
     throw new ToolError("invalid_argument", `${file} has lines that are no templates; nothing was run.`, { details: problems, hint: HINT });

@@ -1,4 +1,5 @@
 /** The form of a trajectory in its line: in our fields, as a provider's request would hold it, or as a trainer reads it. */
+import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
@@ -48,7 +49,7 @@ function writerOf(format: TrajectoryFormat): (trajectory: Trajectory) => object 
   if (format === "anthropic") return providerWriter(anthropicMessages());
   if (format === "huggingface") return templateWriter();
   if (format === "sharegpt") return shareGptWriter();
-  throw new ToolError("invalid_argument", `The format ${JSON.stringify(format)} is not known.`, {
+  throw new ToolError("invalid_argument", `The format ${quoted(format)} is not known.`, {
     hint: `There are: ${TRAJECTORY_FORMATS.join(", ")}.`,
   });
 }

@@ -1,4 +1,5 @@
 /** The inbox: questions of all processes that share a store, read and answered from any of them. */
+import { quoted } from "../../core/base/wording.ts";
 import type { ApprovalPreview } from "../../core/approval-preview.ts";
 import type {
   ApprovalEnd,
@@ -204,12 +205,11 @@ export class StoredApprovals implements ApprovalInbox {
   #query({ status, sessionId, callId, after, first = "oldest", limit = DEFAULT_LIMIT }: ListApprovalsOptions): StoredApprovalQuery {
     const statuses = status === undefined || typeof status === "string" ? (status === undefined ? undefined : [status]) : [...status];
     const unknown = statuses?.find((one) => !isStatus(one));
-    if (unknown !== undefined)
-      throw wrong(`The status of an approval is ${APPROVAL_STATUSES.join(", ")}; this is ${JSON.stringify(unknown)}.`);
+    if (unknown !== undefined) throw wrong(`The status of an approval is ${APPROVAL_STATUSES.join(", ")}; this is ${quoted(unknown)}.`);
     if (first !== "oldest" && first !== "newest")
-      throw wrong(`"first" of the list of approvals is "oldest" or "newest", not ${String(first)}.`);
-    if (!Number.isSafeInteger(limit) || limit < 1) throw wrong(`limit is ${String(limit)}; it must be an integer of at least 1.`);
-    if (after !== undefined && !Number.isSafeInteger(after)) throw wrong(`after is ${String(after)}; it is the position of an approval.`);
+      throw wrong(`"first" of the list of approvals is "oldest" or "newest", not ${quoted(first)}.`);
+    if (!Number.isSafeInteger(limit) || limit < 1) throw wrong(`limit is ${quoted(limit)}; it must be an integer of at least 1.`);
+    if (after !== undefined && !Number.isSafeInteger(after)) throw wrong(`after is ${quoted(after)}; it is the position of an approval.`);
     return { now: this.#now, first, limit, ...omitUndefined({ statuses, sessionId, callId, after }) };
   }
 

@@ -1,4 +1,5 @@
 /** The readers of a runtime's events, and the tails that they share. */
+import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../../core/event.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -179,5 +180,5 @@ export class EventFeeds {
 function cursorOf(after: unknown): string | undefined {
   if (after === undefined || typeof after === "string") return after;
   if (typeof after === "number" && Number.isSafeInteger(after) && after >= 0) return String(after);
-  throw new ToolError("invalid_argument", `"after" of events() is ${String(after)}; it takes the cursor of an event, or 0.`);
+  throw new ToolError("invalid_argument", `"after" of events() is ${quoted(after)}; it takes the cursor of an event, or 0.`);
 }

@@ -50,7 +50,7 @@ export interface Example {
 const OPTIONS: OptionNames<ExampleOptions> = {
   random: true,
   about: "string",
-  factsSeed: true,
+  factsSeed: "number",
   name: "string",
   given: "object",
   usual: "object",

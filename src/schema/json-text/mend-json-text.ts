@@ -1,5 +1,5 @@
 /** The JSON that a model's text means: strict JSON, broken JSON, JSON that was cut off, JSON in a fence or among prose. */
-import { checkText } from "../../core/check-argument.ts";
+import { checkArgument, checkText } from "../../core/check-argument.ts";
 import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
 import { readDamaged } from "./damaged-reader.ts";
 import { DamagedText, MAX_DAMAGED_CHARS } from "./damaged-text.ts";
@@ -20,6 +20,7 @@ const MAX_VALUES = 1_024;
  */
 export function mendJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH): JsonValue | undefined {
   checkText(text, "mendJsonText()", "JSON text");
+  checkArgument(typeof maxDepth === "number", "mendJsonText(text, maxDepth)", "a number of levels", maxDepth);
   const trimmed = text.replace(/^\uFEFF/u, "").trim();
   const strict = parsePlain(trimmed, maxDepth);
   if (strict !== undefined) return strict;

@@ -1,4 +1,5 @@
 /** Bearer tokens that an issuer signs for this server, as a protected resource of OAuth 2.1: verified, never passed on. */
+import { quoted } from "../../core/base/wording.ts";
 import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from "jose";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -41,7 +42,7 @@ export interface IssuerTokensPorts {
 const OPTIONS: OptionNames<IssuerTokensOptions> = {
   issuer: true,
   audience: true,
-  algorithms: "array",
+  algorithms: "strings",
   jwksUrl: true,
   scopeClaim: "string",
   scopes: "object",
@@ -202,14 +203,14 @@ function checkOptions(options: IssuerTokensOptions): void {
   const audiences: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
   if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === ""))
     throw new ToolError("invalid_argument", `The issuer ${issuer} needs an audience: a token for another server is not to be let in here.`);
-  const weak = algorithms.find((algorithm) => !ALGORITHM.test(algorithm));
+  const weak = algorithms.find((algorithm) => typeof algorithm !== "string" || !ALGORITHM.test(algorithm));
   if (weak !== undefined || algorithms.length === 0)
     throw new ToolError(
       "invalid_argument",
-      `The algorithms of ${issuer} are asymmetric ones such as ES256, not ${JSON.stringify(weak ?? [])}.`,
+      `The algorithms of ${issuer} are asymmetric ones such as ES256, not ${weak === undefined ? "[]" : quoted(weak)}.`,
     );
   if (!Number.isFinite(tolerance) || tolerance < 0 || tolerance > 600)
-    throw new ToolError("invalid_argument", `clockToleranceSeconds is ${String(tolerance)}; it takes 0 to 600.`);
+    throw new ToolError("invalid_argument", `clockToleranceSeconds is ${quoted(tolerance)}; it takes 0 to 600.`);
   for (const [scope, meant] of Object.entries(scopes))
     if (!Array.isArray(meant) || meant.some((one) => !SCOPES.includes(one)))
       throw new ToolError(

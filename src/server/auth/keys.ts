@@ -1,5 +1,6 @@
 /** The keys of a server: made once, kept as hashes, and known by what requests bring. */
 // oxlint-disable-next-line no-restricted-imports -- a secret that the program's own ports could foresee would be none
+import { quoted } from "../../core/base/wording.ts";
 import { randomBytes } from "node:crypto";
 import type { AccessStore, KeyMaker, KeyQuery, StoredKey } from "../../core/access-store.ts";
 import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
@@ -279,8 +280,8 @@ function checkedScopes(scopes: readonly Scope[]): readonly Scope[] {
     throw new ToolError("invalid_argument", `A key has one scope at least, of ${SCOPES.join(", ")}.`);
   const unknown = scopes.find((scope) => !SCOPES.includes(scope));
   if (unknown === undefined) return [...new Set(scopes)];
-  throw new ToolError("invalid_argument", `A key has no scope ${JSON.stringify(unknown)}.`, {
-    hint: didYouMean(String(unknown), SCOPES, String) ?? `Scopes: ${SCOPES.join(", ")}.`,
+  throw new ToolError("invalid_argument", `A key has no scope ${quoted(unknown)}.`, {
+    hint: didYouMean(quoted(unknown), SCOPES, String) ?? `Scopes: ${SCOPES.join(", ")}.`,
   });
 }
 

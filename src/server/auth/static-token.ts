@@ -21,7 +21,7 @@ const LEAST_LENGTH = 16;
 
 /** Knows the sender of requests that bring the secret as their bearer token. @throws ToolError `invalid_argument` */
 export function staticToken(options: StaticTokenOptions): Authenticator {
-  checkKnownKeys(options, { token: "string", id: "string", scopes: "array" }, "staticToken()");
+  checkKnownKeys(options, { token: "string", id: "string", scopes: "strings" }, "staticToken()");
   checkText(options.token, "staticToken({ token })", "a secret");
   const { token, id = "local", scopes = SCOPES } = options;
   if (typeof token !== "string" || token.length < LEAST_LENGTH)

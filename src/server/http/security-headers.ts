@@ -1,4 +1,5 @@
 /** The headers of every response that keep a browser from doing more with it than it should, and answers to pages of other origins. */
+import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 
@@ -48,7 +49,7 @@ const PREFLIGHT_SECONDS = "600";
  * @throws ToolError `invalid_argument` for an origin that is none
  */
 export function securityHeaders(options: SecurityHeadersOptions = {}): Middleware {
-  checkKnownKeys(options, { corsOrigins: "array" }, "securityHeaders()");
+  checkKnownKeys(options, { corsOrigins: "strings" }, "securityHeaders()");
   const { corsOrigins = [] } = options;
   const origins = new Set(corsOrigins.map(checkedOrigin));
   return async (request, answer) => {
@@ -88,8 +89,15 @@ function allow(headers: Headers, origin: string, asked: string | undefined): voi
 }
 
 function checkedOrigin(origin: string): string {
-  if (URL.canParse(origin) && !origin.includes("*") && /^https?:/u.test(origin) && new URL(origin).origin === origin) return origin;
-  throw new ToolError("invalid_argument", `${JSON.stringify(origin)} is no origin of pages.`, {
+  if (
+    typeof origin === "string" &&
+    URL.canParse(origin) &&
+    !origin.includes("*") &&
+    /^https?:/u.test(origin) &&
+    new URL(origin).origin === origin
+  )
+    return origin;
+  throw new ToolError("invalid_argument", `${quoted(origin)} is no origin of pages.`, {
     hint: "Write scheme, host and port alone, such as https://app.example: no path, no star.",
   });
 }

@@ -30,8 +30,8 @@ export interface McpHttpOptions extends McpServerOptions {
 
 export const HTTP_OPTIONS: OptionNames<McpHttpOptions> = {
   ...SERVER_OPTIONS,
-  allowedHosts: "array",
-  allowedOrigins: "array",
+  allowedHosts: "strings",
+  allowedOrigins: "strings",
   token: "string",
   authenticator: "object",
   maxBodyBytes: true,

@@ -1,4 +1,5 @@
 /** The options of an MCP server, and their defaults. */
+import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
@@ -126,7 +127,7 @@ export function settingsOf(options: McpServerOptions): Settings {
   checkWhole({ pageSize }, 1);
   checkWhole({ listTtlMs, maxSuspended, suspendedTtlMs }, 0);
   if (session !== "connection" && session !== "none")
-    throw new ToolError("invalid_argument", `The option session of an MCP server is "connection" or "none", not ${String(session)}.`);
+    throw new ToolError("invalid_argument", `The option session of an MCP server is "connection" or "none", not ${quoted(session)}.`);
   return {
     name: options.name ?? "haft",
     version: options.version ?? "0.0.0",
@@ -169,7 +170,7 @@ function listedBy(only: readonly string[] | undefined): Settings["isListed"] {
 export function checkWhole(values: Readonly<Record<string, number>>, least: number): void {
   for (const [name, value] of Object.entries(values)) {
     if (Number.isSafeInteger(value) && value >= least) continue;
-    throw new ToolError("invalid_argument", `The option ${name} of an MCP server is ${String(value)}; it takes an integer from ${least}.`);
+    throw new ToolError("invalid_argument", `The option ${name} of an MCP server is ${quoted(value)}; it takes an integer from ${least}.`);
   }
 }
 

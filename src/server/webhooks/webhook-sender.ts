@@ -66,7 +66,7 @@ export class WebhookSender {
 
   /** @throws ToolError `invalid_argument` */
   constructor(options: WebhookSenderOptions) {
-    checkKnownKeys(options, { store: "object", webhooks: "array", allowPrivate: "array", ports: "object" }, "new WebhookSender()");
+    checkKnownKeys(options, { store: "object", webhooks: "array", allowPrivate: "strings", ports: "object" }, "new WebhookSender()");
     checkArgument(options.webhooks !== undefined, "new WebhookSender({ webhooks })", "an array of webhooks", options.webhooks);
     const { allowPrivate = [], ports = systemPorts } = options;
     this.#options = options;

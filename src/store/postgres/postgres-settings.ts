@@ -1,4 +1,5 @@
 /** How a PostgreSQL database is reached, and what is said of it in messages. */
+import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { DEFAULT_CACHE_BYTES, LEASE_MS, requireWhole } from "../records/store-options.ts";
 
@@ -67,13 +68,13 @@ export function checkPostgresSettings(given: Partial<PostgresSettings>): Postgre
 
 function requireBoolean(name: string, value: unknown): boolean {
   if (typeof value === "boolean") return value;
-  throw new ToolError("invalid_argument", `${name} is ${JSON.stringify(value)}; it must be a boolean.`);
+  throw new ToolError("invalid_argument", `${name} is ${quoted(value)}; it must be a boolean.`);
 }
 
 function checkSchemaName(schema: unknown): string {
   if (typeof schema === "string" && schema !== "" && !schema.includes("\u0000") && Buffer.byteLength(schema) <= MAX_NAME_BYTES)
     return schema;
-  throw new ToolError("invalid_argument", `schema is ${JSON.stringify(schema)}; it must be a name of 1 to ${MAX_NAME_BYTES} bytes.`);
+  throw new ToolError("invalid_argument", `schema is ${quoted(schema)}; it must be a name of 1 to ${MAX_NAME_BYTES} bytes.`);
 }
 
 /** The address without its password and settings: `postgres://haft@db.example/app`. */

@@ -1,4 +1,5 @@
 /** The options of a store's methods, checked and with their defaults. */
+import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { checkJobStates } from "../../core/job-status.ts";
@@ -106,5 +107,5 @@ export function checkLogOptions({ at, durability, parent }: LogOptions): LogOpti
 /** @throws ToolError `invalid_argument` */
 export function requireWhole(name: string, value: number, min: number): number {
   if (Number.isSafeInteger(value) && value >= min) return value;
-  throw new ToolError("invalid_argument", `${name} is ${String(value)}; it must be an integer of at least ${min}.`);
+  throw new ToolError("invalid_argument", `${name} is ${quoted(value)}; it must be an integer of at least ${min}.`);
 }

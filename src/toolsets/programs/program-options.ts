@@ -1,4 +1,5 @@
 /** The options of toolsets that run programs, and what is made of them. */
+import { quoted } from "../../core/base/wording.ts";
 import { statSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { COUNT, checkNumber, type Bounds } from "../../core/base/number-bounds.ts";
@@ -52,11 +53,11 @@ export const PROGRAM_OPTIONS: OptionNames<ProgramOptions> = {
   name: true,
   sandbox: true,
   network: "boolean",
-  read: "array",
-  write: "array",
+  read: "strings",
+  write: "strings",
   env: "object",
-  allowSensitive: "array",
-  protect: "array",
+  allowSensitive: "strings",
+  protect: "strings",
   timeoutMs: true,
   maxTimeoutMs: true,
   maxMemoryBytes: true,
@@ -88,11 +89,11 @@ export interface ProgramSettings {
 export function programSettings(options: ProgramOptions): ProgramSettings {
   const { sandbox = "bubblewrap", network = false, read = [], write = [], env = {}, allowSensitive = [], protect = [] } = options;
   const { maxTimeoutMs = 3_600_000, maxMemoryBytes = 2 * 1024 ** 3, maxProcesses = 256, overlap = false } = options;
+  checkNumber(maxTimeoutMs, "maxTimeoutMs", TIME);
   const { timeoutMs = Math.min(60_000, maxTimeoutMs) } = options;
   if (sandbox !== "bubblewrap" && sandbox !== "none")
-    throw new ToolError("invalid_argument", `The sandbox ${JSON.stringify(sandbox)} is unknown. Use "bubblewrap" or "none".`);
+    throw new ToolError("invalid_argument", `The sandbox ${quoted(sandbox)} is unknown. Use "bubblewrap" or "none".`);
   checkNumber(timeoutMs, "timeoutMs", TIME);
-  checkNumber(maxTimeoutMs, "maxTimeoutMs", TIME);
   checkNumber(maxMemoryBytes, "maxMemoryBytes", COUNT);
   checkNumber(maxProcesses, "maxProcesses", COUNT);
   for (const name of Object.keys(env))

@@ -1,4 +1,5 @@
 /** Bytes of a streamed reply to its pieces, however the network cut them. */
+import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Framing } from "../wire-format.ts";
 import { eventStream } from "./event-stream.ts";
@@ -12,8 +13,8 @@ import { serverSentEvents } from "./sse.ts";
  * @throws ToolError `invalid_argument` for a framing that is not there
  */
 export function frameReader(framing: Framing): FrameReader {
-  if (Object.hasOwn(FRAMINGS, framing)) return FRAMINGS[framing]();
-  const shown = typeof framing === "string" ? JSON.stringify(framing) : String(framing);
+  if (typeof framing === "string" && Object.hasOwn(FRAMINGS, framing)) return FRAMINGS[framing]();
+  const shown = quoted(framing);
   throw new ToolError("invalid_argument", `There is no framing ${shown}.`, { hint: `Framings: ${Object.keys(FRAMINGS).join(", ")}.` });
 }
 

@@ -1,4 +1,5 @@
 /** The text formats by name. */
+import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkText } from "../../core/check-argument.ts";
 import type { ModelTool } from "../../core/model.ts";
@@ -252,5 +253,5 @@ export function textFormat(name: string): TextFormat {
 
 function fail(name: string): never {
   const hint = `Formats: ${[...TEXT_FORMATS.keys()].join(", ")}.`;
-  throw new ToolError("invalid_argument", `There is no text format ${JSON.stringify(name)}.`, { hint });
+  throw new ToolError("invalid_argument", `There is no text format ${quoted(name)}.`, { hint });
 }

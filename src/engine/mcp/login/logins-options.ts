@@ -1,4 +1,5 @@
 /** The options of `UserLogins`. */
+import { quoted } from "../../../core/base/wording.ts";
 import { MILLISECONDS, checkNumber } from "../../../core/base/number-bounds.ts";
 import { ToolError } from "../../../core/error.ts";
 import { checkKnownKeys } from "../../../core/known-keys.ts";
@@ -29,8 +30,8 @@ export function checkOptions(options: UserLoginsOptions): void {
 
 /** @throws ToolError `invalid_argument` for an origin that is none */
 export function checkOrigin(origin: string): void {
-  if (URL.canParse(origin) && new URL(origin).origin === origin && /^https?:/u.test(origin)) return;
-  throw new ToolError("invalid_argument", `${JSON.stringify(origin)} is no origin that logins could come back to.`, {
+  if (typeof origin === "string" && URL.canParse(origin) && new URL(origin).origin === origin && /^https?:/u.test(origin)) return;
+  throw new ToolError("invalid_argument", `${quoted(origin)} is no origin that logins could come back to.`, {
     hint: "Write scheme, host and port alone, such as https://tools.example.",
   });
 }
