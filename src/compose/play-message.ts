@@ -149,7 +149,7 @@ class Listening {
       if (!this.#hasBegun) {
         this.#hasBegun = true;
         this.#traced?.begun?.();
-      }
+      } else if (heard.type !== "reply-end") this.#traced?.continued?.();
       if (heard.type === "reply-end") {
         this.#traced?.end({ reply: heard.reply });
         return this.#end(this.#message.end(heard.reply));

@@ -30,6 +30,8 @@ export interface TracedWork<End> {
 export interface TracedRequestWork extends TracedWork<TracedRequestEnd> {
   /** Called once, when the model has said the first of its message. */
   begun?(): void;
+  /** Called for each later event of the message, but its end. */
+  continued?(): void;
 }
 
 /** A run of a loop, as it begins. */

@@ -6,6 +6,7 @@ import { ATTRIBUTES, BOUNDARIES, METRICS } from "./semantic-conventions.ts";
 export class Instruments {
   readonly requestDuration: Histogram;
   readonly timeToFirstChunk: Histogram;
+  readonly timePerChunk: Histogram;
   readonly toolDuration: Histogram;
   readonly agentDuration: Histogram;
   readonly waitDuration: Histogram;
@@ -19,6 +20,7 @@ export class Instruments {
       meter.createHistogram(name, { description, unit: "s", advice: { explicitBucketBoundaries: boundaries } });
     this.requestDuration = duration(METRICS.requestDuration, "GenAI operation duration.");
     this.timeToFirstChunk = duration(METRICS.timeToFirstChunk, "Time to receive the first chunk of a reply.");
+    this.timePerChunk = duration(METRICS.timePerChunk, "Time between a chunk of a reply and the one before.");
     this.toolDuration = duration(METRICS.toolDuration, "The duration of a single tool execution.");
     this.agentDuration = duration(METRICS.agentDuration, "The duration of a single run of an agent.", BOUNDARIES.agentSeconds);
     this.waitDuration = duration(METRICS.waitDuration, "The time that a call waited for a lock or a slot.");

@@ -99,12 +99,20 @@ export class RuntimeTracing implements Tracing {
     const attributes = { ...common, [ATTRIBUTES.conversation]: sessionId, ...requestAttributes(request) };
     const work = this.#begin(`${OPERATIONS.model} ${names.model}`, SpanKind.CLIENT, { clock, attributes });
     work.record(() => requestContents(request, this.#contents));
+    let lastSeconds = 0;
     return {
       within: (run) => within(work.context, run),
       begun: () => {
-        const seconds = work.seconds();
+        const seconds = (lastSeconds = work.seconds());
         work.record(() => ({ [ATTRIBUTES.timeToFirstChunk]: seconds }));
         unharmed(() => this.#watch.instruments?.timeToFirstChunk.record(seconds, common));
+      },
+      continued: () => {
+        const { instruments } = this.#watch;
+        if (instruments === undefined) return;
+        const since = lastSeconds;
+        lastSeconds = work.seconds();
+        unharmed(() => instruments.timePerChunk.record(lastSeconds - since, common));
       },
       end: (end) => {
         const { instruments } = this.#watch;

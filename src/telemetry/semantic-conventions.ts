@@ -61,6 +61,7 @@ export const OPERATIONS = { tool: "execute_tool", model: "chat", agent: "invoke_
 export const METRICS = {
   requestDuration: "gen_ai.client.operation.duration",
   timeToFirstChunk: "gen_ai.client.operation.time_to_first_chunk",
+  timePerChunk: "gen_ai.client.operation.time_per_output_chunk",
   tokens: "gen_ai.client.token.usage",
   toolDuration: "gen_ai.execute_tool.duration",
   agentDuration: "gen_ai.invoke_agent.duration",

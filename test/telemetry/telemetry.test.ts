@@ -232,6 +232,7 @@ test("issue 19.8 a request to a model has provider, model, tokens and finish rea
   const chatOf = { "gen_ai.operation.name": "chat", "gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "flash" };
   expect(points).toContainEqual({ metric: "gen_ai.client.operation.duration", unit: "s", attributes: chatOf, count: 2 });
   expect(points).toContainEqual({ metric: "gen_ai.client.operation.time_to_first_chunk", unit: "s", attributes: chatOf, count: 2 });
+  expect(points).toContainEqual({ metric: "gen_ai.client.operation.time_per_output_chunk", unit: "s", attributes: chatOf, count: 2 });
   expect(receiver.points).toContainEqual(
     expect.objectContaining({
       metric: "gen_ai.client.token.usage",
