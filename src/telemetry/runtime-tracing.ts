@@ -99,21 +99,14 @@ export class RuntimeTracing implements Tracing {
     const attributes = { ...common, [ATTRIBUTES.conversation]: sessionId, ...requestAttributes(request) };
     const work = this.#begin(`${OPERATIONS.model} ${names.model}`, SpanKind.CLIENT, { clock, attributes });
     work.record(() => requestContents(request, this.#contents));
-    let lastSeconds = 0;
     return {
       within: (run) => within(work.context, run),
       begun: () => {
-        const seconds = (lastSeconds = work.seconds());
+        const seconds = work.lap();
         work.record(() => ({ [ATTRIBUTES.timeToFirstChunk]: seconds }));
         unharmed(() => this.#watch.instruments?.timeToFirstChunk.record(seconds, common));
       },
-      continued: () => {
-        const { instruments } = this.#watch;
-        if (instruments === undefined) return;
-        const since = lastSeconds;
-        lastSeconds = work.seconds();
-        unharmed(() => instruments.timePerChunk.record(lastSeconds - since, common));
-      },
+      continued: () => unharmed(() => this.#watch.instruments?.timePerChunk.record(work.lap(), common)),
       end: (end) => {
         const { instruments } = this.#watch;
         if ("error" in end) return work.end(end.error, instruments?.requestDuration, common);
@@ -176,10 +169,12 @@ class Work {
   readonly context: Context | undefined;
   readonly #clock: Clock;
   readonly #startedAt: number;
+  #lapAt: number;
 
   constructor(span: Span | undefined, parent: Context, clock: Clock) {
     this.#clock = clock;
     this.#startedAt = clock.now();
+    this.#lapAt = this.#startedAt;
     this.span = span;
     this.context = span === undefined ? undefined : unharmed(() => trace.setSpan(parent, span));
   }
@@ -187,6 +182,13 @@ class Work {
   /** Since it began. */
   seconds(): number {
     return (this.#clock.now() - this.#startedAt) / 1_000;
+  }
+
+  /** Since the lap before. */
+  lap(): number {
+    const before = this.#lapAt;
+    this.#lapAt = this.#clock.now();
+    return (this.#lapAt - before) / 1_000;
   }
 
   /** Records attributes, which are made for spans that are kept only. */

@@ -156,8 +156,8 @@ describe("a schema that would allow everything as JSON Schema is refused whereve
     "a plain tool, output": (outputSchema) => testRuntime({ tools: [{ ...tool, inputSchema: {}, outputSchema, execute }] }),
     "the output of a loop": (schema) => new StructuredOutput(schema),
     "a tool of another framework": (schema) => foreignTool({ name: "a", description: "A.", schema, execute }),
-    "validateInput()": (schema) => void throwAll(validateInput({}, schema).errors),
-    "validateOutput()": (schema) => void throwAll(validateOutput({}, schema).errors),
+    "validateInput()": (schema) => throwAll(validateInput({}, schema).errors),
+    "validateOutput()": (schema) => throwAll(validateOutput({}, schema).errors),
   };
   const throwAll = (errors: readonly string[]): void => {
     if (errors.length > 0) throw new Error(errors.join("\n"));

@@ -1,7 +1,7 @@
 /** The keys of a server: made once, kept as hashes, and known by what requests bring. */
 // oxlint-disable-next-line no-restricted-imports -- a secret that the program's own ports could foresee would be none
-import { quoted } from "../../core/base/wording.ts";
 import { randomBytes } from "node:crypto";
+import { quoted } from "../../core/base/wording.ts";
 import type { AccessStore, KeyMaker, KeyQuery, StoredKey } from "../../core/access-store.ts";
 import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
