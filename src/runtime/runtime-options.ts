@@ -152,7 +152,7 @@ const TYPES: OptionTypes<RuntimeOptions> = {
   tools: "array",
   toolsets: "array",
   sources: "array",
-  places: "strings",
+  places: "array",
   hooks: "array",
   pins: "object",
   jobs: "object",
