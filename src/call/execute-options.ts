@@ -4,7 +4,6 @@ import type { ToolCall } from "../core/call.ts";
 import type { ProgressUpdate } from "../core/context.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
-import { detached } from "../core/detached-methods.ts";
 import { wrongKind } from "../core/check-argument.ts";
 import type { AnswerSources } from "../core/answer-source.ts";
 import type { Engine } from "../core/engine.ts";
@@ -155,6 +154,13 @@ function unusable(allow: VisibilityRules): ToolError | undefined {
   } catch (thrown: unknown) {
     return ToolError.fromUnknown(thrown, "invalid_argument");
   }
+}
+
+/** A method that was taken off its object: `const { execute } = session`. */
+function detached(method: string, owner: string): ToolError {
+  return new ToolError("invalid_argument", `${method}() was called without its ${owner}: it was taken off the object.`, {
+    hint: `Call ${owner}.${method}(…), or keep (call) => ${owner}.${method}(call).`,
+  });
 }
 
 /** Why options that threw when they were looked at are refused. @param lost the object that `execute` was called without */

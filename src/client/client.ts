@@ -1,5 +1,4 @@
 /** A client of a Haft server, for browsers and Node: typed by the server's table of routes, without dependencies. @packageDocumentation */
-import { guardMethods } from "../core/detached-methods.ts";
 import { readRetryAfter } from "../core/retry-after.ts";
 import { neverConnected } from "../net/never-connected.ts";
 import { API, type AnswerOf, type BodyOf, type OperationId, type ParamsOf, type QueryInput } from "../server/api.ts";
@@ -82,10 +81,6 @@ export function createClient(options: ClientOptions): HaftClient {
 const MAX_DELAY_MS = 10_000;
 
 class HttpClient implements HaftClient {
-  static {
-    guardMethods(this, { owner: "client", error: (message) => new ApiError(message, { status: 0 }) });
-  }
-
   readonly #options: ClientOptions;
   readonly #origin: string;
   readonly #maxAttempts: number;

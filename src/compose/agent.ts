@@ -1,6 +1,5 @@
 /** An agent: a loop that runs whenever a message arrives, and is idle in between. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { guardMethods } from "../core/detached-methods.ts";
 import { ToolError, describeThrown, isToolError, operatorText } from "../core/error.ts";
 import { isOptionsObject } from "../core/base/wording.ts";
 import { wrongKind, checkText } from "../core/check-argument.ts";
@@ -101,10 +100,6 @@ export function createAgent(options: AgentOptions): Agent {
 }
 
 class SessionAgent implements Agent {
-  static {
-    guardMethods(this, { owner: "agent" });
-  }
-
   readonly session: RuntimeSession;
   readonly #options: AgentOptions;
   readonly #loop: Loop;

@@ -1,6 +1,5 @@
 /** A runtime that begins loops: what programs are given by `createRuntime` of `haft`. */
 import { Runtime as CallRuntime, type RuntimeOptions } from "../runtime/runtime.ts";
-import { guardMethods } from "../core/detached-methods.ts";
 import { createLoop, type Loop } from "./loop.ts";
 import type { LoopOptions } from "./loop-options.ts";
 
@@ -12,10 +11,6 @@ export interface RuntimeLoopOptions extends Omit<LoopOptions, "session"> {
 
 /** Toolsets in, calls in, results out: see `createRuntime`. */
 export class Runtime extends CallRuntime {
-  static {
-    guardMethods(this, { owner: "runtime" });
-  }
-
   /**
    * Makes a loop of a model and a session of this runtime: `createLoop({ session: runtime.session(), ...options })`.
    *

@@ -1,5 +1,4 @@
 /** The loop that joins a model and a session: the model plans, the session runs its calls. */
-import { guardMethods } from "../core/detached-methods.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkArgument, checkSession, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys, unknownKey } from "../core/known-keys.ts";
@@ -143,10 +142,6 @@ interface Start {
 }
 
 class SessionLoop implements Loop {
-  static {
-    guardMethods(this, { owner: "loop" });
-  }
-
   readonly emergencyStop: EmergencyStop | undefined;
   readonly #options: LoopOptions;
   readonly #limits: CheckedLimits;

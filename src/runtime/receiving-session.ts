@@ -1,5 +1,4 @@
 /** A session that takes in what comes from outside: the messages of people and programs, and those that triggers send. */
-import { guardMethods } from "../core/detached-methods.ts";
 import { checkText, checkArgument } from "../core/check-argument.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { SessionMessage } from "../core/message.ts";
@@ -33,11 +32,6 @@ export interface ReceivingSessionOptions extends SessionOptions {
 
 /** It records messages between two turns, or in the turn whose handler adds them; what is received for later, whatever runs. */
 export abstract class ReceivingSession extends Session {
-  static {
-    const methods = "addMessage receive trigger addTrigger replaceTrigger setTriggerPaused removeTrigger".split(" ");
-    guardMethods(this, { owner: "session", methods });
-  }
-
   #inbox: Inbox | undefined;
   #readiness: Readiness | undefined;
 

@@ -20,7 +20,6 @@ import type { CallParts } from "../call/call-run.ts";
 import { isBatch } from "../call/admit/read-call.ts";
 import { jobOf } from "../call/jobs/run-in-background.ts";
 import { safeJobListener } from "./listeners.ts";
-import { guardMethods } from "../core/detached-methods.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import { ReceivingSession, type ReceivingSessionOptions } from "./receiving-session.ts";
 import type { Round, RoundOptions } from "./round.ts";
@@ -96,11 +95,6 @@ export function artifactsOf(session: RuntimeSession): ArtifactStore | undefined 
 
 /** A conversation: each `execute` is one turn, and its turns run one after the other. */
 export class RuntimeSession extends ReceivingSession {
-  static {
-    const methods = "submit turn simulate fork forkAt diff commit discard snapshot events onJob messages close wholeResult".split(" ");
-    guardMethods(this, { owner: "session", methods });
-  }
-
   static {
     readParts = (session) => {
       if (#parts in session) return session.#parts;

@@ -4,7 +4,6 @@ import type { ToolCall } from "../core/call.ts";
 import { OWN_NAMESPACE } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkText } from "../core/check-argument.ts";
-import { guardMethods } from "../core/detached-methods.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { EventListener } from "../core/event.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
@@ -61,10 +60,6 @@ const DEFAULT_KEEP_EVENTS = 10_000;
 
 /** A runtime without loops: it makes calls and keeps sessions. `createRuntime` returns a `Runtime`, which adds `loop()`. */
 export class Runtime {
-  static {
-    guardMethods(this, { owner: "runtime" });
-  }
-
   readonly registry: Registry;
   /** The store that sessions are kept in; undefined where they end with the process. */
   readonly store: Store | undefined;

@@ -1,5 +1,4 @@
 /** Puts the parts of a server together: the guard, the API, MCP, and how it stops. */
-import { guardMethods } from "../core/detached-methods.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Agent } from "../compose/agent.ts";
 import { ToolError } from "../core/error.ts";
@@ -363,8 +362,6 @@ class RuntimeServer implements HaftServer {
     };
   }
 }
-guardMethods(RuntimeServer, { owner: "server" });
-
 /** Addresses to listen at: who connects to one reaches itself. */
 const EVERY_ADDRESS = /^(?:0\.0\.0\.0|\[?::\]?)$/u;
 

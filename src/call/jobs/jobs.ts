@@ -1,6 +1,5 @@
 /** The background jobs of a runtime, as programs see and steer them. */
 import { quoted } from "../../core/base/wording.ts";
-import { guardMethods } from "../../core/detached-methods.ts";
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { copyJson } from "../../core/base/json.ts";
@@ -63,10 +62,6 @@ const LIST_OPTIONS: OptionNames<ListJobsOptions> = { sessionId: "string", states
 
 /** A job is here from its beginning, and when it has ended for as long as the runtime's `jobs` options say. */
 export class Jobs {
-  static {
-    guardMethods(this, { owner: "jobs" });
-  }
-
   readonly #parts: Pick<CallParts, "jobs" | "running" | "ports">;
 
   readonly #stored: StoredJobs | undefined;
