@@ -226,7 +226,7 @@ class RuntimeServer implements HaftServer {
       const metadata = access.metadataResponse(request);
       // A page of any origin may read it, as its header says.
       const distrust = isHealth(request) ? undefined : distrustOf(metadata === undefined ? request : withoutOrigin(request), this.#trusted);
-      if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust.reason, { hint: distrust.hint });
+      if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust.reason, { hint: distrust.operatorHint });
       const early = metadata ?? (await this.#options.logins?.response(request));
       if (early !== undefined) return early;
       if (this.#mcp !== undefined && new URL(request.url).pathname === MCP_PATH) return await answerMcp(this.#mcp, request, this.#services);

@@ -17,7 +17,7 @@ const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/u;
 /** The answer to a request that is let in no further; undefined for one that is. */
 export function refuseUntrusted(request: RequestHead, settings: HttpSettings): Response | undefined {
   const distrust = distrustOf(request, settings);
-  if (distrust !== undefined) return refusal(403, `${distrust.reason} ${distrust.hint}`);
+  if (distrust !== undefined) return refusal(403, `${distrust.reason} ${distrust.operatorHint}`);
   if (settings.token === undefined || hasToken(request.headers.get("authorization"), settings.token)) return undefined;
   return refusal(401, "A bearer token is needed.", { "www-authenticate": "Bearer" });
 }
@@ -25,16 +25,17 @@ export function refuseUntrusted(request: RequestHead, settings: HttpSettings): R
 /** Why a request is let in no further, and what the operator can do where it should be. */
 export interface Distrust {
   readonly reason: string;
-  readonly hint: string;
+  readonly operatorHint: string;
 }
 
 const OTHER_HOST: Distrust = {
   reason: "This host name is not served.",
-  hint: "Start the server with each name that clients use: allowedHosts, or --allowed-host.",
+  operatorHint: "Start the server with each name that clients use: allowedHosts, or --allowed-host.",
 };
 const OTHER_ORIGIN: Distrust = {
   reason: "This origin is not served.",
-  hint: "A proxy in front of the server must send the Host header of its client on. Other pages are named in allowedOrigins.",
+  operatorHint:
+    "A proxy in front of the server must send the Host header of its client on. Other pages are named in allowedOrigins of createServer().",
 };
 
 /** The reason is another host name, or a page of another origin. Undefined for a request that is let in. */
