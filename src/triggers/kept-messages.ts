@@ -1,6 +1,7 @@
 /** The messages of one channel that are kept in a store: every process of the store reads the same. */
 import type { ChannelEntry, ChannelStore, TakeEntry } from "../core/channel-store.ts";
 import { ToolError } from "../core/error.ts";
+import { mayServeLater } from "../core/store-refusal.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../core/recording/read-event.ts";
 import type { Ports } from "../core/ports.ts";
@@ -228,7 +229,7 @@ export class KeptMessages {
 
   /** A store that was closed has let go of what its process had taken; one that fails for good otherwise learns it when a message is taken next. */
   #settleLater(thrown: unknown): void {
-    if (this.#held.settlesSoon || !ToolError.fromUnknown(thrown).retryable) return;
+    if (this.#held.settlesSoon || !mayServeLater(ToolError.fromUnknown(thrown))) return;
     this.#held.settlesSoon = true;
     const settle = (): void => {
       this.#held.settlesSoon = false;

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { ChannelStore } from "../../src/core/channel-store.ts";
 import { ToolError } from "../../src/core/error.ts";
+import { explainPostgres } from "../../src/store/postgres/postgres-error.ts";
 import { MemoryChannels } from "../../src/store/memory/memory-channels.ts";
 import type { StoreChange } from "../../src/core/store-changes.ts";
 import { fakePorts, type FakePorts } from "../../src/testing/fake-ports.ts";
@@ -298,6 +299,17 @@ test("a message whose end the store did not take is ended as soon as it can be, 
   expect(await own.kept.waiting("news")).toBe(1);
   await own.ports.clock.advance(SECOND_MS);
   expect(await own.kept.waiting("news")).toBe(0);
+});
+
+test("a message whose end a database refused with the login is ended once it takes the login again, though nobody reads here any more", async () => {
+  const own = bench();
+  await send(own.channel, "1");
+  const read = await own.channel.reader({ reader: "desk" }).next(NEVER);
+  const refusal = Object.assign(new Error("password authentication failed"), { code: "28P01" });
+  own.answerNext("end", Promise.reject(explainPostgres(refusal, "The store could not be used")));
+  await expect(read?.done()).rejects.toMatchObject({ code: "store_failed", retryable: false });
+  await own.ports.clock.advance(SECOND_MS);
+  expect(own.calls["end"]).toBe(2);
 });
 
 test("a message that the store did not take back while its file was away is given back before the next one is taken", async () => {

@@ -1,5 +1,6 @@
 /** Waits until what was recorded of a call that is about to run cannot be lost. */
 import { ToolError } from "../../core/error.ts";
+import { mayServeLater } from "../../core/store-refusal.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import type { AdmittedCall } from "../call-run.ts";
 
@@ -30,7 +31,7 @@ async function wait(run: AdmittedCall, first: Promise<void>, { late, failed }: K
     if ("value" in waited) return undefined;
     if ("ended" in waited) return waited.ended;
     const error = ToolError.fromUnknown(waited.thrown, "store_failed");
-    if (run.job === undefined || !error.retryable || session.broken !== undefined) return failed(error);
+    if (run.job === undefined || !mayServeLater(error) || session.broken !== undefined) return failed(error);
     const now = run.clock.now();
     if (now >= run.deadlineAt) return late(); // a store that refuses at once is quicker than the timer
     const endsAt = Math.min(now + AGAIN_MS, run.deadlineAt);

@@ -2,6 +2,7 @@
 import type { LeaseAnswer, LeaseRequest, LeaseStore } from "../../core/lease-store.ts";
 import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
 import { describeThrown, isToolError } from "../../core/error.ts";
+import { mayServeLater } from "../../core/store-refusal.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 
 /** While something waits, it is asked for after this time, and then less and less often. */
@@ -149,9 +150,9 @@ export class LeaseLocks implements Locks {
     if (answer !== undefined) ticket.settle(answer);
   }
 
-  /** A store that is closed for good has given everything back itself. A database that refuses a login, which is a cause, may take the next one. */
+  /** A store that is closed for good has given everything back itself. A database that refuses a login may take the next one. */
   #notReached(error: unknown): void {
-    const isClosed = isToolError(error) && !error.retryable && error.cause === undefined && !this.#isWaiting;
+    const isClosed = isToolError(error) && !mayServeLater(error) && !this.#isWaiting;
     if (isClosed) this.#released.clear();
     if (isClosed) return;
     const reason = (this.#unreachable = describeThrown(error));

@@ -1,6 +1,7 @@
 /** The meaning of PostgreSQL's errors for a store, as messages that say what would help. */
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
+import { StoreRefusal } from "../../core/store-refusal.ts";
 
 interface Meaning {
   readonly hint: string;
@@ -130,11 +131,11 @@ export function explainPostgres(thrown: unknown, doing: string, times?: Postgres
   const waited = times && TIMEOUTS.find(([text]) => text.test(textOf(thrown)))?.[1](times);
   const meaning =
     MEANINGS.get(code ?? "") ?? refused ?? (waited === undefined ? undefined : SILENT) ?? (isLost(thrown) ? UNREACHABLE : undefined);
-  const isFinal = refused !== undefined || FINAL_CODES.test(code ?? "") || isPostgresUnfit(thrown);
+  const isRefusal = refused !== undefined || FINAL_CODES.test(code ?? "");
   const cause = waited ?? textOf(thrown) + (code === undefined || textOf(thrown).includes(code) ? "" : ` (${code})`);
-  return new ToolError(meaning?.code ?? "store_failed", `${doing}: ${cause}.`, {
+  return new (isRefusal ? StoreRefusal : ToolError)(meaning?.code ?? "store_failed", `${doing}: ${cause}.`, {
     cause: thrown,
-    ...(isFinal ? { retryable: false } : {}),
+    ...(isRefusal || isPostgresUnfit(thrown) ? { retryable: false } : {}),
     ...(meaning === undefined ? {} : { operatorHint: meaning.hint }),
   });
 }
