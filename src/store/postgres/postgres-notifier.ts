@@ -183,14 +183,20 @@ export class PostgresNotifier implements StoreNotifier {
     try {
       client = await this.#newClient();
       const opened = client;
-      client.on("error", () => this.#lose(opened));
-      client.on("end", () => this.#lose(opened));
+      const lost = new AbortController();
+      const lose = (): void => {
+        lost.abort(new Error("The connection was lost."));
+        this.#lose(opened);
+      };
+      client.on("error", lose);
+      client.on("end", lose);
       client.on("notification", ({ payload }) => this.#hear(payload ?? ""));
       await client.connect();
       client.unref(); // it keeps no process alive
       this.#asked = client.query(`listen ${this.#channel}`);
       await this.#asked;
-      await this.#tryToHear();
+      await this.#tryToHear(lost.signal);
+      lost.signal.throwIfAborted();
       if (this.#isClosed) throw new Error("The store was closed meanwhile.");
       this.#client = client;
       this.#waitMs = FIRST_WAIT_MS;
@@ -216,10 +222,13 @@ export class PostgresNotifier implements StoreNotifier {
   /**
    * A proxy that gives each transaction another connection takes the `LISTEN`, and nothing arrives. Tried from a connection of its own: through such a
    * proxy, a notification of the connection that listens may come back with its answer.
+   *
+   * @param lost aborts when the connection that listens is lost: then nothing is known
    */
-  async #tryToHear(): Promise<void> {
+  async #tryToHear(lost: AbortSignal): Promise<void> {
     this.#isHeard = false;
-    this.#heard = Promise.withResolvers();
+    const heard = (this.#heard = Promise.withResolvers());
+    lost.addEventListener("abort", () => heard.resolve(), { once: true });
     const other = await this.#newClient();
     other.on("error", () => {});
     try {
@@ -231,8 +240,8 @@ export class PostgresNotifier implements StoreNotifier {
     } finally {
       void other.end().catch(() => {});
     }
-    await atMost(TRIAL_MS, this.#heard.promise);
-    if (this.#isHeard || this.#isWarned || this.#isClosed) return;
+    if (!lost.aborted) await atMost(TRIAL_MS, heard.promise);
+    if (this.#isHeard || lost.aborted || this.#isWarned || this.#isClosed) return;
     this.#isWarned = true;
     this.#log.warn(
       "No notifications of PostgreSQL arrive, as through PgBouncer in transaction mode: what other processes write is looked for twice a second. With notify: false (notify = false in [store]) nothing is expected.",

@@ -1,0 +1,52 @@
+/** A connection that is lost while it is tried whether notifications arrive on it. */
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { systemPorts } from "../../../src/core/system-ports.ts";
+import { PostgresNotifier } from "../../../src/store/postgres/postgres-notifier.ts";
+import { MemoryLog } from "../../../src/testing/fake-ports.ts";
+
+/** @see https://www.postgresql.org/docs/current/protocol-message-formats.html */
+function message(type: string, body: Buffer): Buffer {
+  const head = Buffer.alloc(5);
+  head.write(type);
+  head.writeInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
+}
+const READY = message("Z", Buffer.from("I"));
+const WELCOME = Buffer.concat([message("R", Buffer.alloc(4)), READY]);
+const DONE = Buffer.concat([message("C", Buffer.from("LISTEN\0")), READY]);
+
+/** A server that ends the connection that listens as soon as another one is made. Resolves to its port, and to how many connections it had. */
+async function restartingServer(): Promise<{ readonly port: number; readonly connections: Socket[] }> {
+  const connections: Socket[] = [];
+  const server = createServer((socket) => {
+    connections.push(socket.on("error", () => {}));
+    const isSecond = connections.length === 2;
+    let isWelcome = false;
+    socket.on("data", (data) => {
+      if (isSecond) connections[0]?.destroy();
+      socket.write(isWelcome ? DONE : WELCOME);
+      isWelcome = true;
+      if (data[0] === 0x58) socket.end();
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    for (const socket of connections) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  return { port: typeof address === "object" && address !== null ? address.port : 0, connections };
+}
+
+test("a connection that is lost while it is tried is replaced, and nothing is said of notifications that do not arrive", async () => {
+  const { port, connections } = await restartingServer();
+  const log = new MemoryLog();
+  const settings = { url: `postgres://haft@127.0.0.1:${port}/app`, schema: "haft", connectTimeoutMs: 1_000 };
+  const notifier = new PostgresNotifier(settings, { ...systemPorts, log });
+  onTestFinished(() => notifier.close());
+  notifier.follow(() => {});
+  await expect.poll(() => connections.length, { timeout: 1_800, interval: 20 }).toBeGreaterThan(2);
+  expect(log.lines).toEqual([]);
+});
