@@ -134,6 +134,33 @@ test.each<[string, unknown, string]>([
   expect(make).toThrow(message);
 });
 
+const boom = (): never => {
+  throw new Error("The client is closed.");
+};
+const ticket = { granted: false, whenGranted: () => Promise.resolve(), waitingFor: () => [], release: () => {} };
+const slot = { tryTake: () => false, wait: boom, release: () => {} };
+
+test.each<[string, object, object]>([
+  ["locks that throw when they are waited for", { locks: { request: () => ({ ...ticket, whenGranted: boom }) } }, { ran: 0 }],
+  ["locks that throw when they say for what they wait", { locks: { request: () => ({ ...ticket, waitingFor: boom }) } }, { ran: 0 }],
+  ["locks that throw when they are given back", { locks: { request: () => ({ ...ticket, granted: true, release: boom }) } }, { ran: 1 }],
+  ["slots that throw when they are waited for", { slots: { limit: () => slot } }, { ran: 0 }],
+  ["slots that throw when they are given back", { slots: { limit: () => ({ ...slot, tryTake: () => true, release: boom }) } }, { ran: 1 }],
+])("a call has one result with %s", async (_what, options, expected) => {
+  let ran = 0;
+  const ports = fakePorts();
+  const put = defineTool({ name: "put", description: "Puts.", effects: { writes: ["a"] }, maxConcurrent: 1, execute: () => ++ran });
+  const runtime = createRuntime({ ...options, ports, tools: [put] });
+  const { status, error } = await runtime.execute({ name: "put", input: {} });
+  expect({ ran, status, code: error?.code, outcome: error?.outcome }).toEqual(
+    ran === 1
+      ? { ...expected, status: "ok", code: undefined, outcome: undefined }
+      : { ...expected, status: "error", code: "unavailable", outcome: "not_started" },
+  );
+  expect(ports.log.lines.filter(({ message }) => message.includes("could not be given back"))).toHaveLength(ran);
+  await runtime.close();
+});
+
 test.each(["locks", "slots"] as const)("%s of a program that break their promise and reject keep the call from running", async (what) => {
   const lost = (): Promise<never> => Promise.reject(new Error("The connection was lost."));
   let ran = 0;

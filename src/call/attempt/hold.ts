@@ -1,5 +1,5 @@
 /** The resources that a call holds while its handler runs: its locks, then a slot of its tool, its toolset and the runtime. */
-import { ToolError } from "../../core/error.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
 import type { LockTicket } from "../../core/locks.ts";
 import type { SlotLimit } from "../../core/slots.ts";
 import { roundMs } from "../../core/system-ports.ts";
@@ -55,22 +55,31 @@ export function acquireLocks(run: AdmittedCall): undefined | Promise<ToolError |
   const placed = takePlace(run);
   if (placed instanceof Error) return Promise.resolve(placed);
   const { ticket } = run;
-  return ticket === undefined || ticket.granted ? undefined : waitForLocks(run, ticket);
+  return ticket === undefined || ticket.granted ? undefined : kept(run, "locks", waitForLocks(run, ticket));
 }
 
 /** Takes the slots that an attempt runs in, once it has its locks. As `acquireLocks`. */
 export function acquireSlots(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
   if (run.plan.limits.length === 0 || run.route.rules.locks === "nobody") return undefined;
-  return takeSlots(run) ? undefined : waitForSlots(run);
+  return takeSlots(run) ? undefined : kept(run, "slots", waitForSlots(run));
 }
 
 /** Gives everything back; nothing happens the second time. */
 export function release(run: CallRun): void {
-  run.ticket?.release();
+  const { ticket, slots } = run;
   run.ticket = undefined;
-  if (run.slots === undefined) return;
-  for (const limit of run.slots) limit.release();
   run.slots = undefined;
+  if (ticket !== undefined) giveBack(run, ticket);
+  if (slots !== undefined) for (const slot of slots) giveBack(run, slot);
+}
+
+/** An error that a program's own locks or slots throw here neither keeps the others nor changes the result. */
+function giveBack(run: CallRun, held: HeldSlot): void {
+  try {
+    held.release();
+  } catch (thrown: unknown) {
+    run.parts.ports.log.warn(`The locks or slots of ${run.toolName} could not be given back: ${describeThrown(thrown)}`);
+  }
 }
 
 async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<ToolError | undefined> {
@@ -94,15 +103,13 @@ function takeSlots(run: AdmittedCall): boolean {
   const { limits } = run.plan;
   if (run.madeBy !== undefined) return takeNestedSlots(run);
   let taken = 0;
-  for (const one of limits) {
-    if (!one.tryTake()) {
-      for (const other of limits.slice(0, taken)) other.release();
-      return false;
-    }
-    taken++;
+  try {
+    while (taken < limits.length && limits[taken]?.tryTake() === true) taken++;
+    if (taken === limits.length) run.slots = limits;
+    return taken === limits.length;
+  } finally {
+    if (taken < limits.length) for (const other of limits.slice(0, taken)) other.release();
   }
-  run.slots = limits;
-  return true;
 }
 
 /** As `takeSlots`, of what callers lend first. */
@@ -153,7 +160,17 @@ async function awaitSlot(run: AdmittedCall, lender: LentSlot | undefined, limit:
   return "ended" in waited ? waited.ended : notKept(run, "slots", waited.thrown);
 }
 
-/** Locks and slots of the program never reject by their contract; where they do, the call has none. */
+/** The wait, which never rejects. */
+function kept(run: AdmittedCall, what: "locks" | "slots", wait: Promise<ToolError | undefined>): Promise<ToolError | undefined> {
+  return wait.then(undefined, (thrown: unknown) => {
+    run.parts.nestedWaits.delete(run);
+    run.awaitedSlot = undefined;
+    release(run);
+    return notKept(run, what, thrown);
+  });
+}
+
+/** Locks and slots of the program neither throw nor reject by their contract; where they do, the call has none. */
 function notKept(run: AdmittedCall, what: "locks" | "slots", thrown: unknown): ToolError {
   const error = ToolError.fromUnknown(thrown, "unavailable");
   return notStarted(run, error, `its ${what} failed: ${error.message}`);
