@@ -232,7 +232,9 @@ export class PostgresNotifier implements StoreNotifier {
     const other = await this.#newClient();
     other.on("error", () => {});
     try {
-      await other.connect();
+      const connecting = other.connect();
+      other.unref(); // nor does this one, where the server is silent
+      await connecting;
       await other.query(NOTIFY, [this.#channel, JSON.stringify({ from: this.#trial, parts: [] })]);
     } catch {
       this.#isHeard = true; // it could not be tried, as where the server has no connection left

@@ -1,4 +1,4 @@
-/** A connection that is lost while it is tried whether notifications arrive on it. */
+/** Servers that end a connection, or fall silent, while it is tried whether notifications arrive on it. */
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
@@ -17,14 +17,15 @@ const READY = message("Z", Buffer.from("I"));
 const WELCOME = Buffer.concat([message("R", Buffer.alloc(4)), READY]);
 const DONE = Buffer.concat([message("C", Buffer.from("LISTEN\0")), READY]);
 
-/** A server that ends the connection that listens as soon as another one is made. Resolves to its port, and to how many connections it had. */
-async function restartingServer(): Promise<{ readonly port: number; readonly connections: Socket[] }> {
+/** A server that ends the connection that listens as soon as another one is made, or does not answer that one. Resolves to its port, and to how many connections it had. */
+async function restartingServer(isSilent = false): Promise<{ readonly port: number; readonly connections: Socket[] }> {
   const connections: Socket[] = [];
   const server = createServer((socket) => {
-    connections.push(socket.on("error", () => {}));
+    connections.push(socket.on("error", () => {}).unref());
     const isSecond = connections.length === 2;
     let isWelcome = false;
     socket.on("data", (data) => {
+      if (isSecond && isSilent) return;
       if (isSecond) connections[0]?.destroy();
       socket.write(isWelcome ? DONE : WELCOME);
       isWelcome = true;
@@ -38,6 +39,22 @@ async function restartingServer(): Promise<{ readonly port: number; readonly con
   });
   const address = server.address();
   return { port: typeof address === "object" && address !== null ? address.port : 0, connections };
+}
+
+test("a connection that a silent server does not answer does not keep the process alive", async () => {
+  const { port, connections } = await restartingServer(true);
+  const before = sockets();
+  const settings = { url: `postgres://haft@127.0.0.1:${port}/app`, schema: "haft", connectTimeoutMs: 1_000 };
+  const notifier = new PostgresNotifier(settings, { ...systemPorts, log: new MemoryLog() });
+  onTestFinished(() => notifier.close());
+  notifier.follow(() => {});
+  await expect.poll(() => connections.length).toBe(2);
+  expect(sockets()).toBeLessThanOrEqual(before);
+});
+
+/** How many keep this process alive. */
+function sockets(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length;
 }
 
 test("a connection that is lost while it is tried is replaced, and nothing is said of notifications that do not arrive", async () => {
