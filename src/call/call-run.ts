@@ -152,8 +152,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   declare awaitedSlot: HeldSlot | undefined;
   /** Its state in the cache; set while it may be answered from there, or may answer others. */
   declare read: CachedRead | undefined;
-  /** The calls in it that its own approval covers, by digest. */
-  declare covers: Map<string, number> | undefined;
+  declare covers: Map<string, number> | undefined; // the calls in it that its own approval covers, by digest
+  declare isProviderQuestion: true | undefined; // its answer goes to the model's provider, which makes the call
   fromCache = false; // its answer was an equal call's
   /** Set where calls may meet faults on purpose. */
   declare faults: CallFaults | undefined;

@@ -50,6 +50,7 @@ export function beginCall(parts: CallParts, turn: Turn, raw: unknown, options: B
   if (parts.faults.isPlanned || parts.registry.hasFaults) run.faults = parts.faults.begin(turn.session, read.call);
   if (read.error !== undefined) run.refusal = read.error;
   if (read.repairs.length > 0) run.repairs = read.repairs;
+  if (read.isProviderQuestion) run.isProviderQuestion = true;
   if (parts.logsDecisions) logDecision(run);
   if (read.warnings.length > 0) noteWarnings(run, read.warnings);
   parts.running.add(run);

@@ -1,5 +1,6 @@
 /** Carries out what a person decided about waiting calls: those allowed are made again, those denied are answered. */
 import { ToolError } from "../core/error.ts";
+import type { ModelCall } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { RoundOptions } from "../runtime/round.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
@@ -26,12 +27,17 @@ export async function decideCalls(turn: SessionTurn, decisions: ApprovalDecision
       const isDenied = decisions[digest] === "deny";
       if (decisions[digest] === "allow-always") approvals.allowAlways(turn.session.id, name, definition);
       if (!isDenied) takeBack.push(approvals.allowOnce(turn.session.id, digest));
-      round.add({ name, input }, isDenied ? { refusal: denied(call) } : {});
+      round.add({ name, input, ...kindOf(turn, call) }, isDenied ? { refusal: denied(call) } : {});
     }
     return await round.end({ content: "", finish: "calls", usage: NO_USAGE });
   } finally {
     for (const revoke of takeBack) revoke();
   }
+}
+
+/** Only a question of the model's provider waits of a tool that it runs. */
+function kindOf({ session: { registry } }: SessionTurn, { name }: PendingCall): Pick<ModelCall, "kind"> {
+  return registry.get(name)?.tool.providerExecuted === true ? { kind: "approval" } : {};
 }
 
 function checkDecisions(decisions: ApprovalDecisions, waiting: readonly PendingCall[]): void {

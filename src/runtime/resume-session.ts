@@ -10,6 +10,7 @@ import { runsOnce } from "../call/admit/turn-rules.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { plural, quoted } from "../core/base/wording.ts";
 import { principalIdOf } from "../core/principal-id.ts";
+import { readProviderApproval } from "../core/provider-approval.ts";
 import { takeBackgroundFlag } from "../call/jobs/background-flag.ts";
 import { CallRun } from "../call/call-run.ts";
 import type { CallOptions } from "../call/call-options.ts";
@@ -301,12 +302,18 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
   if (job !== undefined) run.job = run.parts.jobs.adopt(run, job); // whatever becomes of it now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
   const wasReal = open.answerFrom?.every(isReal) ?? true;
+  if (asksForProvider(session, call)) run.isProviderQuestion = true;
   run.isInterrupted = intent !== undefined || (wasReal && session.eventLog?.options.durability === "async");
   const ended = open.wasNeverWhole ? undefined : options.ends.get(callId);
   const never =
     ended === undefined ? whyNotRun(session, open, { answerers, wasReal, runsAgain: options.interrupted !== "settle" }) : undefined;
   run.refusal = ended ?? (never !== undefined && run.isInterrupted && never !== answerers ? outcomeUnknown(open.call.name) : never);
   return run;
+}
+
+/** A question of the model's provider: no other call of such a tool waits, or is run. */
+function asksForProvider({ registry }: RuntimeSession, { name, input }: ToolCall): boolean {
+  return readProviderApproval(input) !== undefined && registry.overloads(name).some(({ tool }) => tool.providerExecuted === true);
 }
 
 /** The sources that were to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */

@@ -311,11 +311,11 @@ function isEarly(run: AdmittedCall): boolean {
   return approvalNeed(run, false) === undefined;
 }
 
-/** A value that is not a call is recorded as it is, and answered as such. */
+/** A value that is not a call is recorded as it is, and answered as such. Only the kind of a provider's question says how a call is run. */
 function withoutKind(call: ModelCall): ModelCall {
   if (typeof call !== "object" || call === null) return call;
-  const { kind: _kind, ...rest } = call;
-  return rest;
+  const { kind, ...rest } = call;
+  return kind === "approval" ? call : rest;
 }
 
 /** The recorded message; an error when it cannot be recorded. */

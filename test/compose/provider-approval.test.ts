@@ -5,7 +5,8 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ApprovalRequest } from "../../src/core/ask.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
-import type { Model } from "../../src/core/model.ts";
+import type { Model, ModelCall } from "../../src/core/model.ts";
+import type { ToolCall } from "../../src/core/call.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { modelTools } from "../../src/compose/prompt/model-tools.ts";
@@ -253,10 +254,12 @@ test("a loop of the program's own answers by the kind of the call", async () => 
   expect(format.encodeResults(answers, calls)).toEqual([response("mcpr_1", true), response("mcpr_2", true)]);
 });
 
+const question = (input: JsonObject): ModelCall => ({ name: "hosted_tickets", input, kind: "approval" });
+
 test("in a simulation nothing is allowed: the provider would call for real", async () => {
   const runtime = runtimeWith({ approval: { approve: () => "allow-once" } });
   const input = { server: "tickets", tool: "close", arguments: {} };
-  const { results } = await runtime.session().simulate([{ name: "hosted_tickets", input }]);
+  const { results } = await runtime.session().simulate([question(input)]);
   expect(results).toMatchObject([{ error: { code: "not_simulatable" } }]);
 });
 
@@ -264,8 +267,111 @@ test("a call that is no such question is still refused: only the provider runs t
   const asked: unknown[] = [];
   const runtime = runtimeWith({ approval: { approve: (request) => (asked.push(request), "allow-once") } });
   for (const input of [{}, { id: 7 }, { server: "tickets", tool: "close", arguments: {}, more: 1 }])
-    expect(await runtime.execute({ name: "hosted_tickets", input })).toMatchObject({ error: { code: "not_executable" } });
+    expect(await runtime.execute(question(input))).toMatchObject({ error: { code: "not_executable" } });
   expect(asked).toEqual([]);
+});
+
+describe("a call of the model's own that looks like such a question", () => {
+  const input = { server: "tickets", tool: "close", arguments: { id: 7 } };
+  const written = (name: string): JsonObject => ({
+    type: "function_call",
+    id: "fc_1",
+    call_id: "call_1",
+    name,
+    arguments: JSON.stringify(input),
+  });
+  const ask = (asked: ApprovalRequest[]): RuntimeOptions => ({ approval: { approve: (request) => (asked.push(request), "allow-once") } });
+
+  test.each(["hosted_tickets", "mcp_approval_request tickets"])("%s: nobody is asked, for nobody would do it", async (name) => {
+    const asked: ApprovalRequest[] = [];
+    const { model, inputs } = await provider([[written(name)], [says("Then not.")]]);
+    const result = await createLoop({ model, session: runtimeWith(ask(asked)).session() }).run("Close 7.");
+
+    expect(asked).toEqual([]);
+    expect(result.results).toMatchObject([{ error: { code: "not_executable" } }]);
+    expect(inputs.at(-1)).toContainEqual({
+      type: "function_call_output",
+      call_id: "call_1",
+      output: expect.stringContaining("not_executable"),
+    });
+  });
+
+  test("it does not wait for a decision either, and a caller that names no kind is refused in the same way", async () => {
+    const { model } = await provider([[written("hosted_tickets")], [says("Then not.")]]);
+    const loop = createLoop({ model, session: runtimeWith().session() });
+    expect((await loop.run("Close 7.")).reason).toBe("answered");
+    expect(loop.pending()).toEqual([]);
+
+    const asked: ApprovalRequest[] = [];
+    const runtime = runtimeWith(ask(asked));
+    expect(await runtime.execute({ name: "hosted_tickets", input })).toMatchObject({ error: { code: "not_executable" } });
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("a program that changes the question", () => {
+  const changes: readonly (readonly [string, (call: ToolCall) => ToolCall])[] = [
+    ["its arguments", (call) => ({ ...call, input: { server: "tickets", tool: "close", arguments: { id: 8 } } })],
+    ["its tool", (call) => ({ ...call, name: "default::own", input: {} })],
+  ];
+  const own: Tool = {
+    name: "own",
+    description: "Of the program.",
+    inputSchema: {},
+    effects: { reads: [], writes: [] },
+    execute: () => "done",
+  };
+
+  test.each(changes)("by a hook, %s: the provider would do what was not shown, and is answered with no", async (_what, beforeCall) => {
+    const asked: ApprovalRequest[] = [];
+    const { model, responses } = await provider([[asks("mcpr_1")], [says("Then not.")]]);
+    const runtime = runtimeWith({
+      tools: [...TOOLS, own],
+      hooks: [{ name: "change", beforeCall }],
+      approval: { approve: (request) => (asked.push(request), "allow-once") },
+    });
+    await createLoop({ model, session: runtime.session() }).run("Close 7.");
+
+    expect(asked).toEqual([]);
+    expect(responses()).toEqual([response("mcpr_1", false, expect.stringContaining("hook or rewriteInput changed it"))]);
+  });
+
+  test("a hook that gives it back in its own words, or rewriteInput that copies it, changes nothing", async () => {
+    const input = { server: "tickets", tool: "close", arguments: { id: 7 } };
+    const approval = { approve: () => "allow-once" as const };
+    const copy = {
+      name: "copy",
+      beforeCall: (call: ToolCall) => ({ ...call, input: { arguments: { id: 7 }, tool: "close", server: "tickets" } }),
+    };
+    const kept = await runtimeWith({ approval, hooks: [copy] }).execute(question(input), {
+      rewriteInput: (call) => structuredClone(call.input),
+    });
+    const changed = await runtimeWith({ approval }).execute(question(input), { rewriteInput: () => ({ ...input, arguments: {} }) });
+
+    expect([kept, changed]).toMatchObject([{ output: { approved: true } }, { error: { code: "vetoed" } }]);
+  });
+
+  test("a hook of the process that takes a waiting question up does not change it either", async () => {
+    const store = memoryStore();
+    const { model } = await provider([[asks("mcpr_1")], [says("Closed.")]]);
+    const { promise: isAsked, resolve } = Promise.withResolvers<void>();
+    const before = runtimeWith({ store, approval: { approve: () => (resolve(), new Promise(() => undefined)) } });
+    void createLoop({ model, session: before.session("s") })
+      .run("Close 7.")
+      .catch(() => undefined);
+    await isAsked;
+
+    const [[, beforeCall] = []] = changes;
+    const after = runtimeWith({
+      store,
+      hooks: [{ name: "change", ...(beforeCall && { beforeCall }) }],
+      approval: { approve: () => "allow-once" },
+    });
+    const session = await after.resume("s", { takeOver: true });
+
+    const results = session.log.flatMap((event) => (event.type === "call-end" ? [event.result] : []));
+    expect(results).toMatchObject([{ error: { code: "vetoed" } }]);
+  });
 });
 
 describe("a message in which there is nothing to read", () => {

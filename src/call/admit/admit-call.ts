@@ -97,8 +97,8 @@ export function passGates(run: ResolvedCall): ResolvedCall | ToolError {
 }
 
 /** Of a tool that the model's provider runs, there is nothing to call; what the provider asks about its own calls can be answered. */
-function runAtProvider({ plan: { qualifiedName }, call, turn }: ResolvedCall): ToolError | undefined {
-  if (readProviderApproval(call.input) === undefined)
+function runAtProvider({ plan: { qualifiedName }, call, turn, isProviderQuestion }: ResolvedCall): ToolError | undefined {
+  if (isProviderQuestion !== true || readProviderApproval(call.input) === undefined)
     return new ToolError("not_executable", `${qualifiedName} is run by the model's provider, never here.`);
   if (turn.session.simulation === undefined) return undefined;
   return new ToolError("not_simulatable", `The provider would call ${qualifiedName} for real, and this is a simulation.`);

@@ -12,6 +12,8 @@ export interface ReadCall {
   readonly error: ToolError | undefined;
   readonly repairs: readonly Repair[];
   readonly warnings: readonly string[];
+  /** The model's provider asks whether it may make a call, by the `kind` that its wire format gave. */
+  readonly isProviderQuestion: boolean;
 }
 
 const NONE: readonly never[] = Object.freeze([]);
@@ -162,7 +164,8 @@ function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknow
   try {
     const copy = copyJson(input, limits);
     const repairs = copy.dropped.length === 0 ? NONE : copy.dropped.map(droppedKey);
-    return { call: makeCall({ name, id, input: copy.value, reasoning }), error: undefined, repairs, warnings };
+    const isProviderQuestion = fields["kind"] === "approval";
+    return { call: makeCall({ name, id, input: copy.value, reasoning }), error: undefined, repairs, warnings, isProviderQuestion };
   } catch (error: unknown) {
     const cause = ToolError.fromUnknown(error);
     const code = cause.code === "too_large" ? "too_large" : "invalid_input";
@@ -171,6 +174,7 @@ function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknow
       error: new ToolError(code, `The input of ${name} cannot be read: ${cause.message}`),
       repairs: NONE,
       warnings,
+      isProviderQuestion: false,
     };
   }
 }
@@ -292,7 +296,7 @@ function droppedKey(path: string): Repair {
 }
 
 function unreadable(call: ToolCall, error: ToolError): ReadCall {
-  return { call, error, repairs: NONE, warnings: NONE };
+  return { call, error, repairs: NONE, warnings: NONE, isProviderQuestion: false };
 }
 
 function kindOf(value: unknown): string {

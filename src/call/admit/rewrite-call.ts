@@ -1,4 +1,6 @@
 /** Lets hooks look at a call before anything else does: change it, stop it, or leave it. */
+import { canonicalJson } from "../../core/base/canonical-json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Hook, HookDecision } from "../../core/hook.ts";
@@ -8,9 +10,24 @@ import { readCall } from "./read-call.ts";
 
 export function rewriteCall(run: CallRun): CallRun | ToolError | Promise<CallRun | ToolError> {
   const { rewriteInput } = run.options;
+  const came = run.call;
   const refusal = rewriteInput === undefined ? undefined : takeInput(run, rewriteInput);
   if (refusal !== undefined) return refusal;
-  return run.parts.beforeHooks.length === 0 ? run : runHooks(run);
+  return run.parts.beforeHooks.length === 0 ? (changedQuestion(run, came) ?? run) : runHooks(run, came);
+}
+
+/** Refuses another call in place of one that the provider makes: a person would be shown what is not done. */
+function changedQuestion({ isProviderQuestion, call }: CallRun, came: ToolCall): ToolError | undefined {
+  if (isProviderQuestion !== true || call === came) return undefined;
+  const isSame = call.name === came.name && isJsonObject(call.input) && isJsonObject(came.input);
+  if (isSame && canonicalJson(call.input) === canonicalJson(came.input)) return undefined;
+  return new ToolError(
+    "vetoed",
+    `The model's provider makes this call of ${came.name} as it asked for it, and a hook or rewriteInput changed it.`,
+    {
+      operatorHint: "Let hooks stop such a call with a veto, or leave it as it is.",
+    },
+  );
 }
 
 /** Runs it with the input that the caller makes of the one it came with. */
@@ -23,7 +40,7 @@ function takeInput(run: CallRun, rewriteInput: (call: ToolCall) => unknown): Too
   return read.error;
 }
 
-async function runHooks(run: CallRun): Promise<CallRun | ToolError> {
+async function runHooks(run: CallRun, came: ToolCall): Promise<CallRun | ToolError> {
   const asked = run.call.name;
   for (const hook of run.parts.beforeHooks) {
     const { said, ended } = await callHook<HookDecision>(run, hook, () => hook.beforeCall?.(run.call, hookContext(run)));
@@ -33,7 +50,7 @@ async function runHooks(run: CallRun): Promise<CallRun | ToolError> {
   if (run.call.name !== asked && run.parts.registry.resolve(run.call.name) instanceof ToolError) {
     return new ToolError("vetoed", `A hook sent this call to ${JSON.stringify(run.call.name)}, which is not a usable tool.`);
   }
-  return run;
+  return changedQuestion(run, came) ?? run;
 }
 
 /** Does what a hook decided; a decision that means nothing stops the call, for it may have been meant to. */
