@@ -2,7 +2,7 @@
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import { hasMethods, wrongKind } from "../../core/check-argument.ts";
 import { parseExactly } from "../../core/base/exact-json.ts";
-import { describeThrown } from "../../core/error.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
 import { pause } from "../../processes/pause.ts";
@@ -14,8 +14,10 @@ import { CLOSED, type Wire } from "./wire.ts";
 /** A transport that does not close is left alone after this time. */
 const CLOSE_MS = 2_000;
 const NOTHING: readonly string[] = [];
+/** The transports of all connections that have not ended. */
+const IN_USE = new WeakSet<Transport>();
 
-/** @throws ToolError `invalid_argument` for what is no transport; what the function throws; the signal's reason */
+/** @throws ToolError `invalid_argument` for what is no transport, and for that of another connection; what the function throws; the signal's reason */
 export async function givenTransport({ transport: make }: McpTransportOptions, clock: Clock, signal: AbortSignal): Promise<GivenTransport> {
   signal.throwIfAborted();
   const left = Promise.withResolvers<never>();
@@ -26,14 +28,17 @@ export async function givenTransport({ transport: make }: McpTransportOptions, c
     const made: unknown = await Promise.race([making, left.promise]);
     if (!isTransport(made))
       throw wrongKind("The function transport of an MCP server returns a transport: an object with start, send and close", made);
+    if (IN_USE.has(made)) throw new ToolError("invalid_argument", SHARED);
     return new GivenTransport(made, clock);
   } catch (error: unknown) {
-    if (signal.aborted) making.then((late) => late.close()).catch(() => undefined); // no one waits for it any more
+    if (signal.aborted) making.then((late) => (IN_USE.has(late) ? undefined : late.close())).catch(() => undefined); // no one waits for it any more
     throw error;
   } finally {
     signal.removeEventListener("abort", leave);
   }
 }
+
+const SHARED = "The function transport of an MCP server returned the transport of another connection; it makes a new one each time it is called";
 
 function isTransport(made: unknown): made is Transport {
   return hasMethods(made, "start", "send", "close");
@@ -66,6 +71,7 @@ export class GivenTransport implements Transport, Wire {
   constructor(inner: Transport, clock: Clock) {
     this.#inner = inner;
     this.#clock = clock;
+    IN_USE.add(inner);
     this.hasPerRequestStream = inner.hasPerRequestStream === true;
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
     inner.onmessage = (message) => this.#receive(message);
@@ -126,8 +132,8 @@ export class GivenTransport implements Transport, Wire {
 
   /** A cycle, a BigInt, a value that nests too deep: it costs the request that it answers, and nothing else. */
   #receiveUnwritable(message: unknown, problem: string): void {
-    const id: unknown = typeof message === "object" && message !== null && !("method" in message) ? Reflect.get(message, "id") : undefined;
-    if (typeof id === "number")
+    const id = answeredId(message);
+    if (id !== undefined)
       this.onmessage?.({ jsonrpc: "2.0", id, error: { code: UNREADABLE_ANSWER, message: "its answer is not JSON" } });
     else this.onerror?.(new Error(`dropped a message that is not JSON: ${problem}`));
   }
@@ -137,6 +143,7 @@ export class GivenTransport implements Transport, Wire {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#ending = promise; // before it is closed: some say so while they close
     this.ended = reason;
+    IN_USE.delete(this.#inner);
     void this.#closeInner().then(resolve);
     this.onclose?.();
     return promise;
@@ -148,5 +155,15 @@ export class GivenTransport implements Transport, Wire {
       .catch(() => undefined)
       .finally(() => closed.abort());
     await Promise.race([closing, pause(this.#clock, CLOSE_MS, closed.signal)]);
+  }
+}
+
+/** The id of the request that a message answers; undefined where it answers none, or cannot be read at all. */
+function answeredId(message: unknown): number | undefined {
+  try {
+    const id: unknown = typeof message === "object" && message !== null && !("method" in message) ? Reflect.get(message, "id") : undefined;
+    return typeof id === "number" ? id : undefined;
+  } catch {
+    return undefined; // a getter or a proxy that throws
   }
 }

@@ -335,6 +335,13 @@ function nested(levels: number): unknown {
   return value;
 }
 
+const refuse = (): never => {
+  throw new Error("not to be read");
+};
+const throwing = new Proxy({}, { get: refuse, has: refuse, ownKeys: refuse });
+const revoked = Proxy.revocable({}, {});
+revoked.revoke();
+
 describe("a server that answers what is not JSON of the protocol", () => {
   const circle: Record<string, unknown> = { content: [] };
   circle["structuredContent"] = circle;
@@ -366,6 +373,9 @@ describe("a server that answers what is not JSON of the protocol", () => {
     ["an answer to a request never sent", { jsonrpc: "2.0", id: 77, result: {} }],
     ["a request with a BigInt", { jsonrpc: "2.0", method: "ping", id: 1n }],
     ["a request that is malformed", { jsonrpc: "2.0", method: 1, id: 1 }],
+    ["an id that throws", Object.defineProperty({}, "id", { enumerable: true, get: refuse })],
+    ["a proxy that throws", throwing],
+    ["a proxy that was revoked", revoked.proxy],
   ])("%s in place of a message changes nothing", async (_what, message) => {
     const bare = bareServer(() => text("well"));
     const engine = await opened(bare.transport);
@@ -390,6 +400,50 @@ describe("a server that answers what is not JSON of the protocol", () => {
     expect(answer).toMatchObject({ content: [{ text: "well" }] });
     expect(input).toEqual({ said: "kept" });
   });
+});
+
+test.each([
+  ["throws", refuse],
+  ["rejects", () => Promise.reject(new Error("not to be read"))],
+])("a transport whose send %s for a call has that call fail as one whose effect is not known, and not the next", async (_how, fail) => {
+  const bare = bareServer(() => text("well"));
+  let fails = true;
+  const transport = (): McpTransport => {
+    const made = bare.transport();
+    const { send } = made;
+    made.send = async (message, options) => {
+      if (!fails || !("method" in message) || message.method !== "tools/call") return await send(message, options);
+      fails = false;
+      return await fail();
+    };
+    return made;
+  };
+  const engine = await opened(transport);
+
+  expect(await rejection(engine.call(request("echo"), toolContext()))).toMatchObject({
+    code: "network_error",
+    outcome: "unknown",
+    message: 'The transport of MCP server "garden" failed: not to be read',
+  });
+  expect(await engine.call(request("echo"), toolContext())).toMatchObject({ content: [{ text: "well" }] });
+});
+
+test("a transport that another connection uses is refused, and left as it is; one that has ended may be started again", async () => {
+  const bare = bareServer(() => text("well"));
+  const one = bare.transport();
+  const first = await opened(() => one);
+  const close = vi.spyOn(one, "close");
+
+  expect(await rejection(opened(() => one))).toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("returned the transport of another connection; it makes a new one each time it is called"),
+  });
+  expect(close).not.toHaveBeenCalled();
+  expect(await first.call(request("echo"), toolContext())).toMatchObject({ content: [{ text: "well" }] });
+
+  await first.close?.();
+  const second = await opened(() => one);
+  expect(await second.call(request("echo"), toolContext())).toMatchObject({ content: [{ text: "well" }] });
 });
 
 test("a transport that never closes does not hold up the end", async () => {
