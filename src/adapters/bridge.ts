@@ -8,6 +8,7 @@ import { checkRuntime, checkArgument } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { isOptionsObject, kindInWords } from "../core/base/wording.ts";
 import { resultText, type ResultStatus, type ToolResult } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { nameMatcher } from "../policy/permission.ts";
@@ -30,7 +31,7 @@ export interface AdapterOptions {
   readonly only?: readonly string[];
   /**
    * Makes the `data` of a call from what the framework passes to its tools: `context` of AI SDK and of OpenAI Agents, the configuration of LangChain, `requestContext` of Mastra;
-   * undefined where there is none. A call has the data of the runtime where this returns nothing. An error that it throws fails the call in the framework.
+   * undefined where there is none. A call has the data of the runtime where this returns nothing. It does not wait: a promise is refused. An error that it throws fails the call in the framework.
    *
    * Return only what the program has set: logins and rules go by `data.principal`, and a context may have values of a client. @default the data of the runtime
    */
@@ -106,6 +107,23 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
   });
 }
 
+/** @throws ToolError `invalid_argument` for what is no object: handlers, rules and logins would find nothing in it */
+function dataOf(made: ReturnType<NonNullable<AdapterOptions["data"]>> | null): Readonly<Record<string, unknown>> | undefined {
+  if (made === undefined || made === null) return undefined;
+  if (isOptionsObject(made)) return made;
+  const returned: unknown = made;
+  if (returned instanceof Promise) returned.catch(() => undefined); // it is refused, and no one waits for it
+  const hint =
+    returned instanceof Promise
+      ? "It is called for each call, and is no async function: put what it would wait for into the context."
+      : undefined;
+  throw new ToolError(
+    "invalid_argument",
+    `The function data of an adapter returns an object, not ${kindInWords(returned)}.`,
+    omitUndefined({ hint }),
+  );
+}
+
 function caller(
   runtime: Runtime,
   given: AdapterOptions,
@@ -113,7 +131,7 @@ function caller(
 ): BridgedTool["call"] {
   const { session } = given;
   return async (input, { id, signal, approved = false, readsRest = givesRest, context } = {}) => {
-    const data = given.data?.(context);
+    const data = given.data === undefined ? undefined : dataOf(given.data(context));
     const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
     const options = {
       background: false, // no message of a framework could bring the end of a job

@@ -86,6 +86,18 @@ test("a function that throws fails the call in the framework, and the tool is no
   await expect(made?.invoke({})).rejects.toThrow("there is no customer");
 });
 
+test.each([
+  ["a promise", () => Promise.resolve({ customer: "Ada" })],
+  ["a promise", () => Promise.reject(new Error("no such customer"))],
+  ["a Map", () => new Map([["customer", "Ada"]])],
+  ["an array", () => ["Ada"]],
+  ["a string", () => "Ada"],
+])("a function that returns %s, in which a handler would find nothing, fails the call", async (words, data) => {
+  const options = { data } as unknown as AdapterOptions;
+  for (const run of Object.values(FRAMEWORKS).slice(0, 3))
+    await expect(run(options, { customer: "Ada" })).rejects.toThrow(`The function data of an adapter returns an object, not ${words}.`);
+});
+
 test("data that is no function is refused", () => {
   const wrong = { data: { customer: "Ada" } } as unknown as AdapterOptions;
   expect(() => toAiSdkTools(runtime, wrong)).toThrow("data");

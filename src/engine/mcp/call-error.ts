@@ -51,7 +51,8 @@ export function callError(error: unknown, situation: Situation): ToolError {
     });
   const status = statusOf(error);
   if (status !== undefined) return httpError(status, name, error);
-  if (wire?.kind === "custom") // what its server answers wrong is a ServerFault
+  if (wire?.kind === "custom")
+    // what its server answers wrong is a ServerFault
     return new ToolError("network_error", `The transport of MCP server "${name}" failed: ${describeThrown(error)}`, { cause: error });
   return new ToolError("invalid_output", `MCP server "${name}": ${describeThrown(error)}`, { cause: error });
 }

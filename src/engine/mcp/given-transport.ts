@@ -15,7 +15,7 @@ import { CLOSED, type Wire } from "./wire.ts";
 const CLOSE_MS = 2_000;
 const NOTHING: readonly string[] = [];
 /** The transports of all connections that have not ended. */
-const IN_USE = new WeakSet<Transport>();
+const IN_USE = new WeakSet<object>();
 
 /** @throws ToolError `invalid_argument` for what is no transport, and for that of another connection; what the function throws; the signal's reason */
 export async function givenTransport({ transport: make }: McpTransportOptions, clock: Clock, signal: AbortSignal): Promise<GivenTransport> {
@@ -38,7 +38,8 @@ export async function givenTransport({ transport: make }: McpTransportOptions, c
   }
 }
 
-const SHARED = "The function transport of an MCP server returned the transport of another connection; it makes a new one each time it is called";
+const SHARED =
+  "The function transport of an MCP server returned the transport of another connection; it makes a new one each time it is called";
 
 function isTransport(made: unknown): made is Transport {
   return hasMethods(made, "start", "send", "close");
@@ -133,8 +134,7 @@ export class GivenTransport implements Transport, Wire {
   /** A cycle, a BigInt, a value that nests too deep: it costs the request that it answers, and nothing else. */
   #receiveUnwritable(message: unknown, problem: string): void {
     const id = answeredId(message);
-    if (id !== undefined)
-      this.onmessage?.({ jsonrpc: "2.0", id, error: { code: UNREADABLE_ANSWER, message: "its answer is not JSON" } });
+    if (id !== undefined) this.onmessage?.({ jsonrpc: "2.0", id, error: { code: UNREADABLE_ANSWER, message: "its answer is not JSON" } });
     else this.onerror?.(new Error(`dropped a message that is not JSON: ${problem}`));
   }
 
