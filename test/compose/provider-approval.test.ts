@@ -227,6 +227,14 @@ test("rules and permissions decide as for any tool: never asks, denied is denied
   }
 });
 
+test.each(["m".repeat(90), "mcpr of é"])("the id %j, which no call may have, is answered as it came", async (id) => {
+  const { model, responses } = await provider([[asks(id)], [says("Closed.")]]);
+  const loop = createLoop({ model, session: runtimeWith().session() });
+  await loop.run("Close 7.");
+  await loop.resume({ decisions: { [loop.pending()[0]?.digest ?? ""]: "allow-once" } });
+  expect(responses()).toEqual([response(id, true)]);
+});
+
 test("a server that is no tool of the runtime is answered with no", async () => {
   const { model, responses } = await provider([[asks("mcpr_1", "unknown")], [says("Then not.")]]);
   expect((await createLoop({ model, session: runtimeWith().session() }).run("Close 7.")).text).toBe("Then not.");

@@ -44,8 +44,23 @@ export function withDecisions(steps: readonly ConversationStep[]): readonly Conv
   );
 }
 
-function isWaiting({ native }: AssistantStep, { providerId, result }: WireCall): boolean {
-  if (result?.error?.code !== "approval_required" || native === undefined) return false;
+/** The steps with the ids of requests as they came: what is too long for the id of a call is none for them. */
+export function withRequestIds(steps: readonly ConversationStep[]): readonly ConversationStep[] {
+  const isRenamed = (step: AssistantStep, call: WireCall): boolean => call.id !== call.providerId && isRequest(step, call);
+  if (!steps.some((step) => step.kind === "assistant" && step.calls.some((call) => isRenamed(step, call)))) return steps;
+  return steps.map((step) =>
+    step.kind !== "assistant"
+      ? step
+      : { ...step, calls: step.calls.map((call) => (isRenamed(step, call) ? { ...call, id: call.providerId ?? call.id } : call)) },
+  );
+}
+
+function isWaiting(step: AssistantStep, call: WireCall): boolean {
+  return call.result?.error?.code === "approval_required" && isRequest(step, call);
+}
+
+function isRequest({ native }: AssistantStep, { providerId }: WireCall): boolean {
+  if (native === undefined || providerId === undefined) return false;
   return native.blocks.some((block) => isJsonObject(block) && block["type"] === APPROVAL_REQUEST && block["id"] === providerId);
 }
 
