@@ -92,6 +92,7 @@ export class CallChecks {
   ): ReturnType<RepeatGuard["note"]> | undefined {
     if (refusal !== undefined) return this.#repeats.has(refusal) ? guard.noteRefusal(call) : undefined;
     if (result.status === "cancelled" || result.status === "skipped" || result.error?.code === "approval_required") return undefined;
+    if (call.kind === "approval" && result.status === "ok") return undefined; // what came of the call itself is known to the provider alone
     const effects = this.#options.registry.get(result.name)?.tool.effects;
     return guard.note(call, result, effects?.writes !== undefined && !declaresNoWrites(effects));
   }

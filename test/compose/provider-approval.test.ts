@@ -235,6 +235,28 @@ test.each(["m".repeat(90), "mcpr of é"])("the id %j, which no call may have, is
   expect(responses()).toEqual([response(id, true)]);
 });
 
+test.each<readonly [string, Partial<Tool>]>([
+  ["is of no fields", { inputSchema: { type: "object", properties: {}, additionalProperties: false } }],
+  ["drops what it does not know", { inputSchema: { type: "object", properties: {}, additionalProperties: false }, unknownKeys: "drop" }],
+  ["has a default", { inputSchema: { type: "object", properties: { days: { default: 1 } } } }],
+  ["has rules of its own", { validate: () => ["never"], parseInput: () => ({ value: {} }) }],
+])("a person sees all that the provider asks, where the schema of the tool %s", async (_what, fields) => {
+  const asked: unknown[] = [];
+  const { model, responses } = await provider([[asks("mcpr_1")], [says("Closed.")]]);
+  const approval = { approve: ({ input }: ApprovalRequest) => (asked.push(input), "allow-once" as const) };
+  const runtime = runtimeWith({ tools: [{ ...hosted("tickets"), ...fields }], approval });
+  await createLoop({ model, session: runtime.session() }).run("Close 7.");
+  expect(asked).toEqual([{ server: "tickets", tool: "close", arguments: { id: 7 } }]);
+  expect(responses()).toEqual([response("mcpr_1", true)]);
+});
+
+test("a provider may ask for the same call as often as it is allowed: what came of it is not seen here", async () => {
+  const { model, responses } = await provider([...[1, 2, 3, 4, 5, 6].map((each) => [asks(`mcpr_${each}`)]), [says("It is closed.")]]);
+  const runtime = runtimeWith({ approval: { never: ["hosted_tickets"] } });
+  expect((await createLoop({ model, session: runtime.session() }).run("Wait until 7 is closed.")).text).toBe("It is closed.");
+  expect(responses()).toEqual([1, 2, 3, 4, 5, 6].map((each) => response(`mcpr_${each}`, true)));
+});
+
 test("a server that is no tool of the runtime is answered with no", async () => {
   const { model, responses } = await provider([[asks("mcpr_1", "unknown")], [says("Then not.")]]);
   expect((await createLoop({ model, session: runtimeWith().session() }).run("Close 7.")).text).toBe("Then not.");

@@ -15,7 +15,7 @@ const FITS_ANY_OBJECT = new InputFitter(ANY_OBJECT);
 
 export function fitCall(run: ResolvedCall): FittedCall | ToolError | Promise<FittedCall | ToolError> {
   const { plan } = run;
-  const { validate } = run.options;
+  const validate = run.options.validate && plan.tool.providerExecuted !== true; // its schema is not that of a provider's question
   const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
   if (!plan.registered.hasWarned && validate) warnOnce(run, plan.registered);
   // Without validation an input still is an object: there is nothing else to record and to hand on.
