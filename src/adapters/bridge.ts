@@ -5,6 +5,7 @@ import { type ToolCall, OWN_NAMESPACE } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkRuntime, checkArgument } from "../core/check-argument.ts";
+import { markForeign } from "../core/foreign-handler.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -221,7 +222,7 @@ export function foreignTool({ name, description, execute, parseInput, schema, ou
     description,
     inputSchema: jsonSchemaOf(schema, name),
     ...(outputSchema === undefined ? {} : { outputSchema: jsonSchemaOf(outputSchema, name) }),
-    ...(execute === undefined ? {} : { execute }),
+    ...(execute === undefined ? {} : { execute: markForeign(execute) }),
     ...(parseInput === undefined ? {} : { parseInput }),
   };
 }

@@ -1,6 +1,7 @@
 /** Starts a server as a child process with little of our environment, and ends it with everything it started. */
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import { systemCode } from "../core/base/system-code.ts";
 import type { Clock } from "../core/ports.ts";
 import { commandFile } from "./command-file.ts";
@@ -126,10 +127,10 @@ export function startProblem(server: ServerCommand, error: unknown): string {
   return `the command ${JSON.stringify(server.command)} could not be run (${code ?? String(error)})`;
 }
 
-/** A command with its arguments in one string, as a shell takes it, is looked for as one program. */
-function splitHint({ command, args = [] }: ServerCommand): string {
+/** A command with its arguments in one string, as a shell takes it, is looked for as one program. A path may have spaces itself. */
+function splitHint({ command, args = [], cwd = "" }: ServerCommand): string {
   const [program = "", ...words] = command.trim().split(/\s+/u);
-  if (words.length === 0 || args.length > 0) return "";
+  if (words.length === 0 || args.length > 0 || (/[/\\]/u.test(program) && !existsSync(resolve(cwd, program)))) return "";
   return `; its arguments are an array of their own: { command: ${JSON.stringify(program)}, args: ${JSON.stringify(words)} }`;
 }
 

@@ -3,6 +3,7 @@ import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { CutOutput } from "../../core/cut-output.ts";
 import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
+import { isForeign } from "../../core/foreign-handler.ts";
 import { FIDELITIES } from "../../core/fidelity.ts";
 import { copyJson, fitJson, isJsonObject } from "../../core/base/json.ts";
 import { MAX_ID_LENGTH } from "../../core/recording/read-event.ts";
@@ -108,7 +109,8 @@ function recordJson(run: AdmittedCall, answer: unknown): Taken {
       run.output = value;
       run.outputBound = maxBytes;
       mayHold = found;
-      if (run.content === undefined && run.plan.tool.execute !== undefined && isMcpResult(value))
+      const { execute } = run.plan.tool;
+      if (run.content === undefined && execute !== undefined && isMcpResult(value) && !isForeign(execute))
         run.warnings = [...run.warnings, MCP_RESULT];
       if (wasCut && run.partial === undefined) run.partial = tooLarge(run);
       else if (wasCut) run.warnings = [...run.warnings, "The answer is too large: the beginning is kept."];
