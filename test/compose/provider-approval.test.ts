@@ -263,13 +263,16 @@ test("a server that is no tool of the runtime is answered with no", async () => 
   expect(responses()).toMatchObject([{ approval_request_id: "mcpr_1", approve: false }]);
 });
 
-test("arguments that are no JSON are shown as they are", async () => {
-  const asked: unknown[] = [];
-  const { model } = await provider([[asks("mcpr_1", "tickets", "{not")], [says("Done.")]]);
-  const runtime = runtimeWith({ approval: { approve: ({ input }) => (asked.push(input), "deny") } });
-  await createLoop({ model, session: runtime.session() }).run("Close 7.");
-  expect(asked).toEqual([{ server: "tickets", tool: "close", arguments: "{not" }]);
-});
+test.each(["{not", '{"id":7,"id":8}', '{"id":7,"more":{"__proto__":{"all":true}}}'])(
+  "arguments that a call cannot have whole are shown as text: %s",
+  async (given) => {
+    const asked: unknown[] = [];
+    const { model } = await provider([[asks("mcpr_1", "tickets", given)], [says("Done.")]]);
+    const runtime = runtimeWith({ approval: { approve: ({ input }) => (asked.push(input), "deny") } });
+    await createLoop({ model, session: runtime.session() }).run("Close 7.");
+    expect(asked).toEqual([{ server: "tickets", tool: "close", arguments: given }]);
+  },
+);
 
 test("a loop of the program's own answers by the kind of the call", async () => {
   const format = openAiResponses();

@@ -1,6 +1,6 @@
 /** Requests of OpenAI's Responses for approval of a call that the provider makes, and their answers. */
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { approvalInput } from "../../core/provider-approval.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { answerText, isErrorAnswer, type AssistantStep, type ConversationStep, type WireCall } from "../conversation-steps.ts";
@@ -15,7 +15,13 @@ export function approvalName(serverLabel: string): string {
 }
 
 export function requestedApproval({ server_label: server, name, arguments: given }: JsonObject): JsonObject {
-  return approvalInput({ server: textOf(server) ?? "", tool: textOf(name) ?? "", arguments: readArguments(textOf(given) ?? "") });
+  return approvalInput({ server: textOf(server) ?? "", tool: textOf(name) ?? "", arguments: shownArguments(textOf(given) ?? "") });
+}
+
+/** The text itself where a call would be shown without a part of it: the provider makes its call with all of it. */
+function shownArguments(text: string): JsonValue {
+  const value = readArguments(text);
+  return copyJson(value).dropped.length === 0 ? value : text;
 }
 
 /** @see https://platform.openai.com/docs/guides/tools-connectors-mcp#approvals (2026-11) */
