@@ -18,6 +18,8 @@ export const answerSources = array(oneOf("A source of answers.", ANSWER_SOURCES)
   maxItems: ANSWER_SOURCES.length,
 });
 
+const CALL_KINDS = ["function", "custom", "approval"] as const;
+
 export const COMPONENTS = {
   ToolCall: object(
     {
@@ -25,6 +27,7 @@ export const COMPONENTS = {
       name: text("A qualified name such as weather::get, or a bare one that only one tool has.", { minLength: 1, maxLength: 512 }),
       input: anyJson,
       reasoning: text("The model's reason for the call; recorded, never interpreted.", { maxLength: 65_536 }),
+      kind: oneOf("As a wire format gave it. approval: the model's provider makes the call, once it was allowed.", CALL_KINDS),
     },
     ["name"],
   ),
