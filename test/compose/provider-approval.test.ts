@@ -251,10 +251,11 @@ test.each<readonly [string, Partial<Tool>]>([
 });
 
 test("a provider may ask for the same call as often as it is allowed: what came of it is not seen here", async () => {
-  const { model, responses } = await provider([...[1, 2, 3, 4, 5, 6].map((each) => [asks(`mcpr_${each}`)]), [says("It is closed.")]]);
+  const ids = Array.from({ length: 14 }, (_, index) => `mcpr_${index}`);
+  const { model, responses } = await provider([...ids.map((id) => [asks(id)]), [says("It is closed.")]]);
   const runtime = runtimeWith({ approval: { never: ["hosted_tickets"] } });
   expect((await createLoop({ model, session: runtime.session() }).run("Wait until 7 is closed.")).text).toBe("It is closed.");
-  expect(responses()).toEqual([1, 2, 3, 4, 5, 6].map((each) => response(`mcpr_${each}`, true)));
+  expect(responses()).toEqual(ids.map((id) => response(id, true)));
 });
 
 test("a server that is no tool of the runtime is answered with no", async () => {
