@@ -36,27 +36,45 @@ export function typeInWords(value: unknown): string {
 export function kindInWords(value: unknown): string {
   if (typeof value !== "object" || value === null) return typeInWords(value);
   const kind = objectKind(value);
+  if (kind === undefined) return UNREADABLE;
   if (kind === "Promise") return "a promise";
   return PLAIN_KINDS.has(kind) ? typeInWords(value) : withArticle(kind);
 }
 
-/** A value that does not fit, as messages show it: `"x"`, `5`, `5n`, `null`, and the kind of all others. Never fails, as `String` and `JSON.stringify` may. */
+/** What messages show of a long text. */
+const MAX_QUOTED = 200;
+/** A bigint with more bits is not written out: its digits take more than linear time. */
+const MAX_QUOTED_BITS = 256;
+
+/**
+ * A value that does not fit, as messages show it: `"x"`, `5`, `5n`, `null`, and the kind of all others. Never fails, as `String` and `JSON.stringify`
+ * may, and is not long.
+ */
 export function quoted(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value);
-  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "string") return JSON.stringify(value.length > MAX_QUOTED ? `${value.slice(0, MAX_QUOTED)}…` : value);
+  if (typeof value === "bigint") return BigInt.asIntN(MAX_QUOTED_BITS, value) === value ? `${value}n` : "a large bigint";
   return typeof value === "number" || typeof value === "boolean" ? String(value) : kindInWords(value);
 }
 
 /** True for objects but arrays, and those of the language and its platform: a promise, a `Map` or a `URL` has no options. */
 export function isOptionsObject(value: unknown): value is object {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  return Object.getPrototypeOf(value) === Object.prototype || PLAIN_KINDS.has(objectKind(value));
+  return Object.getPrototypeOf(value) === Object.prototype || PLAIN_KINDS.has(objectKind(value) ?? "");
 }
 
 const PLAIN_KINDS: ReadonlySet<string> = new Set(["Object", "Array", "Module"]);
 
-function objectKind(value: object): string {
-  return Object.prototype.toString.call(value).slice("[object ".length, -1);
+const UNREADABLE = "an object that cannot be read";
+/** A class may give its objects a longer name. */
+const MAX_KIND = 100;
+
+/** Undefined for an object that throws when it is looked at: a revoked proxy, or a getter of its name. */
+function objectKind(value: object): string | undefined {
+  try {
+    return Object.prototype.toString.call(value).slice("[object ".length, -1).slice(0, MAX_KIND);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The words of a text, each only once: for lists written in the code. */

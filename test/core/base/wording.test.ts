@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { plural, typeInWords, withArticle } from "../../../src/core/base/wording.ts";
+import { kindInWords, plural, quoted, typeInWords, withArticle } from "../../../src/core/base/wording.ts";
 
 describe("the grammar of messages", () => {
   test("one of a thing is singular, none and several are plural", () => {
@@ -36,6 +36,25 @@ describe("the grammar of messages", () => {
       "a number",
       "a boolean",
       "undefined",
+    ]);
+  });
+
+  test("a value is shown short, and one that throws when it is looked at by its kind", () => {
+    const revoked = Proxy.revocable({}, {});
+    revoked.revoke();
+    const named = (name: () => string) => Object.defineProperty({}, Symbol.toStringTag, { get: name });
+    const throwing = named(() => {
+      throw new Error("secret");
+    });
+    expect([throwing, revoked.proxy].map(quoted)).toEqual(Array(2).fill("an object that cannot be read"));
+    expect([throwing, revoked.proxy].map(kindInWords)).toEqual(Array(2).fill("an object that cannot be read"));
+    const long = ["x".repeat(1_000_000), 10n ** 100_000n, named(() => "X".repeat(1_000_000))];
+    for (const value of long) expect(quoted(value).length).toBeLessThan(210);
+    expect([5n, -(2n ** 70n), "x".repeat(200), Symbol("x")].map(quoted)).toEqual([
+      "5n",
+      "-1180591620717411303424n",
+      `"${"x".repeat(200)}"`,
+      "a symbol",
     ]);
   });
 });
