@@ -281,7 +281,7 @@ function checkedScopes(scopes: readonly Scope[]): readonly Scope[] {
   const unknown = scopes.find((scope) => !SCOPES.includes(scope));
   if (unknown === undefined) return [...new Set(scopes)];
   throw new ToolError("invalid_argument", `A key has no scope ${quoted(unknown)}.`, {
-    hint: didYouMean(quoted(unknown), SCOPES, String) ?? `Scopes: ${SCOPES.join(", ")}.`,
+    hint: didYouMean(typeof unknown === "string" ? unknown : "", SCOPES, String) ?? `Scopes: ${SCOPES.join(", ")}.`,
   });
 }
 

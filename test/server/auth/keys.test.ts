@@ -36,6 +36,12 @@ test("issue 19.5 a key is let in as its id and name, with its scopes and pattern
   });
 });
 
+test.each(["raed", "admn", "aprove"])("the scope %s is answered with the one that may be meant", async (scope) => {
+  await expect(keysOf().keys.add({ ...READ, scopes: [scope as "read"] })).rejects.toMatchObject({
+    hint: expect.stringMatching(/^Did you mean /u),
+  });
+});
+
 test.each<[string, Readonly<Record<string, unknown>>, string]>([
   ["no scope", { scopes: [] }, "A key has one scope at least, of read, execute, simulate, approve, admin."],
   ["an unknown scope", { scopes: ["exec"] }, 'A key has no scope "exec".'],
