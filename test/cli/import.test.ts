@@ -67,7 +67,7 @@ Key = "\${NAME}"
 
   test("becomes a file that must be trusted, and says so with the command", async () => {
     const note = async (out: string, client: object, trust?: string): Promise<string> => {
-      const folder = folderWith({ ".mcp.json": JSON.stringify({ mcpServers: { a: client } }), "sub/x": "" });
+      const folder = folderWith({ ".mcp.json": JSON.stringify({ mcpServers: { a: client } }), "sub/x": "", "my sub/x": "" });
       const environment = trust === undefined ? { HAFT_TRUST: "" } : { HAFT_TRUST: trust };
       return (await haft(["import", ".mcp.json", "--out", out], { folder, environment })).stderr;
     };
@@ -76,6 +76,7 @@ Key = "\${NAME}"
       `haft: ${out} starts programs or sends variables of yours: read it, then run ${command}.\n`;
     expect(await note("haft.toml", starts)).toBe(text("haft.toml", "haft trust"));
     expect(await note("sub/haft.json", starts)).toBe(text("sub/haft.json", "haft trust --config sub/haft.json"));
+    expect(await note("my sub/haft.toml", starts)).toBe(text("my sub/haft.toml", "haft trust --config 'my sub/haft.toml'"));
     expect(await note("haft.toml", { url: "https://a.example", headers: { Key: "${KEY}" } })).toBe(text("haft.toml", "haft trust"));
     expect(await note("haft.toml", { url: "https://a.example" })).toBe("");
     expect(await note("haft.toml", { ...starts, disabled: true })).toBe("");

@@ -3,6 +3,7 @@ import { basename, dirname, extname, resolve } from "node:path";
 import { stringify } from "smol-toml";
 import { CONFIG_NAMES } from "../../config/load-config.ts";
 import { loadClientServers } from "../../config/load-client-servers.ts";
+import { shellWord } from "../../core/base/shell-word.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { RegistryEntry } from "../../config/tables/registry-config.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
@@ -59,7 +60,7 @@ function needsTrust(toolset: object): boolean {
 }
 
 function trustCommandFor(out: string): string {
-  return dirname(resolve(out)) === process.cwd() ? "haft trust" : `haft trust --config ${out}`;
+  return dirname(resolve(out)) === process.cwd() ? "haft trust" : `haft trust --config ${shellWord(out)}`;
 }
 
 /** @param folder where the configuration will be */
