@@ -527,24 +527,35 @@ describe("the servers of other clients", () => {
     });
   });
 
-  test("have names that toolsets can have, and the first of two with one name counts", async () => {
+  test("have names that toolsets can have, none of which another server has", async () => {
     const server = (at: string) => ({ command: at });
     const { servers, notes } = await read("mcp.json", {
-      mcpServers: { "a::b": server("1"), "c:": server("2"), "d:e": server("3"), "a-b": server("4") },
+      mcpServers: {
+        "a::b": server("1"),
+        "c:": server("2"),
+        "d:e": server("3"),
+        "a-b": server("4"),
+        "a::b:": server("5"),
+        ":": server("6"),
+      },
     });
     expect(servers).toEqual(
       Object.fromEntries(
         [
-          ["a-b", "1"],
+          ["a-b-2", "1"],
           ["c", "2"],
           ["d:e", "3"],
+          ["a-b", "4"],
+          ["a-b-3", "5"],
+          ["server", "6"],
         ].map(([name = "", command]) => [name, { ...started, command }]),
       ),
     );
     expect(notes).toEqual([
-      'mcpServers["a::b"]: is named "a-b" here: a name of a toolset has no "::" and no colon at its end.',
+      'mcpServers["a::b"]: is named "a-b-2" here: a name of a toolset has no "::" and no colon at its end.',
       'mcpServers["c:"]: is named "c" here: a name of a toolset has no "::" and no colon at its end.',
-      "mcpServers.a-b: is left out: another server of this file has the same name.",
+      'mcpServers["a::b:"]: is named "a-b-3" here: a name of a toolset has no "::" and no colon at its end.',
+      'mcpServers[":"]: is named "server" here: a name of a toolset has no "::" and no colon at its end.',
     ]);
   });
 
@@ -562,13 +573,15 @@ describe("the servers of other clients", () => {
     const { servers, notes } = await read("mcp.json", {
       mcpServers: {
         a: { command: "%APPDATA%\\a.cmd", args: ["100%", "%TEMP%/a"] },
-        b: { url: "https://b.example/%7Ea%C3%A9%20b" },
+        b: { url: "https://b.example/%7Ea%C3%A9%20b/caf%C3%A9bar%20" },
+        c: { url: "https://c.example/%TENANT%" },
       },
     });
     expect(servers["a"]).toMatchObject({ command: "%APPDATA%\\a.cmd", args: ["100%", "%TEMP%/a"] });
     expect(notes).toEqual([
       'mcpServers.a.command: "%APPDATA%" stays as it is written: only cmd.exe replaces it; write "${APPDATA}".',
       'mcpServers.a.args[1]: "%TEMP%" stays as it is written: only cmd.exe replaces it; write "${TEMP}".',
+      'mcpServers.c.url: "%TENANT%" stays as it is written: only cmd.exe replaces it; write "${TENANT}".',
     ]);
   });
 

@@ -23,6 +23,8 @@ export interface ClientVariablesOptions {
 const WRITTEN = /\$\{\{\s*(?:secrets\.|inputs\.)?(\w+)\s*\}\}|\$\{([^}]*)\}|(?<!\$)\{(env|file):([^}]*)\}|\$([A-Za-z_]\w*)/gu;
 /** `%NAME%` of Windows; two characters are part of an encoded address. */
 const OF_WINDOWS = /%[A-Za-z_]\w{2,}%/u;
+/** The same in an address, where `%A9bar%` of `caf%C3%A9bar%20` is encoded too. */
+const OF_WINDOWS_IN_ADDRESS = /%(?![\dA-Fa-f]{2})[A-Za-z_]\w{2,}%/u;
 /** Values that a client asks a person for: `input:` of editors, and settings of a bundle. */
 const ASKED = /^(?:input:|user_config\.)(.+)$/u;
 
@@ -47,7 +49,7 @@ export class ClientVariables {
   translated(text: string, place: KeyPath): string {
     if (this.#options.bareVariables && text.includes("$("))
       this.#options.notes.push({ path: place, text: '"$(…)" stays as it is written: no command is run for a value; write a variable.' });
-    const [ofWindows] = OF_WINDOWS.exec(text) ?? [];
+    const [ofWindows] = (text.includes("://") ? OF_WINDOWS_IN_ADDRESS : OF_WINDOWS).exec(text) ?? [];
     if (ofWindows !== undefined)
       this.#options.notes.push({
         path: place,

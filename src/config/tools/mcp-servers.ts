@@ -87,8 +87,9 @@ export function readServersAt(root: TableReader, format: ClientFormat, context: 
 export function readNamedServers(servers: readonly NamedServer[], { context, options }: ServersContext): ClientServers {
   const entries: RegistryEntry[] = [];
   const notes: Note[] = [];
+  const taken = new Set(servers.map((server) => server.name));
   for (const { name: written, server, place } of servers) {
-    const name = options.imports ? toolsetNameOf(written) : written;
+    const name = options.imports ? toolsetNameOf(written, taken) : written;
     if (name !== written)
       notes.push({
         path: server.path,
@@ -122,8 +123,15 @@ export function readNamedServers(servers: readonly NamedServer[], { context, opt
   return { entries, notes };
 }
 
-function toolsetNameOf(name: string): string {
-  return name.split(NAMESPACE_SEPARATOR).join("-").replace(/:+$/u, "");
+/** A name that a toolset can have, which no other server has. @param taken the names of all servers, and those that were made for them */
+function toolsetNameOf(written: string, taken: Set<string>): string {
+  const fitting = written.split(NAMESPACE_SEPARATOR).join("-").replace(/:+$/u, "");
+  if (fitting === written) return written;
+  const wanted = fitting === "" ? "server" : fitting;
+  let name = wanted;
+  for (let number = 2; taken.has(name); number++) name = `${wanted}-${number}`;
+  taken.add(name);
+  return name;
 }
 
 function leftOut(path: KeyPath, reasons: readonly Note[]): readonly Note[] {
