@@ -12,6 +12,7 @@ import { checkAllFields, isPlainObject, MODEL_FIELDS, plainTool, refuseOtherWord
 import { faultsOf } from "./toolset-faults.ts";
 import { isStringArray } from "../core/base/json.ts";
 import { checkJsonSchema } from "../schema/check-json-schema.ts";
+import { copySchema } from "../schema/import-schema.ts";
 
 /** A tool to register: its input schema may be left out. */
 export type NewTool = Omit<Tool, "inputSchema"> & Partial<Pick<Tool, "inputSchema">>;
@@ -39,20 +40,24 @@ export function checkNewTool(given: NewTool): Tool {
   return checkDeclared(namedTool(tool.inputSchema === undefined ? { ...tool, inputSchema: { type: "object" } } : tool));
 }
 
-function checkDeclared(tool: Tool): Tool {
-  checkAllFields(tool);
-  checkCache(tool.name, tool);
-  checkIsJsonSchema(tool, "inputSchema");
-  checkIsJsonSchema(tool, "outputSchema");
+function checkDeclared(given: Tool): Tool {
+  checkAllFields(given);
+  checkCache(given.name, given);
+  const tool = withJsonSchema(withJsonSchema(given, "inputSchema"), "outputSchema");
   const fault = keyTemplateFault(tool.name, tool.effects, tool.inputSchema);
   if (fault !== undefined) throw fault;
   return tool;
 }
 
-/** Schemas of libraries are those of `defineTool`, which gives their JSON Schema to the model. */
-function checkIsJsonSchema(tool: Tool, field: "inputSchema" | "outputSchema"): void {
+/** Schemas of libraries are those of `defineTool`, which gives their JSON Schema to the model. One that writes itself as JSON is what it writes. */
+function withJsonSchema(tool: Tool, field: "inputSchema" | "outputSchema"): Tool {
+  const schema = tool[field];
+  if (schema === undefined) return tool;
   try {
-    if (tool[field] !== undefined) checkJsonSchema(tool[field]);
+    checkJsonSchema(schema);
+    return typeof schema === "object" && schema !== null && typeof Reflect.get(schema, "toJSON") === "function"
+      ? { ...tool, [field]: copySchema(schema) }
+      : tool;
   } catch (thrown: unknown) {
     const cause = ToolError.fromUnknown(thrown, "invalid_schema");
     throw new ToolError(cause.code, `${field} of tool ${JSON.stringify(tool.name)}: ${cause.message}`, {

@@ -1,5 +1,6 @@
 /** Refuses what a program may give as a JSON Schema that is none: as one, it would allow every value. */
 import { ToolError } from "../core/error.ts";
+import { isInstanceOfClass } from "../core/base/class-instance.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { KNOWN_KEYWORDS, SCHEMA_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "./keyword-names.ts";
 import { isOwnSchema, isStandardSchema, wayOf } from "./library-schema.ts";
@@ -23,7 +24,7 @@ export function checkOfNoLibrary(source: unknown): void {
 /** JSON Schema that a library has written, as `z.toJSONSchema()` does, may have a `~standard`: it is no key of that. */
 function isOfLibrary(value: unknown): value is Parameters<typeof isOwnSchema>[0] {
   if (!isStandardSchema(value) || isOwnSchema(value)) return false;
-  return Object.getPrototypeOf(value) !== Object.prototype || Object.keys(value).includes("~standard");
+  return isInstanceOfClass(value) || Object.keys(value).includes("~standard");
 }
 
 /** Other libraries take the fields of an object by themselves: `{ city: z.string() }`. */

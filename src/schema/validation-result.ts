@@ -4,6 +4,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { checkJsonSchema } from "./check-json-schema.ts";
 import { compileSchema } from "./compile-schema.ts";
+import { copySchema } from "./import-schema.ts";
 
 /** The kind of value that was checked. */
 export type ValidationSubject = "input" | "output";
@@ -75,7 +76,7 @@ export function validateOutput(data: unknown, schema: unknown): ValidationResult
 function validate(data: unknown, schema: unknown, subject: ValidationSubject): ValidationResult {
   try {
     checkJsonSchema(schema);
-    const problems = compileSchema(schema, { formats: subject === "input" }).problems(data, MAX_ERRORS);
+    const problems = compileSchema(copySchema(schema), { formats: subject === "input" }).problems(data, MAX_ERRORS);
     return new ValidationResult(
       problems.map((problem) => `${problem.path}: ${problem.message}`),
       subject,

@@ -1,4 +1,5 @@
 /** Tools with schemas of zod, arktype and valibot: what the libraries write as JSON Schema, and what they are given. */
+import { runInNewContext } from "node:vm";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import * as v from "valibot";
@@ -190,8 +191,36 @@ describe("a schema that would allow everything as JSON Schema is refused whereve
     expect(hintOf(new Codec())).toMatch(/^Use a library or a version of it that has `~standard\.jsonSchema`, .* or give a JSON Schema\.$/u);
   });
 
+  test("and one that writes itself as JSON is what it writes, also with a plain tool", async () => {
+    class Written {
+      readonly #schema = { ...object({ type: "string" }), required: ["city"] };
+      toJSON(): unknown {
+        return this.#schema;
+      }
+    }
+    const schema = new Written() as never;
+    expect(validateOutput({}, schema).valid).toBe(false);
+    const { runtime } = testRuntime({ tools: [{ ...tool, inputSchema: schema, execute }] });
+    expect((await runtime.execute({ name: "a", input: {} })).error?.code).toBe("invalid_input");
+    for (const none of [new Date(0), new URL("https://a.example")]) {
+      expect([validateInput({}, none).valid, validateOutput({}, none).valid]).toEqual([false, false]);
+      for (const plain of [{ inputSchema: none }, { inputSchema: {}, outputSchema: none }])
+        expect(() => testRuntime({ tools: [{ ...tool, execute, ...plain } as never] })).toThrow("is an object or a boolean");
+    }
+  });
+
+  test("and JSON Schema that a library wrote in another realm is not", () => {
+    const ofZod = z.toJSONSchema(z.object({ city: z.string() }));
+    for (const copy of [runInNewContext("({})") as object, Object.create(null) as object]) {
+      const schema = Object.defineProperties(copy, Object.getOwnPropertyDescriptors(ofZod));
+      expect(validateInput({ city: "Oslo" }, schema).errors).toEqual([]);
+      expect(() => testRuntime({ tools: [{ ...tool, inputSchema: schema as never, execute }] })).not.toThrow();
+    }
+  });
+
   test("and what writes itself as JSON is not", () => {
     const written = { toJSON: () => object({ type: "string" }), prop: () => written };
+    expect(validateInput({ city: 5 }, written).errors).toEqual(["$.city: expected type string, got integer"]);
     for (const schema of [written, z.toJSONSchema(z.object({ city: z.string() })), Object.assign(Object.create(null), object(true))])
       expect(defineTool({ ...tool, inputSchema: schema as never }).inputSchema).toHaveProperty("properties.city");
   });
