@@ -83,6 +83,8 @@ class Listening {
   #events: AsyncIterator<ModelEvent> | undefined;
   #traced: TracedRequestWork | undefined;
   #hasBegun = false;
+  /** The model has taken back what it said, and has said nothing since. */
+  #isTakenBack = false;
   /** The model was asked for its next event, and nothing else has ended the wait for it. */
   #isWaiting = false;
 
@@ -146,10 +148,7 @@ class Listening {
         this.#traced?.end({ error: heard });
         return this.#end(this.#message.fail(heard));
       }
-      if (!this.#hasBegun) {
-        this.#hasBegun = true;
-        this.#traced?.begun?.();
-      } else if (heard.type !== "reply-end") this.#traced?.continued?.();
+      if (this.#traced !== undefined) this.#trace(this.#traced, heard.type);
       if (heard.type === "reply-end") {
         this.#traced?.end({ reply: heard.reply });
         return this.#end(this.#message.end(heard.reply));
@@ -160,6 +159,16 @@ class Listening {
     } catch (thrown: unknown) {
       this.#onCrash(thrown);
     }
+  }
+
+  #trace(traced: TracedRequestWork, type: ModelEvent["type"]): void {
+    const isFirst = !this.#hasBegun;
+    const isAnew = this.#isTakenBack;
+    this.#hasBegun = true;
+    this.#isTakenBack = type === "reply-void";
+    if (isFirst) traced.begun?.();
+    else if (isAnew) traced.begunAnew?.();
+    else if (type !== "reply-void" && type !== "reply-end") traced.continued?.();
   }
 
   #end(played: Promise<PlayedMessage>): void {

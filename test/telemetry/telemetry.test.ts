@@ -5,6 +5,8 @@ import { createAgent } from "../../src/compose/agent.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { programToolset } from "../../src/compose/program/program-toolset.ts";
 import { ToolError } from "../../src/core/error.ts";
+import type { ModelEvent } from "../../src/core/model.ts";
+import { fakePorts } from "../../src/testing/fake-ports.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import type { Store } from "../../src/core/store.ts";
 import { channelsToolset } from "../../src/toolsets/channels.ts";
@@ -192,6 +194,33 @@ test("issue 19.8 a loop is invoke_agent over chat and execute_tool; nested calls
     "      execute_tool weather",
   ]);
   expect(new Set(receiver.spans.map(({ traceId }) => traceId)).size).toBe(1);
+});
+
+test("the time between chunks has no wait for a model that was asked again after it took back what it said", async () => {
+  const receiver = await withTelemetry(async () => {
+    const ports = fakePorts();
+    const runtime = createRuntime({ tools: [weather], ports });
+    telemetry(runtime);
+    const said = async function* (): AsyncGenerator<ModelEvent> {
+      const after = async (milliseconds: number, event: ModelEvent): Promise<ModelEvent> => {
+        await ports.clock.advance(milliseconds);
+        return event;
+      };
+      yield after(1_000, { type: "text-delta", text: "a" });
+      yield after(2_000, { type: "text-delta", text: "b" });
+      yield after(30_000, { type: "reply-void", reason: "The connection broke." });
+      yield after(60_000, { type: "text-delta", text: "c" });
+      yield after(3_000, { type: "text-delta", text: "d" });
+      yield after(50_000, { type: "reply-end", reply: { text: "cd", calls: [], finish: "stop" } as never });
+    };
+    await createLoop({ model: { name: "gemini/flash", stream: said }, session: runtime.session("s") }).run("Go");
+    await runtime.close();
+  });
+  const times = receiver.points.filter(({ metric }) => metric.includes("chunk")).map(({ metric, count, sum }) => ({ metric, count, sum }));
+  expect(times).toEqual([
+    { metric: "gen_ai.client.operation.time_to_first_chunk", count: 1, sum: 1 },
+    { metric: "gen_ai.client.operation.time_per_output_chunk", count: 2, sum: 5 },
+  ]);
 });
 
 test("issue 19.8 a request to a model has provider, model, tokens and finish reason, and the metrics of the conventions", async () => {
