@@ -163,11 +163,11 @@ class Listening {
 
   #trace(traced: TracedRequestWork, type: ModelEvent["type"]): void {
     const isFirst = !this.#hasBegun;
-    const isAnew = this.#isTakenBack;
+    const isAgain = this.#isTakenBack;
     this.#hasBegun = true;
     this.#isTakenBack = type === "reply-void";
     if (isFirst) traced.begun?.();
-    else if (isAnew) traced.begunAnew?.();
+    else if (isAgain) traced.begunAgain?.();
     else if (type !== "reply-void" && type !== "reply-end") traced.continued?.();
   }
 

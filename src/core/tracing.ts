@@ -30,10 +30,10 @@ export interface TracedWork<End> {
 export interface TracedRequestWork extends TracedWork<TracedRequestEnd> {
   /** Called once, when the model has said the first of its message. */
   begun?(): void;
-  /** Called for each later event of the message, but its end, and where the message begins anew. */
+  /** Called for each later event of the message, but its end, and where the message begins again. */
   continued?(): void;
   /** Called for the first event after the model took back what it had said, as where it was asked again. */
-  begunAnew?(): void;
+  begunAgain?(): void;
 }
 
 /** A run of a loop, as it begins. */

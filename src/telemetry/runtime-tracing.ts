@@ -106,7 +106,7 @@ export class RuntimeTracing implements Tracing {
         work.record(() => ({ [ATTRIBUTES.timeToFirstChunk]: seconds }));
         unharmed(() => this.#watch.instruments?.timeToFirstChunk.record(seconds, common));
       },
-      begunAnew: () => void work.lap(), // the wait was for the first chunk of another attempt
+      begunAgain: () => void work.lap(), // the wait was for the first chunk of another attempt
       continued: () => unharmed(() => this.#watch.instruments?.timePerChunk.record(work.lap(), common)),
       end: (end) => {
         const { instruments } = this.#watch;

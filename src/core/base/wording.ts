@@ -41,7 +41,7 @@ export function kindInWords(value: unknown): string {
   return PLAIN_KINDS.has(kind) ? typeInWords(value) : withArticle(kind);
 }
 
-/** What messages show of a long text. */
+/** Characters of a text that a message shows. */
 const MAX_QUOTED = 200;
 /** A bigint with more bits is not written out: its digits take more than linear time. */
 const MAX_QUOTED_BITS = 256;
