@@ -59,10 +59,17 @@ export function quoted(value: unknown): string {
 /** True for objects but arrays, and those of the language and its platform: a promise, a `Map` or a `URL` has no options. */
 export function isOptionsObject(value: unknown): value is object {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  return Object.getPrototypeOf(value) === Object.prototype || PLAIN_KINDS.has(objectKind(value) ?? "");
+  if (Object.getPrototypeOf(value) === Object.prototype) return true;
+  const kind = objectKind(value);
+  return kind !== undefined && (PLAIN_KINDS.has(kind) || !isOfPlatform(kind));
 }
 
 const PLAIN_KINDS: ReadonlySet<string> = new Set(["Object", "Array", "Module"]);
+
+/** False for the names that classes of a program give their objects. */
+function isOfPlatform(kind: string): boolean {
+  return kind in globalThis || /\.|(?:Iterator|Generator|Arguments)$/u.test(kind);
+}
 
 const UNREADABLE = "an object that cannot be read";
 /** A class may give its objects a longer name. */

@@ -1,5 +1,6 @@
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { kindInWords, plural, quoted, typeInWords, withArticle } from "../../../src/core/base/wording.ts";
+import { isOptionsObject, kindInWords, plural, quoted, typeInWords, withArticle } from "../../../src/core/base/wording.ts";
 
 describe("the grammar of messages", () => {
   test("one of a thing is singular, none and several are plural", () => {
@@ -56,5 +57,37 @@ describe("the grammar of messages", () => {
       `"${"x".repeat(200)}"`,
       "a symbol",
     ]);
+  });
+
+  test("an instance of a program's class has options, whatever name it gives its objects, and one of the platform has none", () => {
+    class Named {
+      readonly limit = 1;
+      get [Symbol.toStringTag](): string {
+        return "Settings";
+      }
+    }
+    function* generate(): Generator<number> {
+      yield 1;
+    }
+    const taken = [{}, Object.create({}), Object.create(null), new Proxy({}, {}), new Named(), runInNewContext("({})")];
+    const platform = [
+      new Map(),
+      new URL("https://a.example"),
+      Promise.resolve(),
+      new Error("a"),
+      new Date(),
+      generate(),
+      new Map().keys(),
+      new Intl.NumberFormat(),
+      runInNewContext("new Set()"),
+    ];
+    expect([...taken, ...platform, [], null, "a"].map(isOptionsObject)).toEqual([
+      ...taken.map(() => true),
+      ...platform.map(() => false),
+      false,
+      false,
+      false,
+    ]);
+    expect(quoted(new Named())).toBe("a Settings");
   });
 });
