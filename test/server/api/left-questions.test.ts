@@ -1,7 +1,7 @@
 /** Servers that stop while calls wait for a person, or for a lock: the next server of the store continues them. */
 import { createRuntime, defineTool, type Ask, type Tool } from "haft";
 import { createClient } from "haft/client";
-import { createServer, staticToken } from "haft/server";
+import { createServer, staticToken, type ServerLimits } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { memoryStore } from "haft/store";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -88,7 +88,7 @@ class World {
     ];
   }
 
-  async server({ graceMs = 600_000, ask }: { readonly graceMs?: number; readonly ask?: Ask } = {}) {
+  async server({ graceMs = 600_000, ask, limits }: { readonly graceMs?: number; readonly ask?: Ask; readonly limits?: ServerLimits } = {}) {
     const store = sqliteStore({ path: this.path, synchronous: "normal" });
     const ports = { log: { debug() {}, warn() {} } };
     const runtime = createRuntime({
@@ -99,7 +99,7 @@ class World {
       ...(ask === undefined ? {} : { ask }),
     });
     await runtime.open();
-    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), limits: { graceMs }, ports });
+    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), limits: { graceMs, ...limits }, ports });
     const { url } = await server.listen({ port: 0 });
     onTestFinished(async () => {
       await server.close({ signal: AbortSignal.abort() });
@@ -117,7 +117,7 @@ class World {
     };
     const keyed = (...names: readonly string[]) =>
       client.call("execute", { body: { calls: callsOf(...names) }, idempotencyKey: names.join() });
-    return { runtime, client, stop, open, waiting, allow, keyed };
+    return { runtime, client, close: () => server.close(), stop, open, waiting, allow, keyed };
   }
 }
 
@@ -306,6 +306,47 @@ test.each([0, 1, 2, 4, 8, 16, 32])("an answer that comes %i steps before or whil
   const second = await world.server();
   expect((await second.keyed("remove")).results[0]?.output).toBe("remove done");
   expect([await second.open(), world.done]).toEqual([[], ["remove 0"]]);
+});
+
+test("a request that waits in a session of the program is refused when the grace is over, and its call waits on in the open runtime", async () => {
+  const world = new World();
+  const server = await world.server({ graceMs: 50 });
+  const session = server.runtime.session("own");
+  const refused = refusal(server.client.call("executeInSession", { params: { sessionId: "own" }, body: { calls: callsOf("remove") } }));
+  await server.waiting(1);
+  await server.close();
+  expect(await refused).toMatchObject({
+    status: 503,
+    outcome: "unknown",
+    retryable: false,
+    detail: expect.stringContaining("waits for an answer"),
+  });
+  await server.allow();
+  await vi.waitFor(() => expect(session.history[0]?.result?.status).toBe("ok"));
+  expect(world.done).toEqual(["remove 0"]);
+});
+
+test("a call of the program in a session that is idle for requests goes on while the server runs", async () => {
+  const world = new World();
+  const server = await world.server({ limits: { sessionIdleMs: 20 } });
+  await server.client.call("createSession", { body: { id: "s" } });
+  const asked = server.runtime.sessions.get("s")?.execute({ name: "remove", input: { what: "it" } });
+  await server.waiting(1);
+  await vi.waitFor(() => expect(server.runtime.sessions.get("s")).toBeUndefined()); // the server closes it
+  await server.allow();
+  expect([(await asked)?.status, world.done]).toEqual(["ok", ["remove it"]]);
+});
+
+test("many questions are left without a look at each for each other", async () => {
+  const world = new World();
+  const server = await world.server();
+  const refused = Array.from({ length: 40 }, (_, index) =>
+    server.client.call("execute", { body: { calls: callsOf("remove") }, idempotencyKey: `k${index}` }).catch(() => "refused"),
+  );
+  await server.waiting(40);
+  const looks = vi.spyOn(server.runtime, "underWay", "get");
+  await server.close();
+  expect([new Set(await Promise.all(refused)), looks.mock.calls.length < 40]).toEqual([new Set(["refused"]), true]);
 });
 
 test("without a store that outlives the process the question is withdrawn, as nobody could act on its answer", async () => {

@@ -143,9 +143,9 @@ async function inSession<Results>(
   { services: { sessions }, idempotencyKey, create = false }: InSession,
 ): Promise<Results> {
   try {
-    return await sessions.use(id, run, { create });
+    return await sessions.use(id, run, { create, leavesCalls: true });
   } catch (thrown: unknown) {
-    throw sessions.leftError(id, thrown, idempotencyKey !== undefined);
+    throw sessions.left.errorOf(id, thrown, idempotencyKey !== undefined);
   }
 }
 

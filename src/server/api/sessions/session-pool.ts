@@ -3,7 +3,6 @@ import { KEYED_REQUEST_KEPT_MS } from "../../../core/access-store.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import type { Store, StoredSession } from "../../../core/store.ts";
-import type { CallUnderWay } from "../../../call/context/calls-under-way.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { untilOver } from "../until-over.ts";
@@ -11,8 +10,9 @@ import { LOOK_MS, LackingTools, waitsForAnother } from "../../worker/lacking-too
 import { forgetSessions } from "../../forget-sessions.ts";
 import type { ServerSettings } from "../server-settings.ts";
 import { OWN_SESSION_PREFIX, noSession } from "./session-ids.ts";
-import { isStopping, leftOpen, tooManyOpen, tooManyRemembered } from "./session-refusals.ts";
-import { waitingSessions } from "./waiting-sessions.ts";
+import { LeftCalls } from "./left-calls.ts";
+import { isStopping, tooManyOpen, tooManyRemembered } from "./session-refusals.ts";
+import { onceSoon, waitingSessions, type Waiting } from "./waiting-sessions.ts";
 
 export interface SessionPoolOptions {
   readonly runtime: Runtime;
@@ -25,6 +25,7 @@ export interface SessionPoolOptions {
 interface UseOptions {
   readonly create?: boolean;
   readonly anyTools?: boolean;
+  readonly leavesCalls?: boolean;
 }
 
 interface Held {
@@ -52,12 +53,13 @@ export class SessionPool {
   /** Undefined where no other process continues jobs, and where all jobs are left to others: there an open session ends none. */
   readonly #lacking: LackingTools | undefined;
   #sweep: (() => void) | undefined;
-  /** Sessions that were let go while calls of them waited, with these. */
-  readonly #left = new Map<string, readonly CallUnderWay[]>();
+  /** Has the errors of requests whose calls were left. */
+  readonly left = new LeftCalls();
   #isDraining = false;
   /** Calls that have not begun are left as well: their time is over. */
   #leavesUnbegun = false;
   #stopListening: (() => void) | undefined;
+  readonly #lookSoon = onceSoon(() => this.#leaveWaiting());
   #closed = false;
   #forgotAt: number | undefined;
 
@@ -75,6 +77,7 @@ export class SessionPool {
    * Does the work in a session, which stays open meanwhile.
    *
    * @param options.anyTools also where a job of it needs a tool that another process has, and this one does not
+   * @param options.leavesCalls the work is a request that waits for calls: where these are left, `left` has its error
    * @throws ToolError `not_found`, also when it is removed meanwhile; `resource_busy`; `unavailable`. By rejecting
    */
   async use<T>(id: string, work: (session: RuntimeSession) => Promise<T> | T, options: UseOptions = {}): Promise<T> {
@@ -83,7 +86,7 @@ export class SessionPool {
     let session: RuntimeSession | undefined;
     try {
       session = await this.#open(id, options);
-      return await work(session);
+      return await (options.leavesCalls === true ? this.left.untilLeft(id, work(session)) : work(session));
     } catch (thrown: unknown) {
       if (removals !== (this.#removals.get(id) ?? 0)) throw noSession(id);
       const { code } = ToolError.fromUnknown(thrown);
@@ -100,7 +103,10 @@ export class SessionPool {
       const held = this.#held.get(id); // undefined for the program's own: it closes it
       if (held !== undefined && left === 0 && this.#isForOthers(held.session)) this.#leave(held.session);
       else if (held !== undefined) this.#touch(id, held);
-      if (this.#isDraining) this.drain();
+      if (this.#isDraining) {
+        this.#closeIdle(0, { most: this.#held.size });
+        this.#lookSoon();
+      }
     }
   }
 
@@ -118,12 +124,6 @@ export class SessionPool {
   leaveUnbegun(): void {
     this.#leavesUnbegun = true;
     this.#leaveWaiting();
-  }
-
-  /** In place of the error of a request whose session was left with calls: where these stand. @param isKeyed the request may be sent again */
-  leftError(id: string, thrown: unknown, isKeyed: boolean): unknown {
-    const calls = ToolError.fromUnknown(thrown).code === "conflict" ? this.#left.get(id) : undefined;
-    return calls === undefined ? thrown : leftOpen(id, { calls, isKeyed });
   }
 
   /**
@@ -217,7 +217,8 @@ export class SessionPool {
     await untilOver(Promise.allSettled(work), settings.graceMs, clock, signal);
     const leaving = Array.from(this.#resuming.keys(), (id) => runtime.sessions.handOver(id));
     await Promise.allSettled([...leaving, ...this.#resuming.values()]);
-    for (const { session } of this.#held.values()) this.#leave(session);
+    const sessions = waitingSessions(runtime);
+    for (const { session } of this.#held.values()) this.#leave(session, sessions);
     await Promise.all(this.#leaving.values());
     this.#held.clear();
   }
@@ -228,9 +229,9 @@ export class SessionPool {
     return store?.queue !== undefined && !runtime.jobs.runHere && session.jobs.length > 0;
   }
 
-  /** Lets a session go that nothing here works in. */
-  #leave(session: RuntimeSession): void {
-    void this.#letGo(session, this.#closeOrHandOver(session)).catch((thrown: unknown) =>
+  /** Lets a session go that nothing here works in. @param sessions those with calls under way, where they are known */
+  #leave(session: RuntimeSession, sessions = waitingSessions(this.#options.runtime)): void {
+    void this.#letGo(session, this.#closeOrHandOver(session, sessions.get(session.id))).catch((thrown: unknown) =>
       this.#options.log.warn(`A session did not end well: ${describeThrown(thrown)}`),
     );
   }
@@ -248,28 +249,32 @@ export class SessionPool {
     await ending;
   }
 
-  async #closeOrHandOver(session: RuntimeSession): Promise<void> {
+  /** Until the server stops, calls of the program in a session that is idle for requests end in it. */
+  async #closeOrHandOver(session: RuntimeSession, { waiting = [], isWaiting = false }: Partial<Waiting> = {}): Promise<void> {
     const { runtime, store } = this.#options;
     const { id } = session;
-    const { waiting } = waitingSessions(runtime).get(id) ?? { waiting: [] };
-    if (waiting.length > 0 && this.#isDraining) this.#left.set(id, waiting);
+    const isLeft = waiting.length > 0 && this.#isDraining && (isWaiting || this.#closed);
+    if (isLeft) this.left.note(id, waiting);
     const offered = session.jobs.length > 0 ? store?.queue : undefined;
-    if (offered === undefined && waiting.length === 0) return session.close();
+    if (offered === undefined && !isLeft) return session.close();
     await runtime.sessions.handOver(id);
     await offered?.offer([id]);
   }
 
-  /** Now, and whenever a call has ended or asks: then nothing else may run in its session any more. */
+  /** Now, and soon after calls have ended or asked: then nothing else may run in their sessions any more. */
   #leaveWaiting(): void {
     const { runtime } = this.#options;
     if (this.#closed) return;
     this.#stopListening ??= runtime.subscribe(({ type }) => {
-      if (type === "approval-ask" || type === "call-end") setImmediate(() => this.#leaveWaiting());
+      if (type === "approval-ask" || type === "call-end") this.#lookSoon();
     });
     const parents = this.#parents();
-    for (const [id, { asks, isWaiting }] of waitingSessions(runtime)) {
+    const sessions = waitingSessions(runtime);
+    for (const [id, { asks, isWaiting, waiting }] of sessions) {
+      if (!(this.#leavesUnbegun ? isWaiting : asks)) continue;
       const held = this.#held.get(id);
-      if (held !== undefined && (this.#leavesUnbegun ? isWaiting : asks) && !this.#stays(id, parents)) this.#leave(held.session);
+      if (held !== undefined && !this.#stays(id, parents)) this.#leave(held.session, sessions);
+      else if (this.#leavesUnbegun) this.left.refuse(id, waiting);
     }
   }
 
@@ -358,11 +363,12 @@ export class SessionPool {
     const now = this.#options.clock.now();
     const parents = this.#parents();
     let left = most;
+    let sessions: ReadonlyMap<string, Waiting> | undefined;
     for (const [id, { session, usedAt }] of this.#held) {
       if (left <= 0) return;
       if (id === except || this.#uses.has(id) || now - usedAt < idleMs || session.jobs.length > 0 || this.#stays(id, parents)) continue;
       left--;
-      this.#leave(session);
+      this.#leave(session, (sessions ??= waitingSessions(this.#options.runtime)));
     }
   }
 

@@ -2,7 +2,8 @@
 import type { CallUnderWay } from "../../../call/context/calls-under-way.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 
-interface Waiting {
+/** The calls under way of a session. */
+export interface Waiting {
   /** The calls that another process can end. */
   readonly waiting: readonly CallUnderWay[];
   /** All its calls are such calls. */
@@ -44,4 +45,17 @@ function nextEnd(runtime: Runtime): Promise<void> {
     if (type === "call-end") resolve();
   });
   return promise.finally(stop);
+}
+
+/** Does the work in the next turn of the event loop, once for all that ask for it until then. */
+export function onceSoon(work: () => void): () => void {
+  let isPlanned = false;
+  return () => {
+    if (isPlanned) return;
+    isPlanned = true;
+    setImmediate(() => {
+      isPlanned = false;
+      work();
+    });
+  };
 }
