@@ -66,7 +66,7 @@ async function callThatWaits(way: string, headers: Readonly<Record<string, strin
     }),
   });
   await vi.waitFor(() => expect(runtime.running).toHaveLength(1));
-  return { clock, gate, answer };
+  return { runtime, clock, gate, answer };
 }
 
 const RESULT = { jsonrpc: "2.0", id: 7, result: { content: [{ type: "text", text: "done" }] } };
@@ -104,5 +104,22 @@ test.each(Object.keys(WAYS))("a call over %s is answered with JSON before that, 
     const response = await answer;
     expect(response?.headers.get("content-type")).toBe("application/json");
     expect(await response?.json()).toMatchObject(RESULT);
+  }
+});
+
+test.each([
+  ["a plain call", {}],
+  ["a call that asks for log messages", { [`${PREFIX}logLevel`]: "debug" }],
+])("%s over the handler of another server is cancelled when its client closes the stream of its late answer", async (_call, meta) => {
+  for (const keptAliveMs of [0, 45_000]) {
+    const { runtime, clock, answer } = await callThatWaits("the handler of another server", BOTH, meta);
+    await clock.advance(15_000);
+    const reader = (await answer)?.body?.getReader();
+    await reader?.read();
+    const next = keptAliveMs === 0 ? undefined : reader?.read();
+    await clock.advance(keptAliveMs);
+    await next;
+    await reader?.cancel();
+    await vi.waitFor(() => expect(runtime.running).toEqual([]));
   }
 });

@@ -263,10 +263,13 @@ export class HttpGateway {
       for (const stop of watched) stop();
     };
     const parsedBody = uris.length === wanted.length ? body : withListened(body, uris);
-    const soon = modern
-      .fetch(request, { parsedBody, authInfo: authInfoOf(caller) })
-      .then((given) => sentAnswer(given, seen && ((frame) => seen.hides(frame))));
-    const answered = await (acceptsStream(request) ? streamWhenLate(soon, gateway.settings.clock) : soon);
+    const ask = async (asked: Request): Promise<Response> => {
+      const given = await modern.fetch(asked, { parsedBody, authInfo: authInfoOf(caller) });
+      return sentAnswer(given, seen && ((frame) => seen.hides(frame)));
+    };
+    const answered = await (acceptsStream(request)
+      ? streamWhenLate((closed) => ask(withSignal(request, closed)), gateway.settings.clock)
+      : ask(request));
     const isStream = answered.headers.get("content-type")?.startsWith("text/event-stream") === true;
     const { tasks, settings } = gateway;
     const response =
@@ -312,4 +315,9 @@ export class HttpGateway {
     });
     return { gateway, modern, direct: new DirectCalls(gateway), sessions: new HttpSessions(gateway, this.settings) };
   }
+}
+
+/** The same request, whose body was read, which ends with the signal as well. */
+function withSignal({ method, url, headers, signal }: Request, other: AbortSignal): Request {
+  return new Request(url, { method, headers, signal: AbortSignal.any([signal, other]) });
 }

@@ -7,9 +7,33 @@ const HEADERS = { "content-type": "text/event-stream", "cache-control": "no-cach
 const encoder = new TextEncoder();
 const KEEP_ALIVE = encoder.encode(": keepalive\n\n");
 
-/** The answer where it comes within some seconds; else a stream that is kept alive until it has the same, with the status 200. */
-export async function streamWhenLate(answer: Promise<Response>, clock: Clock): Promise<Response> {
-  return (await inTime(answer, clock)) ?? new Response(ReadableStream.from(streamed(answer, clock)), { headers: HEADERS });
+/**
+ * The answer where it comes within some seconds; else a stream that is kept alive until it has the same, with the status 200.
+ *
+ * @param ask its signal aborts when the client has closed the stream: some servers tell of a client that has gone by that alone
+ */
+export async function streamWhenLate(ask: (closed: AbortSignal) => Promise<Response>, clock: Clock): Promise<Response> {
+  const closed = new AbortController();
+  const answer = ask(closed.signal);
+  return (await inTime(answer, clock)) ?? new Response(lateStream(streamed(answer, clock), closed), { headers: HEADERS });
+}
+
+function lateStream(parts: AsyncGenerator<Uint8Array>, closed: AbortController): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await parts.next();
+        if (closed.signal.aborted) return;
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel() {
+        closed.abort(new DOMException("The stream was closed.", "AbortError"));
+        void parts.return(undefined).catch(() => {}); // when the answer has come, which nothing reads
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 async function* streamed(answer: Promise<Response>, clock: Clock): AsyncGenerator<Uint8Array> {
