@@ -119,7 +119,7 @@ test.each([
     const next = keptAliveMs === 0 ? undefined : reader?.read();
     await clock.advance(keptAliveMs);
     await next;
-    await reader?.cancel();
+    void reader?.cancel();
     await vi.waitFor(() => expect(runtime.running).toEqual([]));
   }
 });

@@ -42,23 +42,35 @@ test("a call that waits for a lock when the grace is over is told as not started
   });
 });
 
-test("a client of Haft makes a call again that a server has not started", async () => {
+interface StoppingServer {
+  readonly stops: number;
+  readonly reports?: boolean;
+}
+
+/** A toolset of one server, which says of so many calls that it has not started them. */
+async function payAt({ stops, reports = false }: StoppingServer) {
   let calls = 0;
   const answer = (method: string): object => {
     if (method === "initialize")
       return { result: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } } };
     if (method === "tools/list") return { result: { tools: [{ name: "pay", inputSchema: { type: "object" } }] } };
     if (method !== "tools/call") return { error: { code: -32_601, message: "none" } };
-    if (++calls === 1) return { error: { code: -32_603, message: "The server is stopping.", data: NOT_STARTED } };
+    if (++calls <= stops) return { error: { code: -32_603, message: "The server is stopping.", data: NOT_STARTED } };
     return { result: { content: [{ type: "text", text: "paid" }] } };
   };
+  const event = (message: object): string => `data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`;
   const server = createServer((request, response) => {
     void (async () => {
       let text = "";
       for await (const chunk of request) text += String(chunk);
-      const { id, method } = text === "" ? {} : JSON.parse(text);
+      const { id, method, params } = text === "" ? {} : JSON.parse(text);
       if (id === undefined) return response.writeHead(request.method === "GET" ? 405 : 202).end();
-      return response.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, ...answer(method) }));
+      const message = { id, ...answer(method) };
+      if (method !== "tools/call" || !reports)
+        return response.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", ...message }));
+      const { progressToken } = params._meta;
+      response.setHeader("content-type", "text/event-stream");
+      return response.end(event({ method: "notifications/progress", params: { progressToken, progress: 1 } }) + event(message));
     })();
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -66,14 +78,27 @@ test("a client of Haft makes a call again that a server has not started", async 
   const runtime = createRuntime({
     toolsets: [mcpToolset("far", { url: `http://127.0.0.1:${port}/`, protocol: "legacy" })],
     approval: { never: ["*"] },
+    retry: { delayMs: 1 },
   });
   onTestFinished(async () => {
     await runtime.close();
     server.close();
   });
   await runtime.open();
-  const result = await runtime.execute({ name: "far::pay" });
-  expect([result.error, result.status, calls]).toEqual([undefined, "ok", 2]);
+  const { status, error } = await runtime.execute({ name: "far::pay" });
+  return { status, outcome: error?.outcome, calls };
+}
+
+test.each([
+  ["makes a call again that a server has not started", { stops: 1 }, { status: "ok", outcome: undefined, calls: 2 }],
+  ["gives up a call that a server never starts", { stops: Infinity }, { status: "error", outcome: "not_started", calls: 4 }],
+  [
+    "does not believe that a call was not started which has reported progress",
+    { stops: 1, reports: true },
+    { status: "error", outcome: "unknown", calls: 1 },
+  ],
+] as const)("a client of Haft %s", async (_claim, server, end) => {
+  expect(await payAt(server)).toEqual(end);
 });
 
 test("a task that waits for approval when its server stops waits in the next one, and is done once", async () => {

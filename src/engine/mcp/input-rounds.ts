@@ -5,7 +5,7 @@ import { answerRequest, isAnswerable, type Answering } from "./answer-request.ts
 import type { Caller } from "./caller.ts";
 import type { McpConnection, RequestOptions } from "./connection.ts";
 import { RpcFailure, ServerFault, WorkBegun } from "./failure.ts";
-import { URL_ELICITATION_REQUIRED } from "./rpc-codes.ts";
+import { URL_ELICITATION_REQUIRED, saysNotStarted } from "./rpc-codes.ts";
 import { pause } from "../../processes/pause.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
@@ -25,7 +25,7 @@ const AGAIN_MS = 250;
  * Sends a request and, as often as the answer is `input_required`, sends it again with what was asked for and the server's state
  * as it was given.
  *
- * @throws as `McpConnection.request`, `WorkBegun` around it after the first answer or question; ToolError `execution_failed` for a server that does not stop asking
+ * @throws as `McpConnection.request`, `WorkBegun` around it after the first answer or question, and where a call that reported progress is said not to have begun; ToolError `execution_failed` for a server that does not stop asking
  */
 export async function requestWithInput(
   connection: McpConnection,
@@ -54,13 +54,20 @@ async function sent(
   { options, round }: { readonly options: RoundsOptions; readonly round: number },
 ): Promise<unknown> {
   const { signal, headers, onProgress, caller } = options;
-  const request = { signal, ...omitUndefined({ headers, onProgress }) };
+  let hasReported = false;
+  const noted: typeof onProgress = (update) => {
+    hasReported = true;
+    onProgress?.(update);
+  };
+  const request = { signal, ...omitUndefined({ headers, onProgress: onProgress === undefined ? undefined : noted }) };
   try {
     return await connection.request(method, params, request);
   } catch (error: unknown) {
     if (error instanceof RpcFailure && error.code === URL_ELICITATION_REQUIRED) return error;
     // Earlier requests may have had their effect, and so may one during which the server asked: only another is certain not to have begun.
-    throw round > 0 || connection.callers.hasAsked(caller) ? new WorkBegun("the server had asked back", { cause: error }) : error;
+    if (round > 0 || connection.callers.hasAsked(caller)) throw new WorkBegun("the server had asked back", { cause: error });
+    const contradicts = hasReported && error instanceof RpcFailure && saysNotStarted(error.data);
+    throw contradicts ? new WorkBegun("the server had reported progress", { cause: error }) : error;
   }
 }
 
