@@ -68,7 +68,7 @@ async function payAt({ stops, reports = false }: StoppingServer) {
       const message = { id, ...answer(method) };
       if (method !== "tools/call" || !reports)
         return response.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", ...message }));
-      const { progressToken } = params._meta;
+      const { progressToken } = params["_meta"];
       response.setHeader("content-type", "text/event-stream");
       return response.end(event({ method: "notifications/progress", params: { progressToken, progress: 1 } }) + event(message));
     })();
