@@ -117,7 +117,9 @@ class World {
     };
     const keyed = (...names: readonly string[]) =>
       client.call("execute", { body: { calls: callsOf(...names) }, idempotencyKey: names.join() });
-    return { runtime, client, close: () => server.close(), stop, open, waiting, allow, keyed };
+    const fetchPath = (path: string) =>
+      server.fetch(new Request(`http://127.0.0.1${path}`, { headers: { host: "127.0.0.1", authorization: `Bearer ${TOKEN}` } }));
+    return { runtime, client, fetch: fetchPath, close: () => server.close(), stop, open, waiting, allow, keyed };
   }
 }
 
@@ -347,6 +349,23 @@ test("many questions are left without a look at each for each other", async () =
   const looks = vi.spyOn(server.runtime, "underWay", "get");
   await server.close();
   expect([new Set(await Promise.all(refused)), looks.mock.calls.length < 40]).toEqual([new Set(["refused"]), true]);
+});
+
+test("a session that was left is not taken up again by a request that only reads, while other calls end", async () => {
+  const world = new World();
+  const server = await world.server();
+  await server.client.call("createSession", { body: { id: "s" } });
+  const refused = refusal(server.client.call("executeInSession", { params: { sessionId: "s" }, body: { calls: callsOf("remove") } }));
+  await server.waiting(1);
+  const held = server.keyed("hold");
+  await world.gate.entered.promise;
+  const stopped = server.stop();
+  await refused;
+  const read = await server.fetch("/v1/sessions/s/snapshot");
+  expect([read.status, server.runtime.sessions.resuming, server.runtime.sessions.get("s")]).toEqual([503, [], undefined]);
+  world.gate.open();
+  expect((await held).results[0]?.output).toBe("held");
+  await stopped;
 });
 
 test("without a store that outlives the process the question is withdrawn, as nobody could act on its answer", async () => {

@@ -301,7 +301,7 @@ export class SessionPool {
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw isStopping();
+    if (this.#isDraining) throw isStopping(); // what was left is for other processes
   }
 
   async #resume(id: string, { create = false, anyTools = false }: UseOptions): Promise<RuntimeSession> {
