@@ -112,7 +112,8 @@ test.each([
   ["a call that asks for log messages", { [`${PREFIX}logLevel`]: "debug" }],
 ])("%s over the handler of another server is cancelled when its client closes the stream of its late answer", async (_call, meta) => {
   for (const keptAliveMs of [0, 45_000]) {
-    const { runtime, clock, answer } = await callThatWaits("the handler of another server", BOTH, meta);
+    const { runtime, clock, gate, answer } = await callThatWaits("the handler of another server", BOTH, meta);
+    onTestFinished(() => gate.resolve("left")); // before the handler is closed
     await clock.advance(15_000);
     const reader = (await answer)?.body?.getReader();
     await reader?.read();
