@@ -134,7 +134,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     const options = ["generate", "--count", "900", "--calls", "10", "--seed", "7", "--split", "0.4", "--out"];
     expect((await haft([...options, "whole.jsonl"], { folder })).exitCode).toBe(0);
     const [train, forTests] = ["whole.jsonl", "whole.test.jsonl"].map((name) => readFileSync(join(folder, name), "utf8"));
-    const { exitCode } = await killed([...options, "train.jsonl"], { folder, file: "train.jsonl", bytes: (train ?? "").length * 0.4 });
+    const { exitCode } = await killed([...options, "train.jsonl"], { folder, file: "train.jsonl", bytes: (train ?? "").length * 0.1 });
     expect(exitCode).toBe(137);
     expect((await haft([...options, "train.jsonl"], { folder })).exitCode).toBe(0);
     expect(readFileSync(join(folder, "train.jsonl"), "utf8")).toBe(train);
