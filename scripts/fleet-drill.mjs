@@ -27,7 +27,9 @@ wrong. Then everything has to agree: the answers of clients, the stored sessions
 `;
 
 const number = (value) => ({ type: "string", default: String(value) });
-const { values } = parseArgs({
+const {
+  values: { help, ...options },
+} = parseArgs({
   options: {
     rolls: number(60),
     kills: number(300),
@@ -46,7 +48,16 @@ const { values } = parseArgs({
   },
 });
 
-async function drill() {
+/** Ends the process where an option is no whole number: a drill that never ends proves nothing. */
+function readCounts(texts) {
+  const counts = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text.trim() === "" ? Number.NaN : Number(text)]));
+  const wrong = Object.keys(counts).find((name) => !Number.isSafeInteger(counts[name]) || counts[name] < 0);
+  if (wrong === undefined) return counts;
+  console.error(`--${wrong} is a whole number of at least 0, not ${JSON.stringify(texts[wrong])}.`);
+  process.exit(2);
+}
+
+async function drill(counts) {
   const dir = join(import.meta.dirname, `../node_modules/.cache/haft-fleet-${process.pid}`);
   try {
     const inlined = ["get-east-asian-width", "kysely", "smol-toml", "yaml"];
@@ -54,29 +65,28 @@ async function drill() {
     const startedAt = performance.now();
     const report = await runFleetDrill({
       program: join(dir, "dist/tests/fleet-node.js"),
-      seed: Number(values.seed),
-      leaseMs: Number(values["lease-ms"]),
-      rolls: Number(values.rolls),
-      kills: Number(values.kills),
-      stops: Number(values.stops),
-      stopMs: Number(values["stop-ms"]),
-      restarts: Number(values.restarts),
-      restartEveryMs: Number(values["restart-every-ms"]),
-      cuts: Number(values.cuts),
-      cutMs: Number(values["cut-ms"]),
-      halfOpens: Number(values["half-open"]),
-      skewMs: Number(values["skew-ms"]),
-      clients: Number(values.clients),
+      seed: counts.seed,
+      leaseMs: counts["lease-ms"],
+      rolls: counts.rolls,
+      kills: counts.kills,
+      stops: counts.stops,
+      stopMs: counts["stop-ms"],
+      restarts: counts.restarts,
+      restartEveryMs: counts["restart-every-ms"],
+      cuts: counts.cuts,
+      cutMs: counts["cut-ms"],
+      halfOpens: counts["half-open"],
+      skewMs: counts["skew-ms"],
+      clients: counts.clients,
       onPhase: (text) => console.log(`${((performance.now() - startedAt) / 1_000).toFixed(0).padStart(5)} s  ${text}`),
     });
     console.log(JSON.stringify(report, undefined, 2));
-    if (Number(values.stops) > 0 && report.refusedByEpoch === 0)
-      throw new Error("No write was refused by its epoch: the drill proves nothing.");
+    if (counts.stops > 0 && report.refusedByEpoch === 0) throw new Error("No write was refused by its epoch: the drill proves nothing.");
     console.log("No acknowledged result is lost, nothing was done twice, every job has ended, no lease is left.");
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
-if (values.help) console.log(HELP);
-else await drill();
+if (help) console.log(HELP);
+else await drill(readCounts(options));

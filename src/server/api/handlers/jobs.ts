@@ -2,6 +2,7 @@
 import { ToolError } from "../../../core/error.ts";
 import { JOB_STATES, UNENDED_STATES, type EndedJob, type JobStatus } from "../../../core/job-status.ts";
 import type { StoredJob } from "../../../core/job-store.ts";
+import { pause } from "../../../processes/pause.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Principal } from "../../auth/principal.ts";
 import { pageOf, shownResult } from "./answers.ts";
@@ -43,7 +44,7 @@ export const jobHandlers: Handlers<"listJobs" | "getJob" | "waitForJob" | "cance
       if (runtime.jobs.get(jobId) !== undefined) return shownJob(await runtime.jobs.wait(jobId, { timeoutMs: leftMs, untilAsked, signal }));
       const isOver = !UNENDED.has(job.state) || (untilAsked && job.state === "waiting");
       if (isOver || leftMs === 0 || signal.aborted || stopping()) return job;
-      await new Promise<void>((resolve) => clock.timer(resolve, Math.min(LOOK_MS, leftMs)));
+      await pause(clock, Math.min(LOOK_MS, leftMs), signal);
     }
   },
 
