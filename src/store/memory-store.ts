@@ -9,7 +9,6 @@ import { checkProcessDescription, type ProcessDescription, type StoredProcess } 
 import type { StoreFeed } from "../core/store-feed.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
 import { NOT_FOLLOWED, type StoreFollower } from "../core/store-changes.ts";
-import { guardAccess, runAccessOperation } from "./records/access-operations.ts";
 import { MemoryAccess } from "./memory/memory-access.ts";
 import type { WebhookStore } from "../core/webhook-store.ts";
 import { guardParts, runOperation, type StoreParts } from "./records/store-operations.ts";
@@ -94,11 +93,6 @@ class MemoryStore implements Store {
   readonly #access = new MemoryAccess();
   readonly #jobs = new MemoryJobs((sessionId) => this.#sessions.get(sessionId)?.log !== undefined);
   readonly jobs: JobStore = this.#jobs.guarded(() => this.open());
-  readonly access: AccessStore = guardAccess({
-    run: (operation) => runAccessOperation(this.#access, operation),
-    open: () => this.open(),
-    requireWritable: () => this.#requireOpen(),
-  });
   readonly #feed = new MemoryFeed();
   readonly feed: StoreFeed = this.#feed.guarded(() => this.open());
   readonly #webhooks = new MemoryWebhooks();
@@ -111,6 +105,7 @@ class MemoryStore implements Store {
     run: (operation) =>
       runOperation(
         {
+          access: this.#access,
           approvals: this.#approvals,
           webhooks: this.#webhooks,
           artifacts: this.#artifacts,
@@ -122,6 +117,7 @@ class MemoryStore implements Store {
     open: () => this.open(),
     requireWritable: () => this.#requireOpen(),
   });
+  readonly access: AccessStore = this.#parts.access;
   readonly approvals: ApprovalStore = this.#parts.approvals;
   readonly webhooks: WebhookStore = this.#parts.webhooks;
   readonly artifacts: ArtifactStore = this.#parts.artifacts;

@@ -126,7 +126,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
 
   async #readStored(request: ReadRequest): Promise<StoredPage> {
     try {
-      return await this.#parts.database.read(request);
+      return await this.#parts.database.ask("read", request);
     } catch (thrown: unknown) {
       throw ToolError.fromUnknown(thrown, "store_failed").code === "not_found" ? goneFrom(request.sessionId, request.from) : thrown;
     }

@@ -3,7 +3,6 @@ import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import type { AccessStore } from "../../core/access-store.ts";
-import { guardAccess } from "../records/access-operations.ts";
 import type { ApprovalStore } from "../../core/approval-store.ts";
 import type { JobStore } from "../../core/job-store.ts";
 import { checkProcessDescription, type ProcessDescription, type StoredProcess } from "../../core/process-store.ts";
@@ -97,17 +96,13 @@ export class DatabaseStore implements Store {
     });
     this.cache = guardCache(cacheOf(database), () => this.open());
     this.jobs = this.#jobStore();
-    this.access = guardAccess({
-      run: (operation) => database.access(operation),
-      open: () => this.open(),
-      requireWritable: () => this.#requireWritable(),
-    });
     this.feed = this.#storeFeed();
-    const { approvals, webhooks, artifacts, leases, channels } = guardParts({
+    const { access, approvals, webhooks, artifacts, leases, channels } = guardParts({
       run: (operation) => this.#operate(operation),
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
     });
+    this.access = access;
     this.approvals = {
       ...approvals,
       withdrawAbandoned: async (request) =>
@@ -135,13 +130,13 @@ export class DatabaseStore implements Store {
 
   async #commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
     await this.#whenOpen();
-    const refusals = await this.#database.commit(writes);
+    const refusals = await this.#database.ask("commit", writes);
     this.#options.notifier?.note({ parts: ["events"], sessionIds: writes.map(({ sessionId }) => sessionId) });
     return refusals;
   }
 
   async #operate(operation: StoreOperation): Promise<unknown> {
-    const answer = await this.#database.operate(operation);
+    const answer = await this.#database.ask("operate", operation);
     const isChanged = answer !== false && answer !== 0;
     if (isChanged && operation.part === "approvals" && WAITED_FOR.has(operation.method))
       this.#options.notifier?.note({ parts: ["approvals"], sessionIds: [] });
@@ -183,8 +178,8 @@ export class DatabaseStore implements Store {
     this.#claims.add(sessionId);
     try {
       await this.open();
-      let answer = await this.#database.claim({ sessionId, takeOver, verified: 0 });
-      while (!answer.claimed) answer = await this.#database.claim({ sessionId, takeOver, verified: answer.verified });
+      let answer = await this.#database.ask("claim", { sessionId, takeOver, verified: 0 });
+      while (!answer.claimed) answer = await this.#database.ask("claim", { sessionId, takeOver, verified: answer.verified });
       if (this.#isClosed) throw this.#closedError();
       const log = this.#log(sessionId, { ...answer, seen: answer });
       this.#lost.delete(sessionId);
@@ -198,25 +193,25 @@ export class DatabaseStore implements Store {
   async read(sessionId: string, options: ReadOptions = {}): Promise<EventPage> {
     const { from, limit } = checkReadOptions(options);
     await this.open();
-    return readStoredPage(await this.#database.read({ sessionId, from, limit }), from);
+    return readStoredPage(await this.#database.ask("read", { sessionId, from, limit }), from);
   }
 
   async list(options: ListOptions = {}): Promise<readonly StoredSession[]> {
     const checked = checkListOptions(options);
     await this.open();
-    return this.#database.list(checked);
+    return this.#database.ask("list", checked);
   }
 
   async announce(process: ProcessDescription): Promise<void> {
     const checked = checkProcessDescription(process);
     this.#requireWritable();
     await this.open();
-    await this.#database.announce(checked);
+    await this.#database.ask("announce", checked);
   }
 
   async processes(): Promise<readonly StoredProcess[]> {
     await this.open();
-    return this.#database.processes(undefined);
+    return this.#database.ask("processes");
   }
 
   async remove(sessionId: string): Promise<boolean> {
@@ -225,7 +220,7 @@ export class DatabaseStore implements Store {
     const open = this.#logs.get(sessionId);
     await open?.settle();
     await this.open();
-    const wasThere = await this.#database.remove(sessionId);
+    const wasThere = await this.#database.ask("remove", sessionId);
     open?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
     return wasThere;
   }
@@ -265,18 +260,18 @@ export class DatabaseStore implements Store {
   #jobStore(): JobStore {
     const database = this.#database;
     const options = this.#options;
-    const cancelRequests = new Gathered(() => database.jobCancelRequests(undefined));
+    const cancelRequests = new Gathered(() => database.ask("jobCancelRequests"));
     return {
       list: async (query = {}) => {
         const checked = checkJobList(query);
         await this.open();
-        return database.jobList(checked);
+        return database.ask("jobList", checked);
       },
       requestCancel: async (request) => {
         const checked = checkCancelRequest(request);
         this.#requireWritable();
         await this.open();
-        const isNoted = await database.jobRequestCancel(checked);
+        const isNoted = await database.ask("jobRequestCancel", checked);
         options.notifier?.note({ parts: ["jobs"], sessionIds: [] });
         return isNoted;
       },
@@ -288,13 +283,13 @@ export class DatabaseStore implements Store {
       unattended: async (options = {}) => {
         const checked = checkUnattended(options);
         await this.open();
-        return database.jobUnattended(checked);
+        return database.ask("jobUnattended", checked);
       },
       prune: async (options) => {
         const checked = checkJobPrune(options);
         this.#requireWritable();
         await this.open();
-        return database.jobPrune(checked);
+        return database.ask("jobPrune", checked);
       },
     };
   }
@@ -304,12 +299,12 @@ export class DatabaseStore implements Store {
     return {
       latest: async () => {
         await this.open();
-        return database.feedLatest(undefined);
+        return database.ask("feedLatest");
       },
       read: async (options) => {
         const checked = checkFeedOptions(options);
         await this.open();
-        return database.feedRead(checked);
+        return database.ask("feedRead", checked);
       },
     };
   }
@@ -361,9 +356,9 @@ export class DatabaseStore implements Store {
 
 function cacheOf(database: LogDatabase): CacheStore {
   return {
-    get: (key, now) => database.cacheGet({ key, now }),
-    versions: (resources) => database.cacheVersions(resources),
-    put: (entry) => database.cachePut(entry),
-    invalidate: (resources) => database.cacheInvalidate(resources),
+    get: (key, now) => database.ask("cacheGet", { key, now }),
+    versions: (resources) => database.ask("cacheVersions", resources),
+    put: (entry) => database.ask("cachePut", entry),
+    invalidate: (resources) => database.ask("cacheInvalidate", resources),
   };
 }

@@ -1,15 +1,8 @@
 /** The database of a store in the thread that uses it: one that is reached over a network, or a file where a bundle has no thread for it. */
-import type { AccessOperation } from "../records/access-operations.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import type { CacheRecord, StoredSession } from "../../core/store.ts";
-import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
-import type { FeedPage, ReadFeedOptions } from "../../core/store-feed.ts";
-import type { CancelRequest, JobKey, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
-import type { StoreOperation } from "../records/store-operations.ts";
-import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "../records/log-database.ts";
-import type { CheckedJobList, CheckedListOptions } from "../records/store-options.ts";
+import type { LogAnswer, LogDatabase, LogRequests } from "../records/log-database.ts";
 import type { SqlDatabase } from "../sql/sql-database.ts";
 
 export interface InThreadOptions {
@@ -60,84 +53,8 @@ export class InThreadDatabase implements LogDatabase {
     this.#heartbeat = setInterval(() => void beat(database), this.#options.heartbeatMs).unref();
   }
 
-  async commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
-    return this.#opened.commit(writes);
-  }
-
-  async claim(request: ClaimRequest): Promise<ClaimAnswer> {
-    return this.#opened.claim(request);
-  }
-
-  async read(request: ReadRequest): Promise<StoredPage> {
-    return this.#opened.read(request);
-  }
-
-  async list(options: CheckedListOptions): Promise<readonly StoredSession[]> {
-    return this.#opened.list(options);
-  }
-
-  async remove(sessionId: string): Promise<boolean> {
-    return this.#opened.remove(sessionId);
-  }
-
-  async feedLatest(): Promise<string> {
-    return this.#opened.feedLatest();
-  }
-
-  async feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
-    return this.#opened.feedRead(options);
-  }
-
-  async jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
-    return this.#opened.jobList(options);
-  }
-
-  async jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean> {
-    return this.#opened.jobRequestCancel(request);
-  }
-
-  async jobUnattended(options: Required<ListUnattendedOptions>): Promise<readonly string[]> {
-    return this.#opened.jobUnattended(options);
-  }
-
-  async jobCancelRequests(): Promise<readonly CancelRequest[]> {
-    return this.#opened.jobCancelRequests();
-  }
-
-  async announce(description: ProcessDescription): Promise<void> {
-    return this.#opened.announce(description);
-  }
-
-  async processes(): Promise<readonly StoredProcess[]> {
-    return this.#opened.processes();
-  }
-
-  async jobPrune(options: PruneJobsOptions): Promise<number> {
-    return this.#opened.jobPrune(options);
-  }
-
-  async access(operation: AccessOperation): Promise<unknown> {
-    return this.#opened.access(operation);
-  }
-
-  async operate(operation: StoreOperation): Promise<unknown> {
-    return this.#opened.operate(operation);
-  }
-
-  async cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {
-    return this.#opened.cacheGet(request);
-  }
-
-  async cacheVersions(resources: readonly string[]): Promise<readonly number[]> {
-    return this.#opened.cacheVersions(resources);
-  }
-
-  async cachePut(entry: CacheRecord): Promise<void> {
-    return this.#opened.cachePut(entry);
-  }
-
-  async cacheInvalidate(resources: readonly string[]): Promise<void> {
-    return this.#opened.cacheInvalidate(resources);
+  async ask<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>> {
+    return this.#opened.ask(method, ...argument);
   }
 
   async close(): Promise<void> {

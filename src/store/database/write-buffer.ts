@@ -7,7 +7,7 @@ import { bytesOfPieces } from "../records/json-pieces.ts";
 import type { EventRow, LogRefusal, LogWrite } from "../records/log-database.ts";
 
 export interface WriteBufferOptions {
-  /** Writes all of a group or rejects; see `LogDatabase.commit`. */
+  /** Writes all of a group or rejects; see `LogRequests.commit`. */
   readonly commit: (writes: readonly LogWrite[]) => Promise<readonly LogRefusal[]>;
   /** Most bytes that may wait: UTF-8 JSON, and 200 for each append. */
   readonly maxBytes: number;

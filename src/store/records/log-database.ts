@@ -1,6 +1,5 @@
 /** The operations that a store asks of the database behind it. Everything here is plain data, so that the database may live in another thread. */
 import type { CheckedJobList, CheckedListOptions } from "./store-options.ts";
-import type { AccessOperation } from "./access-operations.ts";
 import type { BranchPoint } from "../../core/event.ts";
 import type { ErrorInfo } from "../../core/error.ts";
 import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
@@ -83,8 +82,8 @@ export type ClaimAnswer =
 /** Of the creation of a session, which is its first claim. */
 export const FIRST_EPOCH = 1;
 
-export interface LogDatabase {
-  open(): Promise<void>;
+/** The requests to a database, each with one argument. */
+export interface LogRequests {
   /**
    * Writes a group, and resolves when all of it is durable. Where it rejects, each session's part is written whole or not at all.
    *
@@ -96,21 +95,28 @@ export interface LogDatabase {
   read(request: ReadRequest): Promise<StoredPage>;
   list(options: CheckedListOptions): Promise<readonly StoredSession[]>;
   remove(sessionId: string): Promise<boolean>;
-  feedLatest(request: undefined): Promise<string>;
+  feedLatest(): Promise<string>;
   feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage>;
   jobList(options: CheckedJobList): Promise<readonly StoredJob[]>;
   jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean>;
-  jobCancelRequests(request: undefined): Promise<readonly CancelRequest[]>;
+  jobCancelRequests(): Promise<readonly CancelRequest[]>;
   jobUnattended(options: Required<ListUnattendedOptions>): Promise<readonly string[]>;
   jobPrune(options: PruneJobsOptions): Promise<number>;
-  access(operation: AccessOperation): Promise<unknown>;
   operate(operation: StoreOperation): Promise<unknown>;
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined>;
   cacheVersions(resources: readonly string[]): Promise<readonly number[]>;
   cachePut(entry: CacheRecord): Promise<void>;
   cacheInvalidate(resources: readonly string[]): Promise<void>;
   announce(description: ProcessDescription): Promise<void>;
-  processes(request: undefined): Promise<readonly StoredProcess[]>;
+  processes(): Promise<readonly StoredProcess[]>;
+}
+
+export type LogAnswer<Method extends keyof LogRequests> = Awaited<ReturnType<LogRequests[Method]>>;
+
+/** A database behind a store, in this thread or in another. */
+export interface LogDatabase {
+  open(): Promise<void>;
+  ask<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>>;
   /** Gives up every claim and closes. */
   close(): Promise<void>;
 }

@@ -57,7 +57,7 @@ export class LogWriter {
     this.#records.remember(sessionId, row);
   }
 
-  /** See `LogDatabase.commit`. Where one session keeps a group from being written, each is tried alone. */
+  /** See `LogRequests.commit`. Where one session keeps a group from being written, each is tried alone. */
   async commit(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
     const [first, ...others] = writes;
     try {

@@ -1,7 +1,7 @@
 /** Brings the tables of a store up to date, and refuses those that are not where they have to be. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
-import { CALLS, CHANNELS, MIGRATIONS, PROCESSES } from "./migrations.ts";
+import { MIGRATIONS } from "./migrations.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 
@@ -88,57 +88,27 @@ export async function requireCurrent(connection: SqlConnection): Promise<void> {
   });
 }
 
-/** Refuses a store that was opened for reading and is of a version without a list of jobs. @throws ToolError `corrupt_record` */
-export function requireJobs(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 2, "lists no jobs");
-}
+/** The version that brought a part, and what those before it lack. */
+const PARTS = {
+  jobs: { since: 2, lack: "lists no jobs" },
+  access: { since: 3, lack: "keeps no keys and no refusals" },
+  feed: { since: 5, lack: "has no order of the events of all sessions" },
+  approvals: { since: 6, lack: "keeps no approvals" },
+  artifacts: { since: 9, lack: "keeps no artifacts" },
+  leases: { since: 11, lack: "keeps no leases" },
+  processes: { since: 13, lack: "does not describe its processes" },
+  channels: { since: 14, lack: "keeps no messages on channels" },
+  calls: { since: 15, lack: "keeps no calls of no session" },
+} as const;
 
-/** As `requireJobs`, for approvals. @throws ToolError `corrupt_record` */
-export function requireApprovals(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 6, "keeps no approvals");
-}
-
-/** As `requireJobs`, for artifacts. @throws ToolError `corrupt_record` */
-export function requireArtifacts(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 9, "keeps no artifacts");
-}
-
-/** As `requireJobs`, for leases. @throws ToolError `corrupt_record` */
-export function requireLeases(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 11, "keeps no leases");
-}
-
-/** As `requireJobs`, for processes. @throws ToolError `corrupt_record` */
-export function requireProcesses(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 1 + MIGRATIONS.findIndex(({ name }) => name === PROCESSES), "does not describe its processes");
-}
-
-/** As `requireJobs`, for messages on channels. @throws ToolError `corrupt_record` */
-export function requireChannels(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 1 + MIGRATIONS.findIndex(({ name }) => name === CHANNELS), "keeps no messages on channels");
-}
-
-async function requireVersion({ tables, place }: SqlConnection, least: number, lack: string): Promise<void> {
+/** Refuses a store that was opened for reading and is of a version without the part. @throws ToolError `corrupt_record` */
+export async function requirePart({ tables, place }: SqlConnection, part: keyof typeof PARTS): Promise<void> {
+  const { since, lack } = PARTS[part];
   const version = await quickVersion(tables);
-  if (version === undefined || version >= least) return;
+  if (version === undefined || version >= since) return;
   throw new ToolError("corrupt_record", `${place} has format version ${version}, which ${lack}.`, {
     hint: "Open it once for writing, or run haft store migrate: that brings it up to date.",
   });
-}
-
-/** As `requireJobs`, for keys and refusals. @throws ToolError `corrupt_record` */
-export function requireAccess(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 3, "keeps no keys and no refusals");
-}
-
-/** As `requireJobs`, for calls of no session. @throws ToolError `corrupt_record` */
-export function requireCalls(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 1 + MIGRATIONS.findIndex(({ name }) => name === CALLS), "keeps no calls of no session");
-}
-
-/** As `requireJobs`, of versions without numbers of events. @throws ToolError `corrupt_record` */
-export function requireFeed(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 5, "has no order of the events of all sessions");
 }
 
 /** Undefined when there is more to find out. */

@@ -9,15 +9,6 @@ export interface Migration {
   run(tables: Transaction<Tables>, connection: SqlConnection): Promise<void>;
 }
 
-/** The step that lets processes describe themselves. */
-export const PROCESSES = "descriptions of processes";
-
-/** The step that keeps messages on channels. */
-export const CHANNELS = "messages on channels";
-
-/** The step that keeps calls of no session. */
-export const CALLS = "calls of no session";
-
 /** The first makes version 1. A step that was published is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -66,9 +57,9 @@ export const MIGRATIONS: readonly Migration[] = [
         .execute();
     },
   },
-  { name: PROCESSES, run: createProcessTable },
-  { name: CHANNELS, run: createChannelTables },
-  { name: CALLS, run: createCallTable },
+  { name: "descriptions of processes", run: createProcessTable },
+  { name: "messages on channels", run: createChannelTables },
+  { name: "calls of no session", run: createCallTable },
 ];
 
 async function createCallTable({ schema }: Transaction<Tables>): Promise<void> {

@@ -1,7 +1,7 @@
 /** Artifacts in a SQL table, one row for each content. */
 import type { Artifact, ArtifactStore } from "../../core/artifact.ts";
 import { checkedArtifact } from "../records/checked-artifact.ts";
-import { requireArtifacts } from "./migrate.ts";
+import { requirePart } from "./migrate.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 
 export class SqlArtifacts implements ArtifactStore {
@@ -20,7 +20,7 @@ export class SqlArtifacts implements ArtifactStore {
   }
 
   async get(id: string): Promise<Artifact | undefined> {
-    await requireArtifacts(this.#connection);
+    await requirePart(this.#connection, "artifacts");
     const row = await this.#connection.tables
       .selectFrom("haft_artifact")
       .select(["media_type", "data"])

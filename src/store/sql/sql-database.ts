@@ -7,9 +7,18 @@ import type { FeedPage, ReadFeedOptions } from "../../core/store-feed.ts";
 import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
 import type { CancelRequest, JobKey, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
 import { runOperation, type StoreOperation, type StoreParts } from "../records/store-operations.ts";
-import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "../records/log-database.ts";
+import type {
+  ClaimAnswer,
+  ClaimRequest,
+  LogAnswer,
+  LogDatabase,
+  LogRefusal,
+  LogRequests,
+  LogWrite,
+  ReadRequest,
+  StoredPage,
+} from "../records/log-database.ts";
 import type { CheckedJobList, CheckedListOptions } from "../records/store-options.ts";
-import { runAccessOperation, type AccessOperation } from "../records/access-operations.ts";
 import { SqlAccess } from "./sql-access.ts";
 import { DoubtfulClaims } from "./doubtful-claims.ts";
 import { Gathered } from "../records/gathered.ts";
@@ -17,7 +26,7 @@ import { GroupClaims, type ClaimedLog } from "./group-claims.ts";
 import { LogReader } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
 import { LogWriter } from "./log-writer.ts";
-import { requireAccess, requireApprovals, requireCalls, requireChannels, requireFeed, requireJobs, requireProcesses } from "./migrate.ts";
+import { requirePart } from "./migrate.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { SessionClaims, claimedAs, lookAt, notFound, optionsOf, type FoundBefore } from "./session-claims.ts";
@@ -42,7 +51,7 @@ export interface SqlDatabaseOptions {
   readonly prepare: (connection: SqlConnection) => Promise<void>;
 }
 
-export class SqlDatabase implements LogDatabase {
+export class SqlDatabase implements LogDatabase, LogRequests {
   readonly #connection: SqlConnection;
   readonly #options: SqlDatabaseOptions;
   readonly #reader: LogReader;
@@ -69,6 +78,7 @@ export class SqlDatabase implements LogDatabase {
       owner: this.#owner,
     });
     this.#parts = {
+      access: new SqlAccess(connection.tables),
       approvals: new SqlApprovals(connection, this.#owner),
       webhooks: new SqlWebhooks(connection),
       artifacts: new SqlArtifacts(connection),
@@ -85,6 +95,10 @@ export class SqlDatabase implements LogDatabase {
 
   open(): Promise<void> {
     return this.#do("could not be opened", () => this.#options.prepare(this.#connection));
+  }
+
+  ask<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>> {
+    return Reflect.apply(this[method], this, argument) as Promise<LogAnswer<Method>>;
   }
 
   commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
@@ -173,7 +187,7 @@ export class SqlDatabase implements LogDatabase {
         const settled = await settledNumber(this.#connection);
         return await lookAt(tables, (transaction) => read(transaction, settled));
       } catch (thrown: unknown) {
-        if (!isToolError(thrown)) await requireFeed(this.#connection);
+        if (!isToolError(thrown)) await requirePart(this.#connection, "feed");
         throw thrown;
       }
     });
@@ -184,7 +198,7 @@ export class SqlDatabase implements LogDatabase {
       try {
         return await lookAt(tables, (transaction) => listJobs(transaction, this.#owner, options));
       } catch (thrown: unknown) {
-        await requireJobs(this.#connection);
+        await requirePart(this.#connection, "jobs");
         throw thrown;
       }
     });
@@ -207,23 +221,13 @@ export class SqlDatabase implements LogDatabase {
     return this.#do("could not forget jobs", (tables) => pruneJobs(tables, options));
   }
 
-  access(operation: AccessOperation): Promise<unknown> {
-    return this.#do("could not answer for its keys", async (tables) => {
-      try {
-        return await runAccessOperation(new SqlAccess(tables), operation);
-      } catch (thrown: unknown) {
-        await (operation.method === "addCalls" || operation.method === "calls" ? requireCalls : requireAccess)(this.#connection);
-        throw thrown;
-      }
-    });
-  }
-
   operate(operation: StoreOperation): Promise<unknown> {
-    return this.#do("could not be used", async () => {
+    const failure = operation.part === "access" ? "could not answer for its keys" : "could not be used";
+    return this.#do(failure, async () => {
       try {
         return await runOperation(this.#parts, operation);
       } catch (thrown: unknown) {
-        await (operation.part === "channels" ? requireChannels : requireApprovals)(this.#connection);
+        await requirePart(this.#connection, tablesOf(operation));
         throw thrown;
       }
     });
@@ -251,7 +255,7 @@ export class SqlDatabase implements LogDatabase {
 
   processes(): Promise<readonly StoredProcess[]> {
     return this.#do("could not list its processes", (tables) =>
-      requireProcesses(this.#connection).then(() => lookAt(tables, (transaction) => listProcesses(transaction, this.#owner))),
+      requirePart(this.#connection, "processes").then(() => lookAt(tables, (transaction) => listProcesses(transaction, this.#owner))),
     );
   }
 
@@ -317,6 +321,12 @@ export class SqlDatabase implements LogDatabase {
       hint: "A process that was stopped in the middle of a write holds the lock until it continues or ends. Waiting writes are tried again with the next call.",
     });
   }
+}
+
+/** The tables that an older version may lack. Artifacts and leases are looked for by their own parts. */
+function tablesOf({ part, method }: StoreOperation): "access" | "approvals" | "calls" | "channels" {
+  if (part === "access") return method === "addCalls" || method === "calls" ? "calls" : "access";
+  return part === "channels" ? "channels" : "approvals";
 }
 
 function hasBranches(sessionId: string, child: string): ToolError {

@@ -4,7 +4,7 @@ import type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } 
 import { parseJson } from "../../core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../../core/recording/read-event.ts";
 import { LeaseLine, slotsOf, type LineEntry } from "../records/lease-line.ts";
-import { requireLeases } from "./migrate.ts";
+import { requirePart } from "./migrate.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
@@ -74,7 +74,7 @@ export class SqlLeases implements LeaseStore {
 
   async list(): Promise<readonly StoredLease[]> {
     const { tables } = this.#connection;
-    await requireLeases(this.#connection);
+    await requirePart(this.#connection, "leases");
     const { entries } = new LeaseLine(await readEntries(tables, undefined));
     const leases: StoredLease[] = [];
     for (const { callId, reads, writes, fence, owner } of entries as readonly OwnedEntry[]) {

@@ -1,21 +1,14 @@
 /** The database of a store in a thread of its own: requests go there and answers come back as messages. */
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import type { AccessOperation } from "../records/access-operations.ts";
 import { ToolError, type ErrorInfo } from "../../core/error.ts";
-import type { CacheRecord, StoredSession } from "../../core/store.ts";
-import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
-import type { FeedPage, ReadFeedOptions } from "../../core/store-feed.ts";
-import type { CancelRequest, JobKey, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
-import type { StoreOperation } from "../records/store-operations.ts";
-import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "../records/log-database.ts";
-import type { CheckedJobList, CheckedListOptions } from "../records/store-options.ts";
+import type { LogAnswer, LogDatabase, LogRequests } from "../records/log-database.ts";
 import { noSqliteHere } from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 
 export interface WorkerRequest {
   readonly id: number;
-  readonly method: keyof LogDatabase;
+  readonly method: "open" | keyof LogRequests | "close";
   readonly argument: unknown;
 }
 
@@ -63,96 +56,20 @@ export class WorkerDatabase implements LogDatabase {
   async open(): Promise<void> {
     this.#start();
     try {
-      await this.#ask("open", undefined);
+      await this.#send("open");
     } catch (error: unknown) {
       await this.#stop();
       throw error;
     }
   }
 
-  commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
-    return this.#ask("commit", writes);
-  }
-
-  claim(request: ClaimRequest): Promise<ClaimAnswer> {
-    return this.#ask("claim", request);
-  }
-
-  read(request: ReadRequest): Promise<StoredPage> {
-    return this.#ask("read", request);
-  }
-
-  list(options: CheckedListOptions): Promise<readonly StoredSession[]> {
-    return this.#ask("list", options);
-  }
-
-  remove(sessionId: string): Promise<boolean> {
-    return this.#ask("remove", sessionId);
-  }
-
-  feedLatest(): Promise<string> {
-    return this.#ask("feedLatest", undefined);
-  }
-
-  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
-    return this.#ask("feedRead", options);
-  }
-
-  jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
-    return this.#ask("jobList", options);
-  }
-
-  jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean> {
-    return this.#ask("jobRequestCancel", request);
-  }
-
-  jobUnattended(options: Required<ListUnattendedOptions>): Promise<readonly string[]> {
-    return this.#ask("jobUnattended", options);
-  }
-
-  jobCancelRequests(): Promise<readonly CancelRequest[]> {
-    return this.#ask("jobCancelRequests", undefined);
-  }
-
-  jobPrune(options: PruneJobsOptions): Promise<number> {
-    return this.#ask("jobPrune", options);
-  }
-
-  announce(description: ProcessDescription): Promise<void> {
-    return this.#ask("announce", description);
-  }
-
-  processes(): Promise<readonly StoredProcess[]> {
-    return this.#ask("processes", undefined);
-  }
-
-  access(operation: AccessOperation): Promise<unknown> {
-    return this.#ask("access", operation);
-  }
-
-  operate(operation: StoreOperation): Promise<unknown> {
-    return this.#ask("operate", operation);
-  }
-
-  cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {
-    return this.#ask("cacheGet", request);
-  }
-
-  cacheVersions(resources: readonly string[]): Promise<readonly number[]> {
-    return this.#ask("cacheVersions", resources);
-  }
-
-  cachePut(entry: CacheRecord): Promise<void> {
-    return this.#ask("cachePut", entry);
-  }
-
-  cacheInvalidate(resources: readonly string[]): Promise<void> {
-    return this.#ask("cacheInvalidate", resources);
+  ask<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>> {
+    return this.#send(method, argument[0]) as Promise<LogAnswer<Method>>; // the thread answers what the method of the same name does
   }
 
   async close(): Promise<void> {
     try {
-      if (this.#failure === undefined) await this.#ask("close", undefined);
+      if (this.#failure === undefined) await this.#send("close");
     } finally {
       await this.#stop();
     }
@@ -180,8 +97,8 @@ export class WorkerDatabase implements LogDatabase {
     await worker?.terminate();
   }
 
-  #ask<Method extends keyof LogDatabase>(method: Method, argument: Parameters<LogDatabase[Method]>[0]): ReturnType<LogDatabase[Method]> {
-    const answered = new Promise<unknown>((resolve, reject) => {
+  #send(method: WorkerRequest["method"], argument?: unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
       const worker = this.#worker;
       if (worker === undefined)
         return reject(this.#failure ?? new ToolError("store_failed", `The store ${this.#settings.path} is not open.`));
@@ -191,7 +108,6 @@ export class WorkerDatabase implements LogDatabase {
       this.#waiters.set(id, { resolve, reject });
       if (this.#waiters.size === 1) worker.ref();
     });
-    return answered as ReturnType<LogDatabase[Method]>; // the thread answers what the method of the same name does
   }
 
   #settle(answer: WorkerAnswer): void {

@@ -1,0 +1,46 @@
+/** The keys, refusals and audited calls of a store, which checks what it is called with. */
+import type { AccessStore, AuditedCallQuery, KeyQuery, RefusalQuery, StoredKey } from "../../core/access-store.ts";
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import { requireWhole } from "./store-options.ts";
+
+const KEY_QUERY: OptionNames<KeyQuery> = { sessionKeys: true, sessionId: true, limit: true };
+const REFUSAL_QUERY: OptionNames<RefusalQuery> = { since: true, principal: true, limit: true };
+const CALL_QUERY: OptionNames<AuditedCallQuery> = { since: true, until: true, principal: true, after: true, limit: true };
+/** Longest id, name or path of a row. */
+const MAX_TEXT = 4_096;
+
+export function checkedAccess(access: AccessStore): AccessStore {
+  return {
+    ...access,
+    addKey: async (key) => access.addKey(checkedKey(key)),
+    keys: async (query = {}) => {
+      checkKnownKeys(query, KEY_QUERY, "keys() of a store");
+      if (query.limit !== undefined) requireWhole("limit", query.limit, 1);
+      return access.keys(query);
+    },
+    refusals: async (query = {}) => {
+      checkKnownKeys(query, REFUSAL_QUERY, "refusals() of a store");
+      if (query.limit !== undefined) requireWhole("limit", query.limit, 1);
+      return access.refusals(query);
+    },
+    addCalls: async (added) => {
+      requireWhole("keep", added.keep, 1);
+      return access.addCalls(added);
+    },
+    calls: async (query = {}) => {
+      checkKnownKeys(query, CALL_QUERY, "calls() of a store");
+      if (query.limit !== undefined) requireWhole("limit", query.limit, 1);
+      return access.calls(query);
+    },
+  };
+}
+
+/** @throws ToolError `invalid_argument` for a key that could not be found, or not be told from another */
+function checkedKey(key: StoredKey): StoredKey {
+  const { id, name, salt, hash } = key;
+  for (const [field, value] of Object.entries({ id, name, salt, hash }))
+    if (typeof value !== "string" || value === "" || value.length > MAX_TEXT)
+      throw new ToolError("invalid_argument", `${field} of a key is a string of 1 to ${MAX_TEXT} characters.`);
+  return key;
+}
