@@ -1,5 +1,5 @@
 /** The steps that bring a store's tables up to date. */
-import type { Transaction } from "kysely";
+import type { CreateTableBuilder, SchemaModule, Transaction } from "kysely";
 import type { SqlConnection } from "./sql-connection.ts";
 import { listEarlierJobs } from "./earlier-jobs.ts";
 import type { EventTable, Tables } from "./tables.ts";
@@ -62,55 +62,23 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "calls of no session", run: createCallTable },
 ];
 
-async function createCallTable({ schema }: Transaction<Tables>): Promise<void> {
-  await schema
-    .createTable("haft_call")
-    .addColumn("number", "bigint", (column) => column.primaryKey())
-    .addColumn("at", "bigint", (column) => column.notNull())
-    .addColumn("principal", "text")
-    .addColumn("body", "text", (column) => column.notNull())
-    .execute();
-  await schema.createIndex("haft_call_by_time").on("haft_call").columns(["at", "number"]).execute();
-}
+/** Columns by their names. Each has a value in every row, but for those with a question mark. */
+type Columns = Readonly<Record<string, "text" | "text?" | "integer" | "bigint" | "bigint?" | "key text" | "key integer" | "key bigint">>;
 
-async function createChannelTables({ schema }: Transaction<Tables>): Promise<void> {
-  await schema
-    .createTable("haft_channel")
-    .addColumn("name", "text", (column) => column.primaryKey())
-    .addColumn("last", "bigint", (column) => column.notNull())
-    .execute();
-  await schema
-    .createTable("haft_channel_message")
-    .addColumn("channel", "text", (column) => column.notNull())
-    .addColumn("number", "bigint", (column) => column.notNull())
-    .addColumn("sender", "text", (column) => column.notNull())
-    .addColumn("sender_id", "text", (column) => column.notNull())
-    .addColumn("body", "text", (column) => column.notNull())
-    .addColumn("holder", "text")
-    .addColumn("ended", "integer", (column) => column.notNull())
-    .addPrimaryKeyConstraint("haft_channel_message_key", ["channel", "number"])
-    .execute();
-  await schema.createIndex("haft_channel_message_open").on("haft_channel_message").columns(["channel", "ended", "number"]).execute();
-}
-
-async function createProcessTable({ schema }: Transaction<Tables>): Promise<void> {
-  await schema
-    .createTable("haft_process")
-    .addColumn("owner", "text", (column) => column.primaryKey())
-    .addColumn("started_at", "bigint", (column) => column.notNull())
-    .addColumn("about", "text", (column) => column.notNull())
-    .addColumn("events_behind", "bigint")
-    .execute();
+function createTable(schema: SchemaModule, name: string, columns: Columns): CreateTableBuilder<string, string> {
+  let table: CreateTableBuilder<string, string> = schema.createTable(name);
+  for (const [column, kind] of Object.entries(columns)) {
+    const type = kind.replace("key ", "").replace("?", "") as "text" | "integer" | "bigint";
+    table = table.addColumn(column, type, (build) => {
+      if (kind.startsWith("key ")) return build.primaryKey();
+      return kind.endsWith("?") ? build : build.notNull();
+    });
+  }
+  return table;
 }
 
 async function createSessionTables({ schema }: Transaction<Tables>): Promise<void> {
-  await schema
-    .createTable("haft_owner")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("host", "text", (column) => column.notNull())
-    .addColumn("pid", "integer", (column) => column.notNull())
-    .addColumn("seen_at", "bigint", (column) => column.notNull())
-    .execute();
+  await createTable(schema, "haft_owner", { id: "key text", host: "text", pid: "integer", seen_at: "bigint" }).execute();
   await schema
     .createTable("haft_session")
     .addColumn("id", "text", (column) => column.primaryKey())
@@ -169,19 +137,19 @@ async function numberEvents(tables: Transaction<Tables>, connection: SqlConnecti
 }
 
 async function createJobTable({ schema }: Transaction<Tables>): Promise<void> {
-  await schema
-    .createTable("haft_job")
-    .addColumn("session", "text", (column) => column.notNull())
-    .addColumn("id", "text", (column) => column.notNull())
-    .addColumn("tool", "text", (column) => column.notNull())
-    .addColumn("mode", "text", (column) => column.notNull())
-    .addColumn("notify", "integer", (column) => column.notNull())
-    .addColumn("state", "text", (column) => column.notNull())
-    .addColumn("started_at", "bigint", (column) => column.notNull())
-    .addColumn("ended_at", "bigint")
-    .addColumn("starts", "integer", (column) => column.notNull())
-    .addColumn("error_code", "text")
-    .addColumn("cancel_reason", "text")
+  await createTable(schema, "haft_job", {
+    session: "text",
+    id: "text",
+    tool: "text",
+    mode: "text",
+    notify: "integer",
+    state: "text",
+    started_at: "bigint",
+    ended_at: "bigint?",
+    starts: "integer",
+    error_code: "text?",
+    cancel_reason: "text?",
+  })
     .addPrimaryKeyConstraint("haft_job_key", ["session", "id"])
     .execute();
   await schema.createIndex("haft_job_by_start").on("haft_job").column("started_at").execute();
@@ -190,54 +158,30 @@ async function createJobTable({ schema }: Transaction<Tables>): Promise<void> {
 }
 
 async function createAccessTables({ schema }: Transaction<Tables>): Promise<void> {
-  await schema
-    .createTable("haft_key")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("created_at", "bigint", (column) => column.notNull())
-    .addColumn("session", "text")
-    .addColumn("expires_at", "bigint")
-    .addColumn("revoked_at", "bigint")
-    .addColumn("body", "text", (column) => column.notNull())
-    .execute();
+  const key = {
+    id: "key text",
+    created_at: "bigint",
+    session: "text?",
+    expires_at: "bigint?",
+    revoked_at: "bigint?",
+    body: "text",
+  } as const;
+  await createTable(schema, "haft_key", key).execute();
   await schema.createIndex("haft_key_by_expiry").on("haft_key").column("expires_at").execute();
-  await schema
-    .createTable("haft_refusal")
-    .addColumn("number", "integer", (column) => column.primaryKey())
-    .addColumn("at", "bigint", (column) => column.notNull())
-    .addColumn("principal", "text")
-    .addColumn("body", "text", (column) => column.notNull())
-    .execute();
+  await createTable(schema, "haft_refusal", { number: "key integer", at: "bigint", principal: "text?", body: "text" }).execute();
 }
 
 async function createRequestTable({ schema }: Transaction<Tables>): Promise<void> {
-  await schema
-    .createTable("haft_request")
-    .addColumn("key", "text", (column) => column.primaryKey())
-    .addColumn("fingerprint", "text", (column) => column.notNull())
-    .addColumn("at", "bigint", (column) => column.notNull())
-    .addColumn("answer", "text")
-    .execute();
+  await createTable(schema, "haft_request", { key: "key text", fingerprint: "text", at: "bigint", answer: "text?" }).execute();
   await schema.createIndex("haft_request_by_time").on("haft_request").column("at").execute();
 }
 
 async function createLeaseTables({ schema }: Transaction<Tables>): Promise<void> {
-  await schema
-    .createTable("haft_lease")
-    .addColumn("ticket", "text", (column) => column.notNull())
-    .addColumn("slot", "integer", (column) => column.notNull())
-    .addColumn("owner", "text", (column) => column.notNull())
-    .addColumn("place", "bigint", (column) => column.notNull())
-    .addColumn("fence", "bigint")
-    .addColumn("request", "text", (column) => column.notNull())
-    .addPrimaryKeyConstraint("haft_lease_key", ["ticket", "slot"])
-    .execute();
+  const lease = { ticket: "text", slot: "integer", owner: "text", place: "bigint", fence: "bigint?", request: "text" } as const;
+  await createTable(schema, "haft_lease", lease).addPrimaryKeyConstraint("haft_lease_key", ["ticket", "slot"]).execute();
   await schema.createIndex("haft_lease_by_slot").on("haft_lease").column("slot").execute();
   await schema.createIndex("haft_lease_by_owner").on("haft_lease").column("owner").execute();
-  await schema
-    .createTable("haft_lease_slot")
-    .addColumn("slot", "integer", (column) => column.primaryKey())
-    .addColumn("fence", "bigint", (column) => column.notNull())
-    .execute();
+  await createTable(schema, "haft_lease_slot", { slot: "key integer", fence: "bigint" }).execute();
 }
 
 async function createApprovalTables({ schema }: Transaction<Tables>): Promise<void> {
@@ -259,69 +203,68 @@ async function createApprovalTables({ schema }: Transaction<Tables>): Promise<vo
     .execute();
   await schema.createIndex("haft_approval_by_status").on("haft_approval").columns(["status", "position"]).execute();
   await schema.createIndex("haft_approval_by_session").on("haft_approval").columns(["session", "status"]).execute();
-  await schema
-    .createTable("haft_approval_rule")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("session", "text")
-    .addColumn("expires_at", "bigint")
-    .addColumn("created_at", "bigint", (column) => column.notNull())
-    .addColumn("rule", "text", (column) => column.notNull())
-    .execute();
+  const rule = { id: "key text", session: "text?", expires_at: "bigint?", created_at: "bigint", rule: "text" } as const;
+  await createTable(schema, "haft_approval_rule", rule).execute();
 }
 
 async function createWebhookTables({ schema }: Transaction<Tables>): Promise<void> {
-  await schema
-    .createTable("haft_webhook")
-    .addColumn("endpoint", "text", (column) => column.notNull())
-    .addColumn("type", "text", (column) => column.notNull())
+  await createTable(schema, "haft_webhook", { endpoint: "text", type: "text" })
     .addPrimaryKeyConstraint("haft_webhook_key", ["endpoint", "type"])
     .execute();
-  await schema
-    .createTable("haft_delivery")
-    .addColumn("endpoint", "text", (column) => column.notNull())
-    .addColumn("message", "text", (column) => column.notNull())
-    .addColumn("payload", "text", (column) => column.notNull())
-    .addColumn("attempts", "integer", (column) => column.notNull())
-    .addColumn("created_at", "bigint", (column) => column.notNull())
-    .addColumn("due_at", "bigint", (column) => column.notNull())
-    .addPrimaryKeyConstraint("haft_delivery_key", ["endpoint", "message"])
-    .execute();
+  const delivery = {
+    endpoint: "text",
+    message: "text",
+    payload: "text",
+    attempts: "integer",
+    created_at: "bigint",
+    due_at: "bigint",
+  } as const;
+  await createTable(schema, "haft_delivery", delivery).addPrimaryKeyConstraint("haft_delivery_key", ["endpoint", "message"]).execute();
   await schema.createIndex("haft_delivery_by_due").on("haft_delivery").column("due_at").execute();
 }
 
 async function createArtifactTable({ schema }: Transaction<Tables>): Promise<void> {
-  await schema
-    .createTable("haft_artifact")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("media_type", "text", (column) => column.notNull())
-    .addColumn("stored_at", "bigint", (column) => column.notNull())
-    .addColumn("data", "text", (column) => column.notNull())
-    .execute();
+  await createTable(schema, "haft_artifact", { id: "key text", media_type: "text", stored_at: "bigint", data: "text" }).execute();
   await schema.createIndex("haft_artifact_by_time").on("haft_artifact").column("stored_at").execute();
 }
 
+async function createProcessTable({ schema }: Transaction<Tables>): Promise<void> {
+  await createTable(schema, "haft_process", { owner: "key text", started_at: "bigint", about: "text", events_behind: "bigint?" }).execute();
+}
+
+async function createChannelTables({ schema }: Transaction<Tables>): Promise<void> {
+  await createTable(schema, "haft_channel", { name: "key text", last: "bigint" }).execute();
+  await createTable(schema, "haft_channel_message", {
+    channel: "text",
+    number: "bigint",
+    sender: "text",
+    sender_id: "text",
+    body: "text",
+    holder: "text?",
+    ended: "integer",
+  })
+    .addPrimaryKeyConstraint("haft_channel_message_key", ["channel", "number"])
+    .execute();
+  await schema.createIndex("haft_channel_message_open").on("haft_channel_message").columns(["channel", "ended", "number"]).execute();
+}
+
+async function createCallTable({ schema }: Transaction<Tables>): Promise<void> {
+  await createTable(schema, "haft_call", { number: "key bigint", at: "bigint", principal: "text?", body: "text" }).execute();
+  await schema.createIndex("haft_call_by_time").on("haft_call").columns(["at", "number"]).execute();
+}
+
 async function createCacheTables({ schema }: Transaction<Tables>): Promise<void> {
-  await schema
-    .createTable("haft_cache")
-    .addColumn("key", "text", (column) => column.primaryKey())
-    .addColumn("body", "text", (column) => column.notNull())
-    .addColumn("resources", "text", (column) => column.notNull())
-    .addColumn("versions", "text", (column) => column.notNull())
-    .addColumn("stored_at", "bigint", (column) => column.notNull())
-    .addColumn("expires_at", "bigint")
-    .addColumn("bytes", "integer", (column) => column.notNull())
-    .addColumn("checksum", "text", (column) => column.notNull())
-    .execute();
+  await createTable(schema, "haft_cache", {
+    key: "key text",
+    body: "text",
+    resources: "text",
+    versions: "text",
+    stored_at: "bigint",
+    expires_at: "bigint?",
+    bytes: "integer",
+    checksum: "text",
+  }).execute();
   await schema.createIndex("haft_cache_by_time").on("haft_cache").column("stored_at").execute();
-  await schema
-    .createTable("haft_generation")
-    .addColumn("resource", "text", (column) => column.primaryKey())
-    .addColumn("self", "bigint", (column) => column.notNull())
-    .addColumn("below", "bigint", (column) => column.notNull())
-    .execute();
-  await schema
-    .createTable("haft_counter")
-    .addColumn("name", "text", (column) => column.primaryKey())
-    .addColumn("value", "bigint", (column) => column.notNull())
-    .execute();
+  await createTable(schema, "haft_generation", { resource: "key text", self: "bigint", below: "bigint" }).execute();
+  await createTable(schema, "haft_counter", { name: "key text", value: "bigint" }).execute();
 }
