@@ -5,7 +5,7 @@ import type { JsonObject } from "../core/base/json.ts";
 import { checkReasoningEffort } from "../core/model.ts";
 import type { Model, ModelCall, ModelTool, ReasoningEffort, TokenUsage, ToolChoice } from "../core/model.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
-import { checkKnownKeys, checkOptionTypes, type OptionNames, type OptionTypes } from "../core/known-keys.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { RoundOptions } from "../runtime/round.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { checkMessagesOptions, type MessagesOptions } from "../runtime/session-messages.ts";
@@ -89,52 +89,34 @@ export interface LoopOptions {
 const OPTIONS: OptionNames<LoopOptions> = {
   model: true,
   session: true,
-  agentName: true,
-  system: true,
+  agentName: "string",
+  system: ["string", "function"],
   tools: true,
   deferTools: true,
   allow: true,
-  toolChoice: true,
-  parallelCalls: "boolean",
-  maxOutputTokens: true,
-  temperature: "number",
-  reasoningEffort: true,
-  native: "object",
-  history: true,
-  recordHistory: true,
-  limits: true,
-  stopWhen: true,
-  emergencyStop: true,
-  enabled: true,
-  taint: true,
-  refuse: "function",
-  cost: "function",
-  calls: true,
-  earlyDispatch: true,
-  offerBackground: true,
-  onEvent: "function",
-};
-/** Of the options that are checked nowhere else. */
-const OF_RUNTIME = "The tools themselves are given to the runtime: createRuntime({ tools: [one, another] }).";
-
-const TYPES: OptionTypes<LoopOptions> = {
-  agentName: "string",
-  system: ["string", "function"],
   toolChoice: ["string", "object", "function"],
   parallelCalls: "boolean",
   maxOutputTokens: "number",
   temperature: "number",
+  reasoningEffort: true,
   native: "object",
+  history: true,
   recordHistory: "boolean",
+  limits: true,
   stopWhen: "array",
   emergencyStop: ["object", "boolean"],
   enabled: "function",
+  taint: true,
   refuse: "function",
   cost: "function",
+  calls: true,
   earlyDispatch: "boolean",
   offerBackground: "boolean",
   onEvent: "function",
 };
+
+const OF_RUNTIME = "The tools themselves are given to the runtime: createRuntime({ tools: [one, another] }).";
+
 const CALL_OPTIONS: OptionNames<NonNullable<LoopOptions["calls"]>> = {
   data: true,
   principal: true,
@@ -157,7 +139,6 @@ export function checkLoopOptions(options: LoopOptions): void {
   const isFunction = tools === undefined || typeof tools === "function";
   checkArgument(isFunction, "createLoop({ tools })", "a function that chooses tools for a round", tools, OF_RUNTIME);
   checkReasoningEffort(options.reasoningEffort, "reasoningEffort of createLoop()");
-  checkOptionTypes(options, TYPES, "createLoop()");
   const { calls, history, deferTools } = options;
   if (deferTools !== undefined && deferTools !== false && options.tools !== undefined)
     throw new ToolError("invalid_argument", "createLoop() takes deferTools or tools, not both.");

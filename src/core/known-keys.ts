@@ -103,12 +103,9 @@ export function checkKnownKeys<Options extends object>(options: Options, known: 
 /** The JSON word for the type of an option's value, or the name of what JSON lacks; `strings` for an array of strings. */
 export type OptionType = keyof typeof TYPES;
 
-/** The option types of an interface whose values have one type that nothing else checks. */
-export type OptionTypes<Options> = { readonly [Name in keyof Options]?: OptionType | readonly OptionType[] };
-
 /** Refuses options that are given and of another type. @param owner for example `createLoop()` @throws ToolError `invalid_argument` */
-export function checkOptionTypes<Options extends object>(options: Options, types: OptionTypes<Options>, owner: string): void {
-  for (const [name, type] of Object.entries<OptionType | readonly OptionType[] | undefined>(types)) checkType(options, name, type, owner);
+export function checkOptionTypes(options: object, types: Readonly<Record<string, OptionType>>, owner: string): void {
+  for (const [name, type] of Object.entries(types)) checkType(options, name, type, owner);
 }
 
 const TYPES = {
