@@ -17,13 +17,13 @@ import {
   type PauseOptions,
   type ReceiveOptions,
 } from "../session/inbox-events.ts";
-import { Readiness } from "../session/readiness.ts";
 import { readMessage } from "../session/read-message.ts";
 import { recordMessage } from "../session/record-message.ts";
 import { Session, type SessionOptions } from "../session/session.ts";
 import { callerIn } from "../session/turn.ts";
 import { closedSession } from "./session-errors.ts";
 import { whenStored } from "./when-stored.ts";
+import { ToolError } from "../core/error.ts";
 
 export interface ReceivingSessionOptions extends SessionOptions {
   /** The messages that it had received for later when it was resumed. @default none */
@@ -142,5 +142,32 @@ export abstract class ReceivingSession extends Session {
   /** Holds its calls back until this resolves; when it rejects, so do they. @internal */
   waitFor(begin: () => Promise<void>): void {
     (this.#readiness ??= new Readiness()).waitFor(begin);
+  }
+}
+
+/** Waits for a store that takes a session in. */
+class Readiness {
+  #ready: Promise<void> | undefined;
+  /** Tries again what was waited for: the store could not be used then. */
+  #tryAgain: (() => Promise<void>) | undefined;
+
+  /** Undefined when there is nothing to wait for. A store that could not be used is tried again whenever this is asked for. */
+  get whenReady(): Promise<void> | undefined {
+    const tryAgain = this.#tryAgain;
+    if (tryAgain !== undefined) this.waitFor(tryAgain);
+    return this.#ready;
+  }
+
+  waitFor(begin: () => Promise<void>): void {
+    this.#tryAgain = undefined;
+    const ready = begin();
+    this.#ready = ready;
+    ready.then(
+      () => (this.#ready = undefined),
+      (thrown: unknown) => {
+        // Callers get the error. A session that another process has, or that is damaged, stays so.
+        if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") this.#tryAgain = begin;
+      },
+    );
   }
 }

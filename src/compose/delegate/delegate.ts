@@ -1,5 +1,5 @@
 /** A delegate: a sub-agent, or any other loop, that a model calls as a tool. */
-import { quoted } from "../../core/base/wording.ts";
+import { quoted, plural } from "../../core/base/wording.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ToolContext } from "../../core/context.ts";
@@ -31,7 +31,6 @@ import {
 } from "./delegate-options.ts";
 import { DelegateReport } from "./delegate-report.ts";
 import { countDelegate } from "./read-by-delegates.ts";
-import { RunningDelegates } from "./running-delegates.ts";
 import { sharedContext } from "./shared-context.ts";
 
 const DEFAULT_MAX_RUNNING = 3;
@@ -199,4 +198,43 @@ async function endedBefore(said: readonly ModelMessage[], reader: StructuredOutp
   if (reader === undefined) return result;
   const reading = await reader.read(text);
   return "value" in reading ? { ...result, output: reading.value } : undefined;
+}
+
+/** How many delegates run at once in one conversation, those that delegates call included. */
+class RunningDelegates {
+  readonly #most: number;
+  /** By the session that people or programs talk to. */
+  readonly #running = new WeakMap<object, number>();
+  /** Sessions of delegates, with the one that it all began in. */
+  readonly #roots = new WeakMap<object, object>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Takes a place, and returns how it is left. @throws ToolError `resource_busy` */
+  enter(session: object, name: string): () => void {
+    const root = this.#rootOf(session);
+    const running = this.#running.get(root) ?? 0;
+    if (running >= this.#most)
+      throw new ToolError(
+        "resource_busy",
+        `${name} was not begun: ${plural(running, "delegate runs", "delegates run")} already, and that is the limit.`,
+        {
+          outcome: "not_started",
+          hint: "Call it again when one of them has ended, or do the task without it.",
+        },
+      );
+    this.#running.set(root, running + 1);
+    return () => void this.#running.set(root, (this.#running.get(root) ?? 1) - 1);
+  }
+
+  /** @param session of a delegate, begun in a call of that one */
+  belongs(session: object, caller: object): void {
+    this.#roots.set(session, this.#rootOf(caller));
+  }
+
+  #rootOf(session: object): object {
+    return this.#roots.get(session) ?? session;
+  }
 }
