@@ -1,4 +1,5 @@
 /** One run of a loop: asks the model, runs its calls, decides whether to continue. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
@@ -155,8 +156,7 @@ export class LoopRun {
       usage: this.#usage,
       ...(this.#parts.options.cost === undefined ? {} : { cost: this.#budget.used("cost") }),
       ...(reason === "approval" ? { pending: pendingCalls(this.#turn.session) } : {}),
-      ...(error === undefined ? {} : { error }),
-      ...(output === undefined ? {} : { output }),
+      ...omitUndefined({ error, output }),
     });
   }
 
@@ -214,11 +214,7 @@ export class LoopRun {
       messages: (this.#shown = this.#parts.conversation.messages()),
       ...(told.length === 0 ? {} : { tools: told }),
       ...(choice === undefined || told.length === 0 ? {} : { toolChoice: choice }),
-      ...(parallelCalls === undefined ? {} : { parallelCalls }),
-      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-      ...(temperature === undefined ? {} : { temperature }),
-      ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
-      ...(native === undefined ? {} : { native }),
+      ...omitUndefined({ parallelCalls, maxOutputTokens, temperature, reasoningEffort, native }),
     };
   }
 

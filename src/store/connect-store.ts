@@ -1,4 +1,5 @@
 /** A connection to a store by itself, without what keeps sessions over it: for the work of an administrator. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { checkPostgresSettings } from "./postgres/postgres-settings.ts";
 import type { SqlConnection } from "./sql/sql-connection.ts";
 import { DEFAULT_CACHE_BYTES } from "./records/store-options.ts";
@@ -34,8 +35,7 @@ export async function connectStore(place: StorePlace, { readOnly = false, idleMs
     readOnly,
     answerTimeoutMs: ANSWER_TIMEOUT_MS,
     lockTimeoutMs: LOCK_TIMEOUT_MS,
-    ...(place.schema === undefined ? {} : { schema: place.schema }),
-    ...(idleMs === undefined ? {} : { leaseMs: idleMs }),
+    ...omitUndefined({ schema: place.schema, leaseMs: idleMs }),
   });
   return connectPostgres(settings, () => postgresPool(settings));
 }

@@ -1,4 +1,5 @@
 /** The answer of a call that a tool makes in a model's place. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
 import { KeptFromStarting, keptFromStarting, wasKeptFromStarting } from "../core/kept-from-starting.ts";
@@ -26,10 +27,5 @@ function passedOnAnswer({ name, status, output, content, error, metadata, exitCo
     if (output === undefined && content === undefined) throw new ToolError(error.code, error.message, error);
     return new ToolOutput({ output, error: error.message, ...(content === undefined ? {} : { content }) });
   }
-  return new ToolOutput({
-    output,
-    ...(content === undefined ? {} : { content }),
-    ...(metadata === undefined ? {} : { metadata }),
-    ...(exitCode === undefined ? {} : { exitCode }),
-  });
+  return new ToolOutput({ output, ...omitUndefined({ content, metadata, exitCode }) });
 }

@@ -1,4 +1,5 @@
 /** The options of a store's methods, checked and with their defaults. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -50,9 +51,7 @@ export function checkListOptions({
   if (sessionIds !== undefined && sessionIds.length > MOST_NAMED)
     throw new ToolError("invalid_argument", `A list of sessions names at most ${MOST_NAMED} of them, not ${sessionIds.length}.`);
   return {
-    ...(sessionId === undefined ? {} : { sessionId }),
-    ...(sessionIds === undefined ? {} : { sessionIds: [...sessionIds] }),
-    ...(parentId === undefined ? {} : { parentId }),
+    ...omitUndefined({ sessionId, sessionIds: sessionIds && [...sessionIds], parentId }),
     limit: requireWhole("limit", limit, 1),
     offset: requireWhole("offset", offset, 0),
   };

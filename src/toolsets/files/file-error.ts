@@ -1,4 +1,5 @@
 /** Turns what the file system throws into errors a model can act on. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { systemCode } from "../../core/base/system-code.ts";
@@ -56,8 +57,7 @@ export function fileError(thrown: unknown, action: { readonly verb: string; read
   return new ToolError(code, `Cannot ${action.verb} ${JSON.stringify(action.shown)}: ${text}.`, {
     outcome: "failed",
     cause: thrown,
-    ...(hint === undefined ? {} : { hint }),
-    ...(retryable === undefined ? {} : { retryable }),
+    ...omitUndefined({ hint, retryable }),
   });
 }
 
