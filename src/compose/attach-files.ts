@@ -1,6 +1,7 @@
 /** Puts the files that a conversation has as artifacts into a request. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { ModelRequest } from "../core/model.ts";
+import { storeIsSilent } from "../call/finish/keep-artifacts.ts";
 import { onAbort, waitFor, type Interruptible } from "../policy/attempts/deadline.ts";
 import { artifactsOf, type RuntimeSession } from "../runtime/runtime-session.ts";
 import { attachArtifacts, withoutArtifacts } from "../session/attach-artifacts.ts";
@@ -23,8 +24,4 @@ export async function attachFiles(request: ModelRequest, session: RuntimeSession
   if (!signals.some(({ aborted }) => aborted))
     log.warn(`The model is shown no artifacts: ${describeThrown("thrown" in read ? read.thrown : read.ended)}`);
   return { ...request, messages: withoutArtifacts(request.messages) };
-}
-
-function storeIsSilent(): ToolError {
-  return new ToolError("timeout", "the store did not answer in time.");
 }

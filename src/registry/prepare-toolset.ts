@@ -82,7 +82,7 @@ function takeOver(entry: ToolsetEntry, tool: Tool, blocked: ToolError | undefine
   if (before === undefined || blocked !== undefined || !before.hasSameSettings(entry)) return undefined;
   if (before.toolset.checkFormats !== entry.toolset.checkFormats) return undefined;
   const earlier = before.families.get(tool.name)?.tools ?? [];
-  return earlier.find((registered) => registered.blocked === undefined && isSameDefinition(registered.tool, tool));
+  return earlier.find((registered) => registered.blocked === undefined && isSame(registered.tool, tool, 0));
 }
 
 export function refuseDuplicate(registered: RegisteredTool, family: ToolFamily | undefined, overload: boolean): void {
@@ -130,10 +130,6 @@ function isChanged(before: ToolFamily | undefined, after: ToolFamily): boolean {
 const MAX_DEPTH = 128;
 
 /** True when every field is the same value, or the same JSON. Functions must be the same function. */
-function isSameDefinition(one: Tool, other: Tool): boolean {
-  return isSame(one, other, 0);
-}
-
 function isSame(one: unknown, other: unknown, depth: number): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null || depth > MAX_DEPTH) return false;

@@ -162,7 +162,7 @@ async function endBegunBy(
     }
     await endLeftOpen(store, log, ending.at);
     await endStoredCalls(store, log, { calls: open.toReversed(), ...ending });
-    await withdrawQuestions(store, log, ending);
+    await store.approvals.withdrawAbandoned({ sessionId: log.sessionId, at: ending.at });
   } catch (thrown: unknown) {
     log.leaveOpen?.();
     passStoreFailure(thrown);
@@ -185,10 +185,6 @@ async function claimIfFree(store: Store, id: string, takeOver: boolean = false):
 /** A session that is damaged, or that another process has, does not keep the call that has begun it from being ended. */
 function passStoreFailure(thrown: unknown): void {
   if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") throw thrown;
-}
-
-async function withdrawQuestions(store: Store, { sessionId }: EventLog, { at }: Ending): Promise<void> {
-  await store.approvals.withdrawAbandoned({ sessionId, at });
 }
 
 interface FoldedLog {

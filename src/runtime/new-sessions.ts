@@ -3,7 +3,7 @@ import type { CallPlace, BranchPoint, SessionEvent } from "../core/event.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import type { CallParts } from "../call/call-run.ts";
 import { NO_CALLS } from "../policy/faults/fault-tally.ts";
-import type { SessionHead, Surroundings } from "../session/session.ts";
+import type { Surroundings } from "../session/session.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { SessionFold } from "./fold-events.ts";
 import { OpenSessions } from "./open-sessions.ts";
@@ -53,7 +53,8 @@ export class NewSessions {
   /** Begins a session under an id that is free. */
   createAs(sessionId: string, { read, parentCall, ...own }: Beginning): RuntimeSession {
     const submissions = read?.sessionId === sessionId ? { submissions: read.submissions } : {};
-    const session = this.begin({ id: sessionId, parentCall, ...own, ...this.#emptyHead(), ...submissions, ...this.newLog(sessionId) });
+    const head = this.keep === undefined ? {} : { head: new SessionFold(this.keep).head }; // older events are left to the store
+    const session = this.begin({ id: sessionId, parentCall, ...own, ...head, ...submissions, ...this.newLog(sessionId) });
     if (read === undefined) recordStart(session, { parentCall }, this.#parts);
     else this.#continueFrom(read, session);
     this.makeReady(session);
@@ -86,11 +87,6 @@ export class NewSessions {
     this.#parts.largeResults.forget(options.id); // a simulation of this id that was dropped: what it kept is not this session's
     this.open.add(session);
     return session;
-  }
-
-  /** The head of a session whose older events are left to the store. */
-  #emptyHead(): { readonly head?: SessionHead } {
-    return this.keep === undefined ? {} : { head: new SessionFold(this.keep).head };
   }
 
   /** A new place in the store, where there is one. */

@@ -3,7 +3,7 @@ import type { ApprovalPreview, PreviewedChange, PreviewedEffects } from "../core
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
-import type { AdmittedCall, CallParts, SimulatedCall } from "../call/call-run.ts";
+import type { AdmittedCall, SimulatedCall } from "../call/call-run.ts";
 import type { EngineSource } from "../call/fallback-chains.ts";
 import { unavailable } from "../policy/approval/await-preview.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
@@ -93,17 +93,13 @@ function branchNow({ turn }: AdmittedCall, parent: RuntimeSession, host: Session
       head: { ...head, log: head.log.branch(length), length, state },
       parent,
       simulation,
-      parts: previewParts(simulationParts(parts, id, simulation)),
+      // Nothing is asked about, and no model is: calls that need a yes of their own end `approval_required`, and sessions are not begun.
+      parts: { ...simulationParts(parts, id, simulation), asksNobody: true, beginWithin: () => Promise.reject(startsAgent()) },
       ports: parts.ports,
       recorded: true,
     },
     host,
   );
-}
-
-/** Nothing is asked about, and no model is: calls that need a yes of their own end `approval_required`, and sessions are not begun. */
-function previewParts(parts: CallParts): CallParts {
-  return { ...parts, asksNobody: true, beginWithin: () => Promise.reject(startsAgent()) };
 }
 
 function startsAgent(): ToolError {

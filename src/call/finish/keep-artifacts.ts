@@ -120,7 +120,7 @@ async function putAll(
   }
 }
 
-function storeIsSilent(): ToolError {
+export function storeIsSilent(): ToolError {
   return new ToolError("timeout", "the store did not answer in time.");
 }
 

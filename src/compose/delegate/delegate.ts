@@ -13,7 +13,7 @@ import type { Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import { callerVisibility, sessionIn, shownTo } from "../../call/context/tool-context.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
-import { visibilityOf, type Visibility } from "../../policy/visibility.ts";
+import { visibilityOf } from "../../policy/visibility.ts";
 import { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { Session } from "../../session/session.ts";
 import { sessionWithin } from "../../runtime/session-within.ts";
@@ -159,7 +159,8 @@ async function runIn(
     ...loopOptions(options),
     session,
     agentName: options.name,
-    allow: allowedIn(context, options),
+    // At most what the caller of the delegate may use
+    allow: visibilityOf([callerVisibility(context), options.allow === undefined ? undefined : visibilityOf(options.allow)]),
     // its session ends with the loop, so nothing of it can go on in the background
     calls: {
       data,
@@ -182,11 +183,6 @@ async function runIn(
 
 function loopOptions(options: DelegateOptions): DelegateLoopOptions {
   return Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(LOOP_KEYS, key))) as unknown as DelegateLoopOptions; // those keys alone
-}
-
-/** At most what the caller of the delegate may use. */
-function allowedIn(context: ToolContext, { allow }: DelegateOptions): Visibility {
-  return visibilityOf([callerVisibility(context), allow === undefined ? undefined : visibilityOf(allow)]);
 }
 
 /** The end of a loop that had answered before a crash; undefined for one that had not. */

@@ -33,7 +33,10 @@ export function sharedContext(share: SharedContext, shown: readonly ModelMessage
 }
 
 function textOf(message: ModelMessage, share: SharedContext): string {
-  if (message.role === "call") return share === "messages" ? "" : `call ${message.call.name}: ${cut(inputText(message.call.input))}`;
+  if (message.role === "call") {
+    const { name, input } = message.call;
+    return share === "messages" ? "" : `call ${name}: ${cut(valueText(input as JsonValue | undefined))}`; // a recorded call is JSON
+  }
   if (message.role === "result") return share === "messages" ? "" : `result of ${message.result.name}: ${cut(resultText(message.result))}`;
   if (message.role === "system") return ""; // it steers the caller
   const said = contentText(message.content);
@@ -42,10 +45,6 @@ function textOf(message: ModelMessage, share: SharedContext): string {
 
 function contentText(content: string | readonly ContentPart[]): string {
   return (typeof content === "string" ? content : content.map(partText).join("\n")).trim();
-}
-
-function inputText(input: unknown): string {
-  return valueText(input as JsonValue | undefined); // a recorded call is JSON
 }
 
 function cut(text: string): string {

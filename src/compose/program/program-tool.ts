@@ -51,12 +51,9 @@ export function programTool(limits: ProgramLimits, offer: ProgramOffer, approveW
     ...(approveWhole ? { approveWhole } : {}),
     timeoutMs: 0,
     maxAttempts: 1,
-    execute: (input: ProgramInput, context: ToolContext) => answer(input, context, limits),
+    execute: async (input: ProgramInput, context: ToolContext) =>
+      answerOf(await inTurn(context.signal, () => run(input, context, limits)), limits),
   };
-}
-
-async function answer(input: ProgramInput, context: ToolContext, limits: ProgramLimits): Promise<JsonObject> {
-  return answerOf(await inTurn(context.signal, () => run(input, context, limits)), limits);
 }
 
 /** Asks the context for `execute` itself: its calls belong to the code that does. */

@@ -116,7 +116,7 @@ export class ApprovalGate implements Approvals {
     if (this.#grants.allow(asked)) return this.#allowedBefore(question, asked);
     try {
       const rule = answeringRule(await this.#store.rules({ now: asked.askedAt, sessionId: asked.sessionId }), asked);
-      if (rule !== undefined) return this.#allowedByRule(question, asked, rule);
+      if (rule !== undefined) return this.#allowedBefore(question, asked, rule);
       return await this.#put(question, asked);
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "store_failed");
@@ -212,12 +212,9 @@ export class ApprovalGate implements Approvals {
   }
 
   /** Noted, so that a process that takes the call up knows: the grant itself is known here only. */
-  async #allowedBefore({ note }: ApprovalQuestion, { id, digest }: NewApproval): Promise<undefined> {
-    await note?.({ type: "answer", id, digest, status: "allowed" });
-  }
-
-  async #allowedByRule({ note }: ApprovalQuestion, { id, digest }: NewApproval, { scope, id: ruleId }: ApprovalRule): Promise<undefined> {
-    await note?.({ type: "answer", id, digest, status: "allowed", scope, ruleId });
+  async #allowedBefore({ note }: ApprovalQuestion, { id, digest }: NewApproval, rule?: ApprovalRule): Promise<undefined> {
+    const by = rule === undefined ? {} : { scope: rule.scope, ruleId: rule.id };
+    await note?.({ type: "answer", id, digest, status: "allowed", ...by });
   }
 
   /** Keeps the question, then puts it to the approver; without one only the answer counts that an earlier process got. */

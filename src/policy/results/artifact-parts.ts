@@ -54,7 +54,12 @@ export function replaceInMessage(message: SessionMessage, by: FileReplacement): 
   const parts = typeof content === "string" ? inText(content, by) : content.map((part) => replacePart(part, by));
   if (by.found === 0) return message;
   const { following } = by;
-  const whole = typeof parts !== "string" ? [...parts, ...following] : following.length === 0 ? parts : [textPart(parts), ...following];
+  const whole =
+    typeof parts !== "string"
+      ? [...parts, ...following]
+      : following.length === 0
+        ? parts
+        : [{ type: "text", text: parts } as const, ...following];
   const blocks = native?.blocks.map((block) => changeTexts(block, (text) => by.inNative(text)));
   return { ...message, content: whole, ...(native === undefined || blocks === undefined ? {} : { native: { ...native, blocks } }) };
 }
@@ -73,10 +78,6 @@ function replacePart(part: ContentPart, by: FileReplacement): ContentPart {
 
 function inText(text: string, by: FileReplacement, isShown = true): string {
   return replaceDataUrls(text, ({ mediaType, data, name }) => by.inText({ mediaType, base64: data, name }, isShown));
-}
-
-function textPart(text: string): ContentPart {
-  return { type: "text", text };
 }
 
 /** Shorter data stays in the provider's form: it may be a part of other texts, and a mark is hardly shorter. */

@@ -113,7 +113,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
 
   async read(options: ReadOptions = {}): Promise<EventPage> {
     const { from, limit } = checkReadOptions(options);
-    if (from > this.#length - this.#parts.buffer.waiting(this).length) return this.#readWaiting(from, limit);
+    if (this.#isWaiting(from)) return this.#readWaiting(from, limit);
     const { sessionId } = this;
     const page = readStoredPage(this.#takePage({ from, limit }) ?? (await this.#readStored({ sessionId, from, limit })), from);
     const behind = from + page.events.length;

@@ -80,7 +80,7 @@ export class Owner {
   async register(transaction: Transaction<Tables>): Promise<void> {
     if (this.#registered) return;
     const now = await this.#now(transaction);
-    const newId = await this.#newId(transaction);
+    const newId = await valueOf(this.#connection.randomText, transaction);
     const id = (this.#id ??= newId); // another transaction may have been quicker
     if (!this.#isClockDoubtful)
       await transaction
@@ -236,10 +236,6 @@ export class Owner {
       () => valueOf(this.#connection.databaseTime, tables),
       (now) => now,
     );
-  }
-
-  #newId(tables: Kysely<Tables>): Promise<string> {
-    return valueOf(this.#connection.randomText, tables);
   }
 }
 
