@@ -92,9 +92,7 @@ class MemoryStore implements Store {
   readonly #sessions = new Map<string, MemorySession>();
   readonly #access = new MemoryAccess();
   readonly #jobs = new MemoryJobs((sessionId) => this.#sessions.get(sessionId)?.log !== undefined);
-  readonly jobs: JobStore = this.#jobs.guarded(() => this.open());
   readonly #feed = new MemoryFeed();
-  readonly feed: StoreFeed = this.#feed.guarded(() => this.open());
   readonly #webhooks = new MemoryWebhooks();
   readonly #approvals = new MemoryApprovals((question) => this.#webhooks.keep(approvalAsked(question)));
   readonly #artifacts = new MemoryArtifacts();
@@ -105,6 +103,8 @@ class MemoryStore implements Store {
     run: (operation) =>
       runOperation(
         {
+          jobs: this.#jobs,
+          feed: this.#feed,
           access: this.#access,
           approvals: this.#approvals,
           webhooks: this.#webhooks,
@@ -117,6 +117,8 @@ class MemoryStore implements Store {
     open: () => this.open(),
     requireWritable: () => this.#requireOpen(),
   });
+  readonly jobs: JobStore = this.#parts.jobs;
+  readonly feed: StoreFeed = this.#parts.feed;
   readonly access: AccessStore = this.#parts.access;
   readonly approvals: ApprovalStore = this.#parts.approvals;
   readonly webhooks: WebhookStore = this.#parts.webhooks;

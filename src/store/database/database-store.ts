@@ -20,16 +20,7 @@ import { readStoredPage } from "../records/event-text.ts";
 import { Gathered } from "../records/gathered.ts";
 import { guardCache } from "../records/guarded-cache.ts";
 import { FIRST_EPOCH, type LogDatabase, type LogRefusal, type LogWrite } from "../records/log-database.ts";
-import {
-  checkCancelRequest,
-  checkFeedOptions,
-  checkJobList,
-  checkJobPrune,
-  checkListOptions,
-  checkLogOptions,
-  checkReadOptions,
-  checkUnattended,
-} from "../records/store-options.ts";
+import { checkListOptions, checkLogOptions, checkReadOptions } from "../records/store-options.ts";
 import { WriteBuffer } from "./write-buffer.ts";
 
 export interface DatabaseStoreOptions {
@@ -95,13 +86,13 @@ export class DatabaseStore implements Store {
       clock: options.takesCommitsAhead === true ? (options.clock ?? systemPorts.clock) : undefined,
     });
     this.cache = guardCache(cacheOf(database), () => this.open());
-    this.jobs = this.#jobStore();
-    this.feed = this.#storeFeed();
-    const { access, approvals, webhooks, artifacts, leases, channels } = guardParts({
+    const { jobs, feed, access, approvals, webhooks, artifacts, leases, channels } = guardParts({
       run: (operation) => this.#operate(operation),
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
     });
+    this.jobs = this.#jobsOf(jobs);
+    this.feed = feed;
     this.access = access;
     this.approvals = {
       ...approvals,
@@ -257,54 +248,20 @@ export class DatabaseStore implements Store {
     }
   }
 
-  #jobStore(): JobStore {
-    const database = this.#database;
-    const options = this.#options;
-    const cancelRequests = new Gathered(() => database.ask("jobCancelRequests"));
+  /** Looks for cancel requests at most once at a time, and not where the claim of the session has found none. */
+  #jobsOf(jobs: JobStore): JobStore {
+    const cancelRequests = new Gathered(() => jobs.cancelRequests());
     return {
-      list: async (query = {}) => {
-        const checked = checkJobList(query);
-        await this.open();
-        return database.ask("jobList", checked);
-      },
+      ...jobs,
       requestCancel: async (request) => {
-        const checked = checkCancelRequest(request);
-        this.#requireWritable();
-        await this.open();
-        const isNoted = await database.ask("jobRequestCancel", checked);
-        options.notifier?.note({ parts: ["jobs"], sessionIds: [] });
+        const isNoted = await jobs.requestCancel(request);
+        this.#options.notifier?.note({ parts: ["jobs"], sessionIds: [] });
         return isNoted;
       },
       cancelRequests: async ({ sessionId } = {}) => {
         await this.open();
         const log = sessionId === undefined ? undefined : this.#logs.get(sessionId);
         return log?.isWithout("cancel requests") === true ? [] : cancelRequests.add();
-      },
-      unattended: async (options = {}) => {
-        const checked = checkUnattended(options);
-        await this.open();
-        return database.ask("jobUnattended", checked);
-      },
-      prune: async (options) => {
-        const checked = checkJobPrune(options);
-        this.#requireWritable();
-        await this.open();
-        return database.ask("jobPrune", checked);
-      },
-    };
-  }
-
-  #storeFeed(): StoreFeed {
-    const database = this.#database;
-    return {
-      latest: async () => {
-        await this.open();
-        return database.ask("feedLatest");
-      },
-      read: async (options) => {
-        const checked = checkFeedOptions(options);
-        await this.open();
-        return database.ask("feedRead", checked);
       },
     };
   }

@@ -1,8 +1,7 @@
 /** The feed of a store in memory. */
-import type { FeedEntry, StoreFeed } from "../../core/store-feed.ts";
+import type { FeedPage, ReadFeedOptions, StoreFeed } from "../../core/store-feed.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { readMark, unknownMark, writeMark } from "../records/feed-mark.ts";
-import { checkFeedOptions } from "../records/store-options.ts";
 
 interface Place {
   readonly sequence: number;
@@ -10,7 +9,7 @@ interface Place {
   readonly position: number;
 }
 
-export class MemoryFeed {
+export class MemoryFeed implements StoreFeed {
   /** In order of their numbers. */
   #places: Place[] = [];
   #last = 0;
@@ -29,27 +28,17 @@ export class MemoryFeed {
     this.#places = this.#places.filter((place) => place.sessionId !== sessionId);
   }
 
-  /** `open` rejects when the store is closed. */
-  guarded(open: () => Promise<void>): StoreFeed {
-    return {
-      latest: async () => {
-        await open();
-        return this.#mark(this.#last);
-      },
-      read: async (options) => {
-        const { after, limit } = checkFeedOptions(options);
-        await open();
-        const { sequence, seal } = readMark(after);
-        if (seal !== undefined && (seal !== this.#seal || sequence > this.#last)) throw unknownMark(after);
-        const first = this.#indexAfter(sequence);
-        const entries = this.#places.slice(first, first + limit).map((place) => this.#entry(place));
-        return { entries, isFull: entries.length === limit };
-      },
-    };
+  async latest(): Promise<string> {
+    return this.#mark(this.#last);
   }
 
-  #entry({ sequence, sessionId, position }: Place): FeedEntry {
-    return { sessionId, position, mark: this.#mark(sequence) };
+  async read({ after, limit }: Required<ReadFeedOptions>): Promise<FeedPage> {
+    const { sequence, seal } = readMark(after);
+    if (seal !== undefined && (seal !== this.#seal || sequence > this.#last)) throw unknownMark(after);
+    const first = this.#indexAfter(sequence);
+    const places = this.#places.slice(first, first + limit);
+    const entries = places.map(({ sequence: number, sessionId, position }) => ({ sessionId, position, mark: this.#mark(number) }));
+    return { entries, isFull: entries.length === limit };
   }
 
   #mark(sequence: number): string {

@@ -1,10 +1,10 @@
 /** The rows of jobs in memory. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import type { CancelRequest, JobKey, JobStore, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
+import type { CancelRequest, JobStore, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
 import type { JobChange } from "../records/job-changes.ts";
-import { checkCancelRequest, checkJobList, checkJobPrune, checkUnattended } from "../records/store-options.ts";
+import type { CheckedJobList } from "../records/store-options.ts";
 
-export class MemoryJobs {
+export class MemoryJobs implements JobStore {
   /** By session and id, in the order they began. */
   readonly #sessions = new Map<string, Map<string, StoredJob>>();
   readonly #isOpen: (sessionId: string) => boolean;
@@ -29,37 +29,7 @@ export class MemoryJobs {
     this.#sessions.delete(sessionId);
   }
 
-  /** `open` rejects when the store is closed. */
-  guarded(open: () => Promise<void>): JobStore {
-    return {
-      list: async (options = {}) => {
-        const checked = checkJobList(options);
-        await open();
-        return this.#list(checked);
-      },
-      requestCancel: async (request) => {
-        const checked = checkCancelRequest(request);
-        await open();
-        return this.#requestCancel(checked);
-      },
-      cancelRequests: async () => {
-        await open();
-        return this.#requests();
-      },
-      unattended: async (options = {}) => {
-        const { limit } = checkUnattended(options);
-        await open();
-        return this.#unattended().slice(0, limit);
-      },
-      prune: async (options) => {
-        const checked = checkJobPrune(options);
-        await open();
-        return this.#prune(checked);
-      },
-    };
-  }
-
-  #list({ sessionId, id, states, limit = 0, offset = 0 }: ListStoredJobsOptions): readonly StoredJob[] {
+  async list({ sessionId, id, states, limit, offset }: CheckedJobList): Promise<readonly StoredJob[]> {
     const found = this.#all().filter(
       (job) =>
         (sessionId === undefined || job.sessionId === sessionId) &&
@@ -72,25 +42,26 @@ export class MemoryJobs {
       .map((job) => (this.#isOpen(job.sessionId) ? { ...job, openedBy: `this process, ${process.pid}` } : job));
   }
 
-  #requestCancel({ sessionId, id, reason }: JobKey & { readonly reason: string }): boolean {
+  async requestCancel({ sessionId, id, reason }: CancelRequest): Promise<boolean> {
     const job = this.#sessions.get(sessionId)?.get(id);
     if (job === undefined || job.endedAt !== undefined) return false;
     this.#sessions.get(sessionId)?.set(id, { ...job, cancelReason: job.cancelReason ?? reason });
     return true;
   }
 
-  #requests(): readonly CancelRequest[] {
+  async cancelRequests(): Promise<readonly CancelRequest[]> {
     return this.#all().flatMap(({ sessionId, id, cancelReason }) =>
       cancelReason === undefined || !this.#isOpen(sessionId) ? [] : [{ sessionId, id, reason: cancelReason }],
     );
   }
 
-  #unattended(): readonly string[] {
+  async unattended({ limit }: Required<ListUnattendedOptions>): Promise<readonly string[]> {
     const waiting = this.#all().filter(({ sessionId, endedAt }) => endedAt === undefined && !this.#isOpen(sessionId));
-    return [...new Set(waiting.toSorted((one, other) => one.startedAt - other.startedAt).map(({ sessionId }) => sessionId))];
+    const ids = waiting.toSorted((one, other) => one.startedAt - other.startedAt).map(({ sessionId }) => sessionId);
+    return [...new Set(ids)].slice(0, limit);
   }
 
-  #prune({ keep, endedBefore = -Infinity }: PruneJobsOptions): number {
+  async prune({ keep, endedBefore = -Infinity }: PruneJobsOptions): Promise<number> {
     const ended = this.#all()
       .filter((job) => job.endedAt !== undefined)
       .sort((one, other) => (other.endedAt ?? 0) - (one.endedAt ?? 0));

@@ -1,10 +1,8 @@
 /** The operations that a store asks of the database behind it. Everything here is plain data, so that the database may live in another thread. */
-import type { CheckedJobList, CheckedListOptions } from "./store-options.ts";
+import type { CheckedListOptions } from "./store-options.ts";
 import type { BranchPoint } from "../../core/event.ts";
 import type { ErrorInfo } from "../../core/error.ts";
 import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
-import type { CancelRequest, JobKey, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
-import type { FeedPage, ReadFeedOptions } from "../../core/store-feed.ts";
 import type { CacheRecord, LogDamage, LogOptions, StoredSession } from "../../core/store.ts";
 import type { StoreOperation } from "./store-operations.ts";
 import type { JobChange } from "./job-changes.ts";
@@ -95,13 +93,6 @@ export interface LogRequests {
   read(request: ReadRequest): Promise<StoredPage>;
   list(options: CheckedListOptions): Promise<readonly StoredSession[]>;
   remove(sessionId: string): Promise<boolean>;
-  feedLatest(): Promise<string>;
-  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage>;
-  jobList(options: CheckedJobList): Promise<readonly StoredJob[]>;
-  jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean>;
-  jobCancelRequests(): Promise<readonly CancelRequest[]>;
-  jobUnattended(options: Required<ListUnattendedOptions>): Promise<readonly string[]>;
-  jobPrune(options: PruneJobsOptions): Promise<number>;
   operate(operation: StoreOperation): Promise<unknown>;
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined>;
   cacheVersions(resources: readonly string[]): Promise<readonly number[]>;

@@ -1,14 +1,19 @@
-/** The access, approvals, webhooks, artifacts, leases and channels of a database that may live in another thread: each method is one message. */
+/** The jobs, feed, access, approvals, webhooks, artifacts, leases and channels of a database that may live in another thread: each method is one message. */
 import type { AccessStore } from "../../core/access-store.ts";
 import type { ApprovalStore } from "../../core/approval-store.ts";
 import type { ArtifactStore } from "../../core/artifact.ts";
 import type { ChannelStore } from "../../core/channel-store.ts";
+import type { JobStore } from "../../core/job-store.ts";
 import type { LeaseStore } from "../../core/lease-store.ts";
+import type { StoreFeed } from "../../core/store-feed.ts";
 import type { WebhookStore } from "../../core/webhook-store.ts";
 import { checkedAccess } from "./checked-access.ts";
+import { checkCancelRequest, checkFeedOptions, checkJobList, checkJobPrune, checkUnattended } from "./store-options.ts";
 
 /** The parts of a store whose methods are sent as messages. */
 export interface StoreParts {
+  readonly jobs: JobStore;
+  readonly feed: StoreFeed;
   readonly access: AccessStore;
   readonly approvals: ApprovalStore;
   readonly webhooks: WebhookStore;
@@ -19,6 +24,8 @@ export interface StoreParts {
 
 /** A method of a part, and its argument. Plain data. */
 export type StoreOperation =
+  | { readonly part: "jobs"; readonly method: keyof JobStore; readonly argument: unknown }
+  | { readonly part: "feed"; readonly method: keyof StoreFeed; readonly argument: unknown }
   | { readonly part: "access"; readonly method: keyof AccessStore; readonly argument: unknown }
   | { readonly part: "approvals"; readonly method: keyof ApprovalStore; readonly argument: unknown }
   | { readonly part: "webhooks"; readonly method: keyof WebhookStore; readonly argument: unknown }
@@ -38,6 +45,8 @@ export interface OperationGuard {
 type Methods<Part> = Readonly<Record<keyof Part, "reads" | "writes">>;
 
 const METHODS: { readonly [Part in keyof StoreParts]: Methods<StoreParts[Part]> } = {
+  jobs: { list: "reads", requestCancel: "writes", cancelRequests: "reads", unattended: "reads", prune: "writes" },
+  feed: { latest: "reads", read: "reads" },
   access: {
     addKey: "writes",
     key: "reads",
@@ -83,11 +92,11 @@ const METHODS: { readonly [Part in keyof StoreParts]: Methods<StoreParts[Part]> 
   },
 };
 
-/** Sends every method through the guard. */
+/** Sends every method through the guard; options are checked before. */
 export function guardParts(guard: OperationGuard): StoreParts {
   const parts = Object.entries(METHODS).map(([part, methods]) => [part, guardPart(guard, part, methods)]);
   const sent = Object.fromEntries(parts) as StoreParts; // each part has the methods of its table
-  return { ...sent, access: checkedAccess(sent.access) };
+  return { ...sent, jobs: checkedJobs(sent.jobs), feed: checkedFeed(sent.feed), access: checkedAccess(sent.access) };
 }
 
 function guardPart(guard: OperationGuard, part: string, methods: Readonly<Record<string, "reads" | "writes">>): object {
@@ -100,6 +109,20 @@ function guardPart(guard: OperationGuard, part: string, methods: Readonly<Record
     },
   ];
   return Object.fromEntries(Object.entries(methods).map(send)) as object;
+}
+
+function checkedJobs(jobs: JobStore): JobStore {
+  return {
+    ...jobs,
+    list: async (options = {}) => jobs.list(checkJobList(options)),
+    requestCancel: async (request) => jobs.requestCancel(checkCancelRequest(request)),
+    unattended: async (options = {}) => jobs.unattended(checkUnattended(options)),
+    prune: async (options) => jobs.prune(checkJobPrune(options)),
+  };
+}
+
+function checkedFeed(feed: StoreFeed): StoreFeed {
+  return { ...feed, read: async (options) => feed.read(checkFeedOptions(options)) };
 }
 
 /** Runs an operation on the parts themselves. */

@@ -1,11 +1,10 @@
 /** Sessions, claims and the cache in SQL tables: the same statements for every database that Kysely speaks. */
 import type { Kysely, Transaction } from "kysely";
-import { ToolError, isToolError } from "../../core/error.ts";
+import { ToolError } from "../../core/error.ts";
 import type { CacheRecord, StoredSession } from "../../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
-import type { FeedPage, ReadFeedOptions } from "../../core/store-feed.ts";
 import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
-import type { CancelRequest, JobKey, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
+import type { JobStore } from "../../core/job-store.ts";
 import { runOperation, type StoreOperation, type StoreParts } from "../records/store-operations.ts";
 import type {
   ClaimAnswer,
@@ -18,7 +17,7 @@ import type {
   ReadRequest,
   StoredPage,
 } from "../records/log-database.ts";
-import type { CheckedJobList, CheckedListOptions } from "../records/store-options.ts";
+import type { CheckedListOptions } from "../records/store-options.ts";
 import { SqlAccess } from "./sql-access.ts";
 import { DoubtfulClaims } from "./doubtful-claims.ts";
 import { Gathered } from "../records/gathered.ts";
@@ -32,9 +31,9 @@ import type { SqlConnection } from "./sql-connection.ts";
 import { SessionClaims, claimedAs, lookAt, notFound, optionsOf, type FoundBefore } from "./session-claims.ts";
 import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
-import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
+import { SqlFeed } from "./sql-feed.ts";
 import { listProcesses } from "./sql-processes.ts";
-import { cancelRequests, listJobs, pruneJobs, requestCancel, unattendedSessions } from "./sql-jobs.ts";
+import { SqlJobs } from "./sql-jobs.ts";
 import { SqlArtifacts } from "./sql-artifacts.ts";
 import { SqlChannels } from "./sql-channels.ts";
 import { SqlLeases, removeLeases } from "./sql-leases.ts";
@@ -78,6 +77,8 @@ export class SqlDatabase implements LogDatabase, LogRequests {
       owner: this.#owner,
     });
     this.#parts = {
+      jobs: new SqlJobs(connection, this.#owner),
+      feed: new SqlFeed(connection, this.#owner),
       access: new SqlAccess(connection.tables),
       approvals: new SqlApprovals(connection, this.#owner),
       webhooks: new SqlWebhooks(connection),
@@ -171,63 +172,13 @@ export class SqlDatabase implements LogDatabase, LogRequests {
     await transaction.deleteFrom("haft_session").where("id", "=", id).execute();
   }
 
-  feedLatest(): Promise<string> {
-    return this.#feed((tables, settled) => latestMark(tables, settled));
-  }
-
-  async feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
-    const page = await this.#feed((tables, settled) => readFeed(tables, this.#connection, { ...options, settled }));
-    this.#owner.noteRead(page.entries.at(-1)?.mark ?? options.after);
-    return page;
-  }
-
-  #feed<Result>(read: (tables: Kysely<Tables>, settled: number | undefined) => Promise<Result>): Promise<Result> {
-    return this.#do("could not be read", async (tables) => {
-      try {
-        const settled = await settledNumber(this.#connection);
-        return await lookAt(tables, (transaction) => read(transaction, settled));
-      } catch (thrown: unknown) {
-        if (!isToolError(thrown)) await requirePart(this.#connection, "feed");
-        throw thrown;
-      }
-    });
-  }
-
-  jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
-    return this.#do("could not list its jobs", async (tables) => {
-      try {
-        return await lookAt(tables, (transaction) => listJobs(transaction, this.#owner, options));
-      } catch (thrown: unknown) {
-        await requirePart(this.#connection, "jobs");
-        throw thrown;
-      }
-    });
-  }
-
-  jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean> {
-    return this.#do("could not be written", (tables) => requestCancel(tables, request));
-  }
-
-  jobCancelRequests(): Promise<readonly CancelRequest[]> {
-    const { id } = this.#owner;
-    return id === undefined ? Promise.resolve([]) : this.#do("could not be read", (tables) => cancelRequests(tables, id));
-  }
-
-  jobUnattended(options: Required<ListUnattendedOptions>): Promise<readonly string[]> {
-    return this.#do("could not list its jobs", (tables) => unattendedSessions(tables, this.#owner, options.limit));
-  }
-
-  jobPrune(options: PruneJobsOptions): Promise<number> {
-    return this.#do("could not forget jobs", (tables) => pruneJobs(tables, options));
-  }
-
   operate(operation: StoreOperation): Promise<unknown> {
-    const failure = operation.part === "access" ? "could not answer for its keys" : "could not be used";
-    return this.#do(failure, async () => {
+    return this.#do(failureOf(operation), async () => {
       try {
         return await runOperation(this.#parts, operation);
       } catch (thrown: unknown) {
-        await requirePart(this.#connection, tablesOf(operation));
+        const tables = tablesOf(operation);
+        if (tables !== undefined) await requirePart(this.#connection, tables);
         throw thrown;
       }
     });
@@ -323,8 +274,23 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   }
 }
 
-/** The tables that an older version may lack. Artifacts and leases are looked for by their own parts. */
-function tablesOf({ part, method }: StoreOperation): "access" | "approvals" | "calls" | "channels" {
+const JOB_FAILURES: Readonly<Record<keyof JobStore, string>> = {
+  list: "could not list its jobs",
+  requestCancel: "could not be written",
+  cancelRequests: "could not be read",
+  unattended: "could not list its jobs",
+  prune: "could not forget jobs",
+};
+
+function failureOf({ part, method }: StoreOperation): string {
+  if (part === "jobs") return JOB_FAILURES[method];
+  if (part === "feed") return "could not be read";
+  return part === "access" ? "could not answer for its keys" : "could not be used";
+}
+
+/** The tables that an older version may lack, where the part itself does not look for them. */
+function tablesOf({ part, method }: StoreOperation): "access" | "approvals" | "calls" | "channels" | undefined {
+  if (part === "jobs" || part === "feed") return undefined;
   if (part === "access") return method === "addCalls" || method === "calls" ? "calls" : "access";
   return part === "channels" ? "channels" : "approvals";
 }

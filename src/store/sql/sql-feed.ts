@@ -2,9 +2,13 @@
  * The feed of a store in SQL tables: the numbers of the events' rows, which are never given twice. They are read up to the one behind which
  * a transaction that is still open may add events.
  */
-import type { Kysely } from "kysely";
-import type { FeedPage, ReadFeedOptions } from "../../core/store-feed.ts";
+import type { Kysely, Transaction } from "kysely";
+import { isToolError } from "../../core/error.ts";
+import type { FeedPage, ReadFeedOptions, StoreFeed } from "../../core/store-feed.ts";
 import { readMark, unknownMark, writeMark } from "../records/feed-mark.ts";
+import { requirePart } from "./migrate.ts";
+import type { Owner } from "./owner.ts";
+import { lookAt } from "./session-claims.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { originalText } from "../records/stored-text.ts";
 import type { Tables } from "./tables.ts";
@@ -12,19 +16,45 @@ import type { Tables } from "./tables.ts";
 /** So many characters of an event's checksum say that a mark is of this store. */
 const SEAL_CHARS = 12;
 
-/** To be asked for before the transaction that reads begins. Undefined where all that is seen is decided. */
-export async function settledNumber({ tables, settledSequence }: SqlConnection): Promise<number | undefined> {
-  return settledSequence === undefined ? undefined : (await tables.selectNoFrom(settledSequence.as("settled")).executeTakeFirst())?.settled;
+export class SqlFeed implements StoreFeed {
+  readonly #connection: SqlConnection;
+  readonly #owner: Owner;
+
+  constructor(connection: SqlConnection, owner: Owner) {
+    this.#connection = connection;
+    this.#owner = owner;
+  }
+
+  latest(): Promise<string> {
+    return this.#look(async (tables, settled) => {
+      let events = tables.selectFrom("haft_event").select(["sequence", "checksum"]);
+      if (settled !== undefined) events = events.where("sequence", "<=", settled);
+      const row = await events.orderBy("sequence", "desc").limit(1).executeTakeFirst();
+      return row === undefined ? writeMark({ sequence: 0, seal: undefined }) : markOf(row);
+    });
+  }
+
+  async read(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    const page = await this.#look((tables, settled) => readFeed(tables, this.#connection, { ...options, settled }));
+    this.#owner.noteRead(page.entries.at(-1)?.mark ?? options.after);
+    return page;
+  }
+
+  /** @param read called with the last number behind which nothing is added; undefined where all that is seen is decided */
+  async #look<Result>(read: (tables: Transaction<Tables>, settled: number | undefined) => Promise<Result>): Promise<Result> {
+    const { tables, settledSequence } = this.#connection;
+    try {
+      // Before the transaction that reads begins
+      const row = settledSequence && (await tables.selectNoFrom(settledSequence.as("settled")).executeTakeFirst());
+      return await lookAt(tables, (transaction) => read(transaction, row?.settled));
+    } catch (thrown: unknown) {
+      if (!isToolError(thrown)) await requirePart(this.#connection, "feed");
+      throw thrown;
+    }
+  }
 }
 
-export async function latestMark(tables: Kysely<Tables>, settled: number | undefined): Promise<string> {
-  let events = tables.selectFrom("haft_event").select(["sequence", "checksum"]);
-  if (settled !== undefined) events = events.where("sequence", "<=", settled);
-  const row = await events.orderBy("sequence", "desc").limit(1).executeTakeFirst();
-  return row === undefined ? writeMark({ sequence: 0, seal: undefined }) : markOf(row);
-}
-
-export async function readFeed(
+async function readFeed(
   tables: Kysely<Tables>,
   { lastSequence }: SqlConnection,
   { after, limit, settled }: Required<ReadFeedOptions> & { readonly settled: number | undefined },

@@ -1,91 +1,120 @@
 /** The rows of jobs as other processes see them, and the wish that one ends. */
-import type { Kysely } from "kysely";
+import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { JOB_STATES, type JobMode, type JobState } from "../../core/job-status.ts";
-import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
+import type { CancelRequest, JobStore, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
 import type { CheckedJobList } from "../records/store-options.ts";
+import { requirePart } from "./migrate.ts";
 import type { Owner } from "./owner.ts";
+import { lookAt } from "./session-claims.ts";
+import type { SqlConnection } from "./sql-connection.ts";
 import { originalText, storedText, storedTime } from "../records/stored-text.ts";
 import type { StoredJobTable, Tables } from "./tables.ts";
 
 /** So many rows are forgotten at a time. */
 const PRUNED_AT_ONCE = 10_000;
 
-export async function listJobs(tables: Kysely<Tables>, owner: Owner, options: CheckedJobList): Promise<readonly StoredJob[]> {
-  const { sessionId, id, states, limit, offset } = options;
-  let query = tables
-    .selectFrom("haft_job")
-    .leftJoin("haft_session", "haft_session.id", "haft_job.session")
-    .selectAll("haft_job")
-    .select("haft_session.owner")
-    .orderBy("haft_job.started_at", "desc")
-    .orderBy("haft_job.session")
-    .orderBy("haft_job.id")
-    .limit(limit)
-    .offset(offset);
-  if (sessionId !== undefined) query = query.where("haft_job.session", "=", storedText(sessionId));
-  if (id !== undefined) query = query.where("haft_job.id", "=", storedText(id));
-  // A state that only a newer version knows must not keep the other jobs from being listed. One that is named by its id is an error.
-  const listed = states ?? (id === undefined ? JOB_STATES : undefined);
-  if (listed !== undefined) query = query.where("haft_job.state", "in", [...new Set(listed)]);
-  if (listed?.length === 0) return [];
-  const owners = new Map<string, string | undefined>();
-  const jobs: StoredJob[] = [];
-  for (const row of await query.execute()) {
-    if (row.owner !== null && !owners.has(row.owner)) owners.set(row.owner, (await owner.describe(tables, row.owner))?.text);
-    jobs.push(jobOf(row, row.owner === null ? undefined : owners.get(row.owner)));
+export class SqlJobs implements JobStore {
+  readonly #connection: SqlConnection;
+  readonly #owner: Owner;
+
+  constructor(connection: SqlConnection, owner: Owner) {
+    this.#connection = connection;
+    this.#owner = owner;
   }
-  return jobs;
-}
 
-export async function requestCancel(tables: Kysely<Tables>, request: JobKey & { readonly reason: string }): Promise<boolean> {
-  const reason = storedText(request.reason);
-  const { numUpdatedRows } = await tables
-    .updateTable("haft_job")
-    .set((build) => ({ cancel_reason: build.fn.coalesce(build.ref("cancel_reason"), build.val(reason)) }))
-    .where("session", "=", storedText(request.sessionId))
-    .where("id", "=", storedText(request.id))
-    .where("ended_at", "is", null)
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
-}
+  async list(options: CheckedJobList): Promise<readonly StoredJob[]> {
+    try {
+      return await lookAt(this.#connection.tables, (transaction) => this.#list(transaction, options));
+    } catch (thrown: unknown) {
+      await requirePart(this.#connection, "jobs");
+      throw thrown;
+    }
+  }
 
-export async function cancelRequests(tables: Kysely<Tables>, owner: string): Promise<readonly CancelRequest[]> {
-  const rows = await tables
-    .selectFrom("haft_job")
-    .innerJoin("haft_session", "haft_session.id", "haft_job.session")
-    .select(["haft_job.session", "haft_job.id", "haft_job.cancel_reason"])
-    .where("haft_job.cancel_reason", "is not", null)
-    .where("haft_job.ended_at", "is", null)
-    .where("haft_session.owner", "=", owner)
-    .execute();
-  return rows.map(({ session, id, cancel_reason }) => ({
-    sessionId: originalText(session),
-    id: originalText(id),
-    reason: cancel_reason === null ? "" : originalText(cancel_reason),
-  }));
-}
+  async #list(tables: Transaction<Tables>, options: CheckedJobList): Promise<readonly StoredJob[]> {
+    const { sessionId, id, states, limit, offset } = options;
+    let query = tables
+      .selectFrom("haft_job")
+      .leftJoin("haft_session", "haft_session.id", "haft_job.session")
+      .selectAll("haft_job")
+      .select("haft_session.owner")
+      .orderBy("haft_job.started_at", "desc")
+      .orderBy("haft_job.session")
+      .orderBy("haft_job.id")
+      .limit(limit)
+      .offset(offset);
+    if (sessionId !== undefined) query = query.where("haft_job.session", "=", storedText(sessionId));
+    if (id !== undefined) query = query.where("haft_job.id", "=", storedText(id));
+    // A state that only a newer version knows must not keep the other jobs from being listed. One that is named by its id is an error.
+    const listed = states ?? (id === undefined ? JOB_STATES : undefined);
+    if (listed !== undefined) query = query.where("haft_job.state", "in", [...new Set(listed)]);
+    if (listed?.length === 0) return [];
+    const owners = new Map<string, string | undefined>();
+    const jobs: StoredJob[] = [];
+    for (const row of await query.execute()) {
+      if (row.owner !== null && !owners.has(row.owner)) owners.set(row.owner, (await this.#owner.describe(tables, row.owner))?.text);
+      jobs.push(jobOf(row, row.owner === null ? undefined : owners.get(row.owner)));
+    }
+    return jobs;
+  }
 
-/** The owner of these statements is among those that live. */
-export async function unattendedSessions(tables: Kysely<Tables>, owner: Owner, limit: number): Promise<readonly string[]> {
-  const living = await owner.living(tables);
-  const rows = await tables
-    .selectFrom("haft_job")
-    .innerJoin("haft_session", "haft_session.id", "haft_job.session")
-    .select((build) => ["haft_job.session", build.fn.min("haft_job.started_at").as("begun")])
-    .where("haft_job.ended_at", "is", null)
-    .where((build) =>
-      living.length === 0
-        ? build.lit(true)
-        : build.or([build("haft_session.owner", "is", null), build("haft_session.owner", "not in", living)]),
-    )
-    .groupBy("haft_job.session")
-    .orderBy("begun")
-    .orderBy("haft_job.session")
-    .limit(limit)
-    .execute();
-  return rows.map(({ session }) => originalText(session));
+  async requestCancel(request: CancelRequest): Promise<boolean> {
+    const reason = storedText(request.reason);
+    const { numUpdatedRows } = await this.#connection.tables
+      .updateTable("haft_job")
+      .set((build) => ({ cancel_reason: build.fn.coalesce(build.ref("cancel_reason"), build.val(reason)) }))
+      .where("session", "=", storedText(request.sessionId))
+      .where("id", "=", storedText(request.id))
+      .where("ended_at", "is", null)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  async cancelRequests(): Promise<readonly CancelRequest[]> {
+    const { id: owner } = this.#owner;
+    if (owner === undefined) return [];
+    const rows = await this.#connection.tables
+      .selectFrom("haft_job")
+      .innerJoin("haft_session", "haft_session.id", "haft_job.session")
+      .select(["haft_job.session", "haft_job.id", "haft_job.cancel_reason"])
+      .where("haft_job.cancel_reason", "is not", null)
+      .where("haft_job.ended_at", "is", null)
+      .where("haft_session.owner", "=", owner)
+      .execute();
+    return rows.map(({ session, id, cancel_reason }) => ({
+      sessionId: originalText(session),
+      id: originalText(id),
+      reason: cancel_reason === null ? "" : originalText(cancel_reason),
+    }));
+  }
+
+  /** The owner of these statements is among those that live. */
+  async unattended({ limit }: Required<ListUnattendedOptions>): Promise<readonly string[]> {
+    const { tables } = this.#connection;
+    const living = await this.#owner.living(tables);
+    const rows = await tables
+      .selectFrom("haft_job")
+      .innerJoin("haft_session", "haft_session.id", "haft_job.session")
+      .select((build) => ["haft_job.session", build.fn.min("haft_job.started_at").as("begun")])
+      .where("haft_job.ended_at", "is", null)
+      .where((build) =>
+        living.length === 0
+          ? build.lit(true)
+          : build.or([build("haft_session.owner", "is", null), build("haft_session.owner", "not in", living)]),
+      )
+      .groupBy("haft_job.session")
+      .orderBy("begun")
+      .orderBy("haft_job.session")
+      .limit(limit)
+      .execute();
+    return rows.map(({ session }) => originalText(session));
+  }
+
+  prune(options: PruneJobsOptions): Promise<number> {
+    return pruneJobs(this.#connection.tables, options);
+  }
 }
 
 export async function pruneJobs(tables: Kysely<Tables>, { keep, endedBefore }: PruneJobsOptions): Promise<number> {
