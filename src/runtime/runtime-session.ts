@@ -36,13 +36,17 @@ import { Submissions, checkIdempotencyKey, type KeyedOptions, type Submitted } f
 
 /** The parts of a runtime that a session needs. */
 export interface SessionHost {
-  run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<ToolResult | readonly ToolResult[]>;
-  turn<T>(session: RuntimeSession, work: (turn: SessionTurn) => Promise<T>, signal: AbortSignal | undefined): Promise<T>;
+  readonly runner: {
+    run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Results>;
+    turn<T>(session: RuntimeSession, work: (turn: SessionTurn) => Promise<T>, signal: AbortSignal | undefined): Promise<T>;
+  };
+  readonly branches: {
+    branch(session: RuntimeSession, options: ForkOptions): RuntimeSession;
+    branchAt(session: RuntimeSession, length: number, options: ForkOptions): Promise<RuntimeSession>;
+    commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void>;
+    discard(branch: RuntimeSession): Promise<void>;
+  };
   submit(session: RuntimeSession, calls: readonly ToolCall[], options: KeyedOptions): Promise<readonly ToolResult[]>;
-  branch(session: RuntimeSession, options: ForkOptions): RuntimeSession;
-  branchAt(session: RuntimeSession, length: number, options: ForkOptions): Promise<RuntimeSession>;
-  commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void>;
-  discard(branch: RuntimeSession): Promise<void>;
   snapshot(session: RuntimeSession): Promise<SessionSnapshot>;
   events(session: RuntimeSession): AsyncGenerator<SessionEvent>;
   close(session: RuntimeSession): Promise<void>;
@@ -180,7 +184,7 @@ export class RuntimeSession extends ReceivingSession {
   execute(calls: readonly ToolCall[], options?: ExecuteOptions): Promise<readonly ToolResult[]>;
   execute(calls: ToolCall | readonly ToolCall[], options: ExecuteOptions = NO_OPTIONS): Promise<ToolResult | readonly ToolResult[]> {
     try {
-      if (options === null || options.idempotencyKey === undefined) return this.#host.run(this, calls, options);
+      if (options === null || options.idempotencyKey === undefined) return this.#host.runner.run(this, calls, options);
       if (this.parentCall !== undefined) return submitWithin(this, calls, options); // the handler that it belongs to runs again after a crash
       return this.#submit(calls, options, options.idempotencyKey);
     } catch (thrown: unknown) {
@@ -211,7 +215,7 @@ export class RuntimeSession extends ReceivingSession {
     } catch (thrown: unknown) {
       return Promise.reject(ToolError.fromUnknown(thrown));
     }
-    return this.#host.turn(this, work, options.signal);
+    return this.#host.runner.turn(this, work, options.signal);
   }
 
   /**
@@ -240,7 +244,7 @@ export class RuntimeSession extends ReceivingSession {
    */
   fork(options: ForkOptions = {}): RuntimeSession {
     if (this.closed) throw closedSession(this);
-    return this.#host.branch(this, options);
+    return this.#host.branches.branch(this, options);
   }
 
   /**
@@ -248,7 +252,7 @@ export class RuntimeSession extends ReceivingSession {
    * @throws ToolError `invalid_argument` for a length that the session does not have; `conflict` where a turn was under way there; `not_forkable` where an engine keeps what it remembers elsewhere, and cannot go back; as `fork`. By rejecting
    */
   forkAt(length: number, options: ForkOptions = {}): Promise<RuntimeSession> {
-    return this.#host.branchAt(this, length, options);
+    return this.#host.branches.branchAt(this, length, options);
   }
 
   /** Returns the changes of this branch since it was taken; of the calls of one that a store keeps, the latest (see `log`). @throws ToolError `invalid_argument` for a session that is not a branch */
@@ -265,7 +269,7 @@ export class RuntimeSession extends ReceivingSession {
    */
   async commit(): Promise<void> {
     if (this.#parent === undefined) throw noBranch(this);
-    await this.#host.commit(this, this.#parent);
+    await this.#host.branches.commit(this, this.#parent);
   }
 
   /**
@@ -275,7 +279,7 @@ export class RuntimeSession extends ReceivingSession {
    */
   async discard(): Promise<void> {
     if (this.#parent === undefined) throw noBranch(this);
-    await this.#host.discard(this);
+    await this.#host.branches.discard(this);
   }
 
   /** The session as JSON, to be stored or sent and given to `Runtime.session(id, { from })`. Waits for the turn that runs. */

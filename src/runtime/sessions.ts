@@ -9,10 +9,8 @@ import type { ToolResult } from "../core/result.ts";
 import type { BeginningAttempt } from "../call/context/execute-within.ts";
 import type { AdmittedCall, CallParts } from "../call/call-run.ts";
 import { endCalls } from "../call/running-calls.ts";
-import type { ExecuteOptions } from "../call/execute-options.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
-import type { ForkOptions } from "../session/fork-options.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { Branches } from "./branches.ts";
 import { SessionFold } from "./fold-events.ts";
@@ -21,8 +19,9 @@ import { NewSessions, type SessionsOptions } from "./new-sessions.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 import { ownEvents, recordedEvents } from "./recorded-events.ts";
 import { checkResumeOptions, type ResumeOptions } from "./resume-session.ts";
+import type { CallRunner } from "./run-calls.ts";
 import { ResumedSessions } from "./resumed-sessions.ts";
-import { RuntimeSession, type SessionHost, type SessionTurn } from "./runtime-session.ts";
+import { RuntimeSession, type SessionHost } from "./runtime-session.ts";
 import { recordStart, type SessionStart } from "./session-start.ts";
 import { simulationParts } from "./simulation-parts.ts";
 import { byToolset, makeSnapshot, type SessionSnapshot } from "./snapshot.ts";
@@ -30,18 +29,20 @@ import type { KeyedOptions } from "./submissions.ts";
 import { submitCalls } from "./submit-calls.ts";
 
 export class Sessions implements SessionHost {
+  readonly runner: CallRunner;
+  readonly branches: Branches;
   readonly #options: SessionsOptions;
   readonly #parts: CallParts;
   readonly #newSessions: NewSessions;
   readonly #resumedSessions: ResumedSessions;
-  readonly #branches: Branches;
 
   constructor(options: SessionsOptions) {
+    this.runner = options.runner;
     this.#options = options;
     this.#parts = options.parts;
     this.#newSessions = new NewSessions(options, this);
     this.#resumedSessions = new ResumedSessions(options, this.#newSessions);
-    this.#branches = new Branches(options, this.#newSessions);
+    this.branches = new Branches(options, this.#newSessions);
   }
 
   get open(): OpenSessions {
@@ -95,36 +96,8 @@ export class Sessions implements SessionHost {
     onAbort(inner.whenClosed, forget);
   }
 
-  run(
-    session: RuntimeSession,
-    calls: ToolCall | readonly ToolCall[],
-    options: ExecuteOptions,
-  ): Promise<ToolResult | readonly ToolResult[]> {
-    return this.#options.runner.run(session, calls, options);
-  }
-
-  turn<T>(session: RuntimeSession, work: (turn: SessionTurn) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-    return this.#options.runner.turn(session, work, signal);
-  }
-
   submit(session: RuntimeSession, calls: readonly ToolCall[], options: KeyedOptions): Promise<readonly ToolResult[]> {
-    return submitCalls(session, calls, options, { runner: this.#options.runner, events: ownEvents });
-  }
-
-  branch(session: RuntimeSession, options: ForkOptions): RuntimeSession {
-    return this.#branches.branch(session, options);
-  }
-
-  branchAt(session: RuntimeSession, length: number, options: ForkOptions): Promise<RuntimeSession> {
-    return this.#branches.branchAt(session, length, options);
-  }
-
-  commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
-    return this.#branches.commit(branch, parent);
-  }
-
-  discard(branch: RuntimeSession): Promise<void> {
-    return this.#branches.discard(branch);
+    return submitCalls(session, calls, options, { runner: this.runner, events: ownEvents });
   }
 
   /** Taken in a turn of its own, so that nothing happens meanwhile; for a handler of the running turn, as of before that turn. */
