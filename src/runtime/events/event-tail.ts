@@ -18,12 +18,16 @@ export interface TailReader {
   wake(): void;
 }
 
-export interface EventTailParts {
-  /** How many events stay in its window, at least. */
-  readonly keep: number;
+/** The parts that all tails of a runtime have in common. */
+export interface SharedTailParts {
   /** Events that came from a log: the same objects may come from listeners. */
   readonly kept: WeakSet<RuntimeEvent>;
   readonly ports: Pick<Ports, "clock" | "log">;
+}
+
+export interface EventTailParts extends SharedTailParts {
+  /** How many events stay in its window, at least. */
+  readonly keep: number;
 }
 
 /** How soon a log is read again that could not be read: what moved it does not move it a second time. */

@@ -1,21 +1,17 @@
 /** The end of all logs of a runtime without a store, as far as memory goes: the events of a session in their order. */
 import { ToolError } from "../../core/error.ts";
-import type { RuntimeEvent } from "../../core/event.ts";
-import type { Ports } from "../../core/ports.ts";
 import type { OpenSessions } from "../open-sessions.ts";
 import type { RuntimeSession } from "../runtime-session.ts";
-import { EventTail, type TailPage } from "./event-tail.ts";
+import { EventTail, type SharedTailParts, type TailPage } from "./event-tail.ts";
 import type { FeedItem } from "./feed-item.ts";
 import { itemOf } from "./log-source.ts";
 
 const KEPT = 10_000;
 
-export interface MemoryTailParts {
+export interface MemoryTailParts extends SharedTailParts {
   readonly open: OpenSessions;
   /** Unlike that of any other runtime. */
   readonly id: string;
-  readonly kept: WeakSet<RuntimeEvent>;
-  readonly ports: Ports;
 }
 
 export class MemoryTail extends EventTail {

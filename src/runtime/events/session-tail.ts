@@ -1,19 +1,15 @@
 /** The end of one session's log. Its cursors are positions. */
 import { ToolError } from "../../core/error.ts";
-import type { RuntimeEvent } from "../../core/event.ts";
-import type { Ports } from "../../core/ports.ts";
 import type { RuntimeSession } from "../runtime-session.ts";
-import { EventTail, type TailPage } from "./event-tail.ts";
+import { EventTail, type SharedTailParts, type TailPage } from "./event-tail.ts";
 import { durableLength, itemOf, sessionGone, type LogSource } from "./log-source.ts";
 
 /** So many events stay with a tail, at least: readers that are further behind read the log. */
 const KEPT = 500;
 
-export interface SessionTailParts {
+export interface SessionTailParts extends SharedTailParts {
   readonly sessionId: string;
   readonly source: LogSource;
-  readonly kept: WeakSet<RuntimeEvent>;
-  readonly ports: Ports;
 }
 
 export class SessionTail extends EventTail {

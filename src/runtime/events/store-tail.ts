@@ -1,11 +1,10 @@
 /** The end of all logs of a store, in the order in which their events became durable. Its cursors are marks of the store's feed. */
 import { ToolError } from "../../core/error.ts";
 import { CopiedPart, lastCopied } from "../../core/copied-events.ts";
-import type { SessionEvent, RuntimeEvent } from "../../core/event.ts";
-import type { Ports } from "../../core/ports.ts";
+import type { SessionEvent } from "../../core/event.ts";
 import type { Store } from "../../core/store.ts";
 import type { FeedEntry } from "../../core/store-feed.ts";
-import { EventTail, type TailPage } from "./event-tail.ts";
+import { EventTail, type SharedTailParts, type TailPage } from "./event-tail.ts";
 import type { FeedItem } from "./feed-item.ts";
 import { durableLength, itemOf, type LogSource } from "./log-source.ts";
 
@@ -14,11 +13,9 @@ const PAGE = 500;
 /** Most sessions of which it is remembered where what a snapshot brought ends. */
 const MAX_REMEMBERED = 10_000;
 
-export interface StoreTailParts {
+export interface StoreTailParts extends SharedTailParts {
   readonly store: Store;
   readonly source: LogSource;
-  readonly kept: WeakSet<RuntimeEvent>;
-  readonly ports: Ports;
 }
 
 /** Events of one session that a page names, the positions following one another. */

@@ -14,26 +14,20 @@ export function checkedAccess(access: AccessStore): AccessStore {
   return {
     ...access,
     addKey: async (key) => access.addKey(checkedKey(key)),
-    keys: async (query = {}) => {
-      checkKnownKeys(query, KEY_QUERY, "keys() of a store");
-      if (query.limit !== undefined) requireWhole("limit", query.limit, 1);
-      return access.keys(query);
-    },
-    refusals: async (query = {}) => {
-      checkKnownKeys(query, REFUSAL_QUERY, "refusals() of a store");
-      if (query.limit !== undefined) requireWhole("limit", query.limit, 1);
-      return access.refusals(query);
-    },
+    keys: async (query = {}) => access.keys(checkedQuery(query, KEY_QUERY, "keys() of a store")),
+    refusals: async (query = {}) => access.refusals(checkedQuery(query, REFUSAL_QUERY, "refusals() of a store")),
     addCalls: async (added) => {
       requireWhole("keep", added.keep, 1);
       return access.addCalls(added);
     },
-    calls: async (query = {}) => {
-      checkKnownKeys(query, CALL_QUERY, "calls() of a store");
-      if (query.limit !== undefined) requireWhole("limit", query.limit, 1);
-      return access.calls(query);
-    },
+    calls: async (query = {}) => access.calls(checkedQuery(query, CALL_QUERY, "calls() of a store")),
   };
+}
+
+function checkedQuery<Query extends { readonly limit?: number }>(query: Query, names: OptionNames<Query>, owner: string): Query {
+  checkKnownKeys(query, names, owner);
+  if (query.limit !== undefined) requireWhole("limit", query.limit, 1);
+  return query;
 }
 
 /** @throws ToolError `invalid_argument` for a key that could not be found, or not be told from another */
