@@ -7,6 +7,7 @@ import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { branchOf, removeClosed, removeStored } from "./end-stored-calls.ts";
 import { beingRemoved, handedOver, hasBranch, removedMeanwhile, resumeEnded, takenAgain, wasRemoved } from "./session-errors.ts";
+import { Resuming, type ResumingCall } from "./resuming.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 export interface OpenSessionsOptions {
@@ -340,57 +341,5 @@ export class OpenSessions {
 
   #isShown({ id, closed, isEphemeral }: RuntimeSession): boolean {
     return !closed && !isEphemeral && !this.#resuming.has(id);
-  }
-}
-
-/** The call that resumes a session; a program that does it has neither. */
-export interface ResumingCall {
-  /** The id of the session of that call. */
-  readonly outerId: string | undefined;
-  /** Says that the call does not wait for the session any more. */
-  readonly late: (() => ToolError | undefined) | undefined;
-  /** It runs nothing for the call that had begun the session: its calls get what is known of them, so it is not given up. */
-  readonly settles: boolean;
-}
-
-/** A resume that is under way: it may be given up, which leaves its session to the next one that resumes it. */
-export class Resuming {
-  /** The id of the session whose call resumes it. */
-  readonly outerId: string | undefined;
-  /** It is not given up, as `ResumingCall.settles`. */
-  readonly settles: boolean;
-  /** Resolves when it has ended, in whatever way. */
-  readonly whenOver: Promise<void>;
-  readonly #over = Promise.withResolvers<void>();
-  readonly #onEnd: () => void;
-  readonly #late: ResumingCall["late"];
-  #reason: ToolError | undefined;
-
-  constructor({ outerId, late, settles }: ResumingCall, onEnd: () => void) {
-    this.outerId = outerId;
-    this.#late = late;
-    this.settles = settles;
-    this.whenOver = this.#over.promise;
-    this.#onEnd = onEnd;
-  }
-
-  leave(reason: ToolError): void {
-    this.#reason ??= reason;
-  }
-
-  /** Why it was given up; undefined while it is not. */
-  get reason(): ToolError | undefined {
-    return this.#reason ?? this.#late?.();
-  }
-
-  /** @throws ToolError why it was given up */
-  check(): void {
-    const { reason } = this;
-    if (reason !== undefined) throw reason;
-  }
-
-  end(): void {
-    this.#onEnd();
-    this.#over.resolve();
   }
 }

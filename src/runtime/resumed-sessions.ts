@@ -13,7 +13,7 @@ import { readEventPages, type ReadableLog } from "../session/read-events.ts";
 import { SessionFold } from "./fold-events.ts";
 import { checkBegunBy, innerIdOf, leftOpenWithin } from "./inner-session.ts";
 import type { Beginning, NewSessions, SessionsOptions } from "./new-sessions.ts";
-import type { Resuming } from "./open-sessions.ts";
+import type { Resuming } from "./resuming.ts";
 import { resumeSession, type ResumeOptions, type ResumeParts } from "./resume-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 import { storeFor } from "./session-errors.ts";
