@@ -147,8 +147,12 @@ export class Channel {
     const message = this.#newMessage(content, options);
     const { signal, whenFull = this.whenFull } = options;
     if (signal?.aborted === true) throw cancelled(signal);
-    if (this.#kept !== undefined) await this.#keep(this.#kept, { message, whenFull, signal });
-    else if (this.#senders.length === 0 && this.#hasRoomFor(message)) this.#accept(message);
+    if (this.#kept !== undefined) {
+      const isKept = await this.#kept.send(message);
+      if (!isKept && whenFull === "refuse") throw this.#full();
+      if (!isKept) await this.#kept.sendInTurn(message, signal);
+      this.#remember(message);
+    } else if (this.#senders.length === 0 && this.#hasRoomFor(message)) this.#accept(message);
     else if (whenFull === "refuse") throw this.#full();
     else await this.#waitForRoom(message, signal);
     return message;
@@ -241,18 +245,7 @@ export class Channel {
     });
   }
 
-  async #keep(
-    kept: KeptMessages,
-    {
-      message,
-      whenFull,
-      signal,
-    }: { readonly message: ChannelMessage; readonly whenFull: "wait" | "refuse"; readonly signal: AbortSignal | undefined },
-  ): Promise<void> {
-    if (!(await kept.send(message))) {
-      if (whenFull === "refuse") throw this.#full();
-      await kept.sendInTurn(message, signal);
-    }
+  #remember(message: ChannelMessage): void {
     this.#history.push(message);
     if (this.#history.length > HISTORY) this.#history.shift();
   }
@@ -281,8 +274,7 @@ export class Channel {
   }
 
   #accept(message: ChannelMessage): void {
-    this.#history.push(message);
-    if (this.#history.length > HISTORY) this.#history.shift();
+    this.#remember(message);
     if (this.kind === "queue") this.#queue.push(message);
     else for (const { backlog, takes } of this.#readers) if (takes(message)) backlog.push(message);
     for (const observer of this.#observers) this.#tell(observer, message);

@@ -115,15 +115,7 @@ export class MemoryApprovals implements ApprovalStore {
     return [...this.#kept.values()].filter(({ wantsPreview }) => wantsPreview).map(({ question }) => question.id);
   }
 
-  async keepPreview({
-    id,
-    digest,
-    preview,
-  }: {
-    readonly id: string;
-    readonly digest: string;
-    readonly preview: JsonObject;
-  }): Promise<void> {
+  async keepPreview({ id, digest, preview }: Parameters<ApprovalStore["keepPreview"]>[0]): Promise<void> {
     const kept = this.#kept.get(id);
     if (kept?.question.digest === digest) this.#kept.set(id, { ...kept, preview, wantsPreview: false });
   }

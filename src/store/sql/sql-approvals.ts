@@ -225,15 +225,7 @@ export class SqlApprovals implements ApprovalStore {
     return rows.map(({ id }) => originalText(id));
   }
 
-  async keepPreview({
-    id,
-    digest,
-    preview,
-  }: {
-    readonly id: string;
-    readonly digest: string;
-    readonly preview: JsonObject;
-  }): Promise<void> {
+  async keepPreview({ id, digest, preview }: Parameters<ApprovalStore["keepPreview"]>[0]): Promise<void> {
     await this.#connection.tables
       .updateTable("haft_approval")
       .set({ wants_preview: 0, preview: JSON.stringify(preview) })

@@ -1,4 +1,5 @@
 /** The tools `edit` and `multi_edit`: exact replacements in a file that was read. */
+import type { JsonObject } from "../../core/base/json.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
@@ -66,7 +67,7 @@ export function editTool(workspace: Workspace): Tool {
     description:
       "Replaces an exact piece of text in a file: give old and new, or a unified diff. The file must have been read before, and must not have changed since.",
     inputSchema: { type: "object", properties: { path: PATH, ...EDIT, diff: DIFF }, required: ["path"], additionalProperties: false },
-    validate: ({ old, new: replacement, diff, replaceAll }) => editProblems({ old, replacement, diff, replaceAll }),
+    validate: editProblems,
     effects: { writes: (input) => [workspace.key(input["path"])], idempotent: false },
     supersedes: supersedesFileCalls(workspace),
     execute: (input: EditInput, context: ToolContext) => editFile(workspace, input, context),
@@ -87,13 +88,7 @@ export function multiEditTool(workspace: Workspace): Tool {
 }
 
 /** Either form whole, and not both. */
-function editProblems(given: {
-  readonly old: unknown;
-  readonly replacement: unknown;
-  readonly diff: unknown;
-  readonly replaceAll: unknown;
-}): readonly string[] {
-  const { old, replacement, diff, replaceAll } = given;
+function editProblems({ old, new: replacement, diff, replaceAll }: JsonObject): readonly string[] {
   if (diff === undefined)
     return [
       ...(old === undefined ? ["$.old: is missing: give old and new, or diff"] : []),
