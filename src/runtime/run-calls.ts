@@ -212,17 +212,14 @@ function beginTurn(session: RuntimeSession, { turn: running, caller }: TurnPlace
   const { ids } = session.ports;
   const joins = running?.held;
   const madeIn = callerIn(running, caller);
-  if (joins instanceof Turn) return joinTurn(session, { joins, madeIn, running });
+  if (joins instanceof Turn) {
+    const joining = new Turn(session, ids, { startsAt: joins.startsAt, joins, madeIn, shown: joins.shown });
+    joining.running = running;
+    return joining;
+  }
   const turn = madeIn === undefined ? new Turn(session, ids) : new Turn(session, ids, { startsAt: session.length, madeIn });
   turn.running = running;
   if (running !== undefined) running.held = turn;
-  return turn;
-}
-
-function joinTurn(session: RuntimeSession, place: Pick<Turn, "running" | "madeIn"> & { readonly joins: Turn }): Turn {
-  const { joins, madeIn, running } = place;
-  const turn = new Turn(session, session.ports.ids, { startsAt: joins.startsAt, joins, madeIn, shown: joins.shown });
-  turn.running = running;
   return turn;
 }
 

@@ -327,12 +327,7 @@ function joined(before: Set<string> | undefined, names: readonly string[] | unde
 /** Anybody who may connect may send one: what cannot be read means that anything may have moved, and never more than that. */
 function readChange(payload: string): StoreChange & { readonly from?: unknown } {
   try {
-    const read = parseJson(payload) as {
-      readonly from?: unknown;
-      readonly parts?: unknown;
-      readonly sessionIds?: unknown;
-      readonly channels?: unknown;
-    }; // looked at below
+    const read = parseJson(payload) as { readonly [Field in "from" | keyof StoreChange]?: unknown }; // looked at below
     const { from, parts: named, sessionIds, channels } = read;
     const parts = Array.isArray(named) ? CHANGED_PARTS.filter((part) => named.includes(part)) : CHANGED_PARTS;
     return { from, parts, sessionIds: namesOf(sessionIds), channels: namesOf(channels) };

@@ -2,6 +2,7 @@
 import { sql, type Transaction } from "kysely";
 import { LogReader } from "../sql/log-reader.ts";
 import { LogStatements, type StoredEvent } from "../sql/log-statements.ts";
+import { lookAt } from "../sql/session-claims.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import { originalText } from "../records/stored-text.ts";
 import type { SessionTable, Tables } from "../sql/tables.ts";
@@ -22,9 +23,7 @@ export async function* checkSessions(
 ): AsyncGenerator<Finding, void, undefined> {
   const reader = new LogReader(connection, new LogStatements(connection.tables));
   const look = <Result>(work: (tables: Transaction<Tables>) => Promise<Result>): Promise<Result> =>
-    transaction === undefined
-      ? connection.tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(work)
-      : work(transaction);
+    transaction === undefined ? lookAt(connection.tables, work) : work(transaction);
   let count = 0;
   for (let last = ""; ;) {
     const { ids, sound } = await look((tables) => nextSessions(tables, last));

@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import type { Transaction } from "kysely";
 import { cacheChecksum } from "../sql/checksum.ts";
 import { CURRENT_VERSION, pendingSteps } from "../sql/migrate.ts";
+import { lookAt } from "../sql/session-claims.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import type { Tables } from "../sql/tables.ts";
 import { checkSessions } from "./check-sessions.ts";
@@ -64,8 +65,7 @@ async function* checkArtifacts({ tables }: SqlConnection, options: UpkeepOptions
 
 /** A damaged entry is never used, and no reason to stop. In one transaction, because results come and go. */
 async function checkCache({ tables }: SqlConnection, options: UpkeepOptions): Promise<readonly Finding[]> {
-  const look = tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only");
-  const { damaged, bytes, counted } = await look.execute((transaction) => lookAtCache(transaction, options));
+  const { damaged, bytes, counted } = await lookAt(tables, (transaction) => lookAtCache(transaction, options));
   const wayOut = "haft store prune --only cache --older-than 1m forgets cached results; they are read again when they are needed.";
   const findings: Finding[] = [];
   if (damaged > 0) findings.push({ kind: "cache", what: `${damaged} cached results are damaged, and are not used`, wayOut });

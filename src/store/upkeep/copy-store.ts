@@ -4,6 +4,7 @@ import { keptMediaType } from "../../core/artifact.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { requireCurrent, runNext } from "../sql/migrate.ts";
 import { ownerAfter } from "../sql/owner.ts";
+import { lookAt } from "../sql/session-claims.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import type { Tables } from "../sql/tables.ts";
 import { checkSessions } from "./check-sessions.ts";
@@ -63,8 +64,7 @@ export async function copyStore({ from, to }: StoreCopy, options: UpkeepOptions 
   await requireCurrent(from);
   const shape = await expectedShape();
   const tables = COPIED_TABLES.map((table) => partsOf(shape, table));
-  const reading = from.tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only");
-  return reading.execute((source) =>
+  return lookAt(from.tables, (source) =>
     to.tables.transaction().execute(async (target) => {
       await prepareTarget(to, target);
       const sums = new Map<string, TableSum>();
