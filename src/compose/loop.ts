@@ -112,7 +112,6 @@ function checkParts(options: Partial<LoopOptions> | undefined): void {
 /** The result of a run, its output typed by the schema that was asked for. */
 type LoopAnswer<Output extends SchemaSource> = LoopResult<InferInput<Output>>;
 
-/** The settings of one run. */
 interface Run {
   readonly signal: AbortSignal | undefined;
   readonly output: StructuredOutput | undefined;

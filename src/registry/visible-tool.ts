@@ -33,7 +33,6 @@ export function isVisible(registry: Registry, qualifiedName: string, visibility:
   return visibility?.permits(qualifiedName) !== false && !(registry.resolve(qualifiedName) instanceof ToolError);
 }
 
-/** The visible tools of a bare name. */
 function visibleBearers(registry: Registry, name: string, visibility: Visibility): readonly RegisteredTool[] | ToolError | undefined {
   const bearers = new Set<string>();
   for (const { tool, qualifiedName } of registry.list())

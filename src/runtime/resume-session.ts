@@ -141,7 +141,6 @@ function sayThatItAwaits({ awaitingApproval, id, ports: { log } }: RuntimeSessio
   );
 }
 
-/** Makes the runs of calls that are taken up. */
 class TakingUp {
   readonly #session: RuntimeSession;
   readonly #changes: ReadonlyMap<string, readonly TurnChange[]>;

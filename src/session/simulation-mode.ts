@@ -6,7 +6,6 @@ export type SideEffects = (qualifiedName: string) => boolean;
 
 export const NO_SIDE_EFFECTS: SideEffects = () => false;
 
-/** A write that a call pretended. */
 interface PretendedWrite {
   readonly writes: readonly string[];
   /** The keys that it locks, its places in its toolset included. */

@@ -1,7 +1,6 @@
 /** The waits of running code for the turn of a session: a handler that waits for one holds what its calls hold. */
 import { ToolError } from "../core/error.ts";
 
-/** A turn whose code waits. */
 interface WaitingTurn {
   readonly queue: object;
   readonly over: boolean;
@@ -24,7 +23,6 @@ export interface TurnWait {
 
 let made = 0;
 
-/** The waits that are under way. */
 const UNDER_WAY = new Set<TurnWait>();
 /** How many of them wait in each queue. */
 const AWAITED = new Map<object, number>();

@@ -41,7 +41,6 @@ export function memoryStore(): Store {
   return new MemoryStore();
 }
 
-/** The kept events of a session. */
 class MemorySession {
   readonly sessionId: string;
   readonly options: LogOptions;

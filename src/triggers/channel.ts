@@ -94,7 +94,6 @@ export class Channel {
   /** Senders that wait for room, the first of them first. */
   readonly #senders: Sender[] = [];
   readonly #kept: KeptMessages | undefined;
-  /** Readers of what is kept. */
   #keptReaders = 0;
 
   /** @internal */

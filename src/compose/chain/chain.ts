@@ -42,7 +42,6 @@ const OPTIONS: OptionNames<RunChainOptions> = {
   signal: "AbortSignal",
   idempotencyKey: "string",
 };
-/** Most steps of a chain. */
 const MAX_STEPS = 1_000;
 
 /** How a chain is offered as a tool. */

@@ -19,7 +19,6 @@ import { STOP_REASONS, type StopReason } from "../stop-reason.ts";
 
 /** Ends after which the delegate has done what it was to do. */
 const DONE: ReadonlySet<StopReason> = new Set(["answered", "tool-ended-turn", "one-action", "stop-condition"]);
-/** Most calls that a report names. */
 const MAX_CALLS = 20;
 
 export class DelegateReport {

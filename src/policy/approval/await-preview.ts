@@ -36,7 +36,6 @@ export function unavailable(reason: string): ApprovalPreview {
   return { available: false, reason };
 }
 
-/** A preview as it was kept. */
 function previewOf(kept: JsonObject): ApprovalPreview {
   const { available, reason, state, calls, writes } = kept;
   if (available === false) return unavailable(typeof reason === "string" ? reason : "it is not known why");

@@ -4,7 +4,6 @@
 const MAX_DEPTH = 64;
 const DEFAULT_MAX_KEYS = 16_384;
 
-/** The last write of one key. */
 interface Mark {
   /** Of the key itself. */
   self: number;

@@ -23,9 +23,7 @@ export class EngineLife {
   readonly #opening: Interruptible;
   readonly #listing: Interruptible;
   #isOpen: boolean;
-  /** Set while an opening is under way. */
   #openingNow: Promise<readonly Tool[]> | undefined;
-  /** Set while a closing is under way. */
   #closing: Promise<ToolError | undefined> | undefined;
   /** Set while an opening that was given up has not ended. */
   #givenUp: Promise<void> | undefined;

@@ -27,7 +27,6 @@ export class ToolsetLifecycle {
   readonly #lives: EngineLives;
   readonly #states: ToolsetStates;
   readonly #relister: EngineRelister;
-  /** The current toolsets, in order. */
   #toolsets: readonly Toolset[];
   #opening: Promise<OpenReport> | undefined = undefined;
   #closing: Promise<readonly ToolError[]> | undefined = undefined;

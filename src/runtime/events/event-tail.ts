@@ -43,9 +43,7 @@ export abstract class EventTail {
   readonly #live = new LiveEvents();
   #isDue = false;
   #catchingUp: Promise<void> | undefined;
-  /** No more will come. */
   #isOver = false;
-  /** Why its readers cannot read on. */
   #failure: ToolError | undefined;
   /** Set while a log that could not be read waits to be read again. */
   #cancelAgain: (() => void) | undefined;

@@ -66,7 +66,6 @@ export class DatabaseStore implements Store {
   readonly #database: LogDatabase;
   readonly #buffer: WriteBuffer;
   readonly #logs = new Map<string, DatabaseLog>();
-  /** Sessions that are being claimed. */
   readonly #claims = new Set<string>();
   /** Sessions that were lost here: what was recorded of them since is in no store. */
   readonly #lost = new Map<string, ToolError>();

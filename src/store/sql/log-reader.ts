@@ -154,7 +154,6 @@ export class LogReader {
   }
 }
 
-/** A page that is being filled. */
 class Page {
   readonly #bodies: string[] = [];
   readonly #limit: number;
