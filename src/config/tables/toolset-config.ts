@@ -166,7 +166,7 @@ export function readToolset(table: TableReader, context: ToolsetReadContext): To
   const name = word === "rest" ? "openapi" : word;
   if (!isBuiltIn(name)) return { type: "extension", extension: name, ...common, options: table.rest() };
   const type: AnyType = TYPES[name];
-  const toolset = type.read(table, common, context);
+  const toolset = type.read(table, common, common.enabled ? context : { ...context, variables: context.variables.untouched() });
   table.finish(NOT_OF_TOOLSET);
   return toolset;
 }

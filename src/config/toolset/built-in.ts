@@ -61,8 +61,7 @@ function folderType<const Type extends string>(
     keyAtFault: () => "folder",
     read(table, common, { variables }) {
       const folder = table.requiredText("folder", `the folder ${purpose}`);
-      if (folder === undefined) return undefined;
-      return { type, ...common, folder: common.enabled ? variables.value(folder, [...table.path, "folder"]) : folder };
+      return folder === undefined ? undefined : { type, ...common, folder: variables.value(folder, [...table.path, "folder"]) };
     },
     build: async ({ name }, config, { folder }) => ({ toolset: await make({ folder: resolve(folder, config.folder), name }) }),
   };

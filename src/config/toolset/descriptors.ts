@@ -18,8 +18,7 @@ export const descriptorsType: ToolsetType<DescriptorsConfig> = {
     const written = table.requiredText("path", "the folder of descriptors, or one of them");
     const module = table.text("module");
     if (written === undefined) return undefined;
-    const path = common.enabled ? variables.path(written, [...table.path, "path"]) : written;
-    return { type: "descriptors", ...common, path, ...omitUndefined({ module }) };
+    return { type: "descriptors", ...common, path: variables.path(written, [...table.path, "path"]), ...omitUndefined({ module }) };
   },
   build({ name }, { path, module }, { folder, common, clock, memory, logins, environment, allowVariables, trusted }) {
     const file = filePath(path, folder);

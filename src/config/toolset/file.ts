@@ -20,7 +20,7 @@ export const fileType: ToolsetType<FileConfig> = {
     const written = table.requiredText("path", "the YAML or JSON file that describes the tools");
     const namespace = table.text("namespace");
     if (written === undefined) return undefined;
-    const path = common.enabled ? variables.path(written, [...table.path, "path"]) : written;
+    const path = variables.path(written, [...table.path, "path"]);
     const problem = path === "" ? undefined : endingProblem(path, TOOL_FILE_ENDINGS);
     if (problem !== undefined) table.report("path", problem);
     return { type: "file", ...common, path, ...omitUndefined({ namespace }) };

@@ -49,7 +49,7 @@ const STARTS = ["eager", "lazy"] as const;
 export const mcpType: ToolsetType<McpConfig> = {
   keyAtFault: ({ url }) => (url === undefined ? "command" : "url"),
   read(table, common, context) {
-    const server = readMcpServer(table, common.enabled ? context : { ...context, variables: context.variables.untouched() });
+    const server = readMcpServer(table, context);
     const connection = readConnection(table);
     return server === undefined ? undefined : { type: "mcp", ...common, ...server, ...connection };
   },

@@ -27,7 +27,7 @@ export interface RestService extends Omit<RestOptions, "document" | "idempotency
 export const openApiType: ToolsetType<OpenApiConfig> = {
   keyAtFault: () => "document",
   read(table, common, context) {
-    const service = readRestService(table, common.enabled ? context : { ...context, variables: context.variables.untouched() });
+    const service = readRestService(table, context);
     const openTimeoutMs = table.number("openTimeoutMs", MILLISECONDS);
     if (service.document === undefined) {
       const key = context.otherWords ? "spec" : "document";

@@ -18,7 +18,7 @@ export const shellType: ToolsetType<ShellConfig> = {
   keyAtFault: () => "root",
   read(table, common, context) {
     const shell = table.text("shell");
-    const program = readProgram(table, common, context);
+    const program = readProgram(table, context);
     return program === undefined ? undefined : { type: "shell", ...common, ...program, ...omitUndefined({ shell }) };
   },
   async build({ name }, config, context) {
@@ -32,7 +32,7 @@ export const pythonType: ToolsetType<PythonConfig> = {
   keyAtFault: () => "root",
   read(table, common, context) {
     const python = table.text("python");
-    const program = readProgram(table, common, context);
+    const program = readProgram(table, context);
     return program === undefined ? undefined : { type: "python", ...common, ...program, ...omitUndefined({ python }) };
   },
   async build({ name }, config, context) {
@@ -43,24 +43,19 @@ export const pythonType: ToolsetType<PythonConfig> = {
   },
 };
 
-function readProgram(table: TableReader, common: CommonConfig, context: ReadContext): Omit<ProgramConfig, keyof CommonConfig> | undefined {
-  const variables = common.enabled ? context.variables : context.variables.untouched();
+function readProgram(table: TableReader, { variables }: ReadContext): Omit<ProgramConfig, keyof CommonConfig> | undefined {
   const root = table.requiredText("root", "the folder in which programs run");
+  const sandbox = readSandbox(table, variables);
+  const env = table.textTable("env");
   const more = omitUndefined({
-    ...readSandbox(table, variables),
-    env: readVariables(table, variables),
+    ...sandbox,
+    env: env === undefined ? undefined : variables.sentValues(env, [...table.path, "env"]), // a model can print them
     maxTimeoutMs: table.number("maxTimeoutMs", TIME),
     maxMemoryBytes: table.number("maxMemoryBytes", COUNT),
     maxProcesses: table.number("maxProcesses", COUNT),
     overlap: table.flag("overlap"),
   });
   return root === undefined ? undefined : { root: variables.path(root, [...table.path, "root"]), ...more };
-}
-
-/** A model can print them, so they count as sent. */
-function readVariables(table: TableReader, variables: ReadContext["variables"]): Readonly<Record<string, string>> | undefined {
-  const env = table.textTable("env");
-  return env === undefined ? undefined : variables.sentValues(env, [...table.path, "env"]);
 }
 
 function optionsOf(config: ProgramConfig, { folder, ownPaths }: BuildContext): ProgramOptions {

@@ -36,8 +36,7 @@ export interface HttpConfig extends CommonConfig, HttpService {
 
 export const commandType: ToolsetType<CommandConfig> = {
   keyAtFault: (config) => (isSandboxed(config) ? "root" : "tools"),
-  read(table, common, context) {
-    const variables = common.enabled ? context.variables : context.variables.untouched();
+  read(table, common, { variables }) {
     const root = table.text("root");
     const env = variables.sentValues(table.textTable("env") ?? {}, [...table.path, "env"]);
     const sandboxed = readSandbox(table, variables);
@@ -110,11 +109,11 @@ function sandboxEngine(runner: ProgramRunner): Engine {
 export const httpType: ToolsetType<HttpConfig> = {
   keyAtFault: () => "baseUrl",
   read(table, common, context) {
-    const variables = common.enabled ? context.variables : context.variables.untouched();
+    const { variables } = context;
     const written = table.requiredText("baseUrl", "the address of the service");
     const headers = variables.sentValues(table.textTable("headers") ?? {}, [...table.path, "headers"]);
     const allowPrivate = table.texts("allowPrivate");
-    const tls = readTls(table, { ...context, variables });
+    const tls = readTls(table, context);
     const tools = readTools(table, (entry) => readHttpTool(entry));
     const baseUrl = written === undefined ? undefined : variables.sentValue(written, [...table.path, "baseUrl"]);
     if (tools === undefined || baseUrl === undefined || baseUrl === "") return undefined;

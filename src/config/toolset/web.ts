@@ -14,18 +14,15 @@ export interface WebConfig extends CommonConfig, Omit<WebOptions, "name" | "sear
 
 export const webType: ToolsetType<WebConfig> = {
   keyAtFault: () => "search",
-  read(table, common, context) {
-    const variables = common.enabled ? context.variables : context.variables.untouched();
-    return {
-      type: "web",
-      ...common,
-      ...omitUndefined({
-        allowPrivate: table.texts("allowPrivate"),
-        maxBytes: table.number("maxBytes", COUNT),
-        search: table.section("search", (search) => readSearch(search, variables)),
-      }),
-    };
-  },
+  read: (table, common, { variables }) => ({
+    type: "web",
+    ...common,
+    ...omitUndefined({
+      allowPrivate: table.texts("allowPrivate"),
+      maxBytes: table.number("maxBytes", COUNT),
+      search: table.section("search", (search) => readSearch(search, variables)),
+    }),
+  }),
   async build({ name }, { search, allowPrivate, maxBytes }) {
     const { webToolset } = await import("../../toolsets/web.ts");
     return { toolset: webToolset({ name, ...omitUndefined({ search, allowPrivate, maxBytes }) }) };
