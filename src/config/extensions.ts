@@ -5,6 +5,7 @@ import type { JsonObject } from "../core/base/json.ts";
 import type { ToolSource } from "../core/source.ts";
 import type { Enrichment } from "../generate/enrichment.ts";
 import { ENRICHMENT_TYPES } from "./tables/enrichment-config.ts";
+import { TYPE_NAMES } from "./tables/toolset-config.ts";
 import { moduleExports } from "./tools/module-tools.ts";
 import { nearHint } from "./near-key.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -40,32 +41,8 @@ export interface Extensions {
 const ENGINE_TYPES = ["local", "mcp", "rest", "search", "lm", "example", "replay", "stub", "multi"] as const;
 /** Other words for them. */
 const ENGINE_ALIASES = ["openapi", "search/file", "search/in_memory"] as const;
-/** The types of toolset, and what fms-dgt calls them. */
-const SOURCE_TYPES = [
-  "files",
-  "mcp",
-  "module",
-  "file",
-  "inline",
-  "openapi",
-  "descriptors",
-  "chains",
-  "channels",
-  "delegates",
-  "triggers",
-  "program",
-  "shell",
-  "python",
-  "command",
-  "http",
-  "web",
-  "ask",
-  "memory",
-  "notebook",
-  "scratchpad",
-  "skills",
-  "rest",
-] as const;
+/** The types of toolset, and another word for one of them. */
+const SOURCE_TYPES = [...TYPE_NAMES, "rest"];
 
 /** The names of a program's engines and sources, each once, none of them a built-in one's. */
 export class ExtensionTable {
@@ -109,7 +86,7 @@ export class ExtensionTable {
   }
 
   unknownSource(type: string): string {
-    return unknownType(type, [...SOURCE_TYPES.slice(0, -1), ...this.#sources.keys()]);
+    return unknownType(type, [...TYPE_NAMES, ...this.#sources.keys()]);
   }
 }
 

@@ -7,7 +7,7 @@ import { readEnrichment, type EnrichmentConfig } from "./enrichment-config.ts";
 import { nearHint } from "../near-key.ts";
 import { bringsServer, matchServer } from "./server-match.ts";
 import { TableReader, isTable, kindOf, readTables } from "../table-reader.ts";
-import { HAS_OWN_ENGINE, checkToolsetName, readToolset, type ToolsetConfig, type ToolsetReadContext } from "./toolset-config.ts";
+import { checkToolsetName, readToolset, type ToolsetConfig, type ToolsetReadContext } from "./toolset-config.ts";
 
 /** One source of tools. */
 export interface RegistryEntry {
@@ -73,13 +73,13 @@ function readRegistry(entries: readonly TableReader[], context: ToolsetReadConte
     const namespace = entry.text("namespace");
     if (namespace !== undefined) checkToolsetName(namespace, entry, "namespace");
     const toolset = readToolset(entry, { ...context, otherWords: true });
-    if (toolset !== undefined) registry.push({ path: entry.path, namespace, toolset, defaultEngine: !HANDLED.has(toolset.type) });
+    if (toolset !== undefined) registry.push({ path: entry.path, namespace, toolset, defaultEngine: DESCRIBED.has(toolset.type) });
   }
   return registry;
 }
 
-/** Their tools bring handlers, or an engine of their own. */
-const HANDLED: ReadonlySet<string> = new Set([...HAS_OWN_ENGINE, "module", "descriptors", "extension"]);
+/** Their tools are described only; those of all others bring handlers, or an engine of their own. */
+const DESCRIBED: ReadonlySet<string> = new Set(["mcp", "openapi", "file", "inline"]);
 
 /**
  * The name of the engine that answers for an entry; undefined = its own, or none. The only engine there is answers for every entry of

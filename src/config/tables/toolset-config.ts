@@ -92,7 +92,7 @@ const TYPES: { readonly [Type in BuiltInConfig["type"]]: ToolsetType<Extract<Bui
   scratchpad: scratchpadType,
   skills: skillsType,
 };
-const TYPE_NAMES = Object.keys(TYPES);
+export const TYPE_NAMES: readonly string[] = Object.keys(TYPES);
 
 /** Any of them, to be given a configuration that it has read itself. */
 interface AnyType {
@@ -116,25 +116,8 @@ const NOT_OF_TOOLSET: ReadonlyMap<string, string> = new Map([
   ["namespace", 'only a toolset of type "file" or "inline" has it; the name of this one is its namespace.'],
 ]);
 
-/** Types whose tools are part of Haft. */
-export const HAS_OWN_ENGINE: ReadonlySet<string> = new Set([
-  "files",
-  "chains",
-  "channels",
-  "delegates",
-  "triggers",
-  "program",
-  "shell",
-  "python",
-  "command",
-  "http",
-  "web",
-  "ask",
-  "memory",
-  "notebook",
-  "scratchpad",
-  "skills",
-]);
+/** Types whose calls an engine of the configuration may answer. The tools of all others are part of Haft. */
+const MAY_HAVE_ENGINE: ReadonlySet<string> = new Set(["mcp", "module", "file", "inline", "openapi", "descriptors"]);
 
 /** By name, in the order of the file. */
 export function readToolsets(table: TableReader, context: ToolsetReadContext): ReadonlyMap<string, ToolsetConfig> {
@@ -162,8 +145,9 @@ export function checkToolsetName(name: string, table: TableReader, key: string |
 export function readToolset(table: TableReader, context: ToolsetReadContext): ToolsetConfig | undefined {
   const word = readType(table, context);
   if (word === undefined) return undefined;
-  const common = readCommon(table, { otherWords: context.otherWords, mayHaveEngine: !HAS_OWN_ENGINE.has(word) });
   const name = word === "rest" ? "openapi" : word;
+  const mayHaveEngine = !isBuiltIn(name) || MAY_HAVE_ENGINE.has(name);
+  const common = readCommon(table, { otherWords: context.otherWords, mayHaveEngine });
   if (!isBuiltIn(name)) return { type: "extension", extension: name, ...common, options: table.rest() };
   const type: AnyType = TYPES[name];
   const toolset = type.read(table, common, common.enabled ? context : { ...context, variables: context.variables.untouched() });
