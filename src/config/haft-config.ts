@@ -109,8 +109,8 @@ export interface ReadOptions {
   readonly folder: string;
   /** The client by its path, where it is a file of another one. */
   readonly client: ClientTraits;
-  /** Variables other than those of the store need not be set: see `loadStoreConfig`. @default false */
-  readonly onlyStore?: boolean;
+  /** Variables other than those of the store need not be set: see `loadStoreConfig`. */
+  readonly onlyStore: boolean;
 }
 
 export interface ReadConfig {

@@ -9,7 +9,7 @@ import { readDocument } from "../documents/read-document.ts";
 import type { RegistryEntry } from "./tables/registry-config.ts";
 import type { ToolsetReadContext } from "./tables/toolset-config.ts";
 import { isTable, kindOf, TableReader } from "./table-reader.ts";
-import { floatingVersion, isInstalled } from "./trust/floating-version.ts";
+import { floatingVersions } from "./trust/floating-version.ts";
 import { CHOSEN_SERVERS, CLIENT_FORMATS, clientOf, TOOL_SWITCHES, type ClientFormat, type Note } from "./tools/client-formats.ts";
 import {
   hasServers,
@@ -65,7 +65,7 @@ export async function loadClientServers(path: string, options: ClientFileOptions
   problems.throwIfAny();
   const lines = notes.map((note) => problems.line(note.path, note.text));
   if (entries.length === 0) throw lines.length === 0 ? noServers(path, value) : noneTaken(path, lines);
-  const floating = entries.flatMap((entry) => floatingNote(entry, dirname(resolve(path))));
+  const floating = floatingVersions(entries, dirname(resolve(path)));
   return { entries, warnings: [...lines, ...floating.map((note) => problems.line(note.path, note.text))] };
 }
 
@@ -149,12 +149,6 @@ function unique(entries: readonly RegistryEntry[], notes: Note[]): readonly Regi
     notes.push({ path, text: "is left out: another server of this file has the same name." });
     return false;
   });
-}
-
-function floatingNote({ path, toolset }: RegistryEntry, folder: string): readonly Note[] {
-  if (toolset.type !== "mcp" || !toolset.enabled || toolset.command === undefined) return [];
-  const text = floatingVersion(toolset.command, toolset.args, (name) => isInstalled(folder, name));
-  return text === undefined ? [] : [{ path: [...path, "args"], text }];
 }
 
 function noneTaken(path: string, details: readonly string[]): ToolError {

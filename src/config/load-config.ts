@@ -5,16 +5,15 @@ import { basename, dirname, join, resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
 import { checkText } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import { floatingVersion, isInstalled } from "./trust/floating-version.ts";
-import { type HaftConfig, readHaftConfig } from "./haft-config.ts";
-import { clientOf } from "./tools/client-formats.ts";
-import { KeyPositions, type KeyPath } from "../documents/key-positions.ts";
+import { floatingVersions } from "./trust/floating-version.ts";
+import { readHaftConfig, routedOf, type HaftConfig, type ReadOptions } from "./haft-config.ts";
+import { clientOf, type Note } from "./tools/client-formats.ts";
+import { KeyPositions } from "../documents/key-positions.ts";
 import { Problems } from "../documents/problems.ts";
-import { readDocument } from "../documents/read-document.ts";
+import { readDocument, type ReadDocument } from "../documents/read-document.ts";
 import { redactor, type Redact } from "../core/base/redact.ts";
 import { EMBEDDINGS_TYPE } from "./tables/enrichment-config.ts";
 import { ExtensionTable, type Extensions } from "./extensions.ts";
-import type { ToolsetConfig } from "./tables/toolset-config.ts";
 import type { Environment, SentVariable } from "./variables.ts";
 
 /** A configuration that was read and checked. */
@@ -93,11 +92,10 @@ export async function loadStoreConfig(path: string, options: LoadOptions): Promi
 }
 
 async function load(path: string, options: LoadOptions, onlyStore: boolean): Promise<LoadedConfig> {
-  const { environment = process.env, extensions = {}, allowVariables = [], foreignKeys = false } = options;
   const table = new ExtensionTable();
-  table.add(extensions, "the program");
+  table.add(options.extensions ?? {}, "the program");
   const isForeignName = !CONFIG_NAMES.includes(basename(path));
-  const { value, positions, digest } = await readDocument({
+  const document = await readDocument({
     path,
     what: "configuration",
     endings: [".toml", ".yaml", ".yml", ".json"],
@@ -105,13 +103,34 @@ async function load(path: string, options: LoadOptions, onlyStore: boolean): Pro
     hint: "Name the file itself, such as haft.toml.",
     jsonComments: isForeignName,
   });
+  const mayBeOfClient = isForeignName && path.toLowerCase().endsWith(".json"); // a mistyped limit of ours must not be ignored
+  return checked(path, document, { ...options, table, mayBeOfClient, onlyStore });
+}
+
+/** The configuration of a folder without a configuration file: no toolsets, and every default. */
+export function emptyConfig(folder: string, environment: Environment): LoadedConfig {
+  const document = { value: {}, positions: new KeyPositions(), digest: hash("sha256", "") };
+  const options = { environment, table: new ExtensionTable(), mayBeOfClient: false, onlyStore: false };
+  return checked(join(folder, "haft.toml"), document, options);
+}
+
+interface CheckOptions extends LoadOptions, Pick<ReadOptions, "mayBeOfClient" | "onlyStore"> {
+  /** Of `extensions`. */
+  readonly table: ExtensionTable;
+}
+
+function checked(
+  path: string,
+  { value, positions, digest }: ReadDocument,
+  { environment = process.env, extensions = {}, allowVariables = [], foreignKeys = false, table, mayBeOfClient, onlyStore }: CheckOptions,
+): LoadedConfig {
   const folder = dirname(resolve(path));
   const problems = new Problems(path, positions);
   const { config, secrets, sent, notes } = readHaftConfig(value, problems, {
     environment,
     allowVariables,
     foreignKeys,
-    mayBeOfClient: isForeignName && path.toLowerCase().endsWith(".json"), // a mistyped limit of ours must not be ignored
+    mayBeOfClient,
     folder,
     client: clientOf(resolve(path)),
     onlyStore,
@@ -119,37 +138,19 @@ async function load(path: string, options: LoadOptions, onlyStore: boolean): Pro
     enrichmentTypes: table.enrichmentNames,
   });
   problems.throwIfAny();
+  const noted = [...notes, ...leftOut(config, table), ...floatingVersions(routedOf(config), folder)];
   return {
     path,
     digest,
     folder,
     config,
-    warnings: [...notes.map((note) => problems.line(note.path, note.text)), ...warningsOf(config, { problems, folder, table })],
+    warnings: noted.map((note) => problems.line(note.path, note.text)),
     problems: () => new Problems(path, positions),
     environment,
     extensions,
     redact: redactor(secrets),
     sent,
   };
-}
-
-/** The configuration of a folder without a configuration file: no toolsets, and every default. */
-export function emptyConfig(folder: string, environment: Environment): LoadedConfig {
-  const path = join(folder, "haft.toml");
-  const problems = (): Problems => new Problems(path, new KeyPositions());
-  const options = {
-    environment,
-    allowVariables: [],
-    extensionTypes: [],
-    enrichmentTypes: [],
-    foreignKeys: false,
-    mayBeOfClient: false,
-    folder,
-    client: clientOf(path),
-  };
-  const { config } = readHaftConfig({}, problems(), options);
-  const digest = hash("sha256", "");
-  return { path, digest, folder, config, warnings: [], problems, environment, extensions: {}, redact: redactor({}), sent: [] };
 }
 
 /**
@@ -164,31 +165,12 @@ export function findConfig(folder: string): string | undefined {
   return found[0] === undefined ? undefined : join(folder, found[0]);
 }
 
-interface WarningContext {
-  readonly problems: Problems;
-  readonly folder: string;
-  readonly table: ExtensionTable;
-}
-
-function warningsOf(config: HaftConfig, { problems, folder, table }: WarningContext): readonly string[] {
-  const { toolsets, registry } = config;
-  const warnings: string[] = [...leftOut(config, problems, table)];
-  const look = (path: KeyPath, toolset: ToolsetConfig): void => {
-    if (toolset.type !== "mcp" || !toolset.enabled || toolset.command === undefined) return;
-    const warning = floatingVersion(toolset.command, toolset.args, (name) => isInstalled(folder, name));
-    if (warning !== undefined) warnings.push(problems.line([...path, "args"], warning));
-  };
-  for (const [name, toolset] of toolsets) look(["toolsets", name], toolset);
-  for (const { path, toolset } of registry) look(path, toolset);
-  return warnings;
-}
-
-/** Warnings about enrichments that need a function of the program. Modules are not imported here, so their functions are not known. */
-function leftOut({ enrichments, extensions }: HaftConfig, problems: Problems, table: ExtensionTable): readonly string[] {
+/** Notes on enrichments that need a function of the program. Modules are not imported here, so their functions are not known. */
+function leftOut({ enrichments, extensions }: HaftConfig, table: ExtensionTable): readonly Note[] {
   if (extensions.length > 0 || table.enrichment(EMBEDDINGS_TYPE) !== undefined) return [];
   return enrichments.flatMap((enrichment) =>
     enrichment.type === "other" && enrichment.enrichmentType === EMBEDDINGS_TYPE
-      ? [problems.line([...enrichment.path, "type"], NO_EMBEDDINGS)]
+      ? [{ path: [...enrichment.path, "type"], text: NO_EMBEDDINGS }]
       : [],
   );
 }

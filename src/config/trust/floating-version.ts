@@ -1,6 +1,8 @@
 /** Notices a command that would fetch and run whatever version of a package is newest. */
 import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { RegistryEntry } from "../tables/registry-config.ts";
+import type { Note } from "../tools/client-formats.ts";
 
 interface Runner {
   /** Options that take the next argument as their value. */
@@ -68,8 +70,17 @@ function unversioned(name: string): string {
   return name.replace(/(?<=.)(?:@|==).*$/u, "");
 }
 
+/** A warning for each enabled server that such a command starts. @param folder that of the configuration */
+export function floatingVersions(entries: readonly RegistryEntry[], folder: string): readonly Note[] {
+  return entries.flatMap(({ path, toolset }) => {
+    if (toolset.type !== "mcp" || !toolset.enabled || toolset.command === undefined) return [];
+    const text = floatingVersion(toolset.command, toolset.args, (name) => isInstalled(folder, name));
+    return text === undefined ? [] : [{ path: [...path, "args"], text }];
+  });
+}
+
 /** As npm looks for packages: in the folder itself, then in each one above it. */
-export function isInstalled(folder: string, packageName: string): boolean {
+function isInstalled(folder: string, packageName: string): boolean {
   if (!/^(?:@[\w.-]+\/)?[\w.-]+$/u.test(packageName)) return false;
   for (let at = folder; ; at = dirname(at)) {
     const found = statSync(join(at, "node_modules", packageName, "package.json"), { throwIfNoEntry: false });
