@@ -144,6 +144,13 @@ export class TableReader {
     return Object.hasOwn(this.#table, key);
   }
 
+  /** Of several names of one key, the first that the table has, or else the first of all; every further one that it has is reported. */
+  firstPresent([first, ...others]: readonly [string, ...string[]]): string {
+    const [used = first, ...more] = [first, ...others].filter((key) => this.#read(key) !== undefined);
+    for (const key of more) this.report(key, `duplicates ${used}; remove one of them.`);
+    return used;
+  }
+
   /** Every key that was not asked for, with its value, as plain JSON; they count as asked for. Values that are not JSON have been reported. */
   rest(): JsonObject {
     const rest: [key: string, value: JsonValue][] = [];

@@ -15,7 +15,6 @@ import { isTable, kindOf, type TableReader } from "../table-reader.ts";
 import { readConnection, readMcpServer, type McpServer } from "../toolset/mcp.ts";
 import { readRestService, type RestService } from "../toolset/openapi.ts";
 import type { ConnectionConfig, ReadContext } from "../toolset/toolset-type.ts";
-import { firstPresentKey } from "../first-present-key.ts";
 
 export type EngineConfig = AnyEngineConfig & {
   /** Its place in the file. */
@@ -212,7 +211,7 @@ function readStub(table: TableReader, context: ReadContext): StubEngineConfig | 
 }
 
 function readSearch(table: TableReader, { variables }: ReadContext): SearchEngineConfig | undefined {
-  const key = firstPresentKey(table, ["documents", "path"]);
+  const key = table.firstPresent(["documents", "path"]);
   const documents = table.requiredText(key, "the file of JSON lines to search");
   if (table.value("format") !== undefined && table.value("format") !== "jsonl")
     table.report("format", 'must be "jsonl": the documents are a file of JSON lines, one document each.');
@@ -222,7 +221,7 @@ function readSearch(table: TableReader, { variables }: ReadContext): SearchEngin
     ...readProjection(table),
     maxDocuments: table.number("maxDocuments", COUNT),
     limit: table.number("limit", { min: 1, max: 1_000, integer: true }),
-    threshold: table.number(firstPresentKey(table, ["threshold", "relevance_threshold"]), PORTION),
+    threshold: table.number(table.firstPresent(["threshold", "relevance_threshold"]), PORTION),
     description: table.text("description"),
   });
   if (documents === undefined) return undefined;

@@ -3,7 +3,6 @@ import type { JsonObject } from "../../core/base/json.ts";
 import { COUNT, PORTION } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
-import { firstPresentKey } from "../first-present-key.ts";
 import { readLm, type LmConfig } from "./lm-config.ts";
 import { nearHint } from "../near-key.ts";
 import type { TableReader } from "../table-reader.ts";
@@ -70,8 +69,8 @@ function readOwn(type: string, table: TableReader, { variables }: ReadContext): 
       return {
         type,
         ...omitUndefined({
-          minScore: table.number(firstPresentKey(table, ["minScore", "min_score"]), PORTION),
-          maxEdges: table.number(firstPresentKey(table, ["maxEdges", "max_edges"]), COUNT),
+          minScore: table.number(table.firstPresent(["minScore", "min_score"]), PORTION),
+          maxEdges: table.number(table.firstPresent(["maxEdges", "max_edges"]), COUNT),
         }),
       };
     case "neighbors":

@@ -8,7 +8,6 @@ import { REASONING_EFFORTS } from "../../core/model.ts";
 import { TEMPERATURE, readAddress, readKey, readModel, readModelName, type ModelConfig } from "./model-config.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { isTable, kindOf, type TableReader } from "../table-reader.ts";
-import { firstPresentKey } from "../first-present-key.ts";
 
 /** The options of an `lm` engine that may be set. */
 export type LmSettings = Omit<LmEngineOptions, "model">;
@@ -85,10 +84,10 @@ const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
 function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "modelKey"> | undefined {
   const type = table.requiredText("type", "which provider it is, such as ollama or openai");
   const id = table.requiredText("model_id_or_path", "the model, as the provider names it");
-  const baseUrl = readAddress(table, firstPresentKey(table, ["base_url", "api_base"]));
+  const baseUrl = readAddress(table, table.firstPresent(["base_url", "api_base"]));
   const own = omitUndefined({
     candidates: table.number("n", CANDIDATES),
-    maxOutputTokens: table.number(firstPresentKey(table, TOKENS), COUNT),
+    maxOutputTokens: table.number(table.firstPresent(TOKENS), COUNT),
     temperature: table.number("temperature", TEMPERATURE),
   });
   const settings = { ...own, ...beside };
@@ -171,7 +170,7 @@ function readFields(table: TableReader, provider: ProviderName | undefined, sett
   const dialect: Dialect = (provider === undefined ? undefined : DIALECTS[provider]) ?? { names: CHAT };
   const fields: [name: string, value: JsonValue][] = [];
   for (const [key, read] of FIELDS) {
-    const written = key === "stop" ? firstPresentKey(table, ["stop", "stop_sequences"]) : key;
+    const written = key === "stop" ? table.firstPresent(["stop", "stop_sequences"]) : key;
     const value = read(table, written);
     const name = Object.hasOwn(dialect.names, key) ? dialect.names[key] : undefined;
     if (value === undefined || provider === undefined) continue;

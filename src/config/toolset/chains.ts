@@ -3,7 +3,6 @@ import { createChain, type Chain, type ChainToolOptions } from "../../compose/ch
 import type { ChainStep } from "../../compose/chain/chain-step.ts";
 import { describeThrown } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { firstPresentKey } from "../first-present-key.ts";
 import type { TableReader } from "../table-reader.ts";
 import { readNamed } from "./named-entries.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
@@ -39,11 +38,11 @@ function readChain(table: TableReader, name: string): NamedChain | undefined {
   const chain = createChain();
   for (const step of steps ?? []) addStep(chain, step);
   if (steps?.length === 0) table.report("steps", "is empty: a chain has at least one step.");
-  const inputSchema = table.value(firstPresentKey(table, ["inputSchema", "input_schema"]));
+  const inputSchema = table.value(table.firstPresent(["inputSchema", "input_schema"]));
   const more = omitUndefined({
     title: table.text("title"),
-    answerKey: table.text(firstPresentKey(table, ["answerKey", "answer_key"])),
-    stopOnFailure: table.flag(firstPresentKey(table, ["stopOnFailure", "stop_on_failure"])),
+    answerKey: table.text(table.firstPresent(["answerKey", "answer_key"])),
+    stopOnFailure: table.flag(table.firstPresent(["stopOnFailure", "stop_on_failure"])),
   });
   if (description === undefined) return undefined;
   const schema = inputSchema === undefined ? {} : { inputSchema: inputSchema as NonNullable<ChainToolOptions["inputSchema"]> }; // checked where it is registered
@@ -51,10 +50,10 @@ function readChain(table: TableReader, name: string): NamedChain | undefined {
 }
 
 function addStep(chain: Chain, table: TableReader): void {
-  const tool = table.requiredText(firstPresentKey(table, ["tool", "tool_name"]), "the name of the tool that the step calls");
-  const mappingKey = firstPresentKey(table, ["inputMapping", "input_mapping"]);
+  const tool = table.requiredText(table.firstPresent(["tool", "tool_name"]), "the name of the tool that the step calls");
+  const mappingKey = table.firstPresent(["inputMapping", "input_mapping"]);
   const inputMapping = table.table(mappingKey);
-  const outputKey = table.text(firstPresentKey(table, ["outputKey", "output_key"]));
+  const outputKey = table.text(table.firstPresent(["outputKey", "output_key"]));
   table.finish();
   if (tool === undefined) return;
   const mapping = inputMapping?.rest() as ChainStep["inputMapping"]; // each source is checked below
