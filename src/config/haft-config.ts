@@ -136,7 +136,7 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   const enrichmentTypes = extensions.length === 0 ? options.enrichmentTypes : undefined;
   const context: ToolsetReadContext = { variables, problems, otherWords: false, extensionTypes, enrichmentTypes };
   const simulation = root.section("simulation", (table) => readSimulation(table, context));
-  const toolsets = new Map(readToolsetTables(root, context));
+  const toolsets = readToolsets(root, context);
   const block = readToolsBlock(root, context);
   const channels = readChannels(root);
   const triggers = readTriggers(root, channels);
@@ -204,11 +204,6 @@ function readMcpEntries(table: TableReader | undefined, context: ToolsetReadCont
   return entries;
 }
 
-function readToolsetTables(root: TableReader, context: ToolsetReadContext): ReadonlyMap<string, ToolsetConfig> {
-  const table = root.table("toolsets");
-  return table === undefined ? new Map() : readToolsets(table, context);
-}
-
 type Policies = Pick<
   HaftConfig,
   | "runtime"
@@ -255,6 +250,7 @@ function readAllowed(root: TableReader): readonly string[] {
 }
 
 function readRuntime(table: TableReader, folder: string): RuntimeConfig {
+  const startsAt = (path: string | undefined): string | undefined => path && resolve(folder, path);
   return {
     ...readCallSettings(table),
     ...omitUndefined({
@@ -264,7 +260,7 @@ function readRuntime(table: TableReader, folder: string): RuntimeConfig {
       durability: table.choice("durability", DURABILITIES),
       keepEvents: table.number("keepEvents", COUNT),
       agentName: readName(table, "agentName"),
-      workingFolder: startsAt(folder, readName(table, "workingFolder")),
+      workingFolder: startsAt(readName(table, "workingFolder")),
       artifacts: readArtifacts(table, folder),
     }),
   };
@@ -280,8 +276,4 @@ function readName(table: TableReader, key: string): string | undefined {
   if (text !== "") return text;
   table.report(key, "must not be empty.");
   return undefined;
-}
-
-function startsAt(folder: string, path: string | undefined): string | undefined {
-  return path === undefined ? undefined : resolve(folder, path);
 }

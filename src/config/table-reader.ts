@@ -121,13 +121,15 @@ export class TableReader {
   /** Texts by name. */
   textTable(key: string): Readonly<Record<string, string>> | undefined {
     const table = this.table(key);
-    if (table === undefined) return undefined;
-    const texts: [name: string, text: string][] = [];
-    for (const name of table.names()) {
-      const text = table.text(name);
-      if (text !== undefined) texts.push([name, text]);
-    }
-    return Object.fromEntries(texts);
+    return table && Object.fromEntries(table.byName((name) => table.text(name)));
+  }
+
+  /** What `read` returns for each key of a table whose keys are names; those without are left out. */
+  byName<Value>(read: (name: string) => Value | undefined): readonly (readonly [name: string, value: Value])[] {
+    return this.names().flatMap((name) => {
+      const value = read(name);
+      return value === undefined ? [] : [[name, value] as const];
+    });
   }
 
   /** The value of a key unchanged, of any type. */

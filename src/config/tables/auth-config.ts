@@ -26,13 +26,8 @@ export function readRestAuth(table: TableReader, context: ReadContext): RestOpti
   const auth = table.table("auth");
   if (auth === undefined) return context.otherWords ? readOtherAuths(table, context) : undefined;
   if (auth.has("type")) return readRestKind(auth, context);
-  const schemes: [name: string, auth: RestAuth][] = [];
-  for (const name of auth.names()) {
-    const scheme = auth.table(name);
-    const read = scheme === undefined ? undefined : readRestKind(scheme, context);
-    if (read !== undefined) schemes.push([name, read]);
-  }
-  return Object.fromEntries(schemes);
+  const readScheme = (scheme: TableReader | undefined): RestAuth | undefined => scheme && readRestKind(scheme, context);
+  return Object.fromEntries(auth.byName((name) => readScheme(auth.table(name))));
 }
 
 export function readMcpAuth(table: TableReader, context: ReadContext): McpConfigAuth | undefined {

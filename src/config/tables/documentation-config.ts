@@ -9,12 +9,7 @@ const MAX_BYTES = 1024 * 1024;
 
 /** By qualified or bare name, absolute paths. */
 export function readDocumentationPaths(table: TableReader, folder: string): ReadonlyMap<string, string> {
-  const paths = new Map<string, string>();
-  for (const name of table.names()) {
-    const path = documentPath(table, name, folder);
-    if (path !== undefined) paths.set(name, path);
-  }
-  return paths;
+  return new Map(table.byName((name) => documentPath(table, name, folder)));
 }
 
 /** The file that a key names; undefined where it names none that may be read, which is reported. */

@@ -15,12 +15,7 @@ export const EFFECT_PRESETS: ReadonlyMap<string, Effects> = new Map([
 
 /** A table whose keys are patterns over names, and whose values are a preset's name or a table of effects. */
 export function readEffectsByName(table: TableReader): Readonly<Record<string, Effects>> {
-  const byName: [pattern: string, effects: Effects][] = [];
-  for (const pattern of table.names()) {
-    const effects = readEffects(table, pattern);
-    if (effects !== undefined) byName.push([pattern, effects]);
-  }
-  return Object.fromEntries(byName);
+  return Object.fromEntries(table.byName((pattern) => readEffects(table, pattern)));
 }
 
 function readEffects(table: TableReader, key: string): Effects | undefined {

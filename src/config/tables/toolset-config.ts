@@ -119,9 +119,11 @@ const NOT_OF_TOOLSET: ReadonlyMap<string, string> = new Map([
 /** Types whose calls an engine of the configuration may answer. The tools of all others are part of Haft. */
 const MAY_HAVE_ENGINE: ReadonlySet<string> = new Set(["mcp", "module", "file", "inline", "openapi", "descriptors"]);
 
-/** By name, in the order of the file. */
-export function readToolsets(table: TableReader, context: ToolsetReadContext): ReadonlyMap<string, ToolsetConfig> {
+/** Those of the table `toolsets`, by name, in the order of the file. */
+export function readToolsets(root: TableReader, context: ToolsetReadContext): ReadonlyMap<string, ToolsetConfig> {
+  const table = root.table("toolsets");
   const toolsets = new Map<string, ToolsetConfig>();
+  if (table === undefined) return toolsets;
   for (const name of context.problems.inOrder(table.path, table.names())) {
     checkToolsetName(name, table, name);
     const entry = table.table(name);

@@ -14,15 +14,13 @@ export function readNamed<Entry>(
     if (!table.has(key)) table.report(undefined, `"${key}" is missing: the ${key} by their names.`);
     return undefined;
   }
-  const entries = new Map<string, Entry>();
-  for (const name of list.names()) {
+  const entries = list.byName((name) => {
     try {
       checkName(name, "tool");
     } catch (thrown: unknown) {
       list.report(name, describeThrown(thrown));
     }
-    const entry = list.section(name, (own) => readOne(own, name));
-    if (entry !== undefined) entries.set(name, entry);
-  }
-  return entries;
+    return list.section(name, (own) => readOne(own, name));
+  });
+  return new Map(entries);
 }
