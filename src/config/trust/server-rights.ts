@@ -6,17 +6,28 @@ export type Right = readonly [key: string, what: string];
 
 /** The keys of a server that take caution away, in a configuration as in a descriptor. */
 export function serverRights(server: object): readonly Right[] {
-  const { allowPrivate, verifyTls, trustAnnotations, trustExtensions, effects } = server as ServerKeys; // each is looked at below
+  const { allowPrivate, verifyTls, trustAnnotations, trustExtensions, effects = {} } = server as ServerKeys; // each is looked at below
   return [
     ...addressRights(server),
-    ...((allowPrivate ?? []).length === 0 ? [] : [["allowPrivate", `reaches private addresses: ${allowPrivate?.join(", ")}`] as const]),
-    ...(verifyTls === false ? [["verifyTls", "accepts any certificate"] as const] : []),
-    ...(trustAnnotations === true ? [["trustAnnotations", "believes what the server says of its tools"] as const] : []),
-    ...(trustExtensions === true ? [["trustExtensions", "believes what the document says of its operations"] as const] : []),
-    ...(takesCautionAway(effects)
-      ? [["effects", `says what tools do, so that they may not be asked about: ${Object.keys(effects ?? {}).join(", ")}`] as const]
-      : []),
+    ...privateRights(allowPrivate),
+    ...rightIf(verifyTls === false, "verifyTls", "accepts any certificate"),
+    ...rightIf(trustAnnotations === true, "trustAnnotations", "believes what the server says of its tools"),
+    ...rightIf(trustExtensions === true, "trustExtensions", "believes what the document says of its operations"),
+    ...rightIf(
+      takesCautionAway(effects),
+      "effects",
+      `says what tools do, so that they may not be asked about: ${Object.keys(effects).join(", ")}`,
+    ),
   ];
+}
+
+/** The right that a key gives where it is set so; none otherwise. */
+export function rightIf(isGiven: boolean, key: string, what: string): readonly Right[] {
+  return isGiven ? [[key, what]] : [];
+}
+
+export function privateRights(allowPrivate: readonly string[] = []): readonly Right[] {
+  return rightIf(allowPrivate.length > 0, "allowPrivate", `reaches private addresses: ${allowPrivate.join(", ")}`);
 }
 
 /** A private address that is written as it is needs no `allowPrivate`: naming it is the same right. */
@@ -56,6 +67,6 @@ interface ServerKeys {
   readonly effects?: Readonly<Record<string, { readonly destructive?: boolean }>>;
 }
 
-function takesCautionAway(effects: ServerKeys["effects"]): boolean {
-  return Object.values(effects ?? {}).some(({ destructive }) => destructive !== true);
+function takesCautionAway(effects: NonNullable<ServerKeys["effects"]>): boolean {
+  return Object.values(effects).some(({ destructive }) => destructive !== true);
 }

@@ -9,7 +9,7 @@ import { modelsOf } from "../build/configured-models.ts";
 import { routedOf, type HaftConfig } from "../haft-config.ts";
 import type { LoadedConfig } from "../load-config.ts";
 import type { ModelConfig } from "../tables/model-config.ts";
-import { isLoopback, serverRights, type Right } from "./server-rights.ts";
+import { isLoopback, privateRights, rightIf, serverRights, type Right } from "./server-rights.ts";
 import type { ToolsetConfig } from "../tables/toolset-config.ts";
 import type { WebConfig } from "../toolset/web.ts";
 import type { FilesConfig } from "../toolset/files.ts";
@@ -34,10 +34,9 @@ export interface WidenedRights {
 export function widenedRights({ config, folder }: LoadedConfig): WidenedRights {
   const widens: WidenedRight[] = [];
   for (const { path, toolset } of routedOf(config)) {
-    if (toolset.enabled) for (const [key, what] of toolsetRights(toolset, folder)) widens.push({ path: [...path, key], what });
+    if (toolset.enabled) widens.push(...below(path, toolsetRights(toolset, folder)));
   }
-  for (const [name, engine] of config.engines)
-    for (const [key, what] of engineRights(engine, folder)) widens.push({ path: ["engines", name, key], what });
+  for (const [name, engine] of config.engines) widens.push(...below(["engines", name], engineRights(engine, folder)));
   widens.push(...ownRights(config, folder));
   const sends = modelsOf(config).flatMap(({ path, model }) => modelRights(model, path));
   return { widens, sends: [...sends, ...telemetryRights(config), ...webhookSends(config)] };
@@ -60,7 +59,7 @@ function toolsetRights(toolset: ToolsetConfig, folder: string): readonly Right[]
     case "web":
       return webRights(toolset);
     case "memory":
-      return toolset.sessions === "all" ? [["sessions", "lets models search all sessions of the store"]] : [];
+      return rightIf(toolset.sessions === "all", "sessions", "lets models search all sessions of the store");
     case "notebook":
     case "skills":
       return outsideRights(toolset, ["folder"], folder);
@@ -72,67 +71,55 @@ function toolsetRights(toolset: ToolsetConfig, folder: string): readonly Right[]
   }
 }
 
-function webRights({ allowPrivate = [], search }: WebConfig): readonly Right[] {
-  return [
-    ...(allowPrivate.length === 0 ? [] : [["allowPrivate", `reaches private addresses: ${allowPrivate.join(", ")}`] as const]),
-    ...(search?.url === undefined ? [] : [["search", `sends searches to ${search.url}`] as const]),
-  ];
+function webRights({ allowPrivate, search }: WebConfig): readonly Right[] {
+  return [...privateRights(allowPrivate), ...rightIf(search?.url !== undefined, "search", `sends searches to ${search?.url}`)];
 }
 
 /** Variables such as `LD_PRELOAD` and `NODE_OPTIONS` decide which code a program runs. */
 function variableRights(env: Readonly<Record<string, string>>): readonly Right[] {
   const names = Object.keys(env);
-  return names.length === 0 ? [] : [["env", `sets variables of the programs that it runs: ${names.join(", ")}`]];
+  return rightIf(names.length > 0, "env", `sets variables of the programs that it runs: ${names.join(", ")}`);
 }
 
-function filesRights({ root, guard = "block", allowSensitive = [] }: FilesConfig, folder: string): readonly Right[] {
+function filesRights({ root, guard = "block", allowSensitive }: FilesConfig, folder: string): readonly Right[] {
   const path = resolve(folder, root);
   return [
-    ...(liesOutside(folder, path) ? [["root", outsideLine(path)] as const] : []),
-    ...(guard === "block" ? [] : [["guard", `lets tools leave the root: ${JSON.stringify(guard)}`] as const]),
-    ...(allowSensitive.length === 0
-      ? []
-      : [
-          [
-            "allowSensitive",
-            `lets tools change files that other programs obey, and read files of credentials: ${allowSensitive.join(", ")}`,
-          ] as const,
-        ]),
+    ...rightIf(liesOutside(folder, path), "root", outsideLine(path)),
+    ...rightIf(guard !== "block", "guard", `lets tools leave the root: ${JSON.stringify(guard)}`),
+    ...sensitiveRights("tools", allowSensitive),
   ];
+}
+
+function sensitiveRights(who: "tools" | "them", allowSensitive: readonly string[] = []): readonly Right[] {
+  const what = `lets ${who} change files that other programs obey, and read files of credentials: ${allowSensitive.join(", ")}`;
+  return rightIf(allowSensitive.length > 0, "allowSensitive", what);
 }
 
 /** A model that runs programs does more than call tools, in a sandbox as well. */
 function programRights(config: ShellConfig | PythonConfig, folder: string): readonly Right[] {
   const { type, root, sandbox } = config;
-  const interpreter = config.type === "shell" ? (["shell", config.shell] as const) : (["python", config.python] as const);
+  const interpreter = config.type === "shell" ? config.shell : config.python;
   return [
     ["type", `runs ${type === "shell" ? "commands" : "Python programs"} that models write`],
-    ...(sandbox === "none" ? [["sandbox", "runs them without a sandbox, with all rights of the user"] as const] : []),
+    ...rightIf(sandbox === "none", "sandbox", "runs them without a sandbox, with all rights of the user"),
     ...outsidePaths([root], "root", folder),
-    ...(interpreter[1]?.includes("/") === true ? [[interpreter[0], `runs ${interpreter[1]}`] as const] : []),
+    ...rightIf(interpreter?.includes("/") === true, type, `runs ${interpreter}`),
     ...sandboxRights(config, folder),
   ];
 }
 
 function outsidePaths(paths: readonly string[], key: string, folder: string): readonly Right[] {
   const resolved = paths.map((path) => resolve(folder, withHome(path)));
-  return resolved.flatMap((path) => (liesOutside(folder, path) ? [[key, outsideLine(path)] as const] : []));
+  return resolved.flatMap((path) => rightIf(liesOutside(folder, path), key, outsideLine(path)));
 }
 
 /** The rights of programs in a sandbox beyond its own folder. */
-function sandboxRights({ network, read = [], write = [], allowSensitive = [] }: SandboxConfig, folder: string): readonly Right[] {
+function sandboxRights({ network, read = [], write = [], allowSensitive }: SandboxConfig, folder: string): readonly Right[] {
   return [
-    ...(network === true ? [["network", "lets them reach the network"] as const] : []),
+    ...rightIf(network === true, "network", "lets them reach the network"),
     ...outsidePaths(read, "read", folder),
     ...outsidePaths(write, "write", folder),
-    ...(allowSensitive.length === 0
-      ? []
-      : [
-          [
-            "allowSensitive",
-            `lets them change files that other programs obey, and read files of credentials: ${allowSensitive.join(", ")}`,
-          ] as const,
-        ]),
+    ...sensitiveRights("them", allowSensitive),
   ];
 }
 
@@ -162,47 +149,40 @@ function outsideRights(table: object, keys: readonly string[], folder: string): 
   });
 }
 
-function ownRights(
-  { runtime, approval, store, serve, webhooks, simulation, enrichments }: HaftConfig,
-  folder: string,
-): readonly WidenedRight[] {
+function ownRights(config: HaftConfig, folder: string): readonly WidenedRight[] {
+  const { runtime, approval, store, serve, webhooks = [], simulation, enrichments } = config;
   const { never = [] } = approval;
-  const beside = outsideRights({ stubs: simulation?.stubs, recording: simulation?.recording?.recording }, ["stubs", "recording"], folder);
+  const { artifacts } = runtime;
+  const { issuers = [] } = serve?.auth ?? {};
+  const origins = serve?.corsOrigins ?? [];
+  const kept = typeof artifacts === "object" && liesOutside(folder, artifacts.folder) ? outsideLine(artifacts.folder) : undefined;
+  const beside = { stubs: simulation?.stubs, recording: simulation?.recording?.recording };
   return [
-    ...(never.length === 0 ? [] : [{ path: ["approval", "never"], what: `runs tools without asking: ${never.join(", ")}` }]),
-    ...(typeof runtime.artifacts === "object" && liesOutside(folder, runtime.artifacts.folder)
-      ? [{ path: ["runtime", "artifacts"], what: outsideLine(runtime.artifacts.folder) }]
-      : []),
-    ...outsideRights(serve?.logins ?? {}, ["folder"], folder).map(([key, what]) => ({ path: ["serve", "logins", key], what })),
-    ...outsideRights(store ?? {}, ["path"], folder).map(([key, what]) => ({ path: ["store", key], what })),
+    ...below(["approval"], rightIf(never.length > 0, "never", `runs tools without asking: ${never.join(", ")}`)),
+    ...(kept === undefined ? [] : [{ path: ["runtime", "artifacts"], what: kept }]),
+    ...below(["serve", "logins"], outsideRights(serve?.logins ?? {}, ["folder"], folder)),
+    ...below(["store"], outsideRights(store ?? {}, ["path"], folder)),
     ...(store !== undefined && "url" in store ? [{ path: ["store"], what: `keeps sessions in ${shownUrl(store.url)}` }] : []),
-    ...(serve?.auth.issuers ?? []).map(({ issuer }, index) => ({
+    ...issuers.map(({ issuer }, index) => ({
       path: ["serve", "auth", "issuers", index],
       what: `lets senders with tokens of ${issuer} use a server`,
     })),
-    ...(serve?.corsOrigins === undefined || serve.corsOrigins.length === 0
-      ? []
-      : [{ path: ["serve", "corsOrigins"], what: `lets pages of ${serve.corsOrigins.join(", ")} read answers of a server` }]),
-    ...(webhooks ?? []).flatMap(({ allowPrivate = [] }, index) =>
-      allowPrivate.length === 0
-        ? []
-        : [{ path: ["webhooks", index, "allowPrivate"], what: `reaches private addresses: ${allowPrivate.join(", ")}` }],
-    ),
-    ...beside.map(([key, what]) => ({ path: ["simulation", key], what })),
-    ...enrichments.flatMap((each) => outsideRights(each, ["cache"], folder).map(([key, what]) => ({ path: [...each.path, key], what }))),
+    ...below(["serve"], rightIf(origins.length > 0, "corsOrigins", `lets pages of ${origins.join(", ")} read answers of a server`)),
+    ...webhooks.flatMap(({ allowPrivate }, index) => below(["webhooks", index], privateRights(allowPrivate))),
+    ...below(["simulation"], outsideRights(beside, ["stubs", "recording"], folder)),
+    ...enrichments.flatMap((each) => below(each.path, outsideRights(each, ["cache"], folder))),
   ];
 }
 
+/** The rights that keys of the table at `path` give. */
+function below(path: KeyPath, rights: readonly Right[]): readonly WidenedRight[] {
+  return rights.map(([key, what]) => ({ path: [...path, key], what }));
+}
+
 function webhookSends({ webhooks = [] }: HaftConfig): readonly WidenedRight[] {
+  const what = "sends which calls wait for approval, and which jobs have ended, to";
   return webhooks.flatMap(({ url }, index) =>
-    isLoopback(url)
-      ? []
-      : [
-          {
-            path: ["webhooks", index, "url"],
-            what: `sends which calls wait for approval, and which jobs have ended, to ${new URL(url).origin}`,
-          },
-        ],
+    below(["webhooks", index], rightIf(!isLoopback(url), "url", `${what} ${new URL(url).origin}`)),
   );
 }
 
@@ -213,20 +193,15 @@ function telemetryRights({ telemetry }: HaftConfig): readonly WidenedRight[] {
     ...(recordInputs ? ["the arguments of calls and what models are sent"] : []),
     ...(recordOutputs ? ["the results of calls and what models answer"] : []),
   ];
+  const isAway = endpoint !== undefined && !isLoopback(endpoint);
   const place = endpoint ?? "the collector of this machine";
-  return [
-    ...(endpoint === undefined || isLoopback(endpoint)
-      ? []
-      : [{ path: ["telemetry", "endpoint"], what: `sends the names and times of calls to ${endpoint}` }]),
-    ...(parts.length === 0
-      ? []
-      : [
-          {
-            path: ["telemetry", recordInputs ? "recordInputs" : "recordOutputs"],
-            what: `sends ${parts.join(", ")} to ${place}`,
-          },
-        ]),
-  ];
+  return below(
+    ["telemetry"],
+    [
+      ...rightIf(isAway, "endpoint", `sends the names and times of calls to ${endpoint}`),
+      ...rightIf(parts.length > 0, recordInputs ? "recordInputs" : "recordOutputs", `sends ${parts.join(", ")} to ${place}`),
+    ],
+  );
 }
 
 /** Another address gets what is said, and the key; a key that is not the provider's own is a variable that the file chose. */
@@ -235,10 +210,10 @@ function modelRights({ name, baseUrl, apiKey }: ModelConfig, path: KeyPath): rea
   const own = findProvider(provider)?.provider.keyVariables ?? [];
   const elsewhere = baseUrl !== undefined && !isLoopback(baseUrl);
   const variable = apiKey?.slice("env:".length); // what `readKey` lets through begins so
-  return [
-    ...(elsewhere
-      ? [{ path: [...path, "baseUrl"], what: `sends conversations and the key of ${provider} to ${new URL(baseUrl).origin}` }]
-      : []),
-    ...(variable !== undefined && (elsewhere || !own.includes(variable)) ? [{ path: [...path, "apiKey"], what: sentLine(variable) }] : []),
-  ];
+  const place = elsewhere ? new URL(baseUrl).origin : "";
+  const isChosen = variable !== undefined && (elsewhere || !own.includes(variable));
+  return below(path, [
+    ...rightIf(elsewhere, "baseUrl", `sends conversations and the key of ${provider} to ${place}`),
+    ...(isChosen ? ([["apiKey", sentLine(variable)]] as const) : []),
+  ]);
 }
