@@ -18,7 +18,6 @@ import {
   type PlainConfig,
 } from "../toolset/built-in.ts";
 import { chainsType, type ChainsConfig } from "../toolset/chains.ts";
-import { channelsType, type ChannelsConfig } from "../toolset/channels.ts";
 import { delegatesType, type DelegatesConfig } from "../toolset/delegates.ts";
 import { descriptorsType, type DescriptorsConfig } from "../toolset/descriptors.ts";
 import { fileType, type FileConfig } from "../toolset/file.ts";
@@ -30,7 +29,7 @@ import { openApiType, type OpenApiConfig } from "../toolset/openapi.ts";
 import { programType, type ProgramConfig } from "../toolset/program.ts";
 import { pythonType, shellType, type PythonConfig, type ShellConfig } from "../toolset/shell.ts";
 import { commandType, httpType, type CommandConfig, type HttpConfig } from "../toolset/templates.ts";
-import { triggersType, type TriggersConfig } from "../toolset/triggers.ts";
+import { channelsType, triggersType, type TriggersConfig } from "../toolset/triggers.ts";
 import { webType, type WebConfig } from "../toolset/web.ts";
 import type { BuildContext, Built, CommonConfig, Place, ReadContext, ToolsetType } from "../toolset/toolset-type.ts";
 
@@ -51,7 +50,7 @@ export type BuiltInConfig =
   | InlineConfig
   | OpenApiConfig
   | DescriptorsConfig
-  | ChannelsConfig
+  | PlainConfig<"channels">
   | DelegatesConfig
   | TriggersConfig
   | ProgramConfig

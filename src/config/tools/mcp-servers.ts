@@ -1,13 +1,16 @@
 /** Reads the servers in the files of other MCP clients, at the places of `client-formats.ts`. */
 import { NAMESPACE_SEPARATOR, OWN_NAMESPACE } from "../../core/call.ts";
 import { basename, dirname } from "node:path";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { describeThrown } from "../../core/error.ts";
+import { checkOptions } from "../../engine/mcp/check-options.ts";
+import type { McpConfig } from "../toolset/mcp.ts";
 import { checkToolsetName, type ToolsetReadContext } from "../tables/toolset-config.ts";
 import type { RegistryEntry } from "../tables/registry-config.ts";
 import { isTable, type TableReader } from "../table-reader.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import type { Problems } from "../../documents/problems.ts";
 import { KEYS, type ClientFormat, type ClientTraits, type Note } from "./client-formats.ts";
-import { unusableServer } from "./unusable-server.ts";
 import { ClientServer, type ClientServerOptions } from "./client-server.ts";
 
 export interface ClientServers {
@@ -132,6 +135,31 @@ function toolsetNameOf(written: string, taken: Set<string>): string {
   for (let number = 2; taken.has(name); number++) name = `${wanted}-${number}`;
   taken.add(name);
   return name;
+}
+
+/**
+ * Why no engine can be made of a server whose variables have no values yet, for which a whole configuration would be refused; undefined for
+ * one that may work.
+ */
+function unusableServer(server: McpConfig): string | undefined {
+  try {
+    if (server.url === undefined) {
+      const { command, args, env, cwd } = server;
+      checkOptions({ command, args, env, ...omitUndefined({ cwd }) });
+    } else {
+      const headers = Object.entries(server.headers).map(([name, value]) => [name, filled(value)]);
+      const url = server.url.startsWith("${") ? "https://localhost" : filled(server.url);
+      checkOptions({ url, headers: Object.fromEntries(headers) });
+    }
+    return undefined;
+  } catch (thrown: unknown) {
+    return describeThrown(thrown);
+  }
+}
+
+/** With a digit for each variable, as a port may be one. */
+function filled(text: string): string {
+  return text.replaceAll(/\$\{\w+\}/gu, "1");
 }
 
 function leftOut(path: KeyPath, reasons: readonly Note[]): readonly Note[] {
