@@ -17,7 +17,7 @@ import { printMessage } from "./print/print-message.ts";
 import { exitOf } from "./commands/chat/chat-exit.ts";
 import type { Chat } from "./commands/chat/chat.ts";
 import { Summary } from "./print/summary.ts";
-import { duration, safeJson, safeText } from "./terminal/terminal-text.ts";
+import { duration, safeText } from "./terminal/terminal-text.ts";
 
 type ApproverLine = Extract<ConversationLine, { readonly role: "approver" }>;
 
@@ -116,7 +116,7 @@ export class Play {
   }
 
   #printJson(results: readonly ToolResult[]): void {
-    for (const result of results) this.#context.out.write(`${safeJson(result)}\n`);
+    for (const result of results) this.#context.out.writeJson(result);
   }
 
   /** The model is notified of the ends of its jobs. */

@@ -6,8 +6,9 @@ import { readAudit, type AuditEntry } from "../../server/auth/audit.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { spanOf } from "./keys/time-span.ts";
 import { withStore } from "../open/open-store.ts";
+import { printList } from "../print/print-list.ts";
 import { timeText } from "./sessions/session-words.ts";
-import { duration, oneLine, safeJson, safeText } from "../terminal/terminal-text.ts";
+import { duration, oneLine, safeText } from "../terminal/terminal-text.ts";
 
 const DEFAULT_LIMIT = 100;
 
@@ -44,7 +45,7 @@ export const auditCommand: CommandBody = {
     const entries = await withStore(context, { readOnly: true }, (store) =>
       readAudit(store, options, (sessionId, reason) => damaged.push(`session ${safeText(sessionId)}: ${safeText(reason)}`)),
     );
-    print(context, entries, limit);
+    printList(context, entries, { limit, none: "nothing" }, (shown) => printEntries(context, shown));
     for (const line of damaged) context.err.print(context.err.paint("red", `not read to its end: ${line}`));
     return damaged.length === 0 ? 0 : 1;
   },
@@ -73,16 +74,9 @@ function timeOf(option: "since" | "until", text: string, now: number): number {
   });
 }
 
-function print({ options, out }: CommandContext, found: readonly AuditEntry[], limit: number): void {
-  const entries = found.slice(0, limit);
-  if (options.json) {
-    for (const entry of entries) out.write(`${safeJson(entry)}\n`);
-    return;
-  }
+function printEntries({ out }: CommandContext, entries: readonly AuditEntry[]): void {
   for (const entry of entries)
     out.print(`${out.paint("dim", timeText(entry.at))}  ${oneLine(wordsOf(entry), Math.max(40, out.width - 22))}`);
-  if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the newest ${limit}; --limit shows more`));
-  if (entries.length === 0 && out.isTerminal) out.print(out.paint("dim", "nothing"));
 }
 
 function wordsOf(entry: AuditEntry): string {

@@ -12,7 +12,7 @@ import { requireVersion } from "../../store/sqlite/sqlite-version.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { failureWithHint, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
 import { thirdPartyToolsets, suspicions } from "../open/suspicious-tools.ts";
-import { columnFor, safeJson, safeText, wrap } from "../terminal/terminal-text.ts";
+import { columnFor, safeText, wrap } from "../terminal/terminal-text.ts";
 import { padColumns } from "../terminal/text-width.ts";
 import { cautionsOf } from "../open/tool-cautions.ts";
 import { allTools } from "../print/tool-words.ts";
@@ -42,7 +42,7 @@ export const checkCommand: CommandBody = {
       const problems = checks.reduce((count, check) => count + check.problems.length, said.length);
       if (context.options.json) {
         const { path, warnings } = open.config;
-        context.out.write(`${safeJson({ config: path, problems, warnings: [...warnings, ...said], toolsets: checks })}\n`);
+        context.out.writeJson({ config: path, problems, warnings: [...warnings, ...said], toolsets: checks });
       } else {
         const conclusion = `${safeText(open.config.path)}: ${problems === 0 ? "no problems" : plural(problems, "problem")}`;
         print(context, checks, { said, conclusion });

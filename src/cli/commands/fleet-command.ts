@@ -4,8 +4,9 @@ import { systemPorts } from "../../core/system-ports.ts";
 import { fleetDifferences, processName } from "../../server/fleet.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { withStore } from "../open/open-store.ts";
+import { printList } from "../print/print-list.ts";
 import { timeText } from "./sessions/session-words.ts";
-import { columnFor, duration, oneLine, safeJson, safeText } from "../terminal/terminal-text.ts";
+import { columnFor, duration, oneLine, safeText } from "../terminal/terminal-text.ts";
 import { padColumns } from "../terminal/text-width.ts";
 import { throwIfBroken } from "../throw-if-broken.ts";
 
@@ -51,15 +52,13 @@ async function isTime(signal: AbortSignal): Promise<boolean> {
   return !signal.aborted;
 }
 
-function print({ options, out, err }: CommandContext, processes: readonly StoredProcess[]): void {
+function print(context: CommandContext, processes: readonly StoredProcess[]): void {
+  const { options, out, err } = context;
   const differences = fleetDifferences(processes);
-  if (options.json) {
-    for (const process of processes) out.write(`${safeJson(process)}\n`);
-  } else {
+  printList(context, processes, { none: "no processes" }, () => {
     if (options.watch && out.isTerminal) out.write(CLEAR);
     table(processes, out);
-    if (processes.length === 0 && out.isTerminal) out.print(out.paint("dim", "no processes"));
-  }
+  });
   for (const line of differences) err.print(err.paint("yellow", `haft: ${safeText(line)}`));
 }
 

@@ -126,7 +126,7 @@ async function writeOut(
     takesOutput: true,
     signal,
   });
-  if (options.json) out.write(`${safeJson({ file: options.out, toolsets: Object.keys(toolsets) })}\n`);
+  if (options.json) out.writeJson({ file: options.out, toolsets: Object.keys(toolsets) });
   else out.print(`${safeText(options.out)}: written`);
 }
 

@@ -11,7 +11,7 @@ import { findProvider } from "../../model/providers.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { packageFile } from "../own-package.ts";
 import { shellWord } from "../../core/base/shell-word.ts";
-import { safeJson, safeText } from "../terminal/terminal-text.ts";
+import { safeText } from "../terminal/terminal-text.ts";
 import { writeFileWhole } from "../input/write-file.ts";
 
 /** The answers to the questions. */
@@ -54,7 +54,7 @@ export const initCommand: CommandBody = {
       isPublic: true,
       signal: context.signal,
     });
-    if (json) context.out.write(`${safeJson({ file: out, ...answers, model: answers.model ?? null })}\n`);
+    if (json) context.out.writeJson({ file: out, ...answers, model: answers.model ?? null });
     else context.out.print(`${safeText(out)}: written\n\n${nextSteps(answers, out)}`);
     return 0;
   },

@@ -12,7 +12,7 @@ import { allTools } from "../print/tool-words.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { warn, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
 import { driftJson, printDrift } from "../print/print-drift.ts";
-import { safeJson, safeText } from "../terminal/terminal-text.ts";
+import { safeText } from "../terminal/terminal-text.ts";
 
 const EXIT_DRIFT = ERROR_CODES.definition_changed.exit;
 const NOTHING: LockData = { toolsets: new Map() };
@@ -79,7 +79,7 @@ interface Conclusion {
 
 function conclude({ out, options }: CommandContext, { drift, path, written, seen }: Conclusion): void {
   if (options.json) {
-    out.write(`${safeJson({ lock: path, drifted: drift.drifted, written, toolsets: driftJson(drift, seen) })}\n`);
+    out.writeJson({ lock: path, drifted: drift.drifted, written, toolsets: driftJson(drift, seen) });
     return;
   }
   const words = written ? "written" : drift.drifted ? "not written" : drift.toolsets.length === 0 ? "nothing to pin" : "as pinned";

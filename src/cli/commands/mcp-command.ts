@@ -22,7 +22,7 @@ import { checkLoginPages, servePages } from "./mcp/server-logins.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
 import { storeOf } from "../open/open-store.ts";
 import { packageVersion } from "../own-package.ts";
-import { safeJson, type Screen } from "../terminal/terminal-text.ts";
+import { type Screen } from "../terminal/terminal-text.ts";
 import { readPort, refusePort } from "../input/read-port.ts";
 import { throwIfBroken } from "../throw-if-broken.ts";
 
@@ -165,7 +165,7 @@ async function overHttp(context: CommandContext, { runtime, config, logins }: Op
   const { signal, err } = context;
   const listener = await listenMcp(runtime, { ...options, logins }).catch((thrown: unknown) => refusePort(thrown, "--http"));
   servePages(logins, config, listener.url);
-  if (context.options.json) context.out.write(`${safeJson({ url: listener.url })}\n`);
+  if (context.options.json) context.out.writeJson({ url: listener.url });
   err.write(`haft: MCP at ${listener.url}\n`);
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();

@@ -7,7 +7,7 @@ import { HttpError } from "../../server/http/http-error.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { quietPorts } from "../open/open-runtime.ts";
 import { readPieces } from "../input/read-input.ts";
-import { safeJson, safeText } from "../terminal/terminal-text.ts";
+import { safeText } from "../terminal/terminal-text.ts";
 import { readPort, refusePort } from "../input/read-port.ts";
 import { throwIfBroken } from "../throw-if-broken.ts";
 
@@ -29,7 +29,7 @@ export const openCommand: CommandBody = {
     await checkReadable(context, file); // what cannot be read is said before anything is served
     const server = await serve(context, file);
     try {
-      if (context.options.json) context.out.write(`${safeJson({ url: server.pageUrl })}\n`);
+      if (context.options.json) context.out.writeJson({ url: server.pageUrl });
       else context.out.print(server.pageUrl);
       context.err.write(`haft: showing ${safeText(basename(file))}; Ctrl-C ends it\n`);
       await untilInterrupted(context);

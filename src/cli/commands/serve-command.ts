@@ -15,7 +15,6 @@ import { settingsOf } from "../open/own-process.ts";
 import { TOKEN_VARIABLE, accessOf, checkReachable, tokenOf, type Token } from "../open/server-access-options.ts";
 import { startWebhooks } from "../open/start-webhooks.ts";
 import { leavesJobs, startWorking } from "../open/start-working.ts";
-import { safeJson } from "../terminal/terminal-text.ts";
 import { throwIfBroken } from "../throw-if-broken.ts";
 
 const DEFAULT_PORT = "7420";
@@ -171,7 +170,7 @@ async function serveUntilStopped(
     const { url } = await server.listen(address).catch((thrown: unknown) => refusePort(thrown, "--port"));
     servePages(open.logins, open.config, url);
     await startWorking(context, open, server);
-    if (options.json) out.write(`${safeJson({ url, ...(token.isNew ? { token: token.text } : {}) })}\n`);
+    if (options.json) out.writeJson({ url, ...(token.isNew ? { token: token.text } : {}) });
     if (token.isNew) err.write(`haft: token ${token.text} (set ${TOKEN_VARIABLE} to keep one)\n`);
     err.write(`haft: serving at ${url}\n`);
     await stopped.promise;

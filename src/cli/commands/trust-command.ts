@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { trustNeeds } from "../../config/trust/trust-needs.ts";
 import type { CommandBody } from "../command.ts";
 import { readConfig } from "../open/open-runtime.ts";
-import { safeJson, safeText } from "../terminal/terminal-text.ts";
+import { safeText } from "../terminal/terminal-text.ts";
 import { linesOf } from "./trust/require-trust.ts";
 import { distrustFile, trustFile } from "./trust/trusted-files.ts";
 
@@ -30,7 +30,7 @@ export const trustCommand: CommandBody = {
     const trusted = !options.forget;
     if (trusted) await trustFile(environment, path, needs.digest);
     else await distrustFile(environment, path);
-    if (options.json) out.write(`${safeJson({ path, trusted, programs })}\n`);
+    if (options.json) out.writeJson({ path, trusted, programs });
     else {
       for (const line of programs) out.print(`  ${safeText(line)}`);
       out.print(`${safeText(path)} ${trusted ? "is trusted until it changes." : "is not trusted."}`);

@@ -7,7 +7,7 @@ import { safeJson, safeText } from "../terminal/terminal-text.ts";
 /** The answer on standard output, warnings about it on standard error. */
 export function printAnswer({ out, err, options }: Pick<CommandContext, "out" | "err" | "options">, result: ToolResult): void {
   if (options.json) {
-    out.write(`${safeJson(result)}\n`);
+    out.writeJson(result);
     return;
   }
   const origin = result.origin === "live" ? [] : [originText(result)];

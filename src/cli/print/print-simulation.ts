@@ -6,7 +6,7 @@ import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.
 import { plural } from "../../core/base/wording.ts";
 import type { SessionDiff, StateDifference } from "../../session/session-diff.ts";
 import type { CommandContext } from "../command.ts";
-import { oneLine, safeJson, safeText, type Screen } from "../terminal/terminal-text.ts";
+import { oneLine, safeText, type Screen } from "../terminal/terminal-text.ts";
 import { lineWidth } from "../terminal/text-width.ts";
 
 const NOTHING = "nothing";
@@ -27,7 +27,7 @@ export interface SimulationOutput extends Pick<CommandContext, "options" | "out"
 /** With `--json` one line on standard output; else lines on the screen, without the notes that stand-ins kept for themselves. */
 export function printSimulation({ options, out, screen = out }: SimulationOutput, { state: all, pretended }: SessionDiff): void {
   if (options.json) {
-    out.write(`${safeJson({ simulation: { state: all, pretended } })}\n`);
+    out.writeJson({ simulation: { state: all, pretended } });
     return;
   }
   const state = all.filter(({ key }) => !NOTES.test(key));

@@ -6,7 +6,7 @@ import type { Registry } from "../../registry/registry.ts";
 import { toolDefinition, type ToolDefinition } from "../../registry/tool-definition.ts";
 import { compareNames } from "../../registry/tool-search.ts";
 import type { CommandContext } from "../command.ts";
-import { columnFor, oneLine, safeJson, safeText } from "../terminal/terminal-text.ts";
+import { columnFor, oneLine, safeText } from "../terminal/terminal-text.ts";
 import { columnsOf } from "../terminal/text-width.ts";
 
 /** Wider names are on a line of their own. */
@@ -19,7 +19,7 @@ const EFFECT_WIDTH = "destructive".length;
 /** One line a tool, or with `--json` a list of their definitions. */
 export function printTools({ out, options }: CommandContext, tools: readonly RegisteredTool[]): void {
   if (options.json) {
-    out.write(`${safeJson(tools.map(definitionOf))}\n`);
+    out.writeJson(tools.map(definitionOf));
     return;
   }
   const names = tools.map((registered) => safeText(registered.qualifiedName));

@@ -20,6 +20,8 @@ export interface Output {
 /** An output as commands use it. */
 export interface Screen {
   write(text: string): void;
+  /** Writes one line of JSON, for a program or safe to look at for a person. */
+  writeJson(value: unknown): void;
   /** Writes whole lines for a person, without the last line break; what is wider than the terminal is broken between words. */
   print(lines: string): void;
   /** Resolves when there is room for more; never, when the reader is gone. Undefined while there is room. */
@@ -41,6 +43,7 @@ export function screenFor(output: Output, environment: Readonly<Record<string, s
   const widthNow = (): number => (isTerminal ? Math.max(LEAST_WIDTH, output.columns || USUAL_WIDTH) : Infinity);
   return {
     write: (text) => void output.write(text),
+    writeJson: (value) => void output.write(`${safeJson(value)}\n`),
     print: (lines) => void output.write(`${fitLines(lines, widthNow())}\n`),
     whenDrained: () => (output.writableNeedDrain === true ? new Promise((resolve) => output.once?.("drain", resolve)) : undefined),
     paint: coloured ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text,

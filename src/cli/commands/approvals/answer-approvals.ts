@@ -6,7 +6,7 @@ import { plural } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { StoredApprovals } from "../../../policy/approval/stored-approvals.ts";
 import type { CommandContext } from "../../command.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
 import { approvalOf, callText, withInbox } from "./approval-words.ts";
 
 /**
@@ -62,7 +62,7 @@ async function answerAll(
 
 function print({ options, out }: CommandContext, answered: readonly ApprovalRecord[]): void {
   if (options.json) {
-    for (const approval of answered) out.write(`${safeJson(approval)}\n`);
+    for (const approval of answered) out.writeJson(approval);
     return;
   }
   for (const approval of answered) {

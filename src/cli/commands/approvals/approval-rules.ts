@@ -4,7 +4,8 @@ import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { timeText } from "../sessions/session-words.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
+import { printList } from "../../print/print-list.ts";
 import { answerer, expiryOf, withInbox } from "./approval-words.ts";
 
 export const approvalRules: Command = {
@@ -31,26 +32,27 @@ export const approvalRules: Command = {
         });
       if (revoke !== undefined) return printRevoked(context, revoke);
       const expiresAt = expiryOf(time);
-      if (add === undefined) return print(context, await inbox.rules());
-      print(context, [await inbox.addRule({ pattern: add, by: answerer(), ...omitUndefined({ expiresAt, sessionId }) })]);
+      const rules =
+        add === undefined
+          ? await inbox.rules()
+          : [await inbox.addRule({ pattern: add, by: answerer(), ...omitUndefined({ expiresAt, sessionId }) })];
+      printList(context, rules, { none: "no rules" }, () => printRules(context, rules));
     });
     return 0;
   },
 };
 
 function printRevoked({ options, out }: CommandContext, id: string): void {
-  if (options.json) out.write(`${safeJson({ id, revoked: true })}\n`);
+  if (options.json) out.writeJson({ id, revoked: true });
   else out.print(`revoked ${safeText(id)}`);
 }
 
-function print({ options, out }: CommandContext, rules: readonly ApprovalRule[]): void {
+function printRules({ out }: CommandContext, rules: readonly ApprovalRule[]): void {
   for (const rule of rules) {
-    if (options.json) out.write(`${safeJson(rule)}\n`);
-    else if (rule.damage !== undefined)
+    if (rule.damage !== undefined)
       out.print(`${out.paint("bold", safeText(rule.id))}  ${out.paint("red", safeText(`damaged: ${rule.damage}`))}`);
     else out.print(`${out.paint("bold", safeText(rule.id))}  ${safeText(rule.pattern)}  ${out.paint("dim", factsOf(rule))}`);
   }
-  if (rules.length === 0 && !options.json && out.isTerminal) out.print(out.paint("dim", "no rules"));
 }
 
 function factsOf({ scope, sessionId, createdAt, createdBy, expiresAt }: ApprovalRule): string {

@@ -5,8 +5,9 @@ import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { timeText } from "../sessions/session-words.ts";
-import { oneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { oneLine, safeText } from "../../terminal/terminal-text.ts";
 import { columnsOf, padColumns } from "../../terminal/text-width.ts";
+import { printList } from "../../print/print-list.ts";
 import { callText, STATUS_STYLES, withInbox } from "./approval-words.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -32,7 +33,8 @@ export const listApprovals: Command = {
     const [tool] = tools;
     if (tools.length > 1) throw new ToolError("invalid_argument", "haft approvals list takes --tools once.");
     await withInbox(context, true, async (inbox) => {
-      print(context, await inbox.list({ status, first, limit: limit + 1, ...omitUndefined({ sessionId, tool }) }), limit);
+      const found = await inbox.list({ status, first, limit: limit + 1, ...omitUndefined({ sessionId, tool }) });
+      printList(context, found, { limit, shown: "first", none: "no approvals" }, (approvals) => printApprovals(context, approvals));
     });
     return 0;
   },
@@ -47,12 +49,7 @@ function statusNamed(name: string): ApprovalStatus {
   });
 }
 
-function print({ options, out }: CommandContext, found: readonly ApprovalRecord[], limit: number): void {
-  const approvals = found.slice(0, limit);
-  if (options.json) {
-    for (const approval of approvals) out.write(`${safeJson(approval)}\n`);
-    return;
-  }
+function printApprovals({ out }: CommandContext, approvals: readonly ApprovalRecord[]): void {
   for (const approval of approvals) {
     const { id, status, askedAt, sessionId, damage } = approval;
     const start = `${safeText(id)}  ${padColumns(status, 9)}  `;
@@ -62,6 +59,4 @@ function print({ options, out }: CommandContext, found: readonly ApprovalRecord[
     const below = Math.max(LEAST_WIDTH, out.width - 4);
     out.print(`    ${damage === undefined ? callText(approval, below) : out.paint("red", oneLine(`damaged: ${damage}`, below))}`);
   }
-  if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the first ${limit}; --limit shows more`));
-  if (found.length === 0 && out.isTerminal) out.print(out.paint("dim", "no approvals"));
 }

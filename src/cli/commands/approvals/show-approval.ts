@@ -26,7 +26,7 @@ export const showApproval: Command = {
       const approval = await approvalOf(inbox, args[0] ?? "");
       const preview = options.preview ? await inbox.preview(approval.id, { signal }) : undefined;
       signal.throwIfAborted();
-      if (options.json) context.out.write(`${safeJson({ ...approval, ...(preview === undefined ? {} : { preview }) })}\n`);
+      if (options.json) context.out.writeJson({ ...approval, ...(preview === undefined ? {} : { preview }) });
       else print(context, approval, preview);
     });
     return 0;

@@ -2,7 +2,7 @@
 import { plural } from "../../../core/base/wording.ts";
 import type { Command } from "../../command.ts";
 import { withRuntime } from "../../open/open-runtime.ts";
-import { safeJson, safeText, wrap } from "../../terminal/terminal-text.ts";
+import { safeText, wrap } from "../../terminal/terminal-text.ts";
 import { chainsOf, findChain } from "./named-chains.ts";
 
 /** As `haft check`: it can be read, and something in it cannot be used. */
@@ -30,7 +30,7 @@ export const checkChains: Command = {
         const check = chain.validate(runtime);
         const found = check.valid ? [] : check.problems;
         problems += found.length;
-        if (options.json) out.write(`${safeJson({ chain: qualified, steps: chain.length, problems: found })}\n`);
+        if (options.json) out.writeJson({ chain: qualified, steps: chain.length, problems: found });
         else {
           out.print(
             `${found.length === 0 ? out.paint("green", "✓") : out.paint("red", "✗")} ${safeText(qualified)}  ${plural(chain.length, "step")}`,

@@ -86,7 +86,7 @@ async function readContext(context: CommandContext, text: string | undefined): P
 
 function print({ out, err, options }: CommandContext, result: ChainResult): void {
   if (options.json) {
-    out.write(`${safeJson(result)}\n`);
+    out.writeJson(result);
     return;
   }
   for (const line of result.warnings.flatMap((warning) => wrap(`! ${warning}`, err.width))) err.print(err.paint("yellow", line));

@@ -20,7 +20,7 @@ import { shellWord } from "../../../core/base/shell-word.ts";
 import type { SessionTriggers } from "../../../triggers/session-triggers.ts";
 import type { Triggers } from "../../../triggers/triggers.ts";
 import type { EventPrinter } from "../../print/print-event.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
 import type { ChosenModel } from "./chosen-model.ts";
 import { configuredAgent } from "./chat-agent.ts";
 import { addJobs } from "./chat-tools.ts";
@@ -320,7 +320,7 @@ export class Chat {
   }
 
   #tell(result: LoopResult, spent: string): void {
-    if (this.#context.options.json) this.#context.out.write(`${safeJson(result)}\n`);
+    if (this.#context.options.json) this.#context.out.writeJson(result);
     else this.#printer.end(result, { spent, remedy: this.#remedy(result) });
   }
 

@@ -20,7 +20,7 @@ import { withStore } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { refuseInputs } from "../../input/refuse-inputs.ts";
-import { safeJson, safeJsonText, safeText } from "../../terminal/terminal-text.ts";
+import { safeJsonText, safeText } from "../../terminal/terminal-text.ts";
 import { testFileOf } from "../../../generate/conversations/trajectory-parts.ts";
 
 export async function runGenerate(context: CommandContext): Promise<number> {
@@ -171,7 +171,7 @@ function tell(
 ): void {
   const screen = file === "-" ? err : out;
   const peakBytes = process.resourceUsage().maxRSS * 1_024;
-  if (options.json) screen.write(`${safeJson({ ...summary, ...omitUndefined({ usage }), peakBytes })}\n`);
+  if (options.json) screen.writeJson({ ...summary, ...omitUndefined({ usage }), peakBytes });
   else
     for (const line of summaryLines(summary, {
       where: file === "-" ? "to standard output" : `in ${safeText(file)}`,

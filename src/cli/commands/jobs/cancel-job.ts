@@ -6,7 +6,7 @@ import { pause } from "../../../processes/pause.ts";
 import { cancelStoredJob } from "../../../runtime/stored-jobs.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
 import { jobNow, jobOf } from "./job-words.ts";
 
 /** How long the process that runs it is given to end it. */
@@ -39,7 +39,7 @@ async function cancel(context: CommandContext, store: Store): Promise<void> {
   const outcome = await cancelStoredJob(store, { id, sessionId }, { reason: REASON, at });
   const job = outcome === "asked" ? await whenObeyed(context, store, { id, sessionId }) : await jobNow({ id, sessionId }, store);
   const { state, endedAt, openedBy } = job;
-  if (options.json) return out.write(`${safeJson({ id, sessionId, state })}\n`);
+  if (options.json) return out.writeJson({ id, sessionId, state });
   const name = safeText(id);
   if (outcome === "over") out.print(`the job ${name} had ended before: ${state}`);
   else if (endedAt === undefined)

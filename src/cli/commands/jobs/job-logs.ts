@@ -8,7 +8,7 @@ import { pause } from "../../../processes/pause.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { drained } from "../../terminal/drained.ts";
 import { withStore } from "../../open/open-store.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
 import { JobLog } from "./job-log.ts";
 import { STATE_STYLES, jobNow, jobOf, leftBehind } from "./job-words.ts";
 
@@ -81,7 +81,7 @@ class OutputPrinter {
     const { out, options, signal } = this.#context;
     signal.throwIfAborted();
     await drained(this.#context);
-    if (options.json) return out.write(`${safeJson({ position, text, ...(asks === undefined ? {} : { asks }) })}\n`);
+    if (options.json) return out.writeJson({ position, text, ...(asks === undefined ? {} : { asks }) });
     const shown = asks === true ? `? ${text}\n` : text;
     out.write(out.isTerminal ? safeText(shown) : shown);
     this.#endsLine = shown === "" ? this.#endsLine : shown.endsWith("\n");

@@ -8,8 +8,9 @@ import { listStoredJobs } from "../../../runtime/list-stored-jobs.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { timeText } from "../sessions/session-words.ts";
-import { columnFor, duration, oneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { columnFor, duration, oneLine, safeText } from "../../terminal/terminal-text.ts";
 import { columnsOf, padColumns } from "../../terminal/text-width.ts";
+import { printList } from "../../print/print-list.ts";
 import { STATE_STYLES } from "./job-words.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -35,7 +36,7 @@ export const listJobs: Command = {
     await withStore(context, { readOnly: true }, async (store) => {
       const options = { ...(sessionId === undefined ? {} : { sessionId }), ...states, limit: limit + 1 };
       const found = await listStoredJobs(store, options, systemPorts.clock.wallTime());
-      print(context, found, limit);
+      printList(context, found, { limit, none: "no jobs" }, (jobs) => printJobs(context, jobs));
     });
     return 0;
   },
@@ -50,12 +51,7 @@ function stateNamed(name: string): JobState {
   });
 }
 
-function print({ options, out }: CommandContext, found: readonly StoredJob[], limit: number): void {
-  const jobs = found.slice(0, limit);
-  if (options.json) {
-    for (const job of jobs) out.write(`${safeJson(job)}\n`);
-    return;
-  }
+function printJobs({ out }: CommandContext, jobs: readonly StoredJob[]): void {
   const ids = jobs.map(({ id }) => oneLine(id, Infinity));
   const idWidth = columnFor(ids, MAX_COLUMN);
   const stateWidth = columnFor(
@@ -69,8 +65,6 @@ function print({ options, out }: CommandContext, found: readonly StoredJob[], li
     const facts = oneLine(`${timeText(job.startedAt)}  ${factsOf(job)}`, Math.max(MAX_COLUMN, out.width - width));
     out.print(`${out.paint("bold", id)}  ${out.paint(STATE_STYLES[job.state], state)}  ${out.paint("dim", facts)}`);
   }
-  if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the newest ${limit}; --limit shows more`));
-  if (found.length === 0 && out.isTerminal) out.print(out.paint("dim", "no jobs"));
 }
 
 function factsOf({ toolName, sessionId, startedAt, endedAt, openedBy, errorCode, cancelReason, starts }: StoredJob): string {

@@ -6,7 +6,7 @@ import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { timeText } from "../sessions/session-words.ts";
 import { resultLines } from "../../print/print-result.ts";
-import { duration, oneLine, safeJson, safeText, wrap } from "../../terminal/terminal-text.ts";
+import { duration, oneLine, safeText, wrap } from "../../terminal/terminal-text.ts";
 import { JobLog } from "./job-log.ts";
 import { STATE_STYLES, jobOf } from "./job-words.ts";
 import { lineWidth } from "../../terminal/text-width.ts";
@@ -25,7 +25,7 @@ export const showJob: Command = {
     await withStore(context, { readOnly: true }, async (store) => {
       const job = await jobOf(context, store);
       const story = await read(new JobLog(store, job));
-      if (context.options.json) context.out.write(`${safeJson({ ...job, ...story })}\n`);
+      if (context.options.json) context.out.writeJson({ ...job, ...story });
       else print(context, job, story);
     });
     return 0;

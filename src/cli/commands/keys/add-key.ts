@@ -8,7 +8,6 @@ import { wordOf } from "../../command-line.ts";
 import { withStore } from "../../open/open-store.ts";
 import { timeText } from "../sessions/session-words.ts";
 import { spanOf } from "./time-span.ts";
-import { safeJson } from "../../terminal/terminal-text.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 
 export const addKey: Command = {
@@ -47,7 +46,7 @@ export const addKey: Command = {
       return sessionId === undefined ? keys.add(key) : keys.addSessionKey({ ...key, sessionId });
     });
     const { id, expiresAt } = stored;
-    if (options.json) out.write(`${safeJson({ id, name, key: text, scopes, ...omitUndefined({ sessionId, expiresAt }) })}\n`);
+    if (options.json) out.writeJson({ id, name, key: text, scopes, ...omitUndefined({ sessionId, expiresAt }) });
     else out.write(`${text}\n`);
     const until = expiresAt === undefined ? "" : `, until ${timeText(expiresAt)}`;
     err.print(err.paint("dim", `This is the only time the key is shown. Its id is ${id}${until}.`));

@@ -4,8 +4,9 @@ import { systemPorts } from "../../../core/system-ports.ts";
 import { Keys } from "../../../server/auth/keys.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
+import { printList } from "../../print/print-list.ts";
 import { timeText } from "../sessions/session-words.ts";
-import { columnFor, oneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { columnFor, oneLine, safeText } from "../../terminal/terminal-text.ts";
 import { columnsOf, padColumns } from "../../terminal/text-width.ts";
 
 const DEFAULT_LIMIT = 100;
@@ -28,18 +29,14 @@ export const listKeys: Command = {
   async run(context) {
     const limit = context.options.limit ?? DEFAULT_LIMIT;
     await withStore(context, { readOnly: true }, async (store) => {
-      print(context, await new Keys(store.access, systemPorts).list({ limit: limit + 1, sessionKeys: context.options.allKeys }), limit);
+      const found = await new Keys(store.access, systemPorts).list({ limit: limit + 1, sessionKeys: context.options.allKeys });
+      printList(context, found, { limit, none: "no keys" }, (keys) => printKeys(context, keys));
     });
     return 0;
   },
 };
 
-function print({ options, out }: CommandContext, found: readonly ListedKey[], limit: number): void {
-  const keys = found.slice(0, limit);
-  if (options.json) {
-    for (const key of keys) out.write(`${safeJson(key)}\n`);
-    return;
-  }
+function printKeys({ out }: CommandContext, keys: readonly ListedKey[]): void {
   const nameWidth = columnFor(
     keys.map(({ name }) => oneLine(name, MAX_COLUMN)),
     MAX_COLUMN,
@@ -49,8 +46,6 @@ function print({ options, out }: CommandContext, found: readonly ListedKey[], li
     const facts = oneLine(factsOf(key), Math.max(MAX_COLUMN, out.width - columnsOf(start) - 2));
     out.print(`${out.paint("bold", key.id)}${start.slice(key.id.length)}  ${out.paint("dim", facts)}`);
   }
-  if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the newest ${limit}; --limit shows more`));
-  if (keys.length === 0 && out.isTerminal) out.print(out.paint("dim", "no keys"));
 }
 
 function factsOf({ scopes, createdAt, expiresAt, revokedAt, sessionId, allow, deny }: ListedKey): string {

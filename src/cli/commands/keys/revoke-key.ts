@@ -3,7 +3,7 @@ import { systemPorts } from "../../../core/system-ports.ts";
 import { Keys } from "../../../server/auth/keys.ts";
 import type { Command } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
 
 export const revokeKey: Command = {
   name: "keys revoke",
@@ -20,7 +20,7 @@ export const revokeKey: Command = {
     const { args, options, out } = context;
     const [id = ""] = args;
     const isRevoked = await withStore(context, { readOnly: false }, (store) => new Keys(store.access, systemPorts).revoke(id));
-    if (options.json) out.write(`${safeJson({ id, revoked: isRevoked })}\n`);
+    if (options.json) out.writeJson({ id, revoked: isRevoked });
     else out.print(isRevoked ? `revoked the key ${safeText(id)}` : `the key ${safeText(id)} had been revoked before`);
     return 0;
   },

@@ -8,7 +8,7 @@ import { LOCAL_NAMES } from "../../../server/mcp/http-options.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "../../open/open-runtime.ts";
 import { readPort } from "../../input/read-port.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
 import { checkLoginServer } from "./server-logins.ts";
 
 export const logIn: Command = {
@@ -34,7 +34,7 @@ export const logIn: Command = {
     return await withRuntime(context, { only: name, onConfig }, async ({ logins }) => {
       const before = (await logins.list(LOCAL_USER)).some(({ server, loggedIn }) => server === name && loggedIn);
       if (!before) await logInHere(context, logins, { name, port });
-      if (context.options.json) context.out.write(`${safeJson({ server: name, loggedIn: true, before })}\n`);
+      if (context.options.json) context.out.writeJson({ server: name, loggedIn: true, before });
       else context.out.print(before ? alreadyText(name) : `logged in to ${safeText(name)}`);
       return 0;
     });

@@ -3,7 +3,7 @@ import type { LoadedConfig } from "../../../config/load-config.ts";
 import { LOCAL_USER } from "../../../engine/mcp/login/login-store.ts";
 import type { Command } from "../../command.ts";
 import { withRuntime } from "../../open/open-runtime.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
 import { checkLoginServer } from "./server-logins.ts";
 
 export const logOut: Command = {
@@ -18,7 +18,7 @@ export const logOut: Command = {
     const [name = ""] = context.args;
     const onConfig = (config: LoadedConfig): void => checkLoginServer(config, name);
     const wasLoggedIn = await withRuntime(context, { only: name, onConfig }, ({ logins }) => logins.logout(name, LOCAL_USER));
-    if (context.options.json) context.out.write(`${safeJson({ server: name, loggedOut: wasLoggedIn })}\n`);
+    if (context.options.json) context.out.writeJson({ server: name, loggedOut: wasLoggedIn });
     else context.out.print(wasLoggedIn ? `logged out of ${safeText(name)}` : `you were not logged in to ${safeText(name)}`);
     return 0;
   },

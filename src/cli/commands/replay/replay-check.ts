@@ -8,7 +8,7 @@ import { plural } from "../../../core/base/wording.ts";
 import { recordedAnswer, type RecordedAnswer } from "../../../testing/recorded-toolset.ts";
 import type { CommandContext } from "../../command.ts";
 import { Progress } from "../../terminal/progress.ts";
-import { oneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { oneLine, safeText } from "../../terminal/terminal-text.ts";
 import { lineWidth } from "../../terminal/text-width.ts";
 
 export interface ComparedCall {
@@ -41,7 +41,7 @@ export class ReplayCheck {
     if (!same) this.#differing++;
     this.#progress.tell(() => `replaying: ${this.#done} of ${plural(this.#total, "call")}`);
     const { options, out } = this.#context;
-    if (options.json) out.write(`${safeJson({ name: compared.call.name, same, recorded: compared.recorded, replayed })}\n`);
+    if (options.json) out.writeJson({ name: compared.call.name, same, recorded: compared.recorded, replayed });
     else if (!same) this.#print(compared, replayed);
   }
 

@@ -34,7 +34,7 @@ export const listSchedules: Command = {
 
 function print({ options, out, err }: CommandContext, schedules: readonly StoredSchedule[]): void {
   if (options.json) {
-    for (const { session: _session, ...schedule } of schedules) out.write(`${safeJson(schedule)}\n`);
+    for (const { session: _session, ...schedule } of schedules) out.writeJson(schedule);
     return;
   }
   const ids = schedules.map(({ id }) => oneLine(id, Infinity));

@@ -8,7 +8,7 @@ import type { CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { TOKEN_VARIABLE } from "../../open/server-access-options.ts";
 import { timeText } from "../sessions/session-words.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
 import { findSchedules, scheduleOfLine, type ScheduleSource, type StoredSchedule } from "./stored-schedules.ts";
 
 /** Resolves to the exit code. */
@@ -65,7 +65,7 @@ async function readAgain(context: CommandContext, source: ScheduleSource, { id, 
 }
 
 function print({ options, out }: CommandContext, { session: _session, ...schedule }: StoredSchedule, text: string): number {
-  if (options.json) out.write(`${safeJson(omitUndefined(schedule))}\n`);
+  if (options.json) out.writeJson(omitUndefined(schedule));
   else out.print(text);
   return 0;
 }

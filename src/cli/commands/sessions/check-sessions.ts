@@ -5,7 +5,7 @@ import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { allSessions, findSession, withSession, withStore } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
-import { oneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { oneLine, safeText } from "../../terminal/terminal-text.ts";
 
 export const checkSessions: Command = {
   name: "sessions check",
@@ -85,7 +85,7 @@ class Check {
     const { options, out } = this.#context;
     this.#progress.clear();
     if (options.json) {
-      out.write(`${safeJson({ sessionId, events, ...(damage === undefined ? {} : { damage }) })}\n`);
+      out.writeJson({ sessionId, events, ...(damage === undefined ? {} : { damage }) });
       return;
     }
     const mark = damage === undefined ? out.paint("green", "✓") : out.paint("red", "✗");

@@ -4,7 +4,8 @@ import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { columnsOf, padColumns } from "../../terminal/text-width.ts";
-import { columnFor, oneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { columnFor, oneLine, safeText } from "../../terminal/terminal-text.ts";
+import { printList } from "../../print/print-list.ts";
 import { timeText } from "./session-words.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -24,17 +25,15 @@ export const listSessions: Command = {
   examples: ["haft sessions list", "haft sessions list --limit 5", "haft sessions list --store haft.db --json | jq -r .sessionId"],
   async run(context) {
     const limit = context.options.limit ?? DEFAULT_LIMIT;
-    await withStore(context, { readOnly: true }, async (store) => print(context, await store.list({ limit: limit + 1 }), limit));
+    await withStore(context, { readOnly: true }, async (store) => {
+      const found = await store.list({ limit: limit + 1 });
+      printList(context, found, { limit, none: "no sessions" }, (sessions) => printSessions(context, sessions));
+    });
     return 0;
   },
 };
 
-function print({ options, out }: CommandContext, found: readonly StoredSession[], limit: number): void {
-  const sessions = found.slice(0, limit);
-  if (options.json) {
-    for (const session of sessions) out.write(`${safeJson(session)}\n`);
-    return;
-  }
+function printSessions({ out }: CommandContext, sessions: readonly StoredSession[]): void {
   const ids = sessions.map(({ sessionId }) => oneLine(sessionId, Infinity));
   const idWidth = columnFor(ids, MAX_ID_WIDTH);
   const counts = sessions.map(({ length }) => plural(length, "event"));
@@ -46,8 +45,6 @@ function print({ options, out }: CommandContext, found: readonly StoredSession[]
     const painted = facts === "" ? "" : `  ${out.paint(session.damage === undefined ? "dim" : "red", facts)}`;
     out.print(`${out.paint("bold", id)}${start.slice(id.length)}${painted}`);
   }
-  if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the newest ${limit}; --limit shows more`));
-  if (found.length === 0 && out.isTerminal) out.print(out.paint("dim", "no sessions"));
 }
 
 function factsOf({ parent, openedBy, damage }: StoredSession): string {

@@ -9,7 +9,6 @@ import { existingStore } from "../../open/open-store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Store } from "../../../core/store.ts";
 import { EventPrinter } from "../../print/print-event.ts";
-import { safeJson } from "../../terminal/terminal-text.ts";
 
 export const resumeSession: Command = {
   name: "sessions resume",
@@ -79,6 +78,6 @@ class Resumption {
     this.#interrupted.notice(event);
     this.#printer?.print(event);
     if (this.#printer === undefined && event.type === "call-end" && this.#interrupted.has(event.callId))
-      this.#context.out.write(`${safeJson(event.result)}\n`);
+      this.#context.out.writeJson(event.result);
   }
 }

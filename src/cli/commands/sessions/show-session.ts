@@ -4,7 +4,6 @@ import type { Command, CommandContext } from "../../command.ts";
 import type { Store } from "../../../core/store.ts";
 import { drained } from "../../terminal/drained.ts";
 import { findSession, withSession, withStore } from "../../open/open-store.ts";
-import { safeJson } from "../../terminal/terminal-text.ts";
 import { LogPrinter } from "./log-printer.ts";
 
 export const showSession: Command = {
@@ -34,7 +33,7 @@ async function show(context: CommandContext, store: Store, id: string): Promise<
     for await (const event of storedEvents(store, id)) {
       signal.throwIfAborted();
       await drained(context);
-      if (options.json) out.write(`${safeJson(event)}\n`);
+      if (options.json) out.writeJson(event);
       else printer.take(event);
     }
   } finally {

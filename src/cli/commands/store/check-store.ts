@@ -3,7 +3,7 @@ import { plural } from "../../../core/base/wording.ts";
 import type { Command } from "../../command.ts";
 import { storePlace } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
 import { onStore, spellPlace } from "./store-work.ts";
 
 export const checkStoreCommand: Command = {
@@ -30,7 +30,7 @@ export const checkStoreCommand: Command = {
       for await (const finding of checkStore(connection, { signal, onProgress })) {
         findings++;
         progress.clear();
-        if (options.json) out.write(`${safeJson(finding)}\n`);
+        if (options.json) out.writeJson(finding);
         else out.print(`${out.paint("red", "✗")} ${safeText(finding.what)}\n    ${safeText(finding.wayOut)}`);
       }
     });

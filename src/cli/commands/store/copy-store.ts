@@ -5,7 +5,7 @@ import type { StorePlace } from "../../../store/connect-store.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { placeNamed, storePlace } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
 import { spellPlace } from "./store-work.ts";
 
 /** A transaction waits while the other store is read, written and verified. */
@@ -37,7 +37,7 @@ export const copyStoreCommand: Command = {
     const progress = new Progress(err);
     const tables = await copy({ source, target }, context, progress).finally(() => progress.clear());
     if (options.json) {
-      for (const table of tables) out.write(`${safeJson(table)}\n`);
+      for (const table of tables) out.writeJson(table);
       return 0;
     }
     const width = Math.max(...tables.map(({ table }) => table.length));

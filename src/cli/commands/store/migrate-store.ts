@@ -6,7 +6,7 @@ import { checkPostgresSettings } from "../../../store/postgres/postgres-settings
 import type { StorePlace } from "../../../store/connect-store.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { storePlace } from "../../open/open-store.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
 import { onStore, spellPlace } from "./store-work.ts";
 
 export const migrateStoreCommand: Command = {
@@ -72,7 +72,7 @@ class StepPrinter {
 
   plan(version: number, pending: readonly Step[]): void {
     const { out, options } = this.#context;
-    if (options.json) return out.write(`${safeJson({ store: this.#place, version, pending })}\n`);
+    if (options.json) return out.writeJson({ store: this.#place, version, pending });
     const has = version === 0 ? "has no tables yet" : `has format version ${version}`;
     const todo = pending.length === 0 ? "nothing is to be done" : `${plural(pending.length, "step")} to do`;
     out.print(`${safeText(this.#place)} ${has}: ${todo}`);
@@ -81,7 +81,7 @@ class StepPrinter {
 
   done(step: Step): void {
     const { out, options } = this.#context;
-    if (options.json) out.write(`${safeJson({ done: step })}\n`);
+    if (options.json) out.writeJson({ done: step });
     else out.print(`${out.paint("green", "✓")} ${step.version}  ${step.name}`);
   }
 }

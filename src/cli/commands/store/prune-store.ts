@@ -8,7 +8,7 @@ import { PRUNED_PARTS, type PrunedPart } from "../../../store/upkeep/pruned-part
 import { spanOf } from "../keys/time-span.ts";
 import { storePlace } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
 import { onStore, spellPlace } from "./store-work.ts";
 
 const WORDS: Readonly<Record<PrunedPart, string>> = {
@@ -49,7 +49,7 @@ export const pruneStoreCommand: Command = {
       const onProgress = (subject: string, count: number): void => progress.tell(() => `forgotten: ${count} ${subject}`);
       return pruneStore(connection, { before: now - ageMs, now, parts, dryRun, signal, onProgress });
     }).finally(() => progress.clear());
-    if (options.json) out.write(`${safeJson({ store: spellPlace(place), before: now - ageMs, dryRun, ...counts })}\n`);
+    if (options.json) out.writeJson({ store: spellPlace(place), before: now - ageMs, dryRun, ...counts });
     else {
       const said = parts.map((part) => plural(counts[part] ?? 0, WORDS[part])).join(", ");
       out.print(`${safeText(spellPlace(place))}: ${dryRun ? "would forget" : "forgot"} ${said}`);
