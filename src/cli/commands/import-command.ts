@@ -120,7 +120,7 @@ async function writeOut(
   }
   const isJson = extname(options.out).toLowerCase() === ".json";
   const text = isJson ? `${JSON.stringify({ toolsets }, undefined, 2)}\n` : tomlOf(toolsets, file);
-  await writeFileWhole(options.out, pieces(text), {
+  await writeFileWhole(options.out, [text], {
     force: options.overwrite,
     forceOption: "--overwrite",
     takesOutput: true,
@@ -140,8 +140,4 @@ function tomlOf(toolsets: Readonly<Record<string, object>>, file: string): strin
       cause: thrown,
     });
   }
-}
-
-async function* pieces(text: string): AsyncGenerator<string> {
-  yield text;
 }

@@ -48,7 +48,7 @@ export const initCommand: CommandBody = {
     if (existsSync(out) && !overwrite)
       throw new ToolError("invalid_argument", `${out} is there already.`, { hint: "Give --overwrite to replace it." });
     const answers = await answersOf(context, folder);
-    await writeFileWhole(out, pieces(configText(answers, schemaOf(folder))), {
+    await writeFileWhole(out, [configText(answers, schemaOf(folder))], {
       force: overwrite,
       forceOption: "--overwrite",
       isPublic: true,
@@ -221,8 +221,4 @@ function nextSteps({ model, shell }: Answers, out: string): string {
   const config = out === FILE ? "" : ` --config ${shellWord(out)}`;
   const longest = Math.max(...steps.map(([command = ""]) => command.length));
   return steps.map(([command = "", what = ""]) => `haft ${`${command}${config}`.padEnd(longest + config.length)}   ${what}`).join("\n");
-}
-
-async function* pieces(text: string): AsyncGenerator<string> {
-  yield text;
 }

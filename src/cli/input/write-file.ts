@@ -8,6 +8,9 @@ import { systemCode } from "../../core/base/system-code.ts";
 import { renameFile } from "../../core/rename-file.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 
+/** The pieces of a file. */
+type FileText = AsyncIterable<string | Uint8Array> | readonly (string | Uint8Array)[];
+
 export interface WriteFileOptions {
   /** Replace a file that is there. */
   readonly force: boolean;
@@ -34,7 +37,7 @@ const PUBLIC_MODE = 0o666;
  * @throws ToolError `invalid_argument` for a path that cannot be written, or holds a file and `force` is not set; `store_failed` for a
  * disk that is full or fails
  */
-export async function writeFileWhole(path: string, text: AsyncIterable<string | Uint8Array>, options: WriteFileOptions): Promise<void> {
+export async function writeFileWhole(path: string, text: FileText, options: WriteFileOptions): Promise<void> {
   const { force, signal } = options;
   const target = await targetOf(path);
   await refuseOccupied(path, target, options);
@@ -113,7 +116,7 @@ async function refuseOccupied(path: string, target: string, options: WriteFileOp
   }
 }
 
-async function writeText(path: string, file: FileHandle, text: AsyncIterable<string | Uint8Array>, signal: AbortSignal): Promise<void> {
+async function writeText(path: string, file: FileHandle, text: FileText, signal: AbortSignal): Promise<void> {
   let waiting = "";
   const flush = async (): Promise<void> => {
     const chunk = waiting;

@@ -51,11 +51,7 @@ function pathLine(name: string): string {
 
 export async function writeCard(summary: GenerationSummary, place: CardPlace): Promise<void> {
   const text = datasetCard(summary, place);
-  await writeFileWhole(cardFileOf(place.out), once(text), { force: true, isPublic: true, signal: new AbortController().signal });
-}
-
-async function* once(text: string): AsyncGenerator<string, void, undefined> {
-  yield text;
+  await writeFileWhole(cardFileOf(place.out), [text], { force: true, isPublic: true, signal: new AbortController().signal });
 }
 
 export function datasetCard(summary: GenerationSummary, place: CardPlace): string {

@@ -57,13 +57,9 @@ async function write({ options, out, signal }: CommandContext, artifacts: Artifa
   const artifact = await artifacts.get(id);
   if (artifact === undefined) throw new ToolError("not_found", `There is no artifact ${id}.`);
   const bytes = Buffer.from(artifact.data, "base64");
-  await writeFileWhole(path, once(bytes), { force: options.force, signal });
+  await writeFileWhole(path, [bytes], { force: options.force, signal });
   const { mediaType } = artifact;
   out.write(
     `${options.json ? safeJson({ artifact: id, file: path, mediaType, bytes: bytes.length }) : `wrote ${safeText(path)}: ${safeText(mediaType)}, ${plural(bytes.length, "byte")}`}\n`,
   );
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }
