@@ -1,7 +1,6 @@
 /** `haft approvals`: calls that wait for a yes, whichever process asks. */
-import { allowApproval } from "./approvals/allow-approval.ts";
+import { allowApproval, denyApproval } from "./approvals/answer-approvals.ts";
 import { approvalRules } from "./approvals/approval-rules.ts";
-import { denyApproval } from "./approvals/deny-approval.ts";
 import { listApprovals } from "./approvals/list-approvals.ts";
 import { showApproval } from "./approvals/show-approval.ts";
 import type { GroupBody } from "../command.ts";

@@ -1,8 +1,7 @@
 /** `haft schedules`: the times at which agents are woken, whichever process runs them. */
 import type { GroupBody } from "../command.ts";
 import { listSchedules } from "./schedules/list-schedules.ts";
-import { pauseSchedule } from "./schedules/pause-schedule.ts";
-import { resumeSchedule } from "./schedules/resume-schedule.ts";
+import { pauseSchedule, resumeSchedule } from "./schedules/pause-schedule.ts";
 
 export const schedulesCommand: GroupBody = {
   details: [

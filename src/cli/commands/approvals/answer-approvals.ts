@@ -1,20 +1,70 @@
-/** The common part of `haft approvals allow` and `deny`: finds the calls that are meant, answers them and prints them. */
-import type { ApprovalRecord } from "../../../core/approval-store.ts";
+/** `haft approvals allow` and `haft approvals deny`: answers calls that wait. */
+import { APPROVAL_SCOPES, type ApprovalRecord, type ApprovalScope } from "../../../core/approval-store.ts";
 import type { ApprovalVerdict } from "../../../core/approvals.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { StoredApprovals } from "../../../policy/approval/stored-approvals.ts";
-import type { CommandContext } from "../../command.ts";
+import type { Command, CommandContext } from "../../command.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { approvalOf, callText, withInbox } from "./approval-words.ts";
+import { answerer, approvalOf, callText, expiryOf, withInbox } from "./approval-words.ts";
+
+export const allowApproval: Command = {
+  name: "approvals allow",
+  usage: "[<id> …]",
+  summary: "Let calls run: those named, or all that fit.",
+  details: [
+    "How far a yes reaches: once, this call; input, calls of its session with the",
+    "same tool and input; tool, calls of its session of the same tool; rule, calls of",
+    "every session that --pattern matches, until --for is over or the rule is",
+    "revoked. It also answers the other calls that wait and that it reaches.",
+  ],
+  args: [0, 100],
+  options: ["store", "config", "session", "tools", "remember", "pattern", "for", "digest"],
+  examples: [
+    "haft approvals allow approval_1f",
+    "haft approvals allow approval_1f --remember tool",
+    "haft approvals allow approval_1f --remember rule --pattern 'notes::*' --for 7d",
+    "haft approvals allow --tools 'files::*' --session travel",
+  ],
+  async run(context) {
+    const scope = scopeOf(context);
+    const { pattern, for: time } = context.options;
+    if (scope !== "rule" && (pattern !== undefined || time !== undefined))
+      throw new ToolError("invalid_argument", "--pattern and --for are for a rule: give --remember rule as well.");
+    const rule = omitUndefined({ pattern, expiresAt: expiryOf(time) });
+    await answerApprovals(context, { answer: "allow", scope, by: answerer(), ...(scope === "rule" ? { rule } : {}) });
+    return 0;
+  },
+};
+
+export const denyApproval: Command = {
+  name: "approvals deny",
+  usage: "[<id> …]",
+  summary: "Refuse calls: those named, or all that fit.",
+  details: ["Each ends with approval_denied. A call that is made later is asked about again."],
+  args: [0, 100],
+  options: ["store", "config", "session", "tools", "digest"],
+  examples: ["haft approvals deny approval_1f6c", "haft approvals deny --session travel"],
+  async run(context) {
+    await answerApprovals(context, { answer: "deny", by: answerer() });
+    return 0;
+  },
+};
+
+/** @throws ToolError `invalid_argument` */
+function scopeOf({ options: { remember: name = "once" } }: CommandContext): ApprovalScope {
+  const scope = APPROVAL_SCOPES.find((one) => one === name);
+  if (scope !== undefined) return scope;
+  throw new ToolError("invalid_argument", `--remember is ${JSON.stringify(name)}; it takes ${APPROVAL_SCOPES.join(", ")}.`);
+}
 
 /**
  * Answers the calls of the arguments, or without arguments all that are open and fit `--tools` and `--session`.
  *
  * @throws ToolError `invalid_argument` without either; `conflict` where another answer came first
  */
-export function answerApprovals(context: CommandContext, verdict: ApprovalVerdict): Promise<void> {
+function answerApprovals(context: CommandContext, verdict: ApprovalVerdict): Promise<void> {
   const { args, options } = context;
   const { tools, session: sessionId } = options;
   if (args.length === 0 && tools.length === 0 && sessionId === undefined)

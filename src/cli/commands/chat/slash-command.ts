@@ -1,11 +1,13 @@
 /** The lines of a chat that are for haft itself. */
 import { didYouMean } from "../../../core/base/near-names.ts";
+import { plural } from "../../../core/base/wording.ts";
+import { ToolError } from "../../../core/error.ts";
 import type { Registry } from "../../../registry/registry.ts";
-import { columnFor, oneLine, safeText, type Screen } from "../../terminal/terminal-text.ts";
+import type { TriggerStatus } from "../../../triggers/session-triggers.ts";
+import { columnFor, oneLine, safeJson, safeText, type Screen } from "../../terminal/terminal-text.ts";
 import { lineWidth, columnsOf, padColumns } from "../../terminal/text-width.ts";
 import type { Chat } from "./chat.ts";
 import { JOB_COMMANDS } from "./job-commands.ts";
-import { removeTrigger, triggerLines } from "./trigger-commands.ts";
 
 const MAX_NAME_WIDTH = 40;
 const MAX_SHOWN = 80;
@@ -68,4 +70,35 @@ function clear({ chat }: SlashPlace): readonly string[] {
   const { stopped } = chat;
   chat.clear();
   return [stopped === undefined ? "Nothing is stopped." : `Things run again. ${safeText(stopped)}.`];
+}
+
+/** The triggers of the session, in the order they were added. */
+function triggerLines({ chat, screen }: SlashPlace): readonly string[] {
+  const list = chat.triggers?.list() ?? [];
+  if (list.length === 0) return ["There are no triggers."];
+  const width = lineWidth(screen);
+  return list.map((one) => `  ${oneLine(statusText(one), width - 2)}`);
+}
+
+function statusText({ id, type, settings, sent, paused, error }: TriggerStatus): string {
+  const state = `${paused === true ? ", paused" : ""}${error === undefined ? "" : `, fails: ${error}`}`;
+  return `${id}  ${type} ${safeJson(settings)}, ${plural(sent, "message")} sent${state}`;
+}
+
+const REMOVE_USAGE = "/remove <trigger>: /triggers shows their names.";
+
+/** Removes the trigger that is named. Resolves to the answer; never rejects. */
+async function removeTrigger(chat: Chat, name: string): Promise<readonly string[]> {
+  const { triggers, declared } = chat;
+  if (name === "" || triggers === undefined) return [name === "" ? REMOVE_USAGE : "There are no triggers."];
+  try {
+    if (await triggers.remove(name)) {
+      const again = declared.has(name) ? " It is in the configuration: the next chat has it again." : "";
+      return [`${safeText(name)} is removed.${again}`];
+    }
+  } catch (thrown: unknown) {
+    return [safeText(ToolError.fromUnknown(thrown).message)];
+  }
+  const known = triggers.list().map(({ id }) => id);
+  return [`There is no trigger ${safeJson(name)}. ${didYouMean(name, known, safeJson) ?? "/triggers shows them."}`];
 }

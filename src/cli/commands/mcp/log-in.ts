@@ -1,4 +1,4 @@
-/** `haft mcp login`: the person at this terminal logs in to an MCP server. */
+/** `haft mcp login` and `haft mcp logout`: the person at this terminal logs in to an MCP server, and out of it. */
 import type { LoadedConfig } from "../../../config/load-config.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { LOCAL_USER } from "../../../engine/mcp/login/login-store.ts";
@@ -38,6 +38,24 @@ export const logIn: Command = {
       else context.out.print(before ? alreadyText(name) : `logged in to ${safeText(name)}`);
       return 0;
     });
+  },
+};
+
+export const logOut: Command = {
+  name: "mcp logout",
+  usage: "<toolset>",
+  summary: "Log out of an MCP server of the configuration.",
+  details: ["Revokes the token where the authorization server can, and removes it from this", "machine."],
+  args: [1, 1],
+  options: ["config"],
+  examples: ["haft mcp logout tickets"],
+  async run(context) {
+    const [name = ""] = context.args;
+    const onConfig = (config: LoadedConfig): void => checkLoginServer(config, name);
+    const wasLoggedIn = await withRuntime(context, { only: name, onConfig }, ({ logins }) => logins.logout(name, LOCAL_USER));
+    if (context.options.json) context.out.writeJson({ server: name, loggedOut: wasLoggedIn });
+    else context.out.print(wasLoggedIn ? `logged out of ${safeText(name)}` : `you were not logged in to ${safeText(name)}`);
+    return 0;
   },
 };
 

@@ -1,6 +1,15 @@
-/** `haft schedules pause`: keeps a schedule quiet. */
-import type { Command } from "../../command.ts";
-import { setPaused } from "./set-paused.ts";
+/** `haft schedules pause` and `haft schedules resume`: in the store, or by the server that has the session open. */
+import { ApiError, createClient } from "../../../client/client.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import { ToolError } from "../../../core/error.ts";
+import { systemPorts } from "../../../core/system-ports.ts";
+import { pauseStoredTrigger } from "../../../runtime/stored-triggers.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { withStore } from "../../open/open-store.ts";
+import { TOKEN_VARIABLE } from "../../open/server-access-options.ts";
+import { timeText } from "../sessions/session-words.ts";
+import { safeText } from "../../terminal/terminal-text.ts";
+import { findSchedules, scheduleOfLine, type ScheduleSource, type StoredSchedule } from "./stored-schedules.ts";
 
 export const pauseSchedule: Command = {
   name: "schedules pause",
@@ -17,3 +26,78 @@ export const pauseSchedule: Command = {
   examples: ["haft schedules pause morning", "haft schedules pause morning --session travel"],
   run: (context) => setPaused(context, true),
 };
+
+export const resumeSchedule: Command = {
+  name: "schedules resume",
+  usage: "<id>",
+  summary: "Let a schedule that was paused wake its agent again.",
+  details: [
+    "Times that passed are not made up for. Where no process has its session open, it",
+    "is written to the store, and the schedule runs when an agent of the session",
+    "does. A server that has it open is asked for it, with the key in HAFT_TOKEN.",
+    "With --json the schedule as it is then.",
+  ],
+  args: [1, 1],
+  options: ["store", "config", "session"],
+  examples: ["haft schedules resume morning", "haft schedules resume morning --session travel"],
+  run: (context) => setPaused(context, false),
+};
+
+/** Resolves to the exit code. */
+function setPaused(context: CommandContext, paused: boolean): Promise<number> {
+  return withStore(context, { readOnly: false }, async (store, config) => {
+    const source = { store, config };
+    const before = await scheduleOfLine(context, source);
+    const { id, sessionId, session } = before;
+    if ((before.paused === true) === paused)
+      return print(context, before, `the schedule ${safeText(id)} is ${paused ? "paused" : "active"} already`);
+    if (session.openedBy === undefined) await pauseStoredTrigger(store, session, { id, paused, ports: systemPorts });
+    else await askServer(context, before, paused);
+    const after = await readAgain(context, source, before);
+    const due = after.nextAt === undefined ? "" : `; it is due next at ${timeText(after.nextAt)}`;
+    return print(
+      context,
+      after,
+      `${paused ? "paused" : "resumed"} the schedule ${safeText(id)} of the session ${safeText(sessionId)}${due}`,
+    );
+  });
+}
+
+/** The process that has the session open is the only one that may write its log. */
+async function askServer(
+  { environment, signal }: CommandContext,
+  { id, sessionId, session }: StoredSchedule,
+  paused: boolean,
+): Promise<void> {
+  const { openedAt: url, openedBy } = session;
+  const where = `The session ${JSON.stringify(sessionId)} is open in ${safeText(openedBy ?? "another process")}`;
+  if (url === undefined)
+    throw new ToolError("resource_busy", `${where}, which announced no address.`, { operatorHint: "Do it there, or when it has ended." });
+  const token = environment[TOKEN_VARIABLE];
+  if (token === undefined || token === "")
+    throw new ToolError("resource_busy", `${where}, the server at ${safeText(url)}.`, {
+      operatorHint: `Set ${TOKEN_VARIABLE} to its token or to a key of it with the scope execute, and the server is asked to do it.`,
+    });
+  try {
+    const operation = paused ? "pauseSchedule" : "resumeSchedule";
+    await createClient({ url, token, maxAttempts: 1 }).call(operation, { params: { scheduleId: id }, query: { sessionId }, signal });
+  } catch (thrown: unknown) {
+    if (!(thrown instanceof ApiError)) throw thrown;
+    signal.throwIfAborted();
+    const code = thrown.status === 401 || thrown.status === 403 ? "permission_denied" : "unavailable";
+    throw new ToolError(code, `The server at ${safeText(url)}: ${safeText(thrown.message)}`, { cause: thrown });
+  }
+}
+
+async function readAgain(context: CommandContext, source: ScheduleSource, { id, sessionId }: StoredSchedule): Promise<StoredSchedule> {
+  const all = await findSchedules({ ...context, options: { ...context.options, session: sessionId } }, source);
+  const schedule = all.find((one) => one.id === id);
+  if (schedule === undefined) throw new ToolError("not_found", `The schedule ${JSON.stringify(id)} was removed meanwhile.`);
+  return schedule;
+}
+
+function print({ options, out }: CommandContext, { session: _session, ...schedule }: StoredSchedule, text: string): number {
+  if (options.json) out.writeJson(omitUndefined(schedule));
+  else out.print(text);
+  return 0;
+}
