@@ -10,7 +10,7 @@ import { copySession, openStoredSession } from "../open/begin-session.ts";
 import { recordedTo, type CallRecorder } from "../input/call-recorder.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { readConversation, type ConversationLine } from "../input/conversation.ts";
-import { withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
+import { withRuntime, type OpenRuntime, type WithRuntimeOptions } from "../open/open-runtime.ts";
 import { storeOf, withStore } from "../open/open-store.ts";
 import { Play } from "../play.ts";
 import { printSimulation } from "../print/print-simulation.ts";
@@ -130,25 +130,31 @@ async function readLines(context: CommandContext): Promise<readonly Conversation
 
 async function playLive(context: CommandContext, play: Play, recorder: CallRecorder | undefined): Promise<undefined> {
   let store: Store | undefined;
-  const model = modelOnce(context);
-  const otherMeters: UsageMeter[] = [];
-  const options = {
-    recorder,
-    onMeter: (meter: UsageMeter) => void otherMeters.push(meter),
-    onEvent: play.notice,
-    approve: play.approver,
-    manual: true,
-    onConfig: (config: OpenRuntime["config"]) => void model(config),
-    model,
-    store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
-  };
-  await withRuntime(context, options, async (open) => {
+  const { model, otherMeters, options } = runOptions(context, play, recorder);
+  const storeFor = (config: OpenRuntime["config"]): Store | undefined => (store = storeOf(context, config));
+  await withRuntime(context, { ...options, store: storeFor }, async (open) => {
     sayOpen(context, play, open);
     const printer = context.options.json ? undefined : play.printer;
     const session = await openStoredSession(context, { runtime: open.runtime, store, printer });
     const chat = chatOf(context, { play, open, session, isKept: store !== undefined, model, otherMeters });
     await play.run({ session, registry: open.runtime.registry, jobs: open.runtime.jobs, keepsMessages: store !== undefined, chat });
   });
+}
+
+/** How the runtime is opened, live and for a simulation alike; and the models that are asked. */
+function runOptions(context: CommandContext, play: Play, recorder: CallRecorder | undefined) {
+  const model = modelOnce(context);
+  const otherMeters: UsageMeter[] = [];
+  const options: WithRuntimeOptions = {
+    recorder,
+    onMeter: (meter) => void otherMeters.push(meter),
+    onEvent: play.notice,
+    approve: play.approver,
+    manual: true,
+    onConfig: (config) => void model(config),
+    model,
+  };
+  return { model, otherMeters, options };
 }
 
 interface Beginning {
@@ -177,19 +183,8 @@ function chatOf(context: CommandContext, { play, open: { config, runtime }, mode
 
 async function simulate(context: CommandContext, play: Play, recorder: CallRecorder | undefined): Promise<SessionDiff> {
   const store = memoryStore();
-  const model = modelOnce(context);
-  const otherMeters: UsageMeter[] = [];
-  const options = {
-    recorder,
-    onMeter: (meter: UsageMeter) => void otherMeters.push(meter),
-    onEvent: play.notice,
-    approve: play.approver,
-    manual: true,
-    onConfig: (config: OpenRuntime["config"]) => void model(config),
-    model,
-    store: () => store,
-  };
-  return withRuntime(context, options, async (open) => {
+  const { model, otherMeters, options } = runOptions(context, play, recorder);
+  return withRuntime(context, { ...options, store: () => store }, async (open) => {
     sayOpen(context, play, open);
     const base = await simulationBase(context, { play, open, store });
     const branch = base.fork({ simulated: true });
