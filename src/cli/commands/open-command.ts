@@ -6,6 +6,7 @@ import { serveFile } from "../../server/dashboard/file-server.ts";
 import { HttpError } from "../../server/http/http-error.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { quietPorts } from "../open/open-runtime.ts";
+import { stopInOrder } from "../open/stop-in-order.ts";
 import { readPieces } from "../input/read-input.ts";
 import { safeText } from "../terminal/terminal-text.ts";
 import { readPort, refusePort } from "../input/read-port.ts";
@@ -32,7 +33,9 @@ export const openCommand: CommandBody = {
       if (context.options.json) context.out.writeJson({ url: server.pageUrl });
       else context.out.print(server.pageUrl);
       context.err.write(`haft: showing ${safeText(basename(file))}; Ctrl-C ends it\n`);
-      await untilInterrupted(context);
+      const { stopped, giveBack } = stopInOrder(context);
+      await stopped;
+      giveBack();
       throwIfBroken(context.signal);
       return 0;
     } finally {
@@ -69,14 +72,4 @@ async function checkReadable(context: CommandContext, file: string): Promise<voi
 async function* encoded(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder();
   for await (const piece of pieces) yield encoder.encode(piece);
-}
-
-/** Resolves at Ctrl-C, which is how it is meant to end. */
-async function untilInterrupted({ signal, onInterrupt }: CommandContext): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const giveBack = onInterrupt?.(resolve);
-  signal.addEventListener("abort", () => resolve(), { once: true });
-  if (signal.aborted) resolve();
-  await promise;
-  giveBack?.();
 }

@@ -13,6 +13,7 @@ import { readPort, refusePort } from "../input/read-port.ts";
 import { agentNames, startAgents, type ServedAgents } from "../open/serve-agents.ts";
 import { settingsOf } from "../open/own-process.ts";
 import { TOKEN_VARIABLE, accessOf, checkReachable, tokenOf, type Token } from "../open/server-access-options.ts";
+import { stopInOrder } from "../open/stop-in-order.ts";
 import { startWebhooks } from "../open/start-webhooks.ts";
 import { leavesJobs, startWorking } from "../open/start-working.ts";
 import { throwIfBroken } from "../throw-if-broken.ts";
@@ -155,17 +156,8 @@ async function serveUntilStopped(
   server: HaftServer,
   { open, served, address, token }: Omit<Serving, "chosen" | "address"> & UntilStopped,
 ): Promise<void> {
-  const { options, signal, out, err, onInterrupt } = context;
-  const stopped = Promise.withResolvers<void>();
-  const hurry = new AbortController();
-  const stop = (): void => stopped.resolve();
-  // The first Ctrl-C stops the server alone: what the calls under way need stays open until they have ended.
-  let giveBack = onInterrupt?.(() => {
-    giveBack = onInterrupt(() => hurry.abort());
-    stop();
-  });
-  signal.addEventListener("abort", stop, { once: true });
-  if (signal.aborted) stop();
+  const { options, out, err } = context;
+  const { stopped, hurry, giveBack } = stopInOrder(context);
   try {
     const { url } = await server.listen(address).catch((thrown: unknown) => refusePort(thrown, "--port"));
     servePages(open.logins, open.config, url);
@@ -173,12 +165,12 @@ async function serveUntilStopped(
     if (options.json) out.writeJson({ url, ...(token.isNew ? { token: token.text } : {}) });
     if (token.isNew) err.write(`haft: token ${token.text} (set ${TOKEN_VARIABLE} to keep one)\n`);
     err.write(`haft: serving at ${url}\n`);
-    await stopped.promise;
+    await stopped;
     err.write("haft: stopping\n");
   } finally {
     served.drain();
     await server.close({ signal: hurry.signal });
-    giveBack?.();
+    giveBack();
   }
 }
 

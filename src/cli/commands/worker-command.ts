@@ -13,6 +13,7 @@ import { agentNames, startAgents, type ServedAgents } from "../open/serve-agents
 import { accessOf, checkReachable, tokenOf } from "../open/server-access-options.ts";
 import { announceWorker, settingsOf } from "../open/own-process.ts";
 import { noQueue, workerOptions } from "../open/start-working.ts";
+import { stopInOrder, type Stopping } from "../open/stop-in-order.ts";
 import { isBroken, throwIfBroken } from "../throw-if-broken.ts";
 
 const DEFAULT_HOST = "127.0.0.1";
@@ -98,7 +99,7 @@ async function workAlone(context: CommandContext, open: OpenRuntime, served: Ser
     stopping = await untilStopped(context, open);
   } finally {
     served.drain();
-    await worker.stop(omitUndefined({ signal: stopping?.hurry }));
+    await worker.stop(omitUndefined({ signal: stopping?.hurry.signal }));
     stopping?.giveBack();
     const { finished, left } = worker.counts;
     context.err.write(`haft: finished the jobs of ${plural(finished, "session")}, handed over ${left}\n`);
@@ -125,7 +126,7 @@ async function workBehindPort(context: CommandContext, open: OpenRuntime, { serv
     stopping = await untilStopped(context, open);
   } finally {
     served.drain();
-    await server.close(omitUndefined({ signal: stopping?.hurry }));
+    await server.close(omitUndefined({ signal: stopping?.hurry.signal }));
     stopping?.giveBack();
   }
 }
@@ -152,31 +153,18 @@ async function serverOf(
   });
 }
 
-interface Stopping {
-  /** Aborts when jobs are to be handed over at once: a second Ctrl-C does that, and a second SIGTERM ends the process. */
-  readonly hurry: AbortSignal;
-  /** The next Ctrl-C stops everything. */
-  giveBack(): void;
-}
-
 /** Resolves when the worker is to stop. */
 async function untilStopped(context: CommandContext, { config }: OpenRuntime): Promise<Stopping> {
-  const { signal, err, onInterrupt } = context;
+  const { signal, err } = context;
   const { concurrency = 10 } = workerOptions(context, config);
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const hurry = new AbortController();
-  const stop = (): void => {
-    if (isBroken(signal)) hurry.abort(); // the state of its tools is unknown
-    resolve();
+  const stopping = stopInOrder(context);
+  const hurryIfBroken = (): void => {
+    if (isBroken(signal)) stopping.hurry.abort(); // the state of its tools is unknown
   };
-  let giveBack = onInterrupt?.(() => {
-    giveBack = onInterrupt(() => hurry.abort());
-    stop();
-  });
-  signal.addEventListener("abort", stop, { once: true });
-  if (signal.aborted) stop();
+  signal.addEventListener("abort", hurryIfBroken, { once: true });
+  hurryIfBroken();
   err.write(`haft: working, ${concurrency} sessions at a time\n`);
-  await promise;
+  await stopping.stopped;
   err.write("haft: stopping\n");
-  return { hurry: hurry.signal, giveBack: () => giveBack?.() };
+  return stopping;
 }
