@@ -28,8 +28,8 @@ export class DataflowGraph {
   constructor(edges: readonly DataflowEdge[]) {
     this.edges = edges;
     for (const edge of edges) {
-      add(this.#out, edge.from.tool, edge);
-      add(this.#in, edge.to.tool, edge);
+      addTo(this.#out, edge.from.tool, edge);
+      addTo(this.#in, edge.to.tool, edge);
     }
   }
 
@@ -42,8 +42,4 @@ export class DataflowGraph {
   in(tool: string): readonly DataflowEdge[] {
     return this.#in.get(tool) ?? [];
   }
-}
-
-function add(index: Map<string, DataflowEdge[]>, tool: string, edge: DataflowEdge): void {
-  addTo(index, tool, edge);
 }

@@ -1,4 +1,5 @@
 /** Warnings about usable tools that do not do what their configuration seems to say. */
+import { addTo } from "../../core/base/add-to.ts";
 import { whyNoHandler } from "../../core/missing-handler.ts";
 import { nameMatcher } from "../../policy/permission.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -18,7 +19,7 @@ export function cautionsOf(tools: readonly RegisteredTool[], { config }: Pick<Lo
   for (const tool of tools) {
     const handler = isStoodInFor(tool.qualifiedName) === undefined ? unansweredReason(tool) : undefined;
     for (const reason of [handler, retryCaution(tool)]) {
-      if (reason !== undefined) byReason.set(reason, [...(byReason.get(reason) ?? []), tool]);
+      if (reason !== undefined) addTo(byReason, reason, tool);
     }
   }
   return Array.from(byReason, ([reason, about]) => `${namesOf(about)}: ${reason}`);

@@ -1,4 +1,5 @@
 /** Engines whose tools are enriched as they bring them: a server is opened once, and no runtime sees its tools before. */
+import { entryOf } from "../../core/base/entry-of.ts";
 import type { Engine, EngineContext, EngineSession } from "../../core/engine.ts";
 import { describeThrown } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -35,9 +36,7 @@ export class EnrichedEngines {
   wrap(toolset: Toolset): Toolset {
     const { engine, openTimeoutMs = OPEN_TIMEOUT_MS } = toolset;
     if (engine?.open === undefined) return toolset;
-    let wrapped = this.#engines.get(engine);
-    if (wrapped === undefined) this.#engines.set(engine, (wrapped = enrichedEngine(engine, this.#enrich)));
-    return { ...toolset, engine: wrapped, openTimeoutMs };
+    return { ...toolset, engine: entryOf(this.#engines, engine, () => enrichedEngine(engine, this.#enrich)), openTimeoutMs };
   }
 }
 

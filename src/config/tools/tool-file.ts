@@ -1,4 +1,6 @@
 /** Reads a file of tools: in any of its shapes, each tool for itself. */
+import { addTo } from "../../core/base/add-to.ts";
+import { entryOf } from "../../core/base/entry-of.ts";
 import { ToolError, operatorText } from "../../core/error.ts";
 import { checkName } from "../../core/call.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -143,7 +145,7 @@ class ToolCollector {
         `the tool ${JSON.stringify(tool.name)} is there already, with the same input schema; an overload needs another one.`,
       );
     }
-    entryOf(this.#tools, namespace, () => []).push(tool);
+    addTo(this.#tools, namespace, tool);
   }
 }
 
@@ -190,12 +192,4 @@ function fingerprintOf({ inputSchema }: Tool): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function entryOf<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
-  const found = map.get(key);
-  if (found !== undefined) return found;
-  const made = make();
-  map.set(key, made);
-  return made;
 }

@@ -1,4 +1,5 @@
 /** Makes the conversation of an index: whatever else is made, and in whatever order, it is the same. */
+import { addTo } from "../../core/base/add-to.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { seededRandom, drawn } from "../../core/base/seeded-random.ts";
@@ -233,9 +234,7 @@ class OfferedTools {
     this.all = modelTools(registry, { allow }).filter(({ providerExecuted }) => providerExecuted !== true);
     this.#maxTools = maxTools;
     for (const [index, { name }] of this.all.entries()) {
-      const known = this.#indices.get(name);
-      if (known === undefined) this.#indices.set(name, [index]);
-      else known.push(index); // an overload
+      addTo(this.#indices, name, index); // more than one for overloads
     }
   }
 

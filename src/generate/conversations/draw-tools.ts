@@ -1,4 +1,5 @@
 /** Draws the tools of a conversation, in the order in which they are called. */
+import { addTo } from "../../core/base/add-to.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Random } from "../../core/ports.ts";
 import { drawn, seededRandom } from "../../core/base/seeded-random.ts";
@@ -217,7 +218,7 @@ function nearest(tools: readonly CatalogTool[]): (random: Random, size: number) 
   const byText = new Map<number, CatalogTool[]>();
   for (const [index, text] of matcher.inputs.entries()) {
     const tool = tools[index];
-    if (tool !== undefined) byText.set(text, [...(byText.get(text) ?? []), tool]);
+    if (tool !== undefined) addTo(byText, text, tool);
   }
   return (random, size) => {
     const index = Math.floor(random.next() * tools.length);

@@ -1,4 +1,5 @@
 /** Makes many conversations, several at a time, and writes them in order. */
+import { entryOf } from "../../core/base/entry-of.ts";
 import { COUNT, PORTION, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -62,15 +63,13 @@ const underWay = new WeakMap<Runtime, Set<string>>();
 
 /** @returns what ends it. @throws ToolError `conflict` where a generation of the seed is under way */
 function begin(runtime: Runtime, seed: string): () => void {
-  let seeds = underWay.get(runtime);
-  if (seeds === undefined) underWay.set(runtime, (seeds = new Set()));
+  const seeds = entryOf(underWay, runtime, () => new Set());
   if (seeds.has(seed))
     throw new ToolError("conflict", `Conversations of the seed ${JSON.stringify(seed)} are being generated with this runtime already.`, {
       hint: "Wait until that is done, or give each another seed or a runtime of its own.",
     });
   seeds.add(seed);
-  const known = seeds;
-  return () => void known.delete(seed);
+  return () => void seeds.delete(seed);
 }
 
 const DEFAULT_CONCURRENCY = 8;

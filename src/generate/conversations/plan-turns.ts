@@ -1,4 +1,5 @@
 /** Plans the turns of a sampled conversation: which calls each has, what the user says, and what results give. */
+import { entryOf } from "../../core/base/entry-of.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Random } from "../../core/ports.ts";
@@ -190,9 +191,7 @@ const refunds = new WeakMap<Tool, { readonly input: string | undefined }>();
 
 /** The input that holds the amount of a refund; undefined for any other tool. */
 function refundIn(tool: Tool): string | undefined {
-  let known = refunds.get(tool);
-  if (known === undefined) refunds.set(tool, (known = { input: readRefund(tool) }));
-  return known.input;
+  return entryOf(refunds, tool, () => ({ input: readRefund(tool) })).input;
 }
 
 function readRefund({ name: toolName, description, inputSchema }: Tool): string | undefined {
@@ -204,9 +203,7 @@ const validators = new WeakMap<object, Validator>();
 
 function fits(schema: JsonSchema, input: JsonObject): boolean {
   if (typeof schema !== "object") return schema;
-  let validator = validators.get(schema);
-  if (validator === undefined) validators.set(schema, (validator = compileSchema(schema)));
-  return validator.check(input);
+  return entryOf(validators, schema, () => compileSchema(schema)).check(input);
 }
 
 /** The input with a known value in it, spelled as the schema wants it. */
@@ -229,10 +226,8 @@ function withValue(
 function drawInput(tool: Tool, random: Random): JsonObject | undefined {
   const { inputSchema } = tool;
   if (typeof inputSchema !== "object") return {};
-  let facts = inputFacts.get(tool);
-  if (facts === undefined) inputFacts.set(tool, (facts = readInputFacts(tool, inputSchema)));
-  if (!facts.isDeclaring) return {};
-  const { subject, about } = facts;
+  const { isDeclaring, subject, about } = entryOf(inputFacts, tool, () => readInputFacts(tool, inputSchema));
+  if (!isDeclaring) return {};
   try {
     const { value, valid } = exampleValue(inputSchema, { random, subject, maxItems: MAX_INPUT_ITEMS, about });
     return valid && isJsonObject(value) && fits(inputSchema, value) ? withoutSome(inputSchema, value, random) : undefined;
@@ -253,9 +248,7 @@ const callable = new WeakMap<Tool, boolean>();
 
 /** Whether an input can be made up for the tool. */
 export function canBeCalled(tool: Tool): boolean {
-  let known = callable.get(tool);
-  if (known === undefined) callable.set(tool, (known = TRIALS.some((trial) => drawInput(tool, seededRandom(trial)) !== undefined)));
-  return known;
+  return entryOf(callable, tool, () => TRIALS.some((trial) => drawInput(tool, seededRandom(trial)) !== undefined));
 }
 
 const inputFacts = new WeakMap<Tool, InputFacts>();

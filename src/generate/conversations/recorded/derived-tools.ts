@@ -1,4 +1,5 @@
 /** Definitions of tools that are known only from their recorded calls. */
+import { entryOf } from "../../../core/base/entry-of.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { splitName } from "../../../core/call.ts";
 import type { ErrorCode } from "../../../core/error-codes.ts";
@@ -44,9 +45,7 @@ class SeenValues {
     for (const [name, item] of Object.entries(value)) {
       if (!PROPERTY.test(name) || (this.#properties.size >= MAX_PROPERTIES && !this.#properties.has(name))) this.#isTable = true;
       if (this.#isTable) return;
-      const seen = this.#properties.get(name) ?? new SeenValues();
-      this.#properties.set(name, seen);
-      seen.add(item, depth + 1);
+      entryOf(this.#properties, name, () => new SeenValues()).add(item, depth + 1);
     }
   }
 
@@ -82,8 +81,7 @@ export class DerivedTools {
       if (message.role !== "call" || stray.has(message.callId)) continue;
       const { name } = message.call;
       const input = (message.call.input ?? {}) as JsonValue; // recorded calls are JSON
-      let seen = this.#inputs.get(name);
-      if (seen === undefined) this.#inputs.set(name, (seen = new SeenValues()));
+      const seen = entryOf(this.#inputs, name, () => new SeenValues());
       if (isJsonObject(input)) seen.add(input);
     }
   }

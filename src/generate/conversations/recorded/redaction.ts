@@ -1,4 +1,5 @@
 /** The kinds of values that are replaced in recorded conversations, and their replacements. */
+import { entryOf } from "../../../core/base/entry-of.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Random } from "../../../core/ports.ts";
 import { FIRST_NAMES, LAST_NAMES } from "../../../schema/example/words.ts";
@@ -78,9 +79,7 @@ export class Replacements {
   }
 
   #known(key: string, draw: () => string): string {
-    let drawn = this.#drawn.get(key);
-    if (drawn === undefined) this.#drawn.set(key, (drawn = draw()));
-    return drawn;
+    return entryOf(this.#drawn, key, draw);
   }
 
   #unlike(draw: (round: number) => string): string {

@@ -1,4 +1,5 @@
 /** The request for a tool, with places for the values of a call: read once for a tool, and filled in once for the same inputs. */
+import { entryOf } from "../../../core/base/entry-of.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { described } from "../../../schema/example/described.ts";
 import { inputParameters, type SchemaParameter } from "../../tool-parameters.ts";
@@ -40,9 +41,7 @@ export class ToolRequest {
   }
 
   static of(tool: Tool): ToolRequest {
-    let request = kept.get(tool);
-    if (request === undefined) kept.set(tool, (request = new ToolRequest(tool)));
-    return request;
+    return entryOf(kept, tool, () => new ToolRequest(tool));
   }
 
   /** The name that the description gives an input such as `t` or `lr`, whose own name is no word. */
