@@ -37,15 +37,16 @@ export const CHECK_WORDS = {
   duplicates: ["duplicate", "duplicates"],
 } as const satisfies Record<keyof ConversationChecks, readonly [string, string]>;
 
+export const CHECK_NAMES = Object.keys(CHECK_WORDS) as readonly (keyof ConversationChecks)[]; // its keys are these
+
 export function hasProblems(checks: ConversationChecks): boolean {
-  return checks.danglingIds + checks.unresolvedReferences + checks.ungroundedAnswers + checks.openEnds + checks.duplicates > 0;
+  return CHECK_NAMES.some((name) => checks[name] > 0);
 }
 
 /** `2 dangling ids`, for each count above 0. */
 export function problemWords(checks: ConversationChecks): readonly string[] {
   if (checks === NO_PROBLEMS) return [];
-  const names = Object.keys(CHECK_WORDS) as (keyof ConversationChecks)[]; // its keys are these
-  return names.flatMap((name) => (checks[name] === 0 ? [] : [`${checks[name]} ${CHECK_WORDS[name][checks[name] === 1 ? 0 : 1]}`]));
+  return CHECK_NAMES.flatMap((name) => (checks[name] === 0 ? [] : [`${checks[name]} ${CHECK_WORDS[name][checks[name] === 1 ? 0 : 1]}`]));
 }
 
 /** A reference to a call by its number, or by one of these ids. */

@@ -1,6 +1,6 @@
 /** Counts all conversations of a generation, those that were in the file before included: from their lines, whatever the format. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { CHECK_WORDS, NO_PROBLEMS, type ConversationChecks } from "./check-conversation.ts";
+import { CHECK_NAMES, CHECK_WORDS, NO_PROBLEMS, type ConversationChecks } from "./check-conversation.ts";
 import { Tally } from "./tally.ts";
 import { markOf } from "./trajectory-file.ts";
 
@@ -20,8 +20,6 @@ export interface DatasetSummary {
   readonly answers: Readonly<Record<string, number>>;
   readonly checks: ConversationChecks;
 }
-
-const CHECK_NAMES = Object.keys(CHECK_WORDS) as readonly (keyof ConversationChecks)[]; // its keys are these
 
 export class DatasetCounts {
   readonly #tools = new Tally();

@@ -3,7 +3,7 @@ import type { ErrorInfo } from "../../core/error.ts";
 import type { Fidelity } from "../../core/fidelity.ts";
 import type { Origin } from "../../core/result.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
-import { NO_PROBLEMS, type ConversationChecks } from "./check-conversation.ts";
+import { CHECK_NAMES, NO_PROBLEMS, type ConversationChecks } from "./check-conversation.ts";
 import type { WritingReport } from "./conversation-writer.ts";
 import type { DatasetSummary } from "./dataset-counts.ts";
 import { Tally } from "./tally.ts";
@@ -83,12 +83,12 @@ export class GenerationCounts {
   failed = 0;
   calls = 0;
   remade = 0;
-  #checks: ConversationChecks = NO_PROBLEMS;
+  readonly #checks: Record<keyof ConversationChecks, number> = { ...NO_PROBLEMS };
 
   add(trajectory: Trajectory): void {
     this.written++;
     if (trajectory.error !== undefined) this.failed++;
-    if (trajectory.checks !== NO_PROBLEMS) this.#checks = summed(this.#checks, trajectory.checks);
+    for (const name of CHECK_NAMES) this.#checks[name] += trajectory.checks[name];
     if (trajectory.stop !== undefined) this.#stops.add(trajectory.stop);
     for (const { status, error, fault, origin, answeredBy, fidelity } of resultsOf(trajectory)) {
       this.calls++;
@@ -105,20 +105,10 @@ export class GenerationCounts {
   > {
     const { written, failed, calls, remade } = this;
     const answers = Object.entries(this.#answers.counts).map(([key, count]) => answerCount(key, count));
-    const [statuses, errors, faults, stops] = [this.#statuses, this.#errors, this.#faults, this.#stops].map(({ counts }) => counts);
-    const tallies = { statuses: statuses ?? {}, answers, errors: errors ?? {}, faults: faults ?? {}, stops: stops ?? {} };
-    return { written, failed, calls, ...tallies, checks: this.#checks, remade };
+    const [errors, faults, stops] = [this.#errors.counts, this.#faults.counts, this.#stops.counts];
+    const checks = { ...this.#checks };
+    return { written, failed, calls, statuses: this.#statuses.counts, answers, errors, faults, stops, checks, remade };
   }
-}
-
-function summed(one: ConversationChecks, other: ConversationChecks): ConversationChecks {
-  return {
-    danglingIds: one.danglingIds + other.danglingIds,
-    unresolvedReferences: one.unresolvedReferences + other.unresolvedReferences,
-    ungroundedAnswers: one.ungroundedAnswers + other.ungroundedAnswers,
-    openEnds: one.openEnds + other.openEnds,
-    duplicates: one.duplicates + other.duplicates,
-  };
 }
 
 /** The words of a key are unchanged. */

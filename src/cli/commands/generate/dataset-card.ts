@@ -2,7 +2,7 @@
 import { basename, join, parse } from "node:path";
 import { plural } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
-import { CHECK_WORDS, type ConversationChecks } from "../../../generate/conversations/check-conversation.ts";
+import { CHECK_NAMES, CHECK_WORDS, type ConversationChecks } from "../../../generate/conversations/check-conversation.ts";
 import type { ConversationPlan } from "../../../generate/conversations/conversation-plan.ts";
 import type { GenerationSummary } from "../../../generate/conversations/generation-summary.ts";
 import type { TrajectoryFormat } from "../../../generate/conversations/trajectory-formats.ts";
@@ -141,8 +141,7 @@ function textsBy(kind: ConversationPlan["kind"], isWrittenByModel: boolean): str
 }
 
 function checkRows(checks: ConversationChecks): readonly (readonly string[])[] {
-  const names = Object.keys(CHECK_WORDS) as readonly (keyof ConversationChecks)[]; // its keys are these
-  return names.map((name) => [CHECK_WORDS[name][1], number(checks[name])]);
+  return CHECK_NAMES.map((name) => [CHECK_WORDS[name][1], number(checks[name])]);
 }
 
 function counted(counts: Readonly<Record<string, number>>): readonly (readonly string[])[] {
