@@ -4,13 +4,11 @@ import type { Random } from "../../../core/ports.ts";
 import { capital } from "../../../core/base/wording.ts";
 import { nameWords, plainName } from "../../../schema/example/name-words.ts";
 import { isIdName } from "../id-names.ts";
-import { choiceWords, label, oneOf } from "./value-words.ts";
+import { choiceWords, label, oneOf, wordPairs } from "./value-words.ts";
 
 /** Units at the end of names, as they are said behind the value. */
-const UNITS = new Map(
-  "seconds:seconds,minutes:minutes,hours:hours,days:days,weeks:weeks,months:months,years:years,km:km,cm:cm,mm:mm,m:m,kg:kg,mg:mg,sqm:square metres,bytes:bytes,percent:%,hpa:hPa,ms:ms,mb:MB,kb:KB,gb:GB,miles:miles,inches:inches,feet:feet,celsius:°C,fahrenheit:°F,px:px,kwh:kWh,kcal:kcal"
-    .split(",")
-    .map((pair) => pair.split(":") as [string, string]),
+const UNITS = wordPairs(
+  "seconds:seconds,minutes:minutes,hours:hours,days:days,weeks:weeks,months:months,years:years,km:km,cm:cm,mm:mm,m:m,kg:kg,mg:mg,sqm:square metres,bytes:bytes,percent:%,hpa:hPa,ms:ms,mb:MB,kb:KB,gb:GB,miles:miles,inches:inches,feet:feet,celsius:°C,fahrenheit:°F,px:px,kwh:kWh,kcal:kcal",
 );
 
 /** How fields of one name are said. */

@@ -1,4 +1,5 @@
 /** The purpose of a tool as an order: `get the forecast of a city`. */
+import { wordPairs } from "./value-words.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { nameWords, singular } from "../../../schema/example/name-words.ts";
 
@@ -32,10 +33,8 @@ const READING = new Set(
   "get,fetch,retrieve,return,show,give,provide,display,obtain,view,list,query,read,access,receive,tell,pull,load".split(","),
 );
 /** Spelled as people ask. */
-const ASKED = new Map(
-  "retrieve:get,fetch:get,return:get,provide:get,obtain:get,display:show,query:get,give:get,access:get,receive:get,pull:get,load:get,view:show,tell:get"
-    .split(",")
-    .map((pair) => pair.split(":") as [string, string]),
+const ASKED = wordPairs(
+  "retrieve:get,fetch:get,return:get,provide:get,obtain:get,display:show,query:get,give:get,access:get,receive:get,pull:get,load:get,view:show,tell:get",
 );
 
 const MAX_TEXT = 400;

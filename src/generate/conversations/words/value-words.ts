@@ -5,16 +5,17 @@ import type { Random } from "../../../core/ports.ts";
 import { nameWords } from "../../../schema/example/name-words.ts";
 import { MONTHS } from "../../../schema/example/words.ts";
 
-const ACRONYMS = new Map(
-  "id:ID,ids:IDs,url:URL,urls:URLs,uri:URI,uuid:UUID,ip:IP,api:API,iban:IBAN,vat:VAT,sku:SKU,isbn:ISBN,gps:GPS,bmi:BMI,html:HTML,json:JSON,pdf:PDF,utc:UTC"
-    .split(",")
-    .map((pair) => [pair.slice(0, pair.indexOf(":")), pair.slice(pair.indexOf(":") + 1)] as const),
+/** `id:ID,ip:IP` as a map from words to words. */
+export function wordPairs(pairs: string): ReadonlyMap<string, string> {
+  return new Map(pairs.split(",").map((pair) => pair.split(":") as [string, string])); // each is written with one colon
+}
+
+const ACRONYMS = wordPairs(
+  "id:ID,ids:IDs,url:URL,urls:URLs,uri:URI,uuid:UUID,ip:IP,api:API,iban:IBAN,vat:VAT,sku:SKU,isbn:ISBN,gps:GPS,bmi:BMI,html:HTML,json:JSON,pdf:PDF,utc:UTC",
 );
 /** Short names that are not said. */
-const SPOKEN = new Map(
-  "q:query,lat:latitude,lon:longitude,lng:longitude,long:longitude,lang:language,src:source,dst:destination,num:number,qty:quantity,desc:description,tgt:target,addr:address,dob:date of birth,msg:message,pwd:password,cc:CC"
-    .split(",")
-    .map((pair) => [pair.slice(0, pair.indexOf(":")), pair.slice(pair.indexOf(":") + 1)] as const),
+const SPOKEN = wordPairs(
+  "q:query,lat:latitude,lon:longitude,lng:longitude,long:longitude,lang:language,src:source,dst:destination,num:number,qty:quantity,desc:description,tgt:target,addr:address,dob:date of birth,msg:message,pwd:password,cc:CC",
 );
 const MAX_LABEL_WORDS = 8;
 
