@@ -1,13 +1,11 @@
 /** Draw tools that feed each other, along the edges of the dataflow graph. */
-import { ToolError } from "../core/error.ts";
-import { checkKnownKeys } from "../core/known-keys.ts";
 import type { CatalogTool } from "./catalog.ts";
 import { DATAFLOW } from "./dataflow.ts";
 import { DataflowGraph, type DataflowEdge } from "./dataflow-graph.ts";
 import type { Enriched } from "./enrich.ts";
-import { SAMPLE_OPTIONS, SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler, checkEnriched } from "./sampler.ts";
+import { SamplingError, prepareScoredDraw, type Draw, type SampleOptions, type Sampler, checkEnriched } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
-import { plural, quoted } from "../core/base/wording.ts";
+import { plural } from "../core/base/wording.ts";
 
 /** How tools are drawn along the edges between them. */
 export interface GraphSampleOptions extends SampleOptions {
@@ -60,16 +58,11 @@ interface Kind {
 function graphSampler(enriched: Enriched, options: NeededSampleOptions, { owner, draw }: Kind): Sampler<GraphSampleOptions> {
   checkEnriched(enriched, owner);
   const graph = enriched.artifacts.require(DATAFLOW, DataflowGraph);
-  const prepare = (all: GraphSampleOptions): Draw => {
-    checkKnownKeys(all, { ...SAMPLE_OPTIONS, minScore: true }, owner);
-    checkMinScore(all.minScore ?? 0, owner);
-    return prepareDraw(enriched, all, owner);
-  };
-  prepare(options);
+  prepareScoredDraw(enriched, options, owner);
   return {
     sample(own = {}) {
       const all = { ...options, ...own };
-      const prepared = prepare(all);
+      const prepared = prepareScoredDraw(enriched, all, owner);
       const tools = draw(prepared, followers(graph, prepared, all.minScore ?? 0));
       if (tools.length === prepared.k) return tools;
       throw new SamplingError(`${owner} was asked for ${plural(prepared.k, "tool")}, and found ${tools.length} that feed each other so.`, {
@@ -87,11 +80,6 @@ function followers(graph: DataflowGraph, { allowed }: Draw, minScore: number): {
     return Array.from(ids, (id) => allowed.get(id)).filter((tool) => tool !== undefined);
   };
   return { out: ({ id }) => follow(graph.out(id), "to"), in: ({ id }) => follow(graph.in(id), "from") };
-}
-
-function checkMinScore(minScore: number, owner: string): void {
-  if (!Number.isFinite(minScore))
-    throw new ToolError("invalid_argument", `minScore of ${owner} is ${quoted(minScore)}; it takes a number.`);
 }
 
 const STEPS_PER_TOOL = 10_000;

@@ -1,12 +1,10 @@
 /** Draws tools that are alike. */
-import { ToolError } from "../core/error.ts";
-import { checkKnownKeys } from "../core/known-keys.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { NEIGHBORS, ToolNeighbors } from "./neighbors.ts";
-import { SAMPLE_OPTIONS, SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler, checkEnriched } from "./sampler.ts";
+import { SamplingError, prepareScoredDraw, type Draw, type SampleOptions, type Sampler, checkEnriched } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
-import { plural, quoted } from "../core/base/wording.ts";
+import { plural } from "../core/base/wording.ts";
 
 /** How tools are drawn with others like them. */
 export interface NeighborSampleOptions extends SampleOptions {
@@ -29,21 +27,13 @@ export function neighborSampler(
 ): Sampler<NeighborSampleOptions> {
   checkEnriched(enriched, OWNER);
   const neighbors = enriched.artifacts.require(NEIGHBORS, ToolNeighbors);
-  prepare(enriched, options);
+  prepareScoredDraw(enriched, options, OWNER);
   return {
     sample(own = {}) {
       const all = { ...options, ...own };
-      return drawAlike(prepare(enriched, all), neighbors, all.minScore ?? Number.NEGATIVE_INFINITY);
+      return drawAlike(prepareScoredDraw(enriched, all, OWNER), neighbors, all.minScore ?? Number.NEGATIVE_INFINITY);
     },
   };
-}
-
-function prepare(enriched: Enriched, options: NeighborSampleOptions): Draw {
-  checkKnownKeys(options, { ...SAMPLE_OPTIONS, minScore: true }, OWNER);
-  const { minScore = 0 } = options;
-  if (!Number.isFinite(minScore))
-    throw new ToolError("invalid_argument", `minScore of ${OWNER} is ${quoted(minScore)}; it takes a number.`);
-  return prepareDraw(enriched, options, OWNER);
 }
 
 function drawAlike({ k, tools, allowed, random }: Draw, neighbors: ToolNeighbors, minScore: number): readonly CatalogTool[] {

@@ -3,7 +3,7 @@ import { quoted, someOf } from "../core/base/wording.ts";
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import { checkArgument, hasMethods } from "../core/check-argument.ts";
-import type { OptionNames } from "../core/known-keys.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Random } from "../core/ports.ts";
 import { didYouMean } from "../core/base/near-names.ts";
 import { systemPorts } from "../core/system-ports.ts";
@@ -70,6 +70,15 @@ export function prepareDraw({ tools }: Enriched, options: SampleOptions, owner: 
     allowed: new Map(offered.map((tool) => [tool.id, tool])),
     random: seed === undefined ? random : seededRandom(seed),
   };
+}
+
+/** As `prepareDraw`, for samplers of tools that are alike or fit to some score. @throws ToolError `invalid_argument`, for other options too */
+export function prepareScoredDraw(enriched: Enriched, options: SampleOptions & { readonly minScore?: number }, owner: string): Draw {
+  checkKnownKeys(options, { ...SAMPLE_OPTIONS, minScore: true }, owner);
+  const { minScore = 0 } = options;
+  if (!Number.isFinite(minScore))
+    throw new ToolError("invalid_argument", `minScore of ${owner} is ${quoted(minScore)}; it takes a number.`);
+  return prepareDraw(enriched, options, owner);
 }
 
 /** @throws ToolError `invalid_argument` for a name that no tool has */
