@@ -71,8 +71,8 @@ export class ConversationMaker {
     const { plan, seed, format, maxTools, split = 0, label = "" } = options;
     this.seed = seed;
     const { drawing, recorded, offered } = prepared;
-    this.plan = planFingerprint({ plan, seed, format, maxTools, split, label, tools: offered.all, recorded: recorded?.digest });
-    this.notes = drawing?.notes ?? recorded?.notes ?? [];
+    this.plan = planFingerprint({ plan, seed, format, maxTools, split, label, tools: offered.all, recorded: recorded?.set.digest });
+    this.notes = drawing?.notes ?? recorded?.set.notes ?? [];
     this.#options = options;
     this.#prepared = prepared;
   }
@@ -91,7 +91,7 @@ export class ConversationMaker {
 
   /** How many conversations the recordings give; undefined for every other plan. */
   get recordings(): number | undefined {
-    return this.#prepared.recorded?.count;
+    return this.#prepared.recorded?.set.count;
   }
 
   async close(): Promise<void> {

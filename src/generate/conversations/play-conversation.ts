@@ -33,7 +33,8 @@ export interface ConversationEnd {
   readonly error?: ErrorInfo;
 }
 
-const WHOLE: ConversationEnd = Object.freeze({});
+/** Nothing of it is missing. */
+export const WHOLE: ConversationEnd = Object.freeze({});
 
 /** The parts of a scripted conversation. */
 export interface ScriptedPart {

@@ -4,7 +4,7 @@ import type { Random } from "../../core/ports.ts";
 import type { CatalogTool } from "../catalog.ts";
 import type { AnsweredCall, ConversationWriter } from "./conversation-writer.ts";
 import { TurnPlanner, type DraftCall, type DraftResult } from "./plan-turns.ts";
-import { runCalls, type ConversationEnd, type ConversationPlace } from "./play-conversation.ts";
+import { WHOLE, runCalls, type ConversationEnd, type ConversationPlace } from "./play-conversation.ts";
 import type { ToolFlow } from "./tool-flow.ts";
 
 export interface SampledScript {
@@ -15,8 +15,6 @@ export interface SampledScript {
   readonly writer: ConversationWriter;
   readonly random: Random;
 }
-
-const WHOLE: ConversationEnd = Object.freeze({});
 
 /** Ends when there are enough calls, each turn with an answer. */
 export async function playSampled(

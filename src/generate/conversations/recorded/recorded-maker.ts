@@ -25,14 +25,14 @@ interface RecordedMakerOptions {
 }
 
 export class RecordedMaker {
+  readonly set: RecordedSet;
   readonly #plan: RecordedPlan;
-  readonly #set: RecordedSet;
   readonly #registry: Registry;
   readonly #faults: FaultPlayer | undefined;
 
   private constructor(plan: RecordedPlan, set: RecordedSet, registry: Registry) {
     this.#plan = plan;
-    this.#set = set;
+    this.set = set;
     this.#registry = registry;
     this.#faults = plan.faults === undefined ? undefined : new FaultPlayer(plan, { names: set.tools.names, registry });
   }
@@ -42,26 +42,14 @@ export class RecordedMaker {
     return new RecordedMaker(plan, await RecordedSet.read(plan, { seed, signal }), registry);
   }
 
-  get count(): number {
-    return this.#set.count;
-  }
-
-  get digest(): string {
-    return this.#set.digest;
-  }
-
-  get notes(): readonly string[] {
-    return this.#set.notes;
-  }
-
   /** @throws ToolError where the recording has changed, a call fails too often, or the writer fails; by rejecting */
   async make(index: number, { draws, signal }: { readonly draws: string; readonly signal: AbortSignal }): Promise<MadeOfRecording> {
-    const recorded = await this.#set.messages(index);
+    const recorded = await this.set.messages(index);
     const played = (await this.#faults?.play(draws, recorded, { signal })) ?? recorded;
     const messages = await this.#answered(played, { draws, signal });
     const isDefined = (name: string): boolean => splitName(name).namespace !== OWN_NAMESPACE && this.#registry.get(name) !== undefined;
     const called = messages.flatMap((message) => (message.role === "call" ? [message.call.name] : []));
-    return { messages, needed: called.filter(isDefined), tools: this.#set.derived(messages, isDefined) };
+    return { messages, needed: called.filter(isDefined), tools: this.set.derived(messages, isDefined) };
   }
 
   async close(): Promise<void> {
