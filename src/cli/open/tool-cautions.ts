@@ -1,12 +1,11 @@
 /** Warnings about usable tools that do not do what their configuration seems to say. */
+import { someAndMore } from "../../core/base/wording.ts";
 import { addTo } from "../../core/base/add-to.ts";
 import { whyNoHandler } from "../../core/missing-handler.ts";
 import { nameMatcher } from "../../policy/permission.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import { effectWord } from "../../registry/effect-word.ts";
-
-const MAX_NAMED = 5;
 
 /** One line for each caution, with the names of the tools that it is about. */
 export function cautionsOf(tools: readonly RegisteredTool[], { config }: Pick<LoadedConfig, "config">): readonly string[] {
@@ -26,9 +25,7 @@ export function cautionsOf(tools: readonly RegisteredTool[], { config }: Pick<Lo
 }
 
 function namesOf(tools: readonly RegisteredTool[]): string {
-  const names = [...new Set(tools.map(({ tool }) => tool.name))];
-  const more = names.length - MAX_NAMED;
-  return more > 0 ? `${names.slice(0, MAX_NAMED).join(", ")} and ${more} more` : names.join(", ");
+  return someAndMore([...new Set(tools.map(({ tool }) => tool.name))]);
 }
 
 /** Why each call of the tool would end `not_executable`. */

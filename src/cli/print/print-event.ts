@@ -2,7 +2,7 @@
 import type { RuntimeEvent } from "../../core/event.ts";
 import { valueText } from "../../core/content.ts";
 import type { JsonValue } from "../../core/base/json.ts";
-import { plural } from "../../core/base/wording.ts";
+import { plural, someAndMore } from "../../core/base/wording.ts";
 import { CallNesting } from "./call-nesting.ts";
 import { resultLines } from "./print-result.ts";
 import { columnFor, cut, duration, oneLine, safeText, type Screen } from "../terminal/terminal-text.ts";
@@ -13,15 +13,11 @@ type Of<Type extends RuntimeEvent["type"]> = Extract<RuntimeEvent, { readonly ty
 
 /** Names get at most this many columns, so that one long name does not push all others aside. */
 const MAX_NAME_WIDTH = 40;
-/** Most names of tools that one line tells. */
-const MAX_NAMES = 5;
 
 function changeText({ toolset, ...change }: Of<"toolset-change">): string {
   const parts = (["added", "removed", "changed"] as const).flatMap((what) => {
     const names = change[what];
-    if (names.length === 0) return [];
-    const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
-    return [`${what} ${names.slice(0, MAX_NAMES).map(safeText).join(", ")}${more}`];
+    return names.length === 0 ? [] : [`${what} ${someAndMore(names.map(safeText))}`];
   });
   return `the tools of ${safeText(toolset)} have changed: ${parts.join("; ")}`;
 }

@@ -15,6 +15,11 @@ export function someOf(names: readonly (string | number)[], most = 10): string {
   return `${names.slice(0, most).join(", ")}${names.length > most ? ", …" : ""}`;
 }
 
+/** The first of some words, and how many more there are: `a, b and 3 more`. */
+export function someAndMore(names: readonly string[], most = 5): string {
+  return `${names.slice(0, most).join(", ")}${names.length > most ? ` and ${names.length - most} more` : ""}`;
+}
+
 /** Letters whose names begin with a vowel, for what is spelled letter by letter: an MCP server, a URL. */
 const SPOKEN_WITH_VOWEL = /^[AEFHILMNORSX]/u;
 const SPELLED = /^[A-Z]{1,4}(?![A-Za-z])/u;

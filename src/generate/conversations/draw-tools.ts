@@ -3,7 +3,7 @@ import { addTo } from "../../core/base/add-to.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Random } from "../../core/ports.ts";
 import { drawn, seededRandom } from "../../core/base/seeded-random.ts";
-import { plural } from "../../core/base/wording.ts";
+import { plural, someAndMore } from "../../core/base/wording.ts";
 import { toolSubject } from "./tool-subject.ts";
 import type { CatalogTool } from "../catalog.ts";
 import { dataflow, DATAFLOW } from "../dataflow.ts";
@@ -67,16 +67,12 @@ function saysInput(schema: unknown): boolean {
   return typeof schema === "object" && schema !== null && Object.keys(schema).length > 0;
 }
 
-const MAX_NAMED = 5;
-
 function namesOf(tools: readonly { readonly qualifiedName: string }[]): readonly string[] {
   return tools.map(({ qualifiedName }) => qualifiedName);
 }
 
 function leftOut(names: readonly string[], reason: string): readonly string[] {
-  if (names.length === 0) return [];
-  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
-  return [`Left out, since ${reason}: ${names.slice(0, MAX_NAMED).join(", ")}${more}.`];
+  return names.length === 0 ? [] : [`Left out, since ${reason}: ${someAndMore(names)}.`];
 }
 
 interface Drawing {

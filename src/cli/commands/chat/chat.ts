@@ -10,7 +10,7 @@ import type { ToolError } from "../../../core/error.ts";
 import type { RuntimeEvent } from "../../../core/event.ts";
 import { approvalId } from "../../../policy/approval/approval-digest.ts";
 import { onAbort } from "../../../policy/attempts/deadline.ts";
-import { plural } from "../../../core/base/wording.ts";
+import { plural, someAndMore } from "../../../core/base/wording.ts";
 import { totalOf, type ModelTotals, type UsageMeter } from "../../../model/usage-meter.ts";
 import type { Jobs } from "../../../call/jobs/jobs.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
@@ -47,8 +47,6 @@ export interface ChatOptions {
 
 /** Sends what the person says. */
 const PERSON = "person";
-/** Most jobs that one line names. */
-const MAX_NAMES = 5;
 
 /** For a person at the prompt. */
 const REMEDIES: { readonly [Reason in LoopResult["reason"]]?: string } = {
@@ -228,9 +226,8 @@ export class Chat {
     await this.#agent.stop();
     const { jobs } = this.session;
     if (jobs.length === 0 || this.#context.options.json) return;
-    const names = jobs.slice(0, MAX_NAMES).map(({ id, toolName }) => `${this.labelOf(id)} ${safeText(toolName)}`);
-    const more = jobs.length > MAX_NAMES ? ` and ${jobs.length - MAX_NAMES} more` : "";
-    this.#events.aside(`${plural(jobs.length, "background job")} cancelled: ${names.join(", ")}${more}`);
+    const names = jobs.map(({ id, toolName }) => `${this.labelOf(id)} ${safeText(toolName)}`);
+    this.#events.aside(`${plural(jobs.length, "background job")} cancelled: ${someAndMore(names)}`);
   }
 
   /** Asks a person about the calls that wait for a yes since an earlier run, and continues. Undefined when there are none. */
