@@ -92,6 +92,12 @@ export class TableReader {
     return texts.length === value.length ? texts : undefined;
   }
 
+  /** Texts that are all among the words, each of which is such a thing: `scope`. */
+  choices<Word extends string>(key: string, words: readonly Word[], thing: string): readonly Word[] | undefined {
+    const isOne = (text: string): text is Word => words.some((word) => word === text);
+    return this.texts(key, (text) => (isOne(text) ? undefined : `is no ${thing}. There are: ${words.join(", ")}.`))?.filter(isOne);
+  }
+
   table(key: string): TableReader | undefined {
     const value = this.#read(key);
     if (value === undefined) return undefined;

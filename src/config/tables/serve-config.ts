@@ -132,8 +132,7 @@ function readIssuer(table: TableReader): readonly ServeIssuerConfig[] {
 function readScopes(table: TableReader): ServeIssuerConfig["scopes"] {
   const scopes = table.table("scopes");
   if (scopes === undefined) return undefined;
-  const names = scopes.names();
-  return Object.fromEntries(names.map((name) => [name, (scopes.texts(name, scopeFault) ?? []).filter(isScope)]));
+  return Object.fromEntries(scopes.names().map((name) => [name, scopes.choices(name, SCOPES, "scope") ?? []]));
 }
 
 function readRule(table: TableReader): readonly AccessRule[] {
@@ -154,14 +153,6 @@ function readRule(table: TableReader): readonly AccessRule[] {
     table.report(undefined, operatorText(thrown));
     return [];
   }
-}
-
-function isScope(text: string): text is ServeScope {
-  return SCOPES.some((scope) => scope === text);
-}
-
-function scopeFault(text: string): string | undefined {
-  return isScope(text) ? undefined : `is no scope. There are: ${SCOPES.join(", ")}.`;
 }
 
 function algorithmFault(text: string): string | undefined {

@@ -27,17 +27,9 @@ export function readWebhooks(root: TableReader): readonly WebhookConfig[] | unde
     if (!table.has("secret"))
       table.report(undefined, '"secret" is missing: the variable with what messages are signed with, such as env:WEBHOOK_SECRET.');
     const secret = readKey(table, "secret");
-    const events = table.texts("events", eventFault)?.filter(isType);
+    const events = table.choices("events", WEBHOOK_TYPES, "event of webhooks");
     const allowPrivate = table.texts("allowPrivate");
     table.finish();
     return url === undefined || secret === undefined ? [] : [{ url, secret, ...omitUndefined({ events, allowPrivate }) }];
   });
-}
-
-function isType(text: string): text is WebhookType {
-  return WEBHOOK_TYPES.some((type) => type === text);
-}
-
-function eventFault(text: string): string | undefined {
-  return isType(text) ? undefined : `is no event of webhooks. There are: ${WEBHOOK_TYPES.join(", ")}.`;
 }
