@@ -21,11 +21,7 @@ export function cautionsOf(tools: readonly RegisteredTool[], { config }: Pick<Lo
       if (reason !== undefined) addTo(byReason, reason, tool);
     }
   }
-  return Array.from(byReason, ([reason, about]) => `${namesOf(about)}: ${reason}`);
-}
-
-function namesOf(tools: readonly RegisteredTool[]): string {
-  return someAndMore([...new Set(tools.map(({ tool }) => tool.name))]);
+  return Array.from(byReason, ([reason, about]) => `${someAndMore([...new Set(about.map(({ tool }) => tool.name))])}: ${reason}`);
 }
 
 /** Why each call of the tool would end `not_executable`. */

@@ -166,7 +166,7 @@ export class ConversationMaker {
     const random = seededRandom(draws);
     if (plan.kind === "sampled") return this.#sampled(plan, { index, draws, random });
     if (plan.kind === "recorded") return { template: undefined, tools: [], play: async () => ({}) };
-    const template = templateFor(plan.templates, index);
+    const template = plan.templates[index % plan.templates.length] ?? { messages: [] }; // there is at least one: see `checkPlan`
     const tools = this.#offer(namedIn(template, runtime.registry, this.#prepared.allow), index);
     if (plan.kind === "scripted") {
       const writer = plan.writer === false ? undefined : (plan.writer ?? plainWriter());
@@ -195,10 +195,6 @@ export class ConversationMaker {
     const { plan } = this.#options;
     return plan.kind === "played" ? plan.loop?.system : undefined;
   }
-}
-
-function templateFor(templates: readonly ConversationTemplate[], index: number): ConversationTemplate {
-  return templates[index % templates.length] ?? { messages: [] }; // there is at least one: see `checkPlan`
 }
 
 /** The full names of the tools that a template calls, and of those that the answers to calls of no tool name. */

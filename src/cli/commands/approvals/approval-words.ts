@@ -3,7 +3,6 @@ import { userInfo } from "node:os";
 import type { ApprovalRecord, ApprovalStatus } from "../../../core/approval-store.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { ToolError } from "../../../core/error.ts";
-import type { Store } from "../../../core/store.ts";
 import { StoredApprovals } from "../../../policy/approval/stored-approvals.ts";
 import { withStore } from "../../open/open-store.ts";
 import type { CommandContext } from "../../command.ts";
@@ -22,11 +21,7 @@ const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_
 
 /** Opens the inbox of the store that is meant, does the work, and closes the store. */
 export function withInbox<T>(context: CommandContext, readOnly: boolean, work: (inbox: StoredApprovals) => Promise<T>): Promise<T> {
-  return withStore(context, { readOnly }, (store) => work(inboxOf(store)));
-}
-
-function inboxOf({ approvals }: Store): StoredApprovals {
-  return new StoredApprovals({ store: approvals });
+  return withStore(context, { readOnly }, (store) => work(new StoredApprovals({ store: store.approvals })));
 }
 
 /** The user of the command line, as the author of an answer. */

@@ -2,7 +2,7 @@
 import { basename, join, parse } from "node:path";
 import { plural } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
-import { CHECK_NAMES, CHECK_WORDS, type ConversationChecks } from "../../../generate/conversations/check-conversation.ts";
+import { CHECK_NAMES, CHECK_WORDS } from "../../../generate/conversations/check-conversation.ts";
 import type { ConversationPlan } from "../../../generate/conversations/conversation-plan.ts";
 import type { GenerationSummary } from "../../../generate/conversations/generation-summary.ts";
 import type { TrajectoryFormat } from "../../../generate/conversations/trajectory-formats.ts";
@@ -92,6 +92,7 @@ export function datasetCard(summary: GenerationSummary, place: CardPlace): strin
 function answerLines({ answers, statuses, tools, checks, failed }: GenerationSummary["dataset"]): readonly string[] {
   const called = Object.entries(tools);
   const shown = called.slice(0, MAX_TOOLS).map(([tool, count]) => [code(tool), number(count)]);
+  const found = CHECK_NAMES.map((name) => [CHECK_WORDS[name][1], number(checks[name])]);
   return [
     "",
     "## Answers",
@@ -109,7 +110,7 @@ function answerLines({ answers, statuses, tools, checks, failed }: GenerationSum
     "",
     "## Checks",
     "",
-    ...table(["found", "count"], [...checkRows(checks), ["conversations that broke off with an error", number(failed)]]),
+    ...table(["found", "count"], [...found, ["conversations that broke off with an error", number(failed)]]),
   ];
 }
 
@@ -138,10 +139,6 @@ function textsBy(kind: ConversationPlan["kind"], isWrittenByModel: boolean): str
   if (kind === "played") return "users: templates; assistant: a model";
   if (isWrittenByModel) return "a model, held to the values of calls and results";
   return kind === "scripted" ? "templates, answers by code where those have none" : "code";
-}
-
-function checkRows(checks: ConversationChecks): readonly (readonly string[])[] {
-  return CHECK_NAMES.map((name) => [CHECK_WORDS[name][1], number(checks[name])]);
 }
 
 function counted(counts: Readonly<Record<string, number>>): readonly (readonly string[])[] {

@@ -78,7 +78,7 @@ async function* fileEvents(context: CommandContext, file: string): AsyncGenerato
 export async function storedSources({ args }: CommandContext, store: Store): Promise<readonly RecordedSource[]> {
   const ids: string[] = [];
   for (const id of new Set(args)) {
-    await withSession(store, id, () => readable(store, id));
+    await withSession(store, id, () => store.read(id, { limit: 1 }));
     ids.push(id);
   }
   if (ids.length === 0) {
@@ -90,8 +90,4 @@ export async function storedSources({ args }: CommandContext, store: Store): Pro
       hint: "haft run keeps them, and so does haft sessions import.",
     });
   return ids.map((id) => ({ name: `session ${JSON.stringify(id)}`, events: () => storedEvents(store, id) }));
-}
-
-async function readable(store: Store, id: string): Promise<void> {
-  await store.read(id, { limit: 1 });
 }
