@@ -48,7 +48,7 @@ function callWords({ tool, input, result }: AnsweredCall, saying: Saying): strin
   const value = outputOf(result);
   if (value === null && answersNothing(tool)) return doneWords(saying);
   if (isNothing(value)) return nothingWords(thing, saying.random);
-  if (!isJsonObject(value) && !isJsonArray(value)) return plainWords(value, { random: saying.random, thing });
+  if (!isJsonObject(value) && !isJsonArray(value)) return plainWords(value, thing, saying.random);
   if (isJsonArray(value)) return listWords(value, thing, saying.random);
   return objectWords(value, { ...saying, thing, name: result.name, input });
 }
@@ -88,13 +88,8 @@ function nothingWords(thing: string, random: Random): string {
     : oneOf(random, [`I found no ${plural(thing)}.`, `There are no ${plural(thing)}.`, `No ${plural(thing)} were found.`]);
 }
 
-interface PlainSaying {
-  readonly random: Random;
-  readonly thing: string;
-}
-
 /** A value that is all there is to say. What was asked is not repeated: it is in no result. */
-function plainWords(value: JsonValue, { random, thing }: PlainSaying): string {
+function plainWords(value: JsonValue, thing: string, random: Random): string {
   if (typeof value === "boolean") return value ? "Yes." : "No.";
   const text = excerpt(String(value));
   if (/[.!?]$/u.test(text) && /\s/u.test(text)) return oneOf(random, [text, `It says: ${text}`]);
@@ -195,8 +190,7 @@ function objectWords(output: JsonObject, saying: ObjectSaying): string {
     saying,
   );
   const [only] = told;
-  if (message === undefined && told.length === 1 && only !== undefined && isResult(only))
-    return plainWords(only.value, { random, thing: "" });
+  if (message === undefined && told.length === 1 && only !== undefined && isResult(only)) return plainWords(only.value, "", random);
   const sentences = message === undefined ? [] : [sentence(excerpt(String(message.value)))];
   if (told.length > 0)
     sentences.push(

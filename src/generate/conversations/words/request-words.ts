@@ -14,7 +14,7 @@ export function requestWords({ index, calls }: PlannedTurn, random: Random): str
   const wanted = calls.map((call) => orderOf(call, { random, spokenDays }));
   const [first = { verb: "do", rest: "it" }, ...more] = wanted;
   const opening = index === 0 ? "" : oneOf(random, LATER);
-  const asked = asRequest(first, { random, opening });
+  const asked = asRequest(first, opening, random);
   if (more.length === 0) return asked;
   const length = wanted.reduce((sum, one) => sum + purposeText(one).length, 0);
   if (length <= SHORT && !/(?:\?|please\.)$/u.test(asked) && !asked.includes('"'))
@@ -104,13 +104,8 @@ function addKind(parts: string[], slots: readonly Slot[], kind: SlotKind): void 
   if (words.length > 0) parts.push(`with ${joined(words)}`);
 }
 
-interface Asking {
-  readonly random: Random;
-  readonly opening: string;
-}
-
 /** A whole sentence, or two. */
-function asRequest(purpose: Purpose, { random, opening }: Asking): string {
+function asRequest(purpose: Purpose, opening: string, random: Random): string {
   const order = purposeText(purpose);
   const { rest } = purpose;
   const reading = isReading(purpose) && /^(?:the|an?|all|my|any|some|every|current|[a-z]+s\b|\d)/iu.test(rest);
