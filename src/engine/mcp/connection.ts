@@ -2,6 +2,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import type { ProgressUpdate } from "../../core/context.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
 import type { Callers } from "./caller.ts";
 import { refusalIn, statusOf } from "./call-error.ts";
 import { RpcFailure, ServerFault, SessionLost } from "./failure.ts";
@@ -118,14 +119,9 @@ export class McpConnection {
   async #loggedIn(signal: AbortSignal): Promise<void> {
     const login = (this.#login ??= this.#startLogin());
     login.waiting++;
-    const left = Promise.withResolvers<never>();
-    const leave = (): void => left.reject(signal.reason);
-    if (signal.aborted) leave();
-    signal.addEventListener("abort", leave, { once: true });
     try {
-      await Promise.race([login.done, left.promise]);
+      await untilAborted(login.done, signal);
     } finally {
-      signal.removeEventListener("abort", leave);
       if (--login.waiting === 0) login.controller.abort(signal.reason);
     }
   }

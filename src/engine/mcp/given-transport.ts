@@ -2,6 +2,7 @@
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import { hasMethods, wrongKind } from "../../core/check-argument.ts";
 import { parseExactly } from "../../core/base/exact-json.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
@@ -20,12 +21,9 @@ const IN_USE = new WeakSet<object>();
 /** @throws ToolError `invalid_argument` for what is no transport, and for that of another connection; what the function throws; the signal's reason */
 export async function givenTransport({ transport: make }: McpTransportOptions, clock: Clock, signal: AbortSignal): Promise<GivenTransport> {
   signal.throwIfAborted();
-  const left = Promise.withResolvers<never>();
-  const leave = (): void => left.reject(signal.reason);
-  signal.addEventListener("abort", leave, { once: true });
   const making = (async () => await make())();
   try {
-    const made: unknown = await Promise.race([making, left.promise]);
+    const made: unknown = await untilAborted(making, signal);
     if (!isTransport(made))
       throw wrongKind("The function transport of an MCP server returns a transport: an object with start, send and close", made);
     if (IN_USE.has(made)) throw new ToolError("invalid_argument", SHARED);
@@ -33,8 +31,6 @@ export async function givenTransport({ transport: make }: McpTransportOptions, c
   } catch (error: unknown) {
     if (signal.aborted) making.then((late) => (IN_USE.has(late) ? undefined : late.close())).catch(() => undefined); // no one waits for it any more
     throw error;
-  } finally {
-    signal.removeEventListener("abort", leave);
   }
 }
 

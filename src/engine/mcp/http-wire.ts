@@ -5,6 +5,7 @@ import type {
   StreamableHTTPClientTransport,
   StreamableHTTPClientTransportOptions,
 } from "@modelcontextprotocol/client";
+import { untilAborted } from "../../core/base/until-aborted.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { readRetryAfter } from "../../core/retry-after.ts";
 import { guardedFetch } from "../../net/guarded-fetch.ts";
@@ -12,7 +13,7 @@ import { httpClient } from "../../net/http-client.ts";
 import type { HttpHeader } from "../../net/http-request.ts";
 import { oauthProvider, ownHeaders, withOwnHeaders } from "./authorization.ts";
 import { IS_JSON, PreparedClient, directTransport, type DirectPath } from "./direct-transport.ts";
-import { ConnectionLost, ServerFault } from "./failure.ts";
+import { ServerFault } from "./failure.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
 import { withRefusedTokens } from "./refused-token.ts";
 import { sharedRenewals } from "./shared-renewals.ts";
@@ -131,16 +132,10 @@ export class HttpWire implements Wire {
     const close = (): Promise<void> => transport.close().catch(() => undefined);
     if (!("terminateSession" in transport) || transport.sessionId === undefined || this.ended !== CLOSED) return await close();
     // A waiter for an answer does not wait for the farewell as well.
-    const farewell = within({ clock: this.#clock, limitMs: FAREWELL_MS }, (signal) =>
-      Promise.race([transport.terminateSession(), aborted(signal)]),
-    );
+    const farewell = within({ clock: this.#clock, limitMs: FAREWELL_MS }, (signal) => untilAborted(transport.terminateSession(), signal));
     await farewell.catch(() => undefined);
     await close();
   }
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new ConnectionLost(CLOSED)), { once: true }));
 }
 
 /** The addresses and certificates that a server is reached by. */

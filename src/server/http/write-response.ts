@@ -1,6 +1,7 @@
 /** Writes a response of the platform to a client of Node's. */
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
+import { onAbort } from "../../policy/attempts/deadline.ts";
 import { endEarly } from "./end-early.ts";
 import { wholeText } from "./whole-text.ts";
 
@@ -24,9 +25,7 @@ export async function writeResponse(response: Response, outgoing: ServerResponse
 async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
   outgoing.flushHeaders(); // else they wait for the first bytes, which may be long in coming
   const reader = body.getReader();
-  const stop = (): void => void reader.cancel().catch(() => {});
-  if (gone.aborted) stop();
-  gone.addEventListener("abort", stop, { once: true });
+  const forget = onAbort(gone, () => void reader.cancel().catch(() => {}));
   try {
     for (;;) {
       const { done, value } = await reader.read();
@@ -36,7 +35,7 @@ async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, 
   } catch (thrown: unknown) {
     if (!gone.aborted) throw thrown; // its source ends with the client
   } finally {
-    gone.removeEventListener("abort", stop);
+    forget();
   }
 }
 

@@ -1,6 +1,7 @@
 /** One piece of work for a client that may ask the client something before it is done, over as many requests as that takes. */
 import { cancelReason } from "../../core/cancel-reason.ts";
 import { ToolError } from "../../core/error.ts";
+import { onAbort } from "../../policy/attempts/deadline.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { McpLogLevel } from "./client.ts";
 
@@ -127,9 +128,7 @@ export class Exchange<T> {
   /** Runs until the work is done or waits for the client. One round at a time. */
   async serve(round: ExchangeRound): Promise<ExchangeRoundEnd<T>> {
     this.#round = round;
-    const cancel = (): void => this.cancel(cancelReason(round.signal, "the client cancelled it"));
-    if (round.signal.aborted) cancel();
-    round.signal.addEventListener("abort", cancel, { once: true });
+    const forget = onAbort(round.signal, () => this.cancel(cancelReason(round.signal, "the client cancelled it")));
     try {
       const needed = new Promise<void>((resolve) => {
         this.#wake = () => {
@@ -140,7 +139,7 @@ export class Exchange<T> {
       if (this.#waiting.size > 0) this.#wakeSoon();
       return await Promise.race([this.#work, needed.then(() => this.#needs())]);
     } finally {
-      round.signal.removeEventListener("abort", cancel);
+      forget();
       this.#round = undefined;
       this.#wake = undefined;
     }

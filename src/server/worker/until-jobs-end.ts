@@ -1,5 +1,6 @@
 /** The wait for the jobs of a session that a worker has taken. */
 import { ToolError } from "../../core/error.ts";
+import { onAbort } from "../../policy/attempts/deadline.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 
@@ -38,10 +39,10 @@ export async function untilNoJobRuns(session: RuntimeSession, signal: AbortSigna
     if (endedAt !== undefined) running.delete(id);
     look();
   });
-  signal.addEventListener("abort", look, { once: true });
+  const forget = onAbort(signal, look);
   look();
   await over.promise;
-  signal.removeEventListener("abort", look);
+  forget();
   stop();
   return running.size === 0;
 }

@@ -4,6 +4,7 @@ import { causesOf } from "../../../core/base/causes.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
 import type { Clock } from "../../../core/ports.ts";
+import { within } from "../../../processes/pause.ts";
 import type { McpTokenExchangeAuth } from "../options.ts";
 import { refusedToken } from "../refused-token.ts";
 import { fetchUntil } from "./login-flows.ts";
@@ -67,17 +68,15 @@ export class ExchangedTokens implements AuthProvider {
 
   async #exchange(): Promise<void> {
     const { url, sdk, fetch } = this.#server;
-    const limit = new AbortController();
-    const requests = watchTokenRequests(fetchUntil(fetch, limit.signal), GRANT);
-    const cancel = this.#clock.timer(() => limit.abort(new Error("it did not answer in time")), EXCHANGE_MS);
-    try {
-      await untilAborted(sdk.auth(this.#provider, { serverUrl: url, fetchFn: requests.fetch }), limit.signal);
-    } catch (thrown: unknown) {
-      const { fault } = requests;
-      throw fault === undefined ? refused(thrown) : tokenError("The token of the user could not be exchanged", fault, { cause: thrown });
-    } finally {
-      cancel();
-    }
+    await within({ clock: this.#clock, limitMs: EXCHANGE_MS }, async (signal) => {
+      const requests = watchTokenRequests(fetchUntil(fetch, signal), GRANT);
+      try {
+        await untilAborted(sdk.auth(this.#provider, { serverUrl: url, fetchFn: requests.fetch }), signal);
+      } catch (thrown: unknown) {
+        const { fault } = requests;
+        throw fault === undefined ? refused(thrown) : tokenError("The token of the user could not be exchanged", fault, { cause: thrown });
+      }
+    });
     this.#renewedAt = this.#clock.now();
   }
 }

@@ -10,6 +10,7 @@ import { API, type OperationId } from "../../api.ts";
 import type { Principal } from "../../auth/principal.ts";
 import type { RequestHead } from "../../http/request-head.ts";
 import { HttpError } from "../../http/http-error.ts";
+import { pause } from "../../../processes/pause.ts";
 import { WholeAnswer } from "../../http/whole-answer.ts";
 import type { ReadRequest } from "./read-request.ts";
 import type { Route } from "./route.ts";
@@ -163,7 +164,7 @@ export class KeyedAnswers {
       }
       const { hold } = known;
       if (seen === undefined || seen.hold.holder !== hold.holder || seen.hold.beats !== hold.beats) seen = { hold, since: clock.now() };
-      if (patienceMs > 0 && !this.#left.has(hold.holder)) await pause(clock); // also for a client that has gone: others may wait for the same
+      if (patienceMs > 0 && !this.#left.has(hold.holder)) await pause(clock, LOOK_MS, undefined, { background: true }); // also for a client that has gone: others may wait for the same
     }
   }
 
@@ -245,10 +246,6 @@ interface Attempt {
   readonly key: string;
   readonly fingerprint: string;
   readonly keyed: Asked;
-}
-
-function pause(clock: Clock): Promise<void> {
-  return new Promise((resolve) => clock.timer(resolve, LOOK_MS, { background: true }));
 }
 
 /** @throws HttpError 400 */
