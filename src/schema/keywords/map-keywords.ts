@@ -1,13 +1,7 @@
 /** Changes keywords wherever a schema has them, and only there: a property, a default or an enum member of the same name is none. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { words } from "../../core/base/wording.ts";
+import { SCHEMA_KEYWORDS, SCHEMA_LIST_KEYWORDS } from "../keyword-names.ts";
 
-/** Keywords whose value is one schema (or, for `items`, a list). */
-const SCHEMA_KEYWORDS: ReadonlySet<string> = words(
-  "items additionalItems additionalProperties unevaluatedItems unevaluatedProperties contains propertyNames contentSchema " +
-    "not if then else",
-);
-const LIST_KEYWORDS: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "prefixItems", "items"]);
 const MAP_KEYWORDS: ReadonlySet<string> = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
 
 type Steps = readonly (string | number)[];
@@ -34,7 +28,7 @@ export function mapKeywords(schema: JsonObject, change: ChangeKeyword, steps: St
 function mapKeyword(keyword: string, value: JsonValue, change: ChangeKeyword, steps: Steps): JsonValue | undefined {
   const mapChild = (child: JsonValue, step: string | number): JsonValue =>
     isJsonObject(child) ? mapKeywords(child, change, [...steps, step]) : child;
-  if (isJsonArray(value) && LIST_KEYWORDS.has(keyword)) {
+  if (isJsonArray(value) && SCHEMA_LIST_KEYWORDS.has(keyword)) {
     const mapped = value.map(mapChild);
     return mapped.some((item, index) => item !== value[index]) ? Object.freeze(mapped) : value;
   }
