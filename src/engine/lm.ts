@@ -18,6 +18,7 @@ import { OutputContract } from "./lm/output-contract.ts";
 import { callText, correctionText, systemInstruction } from "./lm/prompt.ts";
 import { stepWorld } from "./world.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { getOrAdd } from "../core/base/get-or-add.ts";
 
 /** Which model plays the tools, and what it is shown. */
 export interface LmEngineOptions {
@@ -100,18 +101,12 @@ class LmEngine implements Engine {
   }
 
   async call(request: EngineRequest, context: ToolContext): Promise<JsonValue> {
-    const contract = this.#contractOf(request.tool);
+    const contract = getOrAdd(this.#contracts, request.tool, (tool) => new OutputContract(tool));
     const step = stepWorld(request, context);
     const decided = step === undefined ? undefined : decidedOutput(contract, step.facts, context.toolName);
     const output = decided ?? (await untilAborted(this.#ask(request, context, { contract, facts: step?.facts }), context.signal));
     step?.commit();
     return output;
-  }
-
-  #contractOf(tool: Tool): OutputContract {
-    let contract = this.#contracts.get(tool);
-    if (contract === undefined) this.#contracts.set(tool, (contract = new OutputContract(tool)));
-    return contract;
   }
 
   async #ask(request: EngineRequest, context: ToolContext, { contract, facts }: Asked): Promise<JsonValue> {

@@ -9,6 +9,7 @@ import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { wasKeptFromStarting } from "../core/kept-from-starting.ts";
 import type { ToolResult } from "../core/result.ts";
 import { leavesOf, similarity, type Leaves } from "./compare-input.ts";
+import { getOrAdd } from "../core/base/get-or-add.ts";
 
 /** A call that was recorded with its result. */
 export interface RecordedCall {
@@ -156,12 +157,7 @@ export class ToolAnswers {
 
   #open(input: JsonObject): OpenGroup {
     const key = canonicalJson(input);
-    let group = this.#groups.get(key);
-    if (group === undefined) {
-      group = new OpenGroup(stateKeyOf(`${this.#name}\n${key}`), input);
-      this.#groups.set(key, group);
-    }
-    return group;
+    return getOrAdd(this.#groups, key, () => new OpenGroup(stateKeyOf(`${this.#name}\n${key}`), input));
   }
 }
 

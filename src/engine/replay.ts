@@ -21,6 +21,7 @@ import { differences, leavesOf } from "./compare-input.ts";
 import { ToolAnswers, outerFirst, recordedCalls, type AnswerLists, type PlacedAnswer, type RecordedCall } from "./recorded-calls.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Mutable } from "../core/base/mutable.ts";
+import { getOrAdd } from "../core/base/get-or-add.ts";
 
 /** Which recorded call answers which. */
 export interface ReplayOptions {
@@ -67,9 +68,7 @@ class ReplayEngine implements Engine {
     this.#repeatLast = repeatLast ?? this.#isNearest;
     for (const recorded of calls) {
       const { name } = recorded.result;
-      let answers = this.#tools.get(name);
-      if (answers === undefined) this.#tools.set(name, (answers = new ToolAnswers(name)));
-      answers.add(recorded);
+      getOrAdd(this.#tools, name, () => new ToolAnswers(name)).add(recorded);
     }
   }
 
@@ -233,8 +232,7 @@ function countTools(calls: readonly RecordedCall[]): Map<string, Map<string, num
   for (const { result } of calls) {
     const { namespace, name } = splitName(result.name);
     if (namespace === undefined || !isTool(result)) continue;
-    let counts = seen.get(namespace);
-    if (counts === undefined) seen.set(namespace, (counts = new Map()));
+    const counts = getOrAdd(seen, namespace, () => new Map<string, number>());
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   return seen;

@@ -3,6 +3,7 @@ import { isPrototypeBare } from "../core/base/json.ts";
 import type { Evaluated } from "./keywords/evaluated.ts";
 import { escapeStep } from "../core/base/json-pointer.ts";
 import { type SchemaProblem, problemAt, showValue } from "./schema-problem.ts";
+import { getOrAdd } from "../core/base/get-or-add.ts";
 
 export interface RawSchema {
   readonly [keyword: string]: unknown;
@@ -166,11 +167,7 @@ export class ValidationRun {
   /** A short text for a value; each object is read once, since finding the first of its keys means listing them all. */
   show(value: unknown): string {
     if (typeof value !== "object" || value === null) return showValue(value);
-    const known = this.shown.get(value);
-    if (known !== undefined) return known;
-    const text = showValue(value);
-    this.shown.set(value, text);
-    return text;
+    return getOrAdd(this.shown, value, showValue);
   }
 
   /** True when, after a failure, the rest is still worth checking. */

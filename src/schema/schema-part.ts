@@ -4,6 +4,7 @@ import { type JsonObject, type JsonValue, isJsonObject } from "../core/base/json
 import { compileSchema, type CompileOptions, type Validator } from "./compile-schema.ts";
 import { DEFAULT_URI } from "./references/reference-uri.ts";
 import { escapeStep } from "../core/base/json-pointer.ts";
+import { getOrAdd } from "../core/base/get-or-add.ts";
 
 /** Most subschemas that are compiled a second time, as parts, for one schema: some 200 ms in the worst case, once. */
 const MAX_PART_SCHEMAS = 100_000;
@@ -27,8 +28,7 @@ export class SchemaParts {
   fits(schema: JsonValue, value: JsonValue, maxSteps: number): boolean {
     if (typeof schema === "boolean") return schema;
     if (!isJsonObject(schema)) return false;
-    let parts = this.#validators.get(maxSteps);
-    if (parts === undefined) this.#validators.set(maxSteps, (parts = new Map()));
+    const parts = getOrAdd(this.#validators, maxSteps, () => new Map());
     if (!parts.has(schema)) parts.set(schema, this.#compile(schema, { maxSteps }));
     return parts.get(schema)?.check(value) ?? false;
   }

@@ -6,6 +6,7 @@ import type { PatternBudget } from "./pattern/pattern.ts";
 import { own } from "../core/base/own.ts";
 import { References } from "./references/references.ts";
 import { SchemaParts } from "./schema-part.ts";
+import { getOrAdd } from "../core/base/get-or-add.ts";
 
 export interface SchemaShape {
   /** Undefined where any type will do. */
@@ -53,12 +54,7 @@ export class SchemaShapes {
 
   shapeOf(schema: JsonValue | undefined): SchemaShape | undefined {
     if (!isJsonObject(schema)) return undefined;
-    let shape = this.#shapes.get(schema);
-    if (shape === undefined) {
-      shape = gather(this.#facets(schema));
-      this.#shapes.set(schema, shape);
-    }
-    return shape;
+    return getOrAdd(this.#shapes, schema, () => gather(this.#facets(schema)));
   }
 
   /** True when the object may not have this key; not where the patterns cannot tell within their budget. */

@@ -3,6 +3,7 @@ import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import type { ModelRequest, ReplyCandidate } from "../core/model.ts";
 import type { WireNote } from "./wire-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { getOrAdd } from "../core/base/get-or-add.ts";
 
 /** How many replies of one message are read; no provider makes more. */
 const MAX_CANDIDATES = 128;
@@ -61,8 +62,6 @@ export class Candidates {
 
   #at(index: number): CandidateParts | undefined {
     if (!Number.isInteger(index) || index < 0 || index >= MAX_CANDIDATES) return undefined;
-    let parts = this.#parts.get(index);
-    if (parts === undefined) this.#parts.set(index, (parts = { text: [], logProbability: undefined }));
-    return parts;
+    return getOrAdd(this.#parts, index, () => ({ text: [], logProbability: undefined }));
   }
 }

@@ -9,6 +9,7 @@ import { partText, resultText, type OfferedName, type ToolResult } from "../core
 import { RoundGroups, type ConversationRound } from "../core/rounds.ts";
 import { ProviderNames, providerName } from "./provider-name.ts";
 import { settle } from "./written-once.ts";
+import { getOrAdd } from "../core/base/get-or-add.ts";
 
 export interface SpokenStep {
   readonly kind: "user" | "system" | "document";
@@ -65,7 +66,7 @@ export interface IdRule {
  */
 export function conversationSteps(messages: readonly ModelMessage[], idRule: IdRule): ConversationSteps {
   const [first] = messages;
-  const kept = keptFor(idRule);
+  const kept = getOrAdd(KEPT, idRule, () => new WeakMap());
   const known = first === undefined ? undefined : kept.get(first);
   if (first !== undefined) kept.delete(first);
   const growing = known?.isBeginningOf(messages) === true ? known : new GrowingSteps(idRule);
@@ -75,14 +76,7 @@ export function conversationSteps(messages: readonly ModelMessage[], idRule: IdR
 }
 
 /** By the first message of a conversation, its steps; they go when it does. */
-type Kept = WeakMap<ModelMessage, GrowingSteps>;
-const KEPT = new WeakMap<IdRule, Kept>();
-
-function keptFor(idRule: IdRule): Kept {
-  let kept = KEPT.get(idRule);
-  if (kept === undefined) KEPT.set(idRule, (kept = new WeakMap()));
-  return kept;
-}
+const KEPT = new WeakMap<IdRule, WeakMap<ModelMessage, GrowingSteps>>();
 
 /** The steps of one conversation, to which later messages are added. */
 class GrowingSteps {

@@ -9,6 +9,7 @@ import { countNodes } from "../schema/schema-part.ts";
 import { SchemaFitter } from "./subset/schema-fitter.ts";
 import type { SchemaLoss } from "./subset/place.ts";
 import { SUBSET_RULES, type SchemaSubset, type SubsetRules, isPlainText } from "./subset/subset-rules.ts";
+import { getOrAdd } from "../core/base/get-or-add.ts";
 
 export type { SchemaLoss } from "./subset/place.ts";
 export type { SchemaSubset } from "./subset/subset-rules.ts";
@@ -44,11 +45,8 @@ export function fitSchema(schema: JsonSchema, subset: SchemaSubset): FittedSchem
       hint: `There are ${Object.keys(SUBSET_RULES).join(", ")}.`,
     });
   if (typeof schema === "boolean" || !Object.isFrozen(schema)) return fitOnce(schema, subset);
-  let fitted = known.get(schema);
-  if (fitted === undefined) known.set(schema, (fitted = new Map()));
-  let result = fitted.get(subset);
-  if (result === undefined) fitted.set(subset, (result = fitOnce(schema, subset)));
-  return result;
+  const fitted = getOrAdd(known, schema, () => new Map());
+  return getOrAdd(fitted, subset, () => fitOnce(schema, subset));
 }
 
 const known = new WeakMap<object, Map<SchemaSubset, FittedSchema>>();

@@ -27,6 +27,7 @@ import type {
   WireTarget,
 } from "./wire-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { getOrAdd } from "../core/base/get-or-add.ts";
 
 /** How requests for Gemini are written. */
 export interface GeminiFormatOptions {
@@ -94,8 +95,7 @@ interface OfModels {
 const CONVERSATIONS = new WeakMap<GeminiFormatOptions, OfModels>();
 
 function conversationOptions(options: GeminiFormatOptions, model: string | undefined): GeminiOptions {
-  let known = CONVERSATIONS.get(options);
-  if (known === undefined) CONVERSATIONS.set(options, (known = { old: optionsFor(options, false), new: optionsFor(options, true) }));
+  const known = getOrAdd(CONVERSATIONS, options, () => ({ old: optionsFor(options, false), new: optionsFor(options, true) }));
   return model !== undefined && NEW_MODEL.test(model) ? known.new : known.old;
 }
 

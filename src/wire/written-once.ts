@@ -2,6 +2,7 @@
 import { deepFreeze } from "../core/base/frozen.ts";
 import { isJsonArray, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { strictJson } from "../core/base/strict-json.ts";
+import { getOrAdd } from "../core/base/get-or-add.ts";
 
 /** A hidden property, as a WeakMap takes ten times as long to ask and each request asks for each message of its history. */
 const WRITINGS = Symbol("writings");
@@ -51,16 +52,11 @@ export function writtenOnce<S extends object, Rules extends object | void = void
   write: (step: S, rules: Rules) => readonly JsonObject[],
 ): (step: S, rules: Rules) => readonly JsonObject[] {
   const marks = new WeakMap<object, object>();
-  const markOf = (rules: object): object => {
-    let mark = marks.get(rules);
-    if (mark === undefined) marks.set(rules, (mark = {}));
-    return mark;
-  };
   let last: { readonly rules: Rules; readonly mark: object } | undefined;
   return (step, rules) => {
     const writings = writingsOf(step);
     if (writings === undefined) return write(step, rules);
-    if (last === undefined || last.rules !== rules) last = { rules, mark: markOf(rules ?? marks) };
+    if (last === undefined || last.rules !== rules) last = { rules, mark: getOrAdd(marks, rules ?? marks, () => ({})) };
     for (const { by, written } of writings) if (by === last.mark) return written;
     const written = write(step, rules).map(remembered);
     if (writings.length === MAX_WRITINGS) writings.shift();

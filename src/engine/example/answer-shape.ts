@@ -10,6 +10,7 @@ import { isPaging } from "./read-input.ts";
 import type { ToolIntent, Verb } from "./tool-intent.ts";
 import { nounFields, usualFields } from "./usual-fields.ts";
 import { capital } from "../../core/base/wording.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 const MAX_DEPTH = 3;
 /** The fields of an answer that describe the call, not the thing. */
@@ -98,9 +99,7 @@ const statesKept = new WeakMap<ToolIntent, { readonly states: readonly string[] 
 
 /** The states that a thing may have when the call is done, the likeliest first; undefined where any may. */
 export function statesAfter(intent: ToolIntent): readonly string[] | undefined {
-  let known = statesKept.get(intent);
-  if (known === undefined) statesKept.set(intent, (known = { states: readStates(intent) }));
-  return known.states;
+  return getOrAdd(statesKept, intent, () => ({ states: readStates(intent) })).states;
 }
 
 function readStates({ verb, word }: ToolIntent): readonly string[] | undefined {

@@ -29,6 +29,7 @@ import {
 } from "./tool-intent.ts";
 import { type ToolFacts, factsOf } from "./tool-facts.ts";
 import { stepWorld } from "../world.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** How often a new thing is drawn again because its id is taken. */
 const MAX_REDRAWS = 8;
@@ -376,16 +377,11 @@ export class ExampleCall {
 
   #usualSchema(): JsonSchema {
     const isNamed = identityIn(this.#input, this.#intent.noun)?.of === "noun";
-    let schemas = usualSchemas.get(this.#tool);
-    if (schemas === undefined) usualSchemas.set(this.#tool, (schemas = new Map()));
-    let schema = schemas.get(isNamed);
-    if (schema === undefined) schemas.set(isNamed, (schema = usualSchema(this.#tool, this.#intent, isNamed)));
-    return schema;
+    const schemas = getOrAdd(usualSchemas, this.#tool, () => new Map());
+    return getOrAdd(schemas, isNamed, () => usualSchema(this.#tool, this.#intent, isNamed));
   }
 }
 
 function validatorOf(tool: Tool, schema: JsonSchema): Validator {
-  let validator = validators.get(tool);
-  if (validator === undefined) validators.set(tool, (validator = compileSchema(schema)));
-  return validator;
+  return getOrAdd(validators, tool, () => compileSchema(schema));
 }

@@ -1,6 +1,7 @@
 /** The made-up world of one session: kept in the toolset's state, so that it forks, rolls back and is stored with the session. */
 import type { ToolState } from "../../core/context.ts";
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** A thing that was created, read or listed. */
 export interface Thing {
@@ -151,9 +152,7 @@ const NO_THINGS: readonly Thing[] = [];
 
 function readThings(stored: JsonValue | undefined): readonly Thing[] {
   if (!isJsonArray(stored)) return NO_THINGS;
-  let things = read.get(stored);
-  if (things === undefined) read.set(stored, (things = stored.flatMap(readThing)));
-  return things;
+  return getOrAdd(read, stored, () => stored.flatMap(readThing));
 }
 
 function readThing(stored: JsonValue): readonly Thing[] {

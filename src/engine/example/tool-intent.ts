@@ -35,17 +35,9 @@ function wordsFor(verb: Verb, words: string): (readonly [string, Verb])[] {
 }
 
 const MAX_KEPT = 10_000;
-const kept = new Map<string, ToolIntent>();
 
 /** Reads the qualified name of a tool; the toolset is what it is about where its own name does not say. */
-export function toolIntent(qualifiedName: string): ToolIntent {
-  let intent = kept.get(qualifiedName);
-  if (intent !== undefined) return intent;
-  intent = readIntent(qualifiedName);
-  if (kept.size >= MAX_KEPT) kept.clear();
-  kept.set(qualifiedName, intent);
-  return intent;
-}
+export const toolIntent = memo(readIntent);
 
 function readIntent(qualifiedName: string): ToolIntent {
   const at = qualifiedName.lastIndexOf("::");

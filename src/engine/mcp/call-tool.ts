@@ -16,6 +16,7 @@ import { taskIn, taskJob, type TaskOptions } from "./task.ts";
 import { fromAttachmentUri } from "../../core/attachment-uri.ts";
 import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 export interface CallToolOptions {
   readonly context: ToolContext;
@@ -95,8 +96,7 @@ const DECLARED = new WeakMap<object, ReturnType<typeof parameterHeaders>>();
 
 function headersOf({ inputSchema }: Tool, input: JsonObject): Readonly<Record<string, string>> {
   if (typeof inputSchema === "boolean") return {};
-  const declared = DECLARED.get(inputSchema) ?? parameterHeaders(inputSchema);
-  DECLARED.set(inputSchema, declared);
+  const declared = getOrAdd(DECLARED, inputSchema, parameterHeaders);
   return typeof declared === "string" ? {} : writeParameterHeaders(declared, input);
 }
 

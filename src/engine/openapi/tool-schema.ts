@@ -2,6 +2,7 @@
 import type { JsonObject } from "../../core/base/json.ts";
 import { OPEN, type SchemaConverter, type SchemaPart } from "./schema-converter.ts";
 import { ROOT, type Warnings } from "./warnings.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 export interface DefinitionLimits {
   /** The weight at which definitions that are further away are left open. */
@@ -33,12 +34,7 @@ export class ToolSchemas {
   withDefinitions({ schema, references }: SchemaPart): boolean | JsonObject {
     if (typeof schema === "boolean" || references.length === 0) return schema;
     const names = references.toSorted();
-    const key = names.join("\n");
-    let definitions = this.#made.get(key);
-    if (definitions === undefined) {
-      definitions = this.#gather(names);
-      this.#made.set(key, definitions);
-    }
+    const definitions = getOrAdd(this.#made, names.join("\n"), () => this.#gather(names));
     return Object.freeze({ ...schema, $defs: definitions });
   }
 

@@ -8,6 +8,7 @@ import { ownIdName } from "./own-ids.ts";
 import { isCarrier, isNextPage, isOfPages } from "./given.ts";
 import { patternText } from "./pattern-text.ts";
 import type { RandomStream } from "./random-stream.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** Most properties that are made up to reach `minProperties`. */
 const MAX_MADE_UP = 1_000;
@@ -130,9 +131,7 @@ class ObjectPlan {
   }
 
   static of(demand: Demand): ObjectPlan {
-    let plan = ObjectPlan.#plans.get(demand);
-    if (plan === undefined) ObjectPlan.#plans.set(demand, (plan = new ObjectPlan(demand)));
-    return plan;
+    return getOrAdd(ObjectPlan.#plans, demand, () => new ObjectPlan(demand));
   }
 
   /** The subschemas for a property; undefined where it may not be there. */

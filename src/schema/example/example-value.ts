@@ -13,6 +13,7 @@ import { Given, type Subject } from "./given.ts";
 import { RandomStream } from "./random-stream.ts";
 import { topicOf } from "./topics.ts";
 import { type Budget, ValueDrawer, newBudget } from "./value-drawer.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** How one value is made up. */
 export interface ExampleOptions {
@@ -83,8 +84,7 @@ export function exampleValue(schema: JsonSchema, options: ExampleOptions): Examp
 
 function givenBy({ given, usual }: ExampleOptions): Given {
   if (usual === undefined) return given === undefined ? NO_VALUES : new Given(given);
-  let outer = usuals.get(usual);
-  if (outer === undefined) usuals.set(usual, (outer = new Given(usual, { isUsual: true })));
+  const outer = getOrAdd(usuals, usual, () => new Given(usual, { isUsual: true }));
   return given === undefined ? outer : new Given(given, { outer });
 }
 

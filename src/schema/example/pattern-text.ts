@@ -1,6 +1,8 @@
 /** Texts that a regular expression matches. */
 import { type PatternNode, type SetMember, readPattern } from "../pattern/pattern-syntax.ts";
 import type { RandomStream } from "./random-stream.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
+import { memo } from "../../core/base/memo.ts";
 
 type SetNode = Extract<PatternNode, { type: "set" }>;
 
@@ -89,9 +91,7 @@ const RARE = Array.from(" _-./:,;@#%+*=!?()[]{}<>|&^~$'\"\\`\t\néß€中一あ
 const members = new WeakMap<SetNode, readonly string[]>();
 
 function characterOf(set: SetNode, random: RandomStream): string {
-  let characters = members.get(set);
-  if (characters === undefined) members.set(set, (characters = charactersOf(set)));
-  return random.pick(characters);
+  return random.pick(getOrAdd(members, set, charactersOf));
 }
 
 function charactersOf(set: SetNode): readonly string[] {
@@ -116,15 +116,5 @@ function isMember(member: SetMember, character: string): boolean {
   return propertyOf(member.name).test(character) !== member.negated;
 }
 
-const properties = new Map<string, RegExp>();
-
-/** A name that the engine has accepted before. */
-function propertyOf(name: string): RegExp {
-  let property = properties.get(name);
-  if (property === undefined) {
-    property = new RegExp(`\\p{${name}}`, "u");
-    if (properties.size >= MAX_KEPT) properties.clear();
-    properties.set(name, property);
-  }
-  return property;
-}
+/** Takes a name that the engine has accepted before. */
+const propertyOf = memo((name) => new RegExp(`\\p{${name}}`, "u"));

@@ -1,4 +1,5 @@
 /** The places in the objects of a damaged text, and the values in it that may not be taken. */
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** The place of a value. */
 export interface Span {
@@ -17,9 +18,7 @@ export class Outline {
   isLossy = false;
 
   add(object: object, key: string, span: Span): void {
-    let members = this.#members.get(object);
-    if (members === undefined) this.#members.set(object, (members = new Map()));
-    members.set(key, span);
+    getOrAdd(this.#members, object, () => new Map()).set(key, span);
   }
 
   addTwice(key: string, contradicts: boolean): void {

@@ -5,6 +5,7 @@ import type { Visibility } from "../../policy/visibility.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { Peers } from "./peers.ts";
 import type { Source } from "./source.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** The wish of a caller to know of the changes of one resource. */
 interface Watch {
@@ -125,10 +126,8 @@ export class Announcer {
   }
 
   #join(source: Source, uri: string): () => void {
-    const resources = this.#watched.get(source) ?? new Map<string, Watched>();
-    this.#watched.set(source, resources);
-    const watched = resources.get(uri) ?? { count: 0, isSubscribed: false };
-    resources.set(uri, watched);
+    const resources = getOrAdd(this.#watched, source, () => new Map<string, Watched>());
+    const watched = getOrAdd(resources, uri, () => ({ count: 0, isSubscribed: false }));
     if (watched.count++ === 0) void subscribe(source, uri, watched);
     return () => {
       if (--watched.count > 0) return;

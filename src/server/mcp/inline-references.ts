@@ -4,6 +4,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../.
 import { decode } from "../../schema/references/reference-uri.ts";
 import { References } from "../../schema/references/references.ts";
 import { ANNOTATION_KEYWORDS, SCHEMA_KEYWORDS, SCHEMA_LIST_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "../../schema/keyword-names.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** Most subschemas of a schema with its references written out: a longer one costs a model more than the references do. */
 const MAX_SUBSCHEMAS = 1_000;
@@ -81,9 +82,7 @@ class Inliner {
   }
 
   #textOf(target: JsonObject): string {
-    let text = this.#texts.get(target);
-    if (text === undefined) this.#texts.set(target, (text = JSON.stringify(target)));
-    return text;
+    return getOrAdd(this.#texts, target, () => JSON.stringify(target));
   }
 
   /** Whether a schema leads back to itself; one that leads nowhere does not. */
@@ -104,9 +103,7 @@ class Inliner {
   }
 
   #usedBy(reference: string): ReadonlySet<string> {
-    let used = this.#used.get(reference);
-    if (used === undefined) this.#used.set(reference, (used = referencesIn(this.#references.follow(reference), () => false)));
-    return used;
+    return getOrAdd(this.#used, reference, () => referencesIn(this.#references.follow(reference), () => false));
   }
 }
 

@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { HeaderReader } from "../http/request-head.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 interface ParamHeader {
   readonly header: string;
@@ -38,12 +39,7 @@ const DECLARED = new WeakMap<object, readonly ParamHeader[]>();
 
 function declaredHeaders(schema: JsonSchema): readonly ParamHeader[] {
   if (typeof schema === "boolean") return [];
-  let declared = DECLARED.get(schema);
-  if (declared === undefined) {
-    declared = paramHeaders(schema);
-    DECLARED.set(schema, declared);
-  }
-  return declared;
+  return getOrAdd(DECLARED, schema, paramHeaders);
 }
 
 /** Those that are reached through `properties` alone, as the protocol wants it. */

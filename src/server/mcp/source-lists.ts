@@ -6,6 +6,7 @@ import { untilAborted } from "../../core/base/until-aborted.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";
 import { isUsable, titleOf, type Kind, type Source } from "./source.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 export type ListMethod = "listResources" | "listResourceTemplates" | "listPrompts";
 
@@ -66,8 +67,7 @@ export class SourceLists {
    * waits: others may wait for it.
    */
   async load(source: Source, method: ListMethod): Promise<Entries> {
-    const loading = this.#loading.get(method) ?? new Map<Source, Promise<Made>>();
-    this.#loading.set(method, loading);
+    const loading = getOrAdd(this.#loading, method, () => new Map<Source, Promise<Made>>());
     const underWay = loading.get(source);
     if (underWay !== undefined) return (await underWay).entries;
     const list = this.#listOf(source, method);
@@ -107,8 +107,7 @@ export class SourceLists {
     if (loading?.get(source) !== list) return;
     loading.delete(source);
     if (!isWhole) return;
-    const known = this.#known.get(method) ?? new Map<Source, Entries>();
-    this.#known.set(method, known.set(source, entries));
+    getOrAdd(this.#known, method, () => new Map()).set(source, entries);
   }
 
   async #listOf(source: Source, method: ListMethod): Promise<Made> {

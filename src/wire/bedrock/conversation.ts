@@ -23,6 +23,7 @@ import type { AssistantStep, SpokenStep } from "../conversation-steps.ts";
 import { asTextNotes } from "../text-notes.ts";
 import type { EncodeMessagesOptions, EncodedMessages } from "../wire-format.ts";
 import { isSettled, settle, writtenOnce } from "../written-once.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** The value of `NativeMessage.format` of its messages, and of `ModelTool.providers`. */
 export const BEDROCK = "bedrock-converse";
@@ -80,10 +81,7 @@ const RULES = new Map<string, ConverseRules>();
 
 function rulesFor(tools: boolean, model: string): ConverseRules {
   const rules: ConverseRules = { tools, jsonOnly: JSON_ONLY.test(model), reasoning: reasoningOf(model) };
-  const key = JSON.stringify(rules);
-  const known = RULES.get(key);
-  if (known === undefined) RULES.set(key, rules);
-  return known ?? rules;
+  return getOrAdd(RULES, JSON.stringify(rules), () => rules);
 }
 
 /** The address of an inference profile does not say whose model it is. */

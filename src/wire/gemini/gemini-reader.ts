@@ -12,6 +12,7 @@ import { geminiError } from "./gemini-error.ts";
 import { filePart } from "./gemini-media.ts";
 import { StreamedArguments } from "./streamed-arguments.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** @see https://ai.google.dev/api/generate-content#FinishReason */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
@@ -120,9 +121,7 @@ export class GeminiReader implements StreamDecoder {
   }
 
   #probabilityOf(index: number): CandidateProbability {
-    let probability = this.#probabilities.get(index);
-    if (probability === undefined) this.#probabilities.set(index, (probability = new CandidateProbability()));
-    return probability;
+    return getOrAdd(this.#probabilities, index, () => new CandidateProbability());
   }
 
   #finishAs(reason: string, message: JsonValue | undefined): void {

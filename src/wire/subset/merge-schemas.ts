@@ -3,6 +3,7 @@ import { canonicalJson } from "../../core/base/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { equal, namedTypes, namedValues, objectOf, schemasOf, textsOf, without } from "./schema-node.ts";
 import { words } from "../../core/base/wording.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** Called with the constraints that one schema cannot express. */
 export type OnLoss = (keyword: string, note: string) => void;
@@ -122,8 +123,7 @@ export function joinRootUnion(base: JsonObject, members: readonly JsonObject[]):
   const properties = new Map<string, Map<string, JsonValue>>();
   for (const member of members) {
     for (const [name, schema] of Object.entries(objectOf(member["properties"]))) {
-      const known = properties.get(name) ?? new Map<string, JsonValue>();
-      properties.set(name, known.set(canonicalJson(schema), schema));
+      getOrAdd(properties, name, () => new Map()).set(canonicalJson(schema), schema);
     }
   }
   const joined = [...properties].map(([name, schemas]) => {

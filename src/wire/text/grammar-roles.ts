@@ -1,6 +1,7 @@
 /** The role of each mark of a grammar, found out once for each grammar. */
 import { MarkerSet } from "./marker-set.ts";
 import type { CallMark, TextGrammar, ThinkingMarks } from "./text-grammar.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** How a stretch of thinking ends. */
 export interface ThinkingEnd {
@@ -29,9 +30,7 @@ export const DEFAULT_THINKING: readonly ThinkingMarks[] = [["<think>", "</think>
 const known = new WeakMap<TextGrammar, Roles>();
 
 export function rolesOf(grammar: TextGrammar): Roles {
-  const found = known.get(grammar) ?? readRoles(grammar);
-  known.set(grammar, found);
-  return found;
+  return getOrAdd(known, grammar, readRoles);
 }
 
 /** Where a mark means several things, the last of these counts: a call before a pair, a pair before marks around calls. */

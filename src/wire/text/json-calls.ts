@@ -6,6 +6,7 @@ import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadCall, ReadPlace } from "./text-grammar.ts";
 import type { Reading, TextInput } from "./text-input.ts";
 import { readObject, readStrict } from "./typed-value.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 const NAME_KEYS = ["name", "tool", "tool_name", "function_name", "function", "action"] as const;
 const INPUT_KEYS = ["arguments", "parameters", "args", "input", "action_input"] as const;
@@ -43,8 +44,7 @@ export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
   const stopsOf = new Map<string, MarkerSet>();
   return function* (place, mark) {
     const { input } = place;
-    const stops = stopsOf.get(mark) ?? new MarkerSet(tagsOf(mark));
-    stopsOf.set(mark, stops);
+    const stops = getOrAdd(stopsOf, mark, () => new MarkerSet(tagsOf(mark)));
     yield* input.space();
     const fenced = yield* input.take("```");
     if (fenced) yield* input.while(/[a-z\s]/u, MAX_SPACE);

@@ -1,4 +1,5 @@
 /** Finds any of many literal markers in one pass over a text, however often they almost occur. */
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 interface MarkerNode {
   readonly next: Map<number, MarkerNode>;
@@ -45,10 +46,7 @@ export class MarkerSet {
   #add(marker: string): void {
     let node = this.#root;
     for (let at = 0; at < marker.length; at++) {
-      const code = marker.charCodeAt(at);
-      let next = node.next.get(code);
-      if (next === undefined) node.next.set(code, (next = { next: new Map(), ends: false }));
-      node = next;
+      node = getOrAdd(node.next, marker.charCodeAt(at), () => ({ next: new Map(), ends: false }));
     }
     node.ends = true;
   }

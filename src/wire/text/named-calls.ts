@@ -6,6 +6,7 @@ import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
 import { beginsLikeObject, readObject } from "./typed-value.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 const FENCE = /[`a-z\s]/u;
 const MAX_FENCE = 32;
@@ -19,18 +20,12 @@ export function* readArgumentText(place: ReadPlace, close: readonly string[] = [
   const { input } = place;
   if ((yield* input.peek()) !== "{") return {};
   const head = input.kept().length;
-  const text = yield* input.object("", { stops: stopsAt(close) });
+  const text = yield* input.object("", { stops: getOrAdd(stops, close, () => new MarkerSet(close)) });
   if (text !== undefined) return argumentsIn(text);
   return (yield* standsAny(place, close)) ? argumentsIn(input.kept().slice(head)) : undefined; // ended by the model, brackets missing
 }
 
 const stops = new WeakMap<readonly string[], MarkerSet>();
-
-function stopsAt(close: readonly string[]): MarkerSet {
-  const found = stops.get(close) ?? new MarkerSet(close);
-  stops.set(close, found);
-  return found;
-}
 
 /** Braces around what has not even a key are no arguments. */
 function argumentsIn(text: string): JsonValue | undefined {

@@ -3,6 +3,7 @@ import type { Ids } from "../../../core/ports.ts";
 import type { Store } from "../../../core/store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
+import { getOrAdd } from "../../../core/base/get-or-add.ts";
 
 /** Resolves to undefined where there is no session of the id. */
 export type SessionIdentities = (sessionId: string) => Promise<number | string | undefined>;
@@ -30,8 +31,6 @@ export function sessionIdentities({
       await open.ready; // then the store has it
       return createdAt(sessionId);
     }
-    const identity = unstored.get(open) ?? ids.next("identity");
-    unstored.set(open, identity);
-    return identity;
+    return getOrAdd(unstored, open, () => ids.next("identity"));
   };
 }

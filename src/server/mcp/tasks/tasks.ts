@@ -8,6 +8,7 @@ import { waitingSessions } from "../../api/sessions/waiting-sessions.ts";
 import { forgetSessions } from "../../forget-sessions.ts";
 import type { ServedTask } from "./served-task.ts";
 import { TASK_SESSION_PREFIX, newTaskId, taskSessionId } from "./task-id.ts";
+import { getOrAdd } from "../../../core/base/get-or-add.ts";
 
 /** Which calls become tasks, and how long they are kept. */
 export interface TaskSettings {
@@ -95,11 +96,7 @@ export class Tasks {
     if (sessionId === undefined) return undefined;
     const known = this.#known.get(sessionId);
     if (known !== undefined) return known;
-    let looking = this.#looking.get(sessionId);
-    if (looking === undefined) {
-      looking = takeUp({ id, sessionId }).finally(() => this.#looking.delete(sessionId));
-      this.#looking.set(sessionId, looking);
-    }
+    const looking = getOrAdd(this.#looking, sessionId, () => takeUp({ id, sessionId }).finally(() => this.#looking.delete(sessionId)));
     return untilAborted(looking, signal);
   }
 
