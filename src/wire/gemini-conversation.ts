@@ -237,7 +237,7 @@ export function mediaParts(call: WireCall, options: GeminiOptions): readonly Jso
 }
 
 function mediaOf({ result }: WireCall): readonly ContentPart[] {
-  return isErrorAnswer(result) ? [] : (result?.content?.filter(isMedia) ?? []);
+  return isErrorAnswer(result) ? [] : (result?.content?.filter((part) => inlineMedia(part) !== undefined) ?? []);
 }
 
 function spokenParts({ kind, content, title }: SpokenStep): readonly JsonObject[] {
@@ -258,10 +258,6 @@ export function inlineMedia(part: ContentPart): InlineMedia | undefined {
   if (isShownImage(part)) return { kind: "image", mediaType: part.mediaType, data: part.data };
   const pdf = pdfData(part);
   return pdf === undefined ? undefined : { kind: "document", mediaType: "application/pdf", data: pdf };
-}
-
-function isMedia(part: ContentPart): boolean {
-  return inlineMedia(part) !== undefined;
 }
 
 function writePart(part: ContentPart): readonly JsonObject[] {

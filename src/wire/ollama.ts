@@ -14,7 +14,7 @@ import {
   isShownImage,
   isSilent,
 } from "./conversation-steps.ts";
-import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import type { AssistantStep, ConversationStep, SpokenStep } from "./conversation-steps.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { FORMAT, OllamaReader } from "./ollama/ollama-reader.ts";
@@ -114,11 +114,8 @@ function nameIn(native: JsonObject | undefined, { id, index }: { readonly id: st
 
 function assistantMessage({ content, calls }: AssistantStep): JsonObject {
   const message = { role: "assistant", content: contentText(content) };
-  return calls.length === 0 ? message : { ...message, tool_calls: calls.map(writeCall) };
-}
-
-function writeCall({ id, name, input }: WireCall): JsonObject {
-  return { id, function: { name, arguments: inputObject(input) } };
+  if (calls.length === 0) return message;
+  return { ...message, tool_calls: calls.map(({ id, name, input }) => ({ id, function: { name, arguments: inputObject(input) } })) };
 }
 
 /** @see https://docs.ollama.com/capabilities/thinking */

@@ -143,17 +143,13 @@ function choiceOf(choice: ToolChoice, tools: readonly ModelTool[], { tools: writ
     return written.length === 0 ? {} : { tool_choice: choice };
   }
   const [own] = tools.filter((tool) => tool.name === choice.tool).map(ownWords);
-  if (own !== undefined) return { tool_choice: ownChoice(own) };
+  if (own !== undefined) return { tool_choice: omitUndefined({ type: own["type"], name: own["name"] }) };
   const names = [...toolNames].flatMap(([encoded, name]) => (name === choice.tool ? [encoded] : []));
   const [name] = names;
   if (name === undefined)
     throw new ToolError("invalid_argument", `The tool ${JSON.stringify(choice.tool)} is chosen, but not among those offered.`);
   if (names.length === 1) return { tool_choice: { type: "function", name } };
   return { tool_choice: { type: "allowed_tools", mode: "required", tools: names.map((one) => ({ type: "function", name: one })) } };
-}
-
-function ownChoice({ type, name }: JsonObject): JsonObject {
-  return omitUndefined({ type, name });
 }
 
 function answerItem({ id, kind, result }: AnsweredCall): JsonObject {

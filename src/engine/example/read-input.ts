@@ -74,15 +74,12 @@ export function changesIn(input: JsonObject, { key }: Identity, noun: string): J
 
 /** A text for the search that a call makes, whatever page of it is wanted. */
 export function queryOf(toolName: string, input: JsonObject): string {
-  const text = canonicalJson([toolName, filtersIn(input)]);
+  const filters = Object.entries(input).filter(([name]) => !PAGING.has(plainName(name)));
+  const text = canonicalJson([toolName, Object.fromEntries(filters)]);
   return text.length <= MAX_QUERY ? text : text.slice(0, MAX_QUERY);
 }
 
 const MAX_QUERY = 500;
-
-function filtersIn(input: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(input).filter(([name]) => !PAGING.has(plainName(name))));
-}
 
 /** Whether a search finds a thing: no filter contradicts it, and the words that are searched for occur in it, or found it before. */
 export function matches({ values, queries }: Thing, input: JsonObject, query: string | undefined): boolean {

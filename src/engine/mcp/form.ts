@@ -59,7 +59,7 @@ const NOT_SAID: ReadonlySet<string> = new Set(["type", "format", "enum", "oneOf"
 /** The texts that ask for a secret: a field by its name or by anything that it says, or the message where something can be typed at all. */
 function judged(schema: JsonObject, fields: readonly Field[], message: string): Pick<Form, "secret" | "isDoubtful"> {
   const open = fields.filter(([, field]) => takesText(field));
-  const secret = open.find(([name, field]) => isObject(field, isSecretField) || namesSecret(name))?.[0];
+  const secret = open.find(([name, field]) => isSecretField(field) || namesSecret(name))?.[0];
   if (secret !== undefined) return { secret, isDoubtful: false };
   const above = [message, schema["title"], schema["description"]].filter((text) => typeof text === "string");
   const hints = [...above, ...open.flatMap(([, field]) => textsOf(field))].filter(namesSecret);
@@ -72,7 +72,8 @@ function takesText(field: JsonValue): boolean {
   return !isJsonArray(field["enum"]) && !isJsonArray(field["oneOf"]) && !Object.hasOwn(field, "const");
 }
 
-function isSecretField(field: JsonObject): boolean {
+function isSecretField(field: JsonValue): boolean {
+  if (!isJsonObject(field)) return false;
   if (field["format"] === "password" || field["writeOnly"] === true) return true;
   return textsOf(field).some((text) => namesSecret(text) && isAsked(text));
 }
@@ -88,10 +89,6 @@ function textsOf(field: JsonValue): readonly string[] {
   if (isJsonArray(field)) return field.flatMap(textsOf);
   if (!isJsonObject(field)) return [];
   return Object.entries(field).flatMap(([key, value]) => (NOT_SAID.has(key) ? [] : textsOf(value)));
-}
-
-function isObject(value: JsonValue, judge: (object: JsonObject) => boolean): boolean {
-  return isJsonObject(value) && judge(value);
 }
 
 function complete(

@@ -16,7 +16,9 @@ const USUAL_PATHS = { http: "/mcp", sse: "/sse" } as const;
 export function waysTo(server: McpUrlOptions): readonly HttpWay[] {
   const { transport = "auto", protocol } = server;
   const kinds = transport === "auto" ? (protocol === "modern" ? (["http"] as const) : (["http", "sse"] as const)) : [transport];
-  return kinds.flatMap((kind) => addressesOf(server, kind).map((way) => ({ kind, server: kind === "sse" ? older(way) : way })));
+  return kinds.flatMap((kind) =>
+    addressesOf(server, kind).map((way) => ({ kind, server: kind === "sse" ? { ...way, protocol: "legacy" as const } : way })),
+  );
 }
 
 export function hasPath(server: McpUrlOptions): boolean {
@@ -28,10 +30,6 @@ function addressesOf(server: McpUrlOptions, kind: HttpWay["kind"]): readonly Mcp
   const usual = serverUrl(server);
   usual.pathname = USUAL_PATHS[kind];
   return [server, { ...server, url: usual }];
-}
-
-function older(server: McpUrlOptions): McpUrlOptions {
-  return { ...server, protocol: "legacy" };
 }
 
 /**

@@ -48,7 +48,7 @@ export class StdioTransport implements Transport, Wire {
     problem: (error) => this.onerror?.(error),
     stray: (line) => this.#words.push(Buffer.from(`${line}\n`)),
     send: (refusal) => this.send(refusal),
-    giveUp: (reason) => this.#giveUp(reason),
+    giveUp: (reason) => this.lose(reason),
   });
   readonly #reader = new LineReader({ line: (line) => this.#lines.receive(line), longLine: (edges) => this.#lines.oversize(edges) });
   #child: ChildProcessWithoutNullStreams | undefined;
@@ -102,8 +102,10 @@ export class StdioTransport implements Transport, Wire {
     return this.#end(CLOSED);
   }
 
+  /** Ends a server that broke the rules, and reads nothing more of it. */
   lose(reason: string): void {
-    this.#giveUp(reason);
+    this.#child?.stdout.destroy();
+    void this.#end(reason);
   }
 
   #listen(child: ChildProcessWithoutNullStreams): void {
@@ -114,9 +116,9 @@ export class StdioTransport implements Transport, Wire {
     child.stderr.on("data", (chunk: Buffer) => this.#words.push(chunk));
     child.stdout.on("data", (chunk: Buffer) => {
       this.receivedBytes += chunk.length;
-      if (!this.#reader.push(chunk)) this.#giveUp(`it sent a line of more than ${MAX_MESSAGE_BYTES} bytes`);
+      if (!this.#reader.push(chunk)) this.lose(`it sent a line of more than ${MAX_MESSAGE_BYTES} bytes`);
     });
-    child.stdout.once("end", () => this.#whenExited(child, () => this.#giveUp("it closed its output")));
+    child.stdout.once("end", () => this.#whenExited(child, () => this.lose("it closed its output")));
     const exited = (): void => {
       this.exited ||= this.ended === undefined;
       void this.#end(child.signalCode === null ? `it exited with code ${child.exitCode}` : `it was ended by ${child.signalCode}`);
@@ -128,12 +130,6 @@ export class StdioTransport implements Transport, Wire {
   /** Gives the exit code and the last output of a dying server a moment to arrive, for the better message. */
   #whenExited(child: ChildProcessWithoutNullStreams, then: () => void): void {
     child.once("close", this.#clock.timer(then, LAST_OUTPUT_MS));
-  }
-
-  /** Ends a server that broke the rules, and reads nothing more of it. */
-  #giveUp(reason: string): void {
-    this.#child?.stdout.destroy();
-    void this.#end(reason);
   }
 
   #end(reason: string): Promise<void> {

@@ -163,7 +163,7 @@ function importOperation(whole: Import, listed: ListedOperation): ImportedOperat
     effects: effectsOf(whole, listed),
     ...(tags.length === 0 ? {} : { tags }),
     ...listed.extension.fields,
-    metadata: { http: httpMetadata(listed, server) },
+    metadata: { http: omitUndefined({ method, path, operationId: listed.operationId, server, tags }) },
   };
   const { parameters } = input;
   const more = omitUndefined({ server, body: input.body });
@@ -174,10 +174,6 @@ function effectsOf({ document, options, key }: Import, { method, extension }: Li
   const isTrusted = options.trustExtensions === true;
   const warn = (problem: string): void => document.warnings.add(extension.place, problem);
   return operationEffects({ method, key, isTrusted, warn }, extension.effects);
-}
-
-function httpMetadata({ method, path, operationId, tags }: ListedOperation, server: string | undefined): Readonly<Record<string, unknown>> {
-  return omitUndefined({ method, path, operationId, server, tags });
 }
 
 interface OperationText {

@@ -50,7 +50,7 @@ interface Claims extends Pick<Effects, "idempotent" | "external" | "destructive"
 
 function cautious(byMethod: Effects, claims: Claims, { key, warn }: EffectRules): Effects {
   const refused: string[] = [];
-  const isWrite = !writesNothing(byMethod);
+  const isWrite = !Array.isArray(byMethod.writes) || byMethod.writes.length > 0;
   const writes = claims.writes ?? [];
   if (claims.writes?.length === 0 && isWrite) refused.push("writes");
   if (claims.idempotent === true && byMethod.idempotent !== true) refused.push("idempotent");
@@ -70,10 +70,6 @@ function cautious(byMethod: Effects, claims: Claims, { key, warn }: EffectRules)
     ...(byMethod.destructive === true || claims.destructive === true ? { destructive: true } : {}),
     ...(byMethod.external === true || claims.external === true || becomesWrite ? { external: true } : {}),
   };
-}
-
-function writesNothing({ writes }: Effects): boolean {
-  return Array.isArray(writes) && writes.length === 0;
 }
 
 function readClaims({ warn }: EffectRules, declared: JsonValue): Claims {

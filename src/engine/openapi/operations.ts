@@ -65,7 +65,7 @@ function withDistinctNames(document: OpenApiDocument, operations: readonly Liste
   const names = new Set([...kept].filter(([, keeper]) => keeper !== undefined).map(([name]) => name));
   return operations.flatMap((operation) => {
     if (kept.get(operation.name) === operation) return [operation];
-    const name = distinctName(operation.name, operation);
+    const name = marked(operation.name, `${operation.method} ${operation.path}`);
     if (names.has(name)) {
       document.warnings.add(operation.operation.place, `the name ${name} is taken as well; the operation is left out.`);
       return [];
@@ -98,17 +98,12 @@ const SEPARATORS = /[/.: ]+/gu;
  *
  * `repos/get-content` is `repos_get-content`, `chat.post` is `chat_post`, and an operation without an id is named after method and path:
  * `GET /pets/{id}` is `get_pets_by_id`. A name with other characters or more than 64 is made fit and ends with `_` and 8 digits of a hash
- * of the original. Operations with the same name are distinguished by `distinctName`; the original is kept in the tool's metadata.
+ * of the original. Operations with the same name are distinguished by method and path; the original is kept in the tool's metadata.
  */
 export function operationName({ method, path, operationId }: NamedBy): string {
   if (operationId !== undefined && operationId !== "") return plainName(operationId, operationId);
   const slug = path.replace(/^\//u, "").replaceAll(/\{([^{}]*)\}/gu, "by_$1");
   return plainName(`${method.toLowerCase()}_${slug}`, `${method} ${path}`);
-}
-
-/** For operations that share a name: distinguished by method and path. */
-function distinctName(name: string, operation: NamedBy): string {
-  return marked(name, `${operation.method} ${operation.path}`);
 }
 
 function plainName(text: string, original: string): string {

@@ -1,5 +1,5 @@
 /** Lets a schema take null as well. */
-import { isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 const NULL: JsonObject = Object.freeze({ type: "null" });
 
@@ -10,7 +10,8 @@ export function withNull(schema: JsonObject): JsonObject {
   if (type === undefined && values === undefined && !isComposed) return schema;
   if (!isComposed) return plainWithNull(schema, type, values);
   if (isJsonArray(anyOf) && Object.keys(schema).every((keyword) => keyword === "anyOf" || ANNOTATIONS.has(keyword))) {
-    return anyOf.some(isNull) ? schema : { ...schema, anyOf: Object.freeze([...anyOf, NULL]) };
+    const hasNull = anyOf.some((branch) => isJsonObject(branch) && branch["type"] === "null");
+    return hasNull ? schema : { ...schema, anyOf: Object.freeze([...anyOf, NULL]) };
   }
   const rest = Object.fromEntries(Object.entries(schema).filter(([keyword]) => !ANNOTATIONS.has(keyword)));
   const annotations = Object.fromEntries(Object.entries(schema).filter(([keyword]) => ANNOTATIONS.has(keyword)));
@@ -23,8 +24,4 @@ function plainWithNull(schema: JsonObject, type: JsonValue | undefined, values: 
   const types = type === undefined || isJsonArray(type) ? type : [type];
   const withTypes = types === undefined || types.includes("null") ? schema : { ...schema, type: Object.freeze([...types, "null"]) };
   return isJsonArray(values) && !values.includes(null) ? { ...withTypes, enum: Object.freeze([...values, null]) } : withTypes;
-}
-
-function isNull(branch: JsonValue): boolean {
-  return typeof branch === "object" && branch !== null && !isJsonArray(branch) && branch["type"] === "null";
 }

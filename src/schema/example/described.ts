@@ -44,7 +44,7 @@ function readDescription(text: string): Described {
   const head = form === null ? headOf(text) : headOf(text.slice(form.index + form[0].length));
   const separator = separatorIn(text);
   return {
-    choices: choices.filter((choice) => !isMask(choice)),
+    choices: choices.filter((choice) => maskIn(choice.text) === undefined),
     examples,
     fallback,
     bounds: boundsIn(text),
@@ -54,10 +54,6 @@ function readDescription(text: string): Described {
     head,
     unit: unitIn(text),
   };
-}
-
-function isMask({ text }: Literal): boolean {
-  return maskIn(text) !== undefined;
 }
 
 const ISO_DATE = /\bISO[- ]?8601\b(?![^.]{0,20}duration)|\bRFC ?3339\b/iu;

@@ -146,7 +146,8 @@ function expanded(pattern: string, at: Expansion): string {
 }
 
 function filled(slot: string, { topic, random, depth }: Expansion): string {
-  const thing = (): string => thingOf(topic, random);
+  const thing = (): string =>
+    topic?.named === "works" && random.next() < 0.8 ? workTitle(random) : random.pick(topic?.things ?? DEFAULT_THINGS);
   switch (slot) {
     case "thing":
     case "other":
@@ -173,10 +174,6 @@ function filled(slot: string, { topic, random, depth }: Expansion): string {
     default:
       return depth >= MAX_DEPTH ? "" : expanded(random.pick(PARTS[slot] ?? [""]), { topic, random, depth: depth + 1 });
   }
-}
-
-function thingOf(topic: Topic | undefined, random: RandomStream): string {
-  return topic?.named === "works" && random.next() < 0.8 ? workTitle(random) : random.pick(topic?.things ?? DEFAULT_THINGS);
 }
 
 /** The title of a film, book or song. */

@@ -86,7 +86,7 @@ export function isCircular(uses: ReadonlyMap<string, ReadonlySet<string>>): bool
   const left = new Map<string, number>();
   for (const [name, used] of uses) {
     left.set(name, used.size);
-    for (const one of used) push(users, one, name);
+    for (const one of used) addTo(users, one, name);
   }
   const free = [...left].filter(([, count]) => count === 0).map(([name]) => name);
   let freed = 0;
@@ -99,8 +99,4 @@ export function isCircular(uses: ReadonlyMap<string, ReadonlySet<string>>): bool
     }
   }
   return freed < uses.size;
-}
-
-function push(lists: Map<string, string[]>, key: string, item: string): void {
-  addTo(lists, key, item);
 }

@@ -40,7 +40,7 @@ export function problemOf(error: ErrorInfo, { status, callId }: ProblemOptions =
   const hint = error.hint ?? error.operatorHint;
   return {
     type: `urn:haft:error:${code}`,
-    title: titleOf(code),
+    title: capital(code.replaceAll("_", " ")),
     status: status ?? ERROR_CODES[code].http,
     detail: visibleText(message),
     code,
@@ -61,8 +61,4 @@ export function problemAnswer(problem: Problem, headers: Readonly<Record<string,
     { "content-type": PROBLEM_TYPE, "cache-control": "no-store", ...headers },
     JSON.stringify(problem),
   );
-}
-
-function titleOf(code: ErrorCode): string {
-  return capital(code.replaceAll("_", " "));
 }

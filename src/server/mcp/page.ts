@@ -23,11 +23,9 @@ export function pageOf<T>(
   }
   const items = list.slice(start, start + size);
   const last = items.at(-1);
-  return last === undefined || start + size >= list.length ? { items } : { items, nextCursor: encode(key(last)) };
-}
-
-function encode(key: string): string {
-  return Buffer.from(`after ${key}`, "utf8").toString("base64url");
+  return last === undefined || start + size >= list.length
+    ? { items }
+    : { items, nextCursor: Buffer.from(`after ${key(last)}`, "utf8").toString("base64url") };
 }
 
 function decode(cursor: string): string | undefined {

@@ -179,8 +179,10 @@ export class Peers {
     const candidates = isOwned ? [owner.source] : this.#readers(owner?.source, visible);
     const ask = async (source: Source, outer: AbortSignal): Promise<JsonObject> => {
       const read = (signal: AbortSignal): Promise<JsonObject> =>
-        untilAborted(source.readResource?.(params, { ...options, signal }) ?? Promise.reject(notHere(params.uri)), signal, () =>
-          tooLate(source),
+        untilAborted(
+          source.readResource?.(params, { ...options, signal }) ?? Promise.reject(notHere(params.uri)),
+          signal,
+          () => new ToolError("timeout", `${titleOf(source)} did not answer in time.`),
         );
       return source === owner?.source ? await read(outer) : await within({ clock, limitMs: GUESS_MS, outer }, read);
     };
@@ -222,10 +224,6 @@ function listed(uri: string): Wanted {
 function behindTemplate(uri: string): Wanted {
   const pick: Wanted["pick"] = (entries) => [...entries].find(([template]) => fitsTemplate(uri, template))?.[1];
   return { method: "listResourceTemplates", pick };
-}
-
-function tooLate(source: Source): ToolError {
-  return new ToolError("timeout", `${titleOf(source)} did not answer in time.`);
 }
 
 function notHere(uri: string, cause?: unknown): ToolError {

@@ -2,7 +2,7 @@
  * The SDK's transport of a session, which ends the response streams of cancelled requests: a cancelled request gets no answer, the SDK leaves its
  * stream open for one, and clients wait for the stream's end.
  */
-import type { JSONRPCMessage, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import type { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { RequestId } from "./serving.ts";
 
@@ -92,13 +92,9 @@ export function sessionTransport(Base: TransportClass, options: Options): Sessio
     #end(id: RequestId, isAnswered: boolean): void {
       const unanswered = this.#groups.end(id, isAnswered);
       for (const id of unanswered) this.closeSSEStream(id);
-      for (const id of unanswered) super.send(answerNever(id)).catch(() => undefined); // the session has ended
+      for (const id of unanswered) super.send({ jsonrpc: "2.0", id, result: {} }).catch(() => undefined); // the session has ended
     }
   })(options);
-}
-
-function answerNever(id: RequestId): JSONRPCMessage {
-  return { jsonrpc: "2.0", id, result: {} };
 }
 
 /** The ids of the requests in a body. */

@@ -5,7 +5,7 @@ import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json
 import { untilAborted } from "../../core/base/until-aborted.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";
-import { isUsable, titleOf, type Kind, type Source } from "./source.ts";
+import { isUsable, titleOf, type Source } from "./source.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 export type ListMethod = "listResources" | "listResourceTemplates" | "listPrompts";
@@ -86,7 +86,7 @@ export class SourceLists {
 
   /** Warns once of a name that two entries of a kind have. */
   warnTwice(name: string, { source }: Entry, method: ListMethod): void {
-    const text = `${titleOf(source)} lists ${JSON.stringify(name)} of the ${this.kindOf(method)}, which another lists already: only the first is served.`;
+    const text = `${titleOf(source)} lists ${JSON.stringify(name)} of the ${LISTS[method].kind}, which another lists already: only the first is served.`;
     this.#warnOnce(text);
   }
 
@@ -94,10 +94,6 @@ export class SourceLists {
     if (this.#warned.has(text) || this.#warned.size >= MAX_ENTRIES) return;
     this.#warned.add(text);
     this.#settings.log.warn(text);
-  }
-
-  kindOf(method: ListMethod): Kind {
-    return LISTS[method].kind;
   }
 
   /** A list that was forgotten while it was being made is out of date. */

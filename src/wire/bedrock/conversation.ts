@@ -228,7 +228,7 @@ export class ConverseWriter {
 
   #document(part: ContentPart): JsonObject | undefined {
     const data = fileData(part);
-    const format = data === undefined ? undefined : documentFormat(data.mediaType);
+    const format = data === undefined ? undefined : FORMATS.get(data.mediaType);
     if (data === undefined || format === undefined || part.type !== "file") return undefined;
     return { document: { format, name: this.#names.take(part.name), source: { bytes: data.base64 } } };
   }
@@ -246,7 +246,11 @@ function isText(block: JsonObject): boolean {
   return block["text"] !== undefined;
 }
 
-/** @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html */
+/**
+ * Bedrock's names for the files of a media type.
+ *
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html
+ */
 const FORMATS: ReadonlyMap<string, string> = new Map([
   ["application/pdf", "pdf"],
   ["text/csv", "csv"],
@@ -259,11 +263,6 @@ const FORMATS: ReadonlyMap<string, string> = new Map([
   ["text/markdown", "md"],
 ]);
 const MAX_NAME_LENGTH = 200;
-
-/** Bedrock's name for the files of a media type; undefined for those that it does not read. */
-function documentFormat(mediaType: string): string | undefined {
-  return FORMATS.get(mediaType);
-}
 
 /** Names of letters, digits, single spaces, hyphens, parentheses and brackets, each only once in a request. */
 class DocumentNames {

@@ -2,7 +2,7 @@
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { contentText, conversationSteps, documentHeading, nativeBlocks, withReturnableName } from "../conversation-steps.ts";
-import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "../conversation-steps.ts";
+import type { AssistantStep, ConversationStep, SpokenStep } from "../conversation-steps.ts";
 import { asTextNotes } from "../text-notes.ts";
 import type { EncodedMessages } from "../wire-format.ts";
 import { withDecisions, withRequestIds } from "./approvals.ts";
@@ -81,7 +81,7 @@ function ownItems(step: AssistantStep, { keeps }: Keeping): readonly JsonObject[
   const blocks = nativeBlocks(step, FORMAT, callIdOf)?.filter(isJsonObject);
   if (blocks === undefined) return undefined;
   const made = new Map(blocks.flatMap((block) => (callIdOf(block) === undefined ? [] : [[itemId(block), block] as const])));
-  const answers = step.calls.map((call) => answerOf(call, made.get(call.id)));
+  const answers = step.calls.map(({ id, result }) => resultItem({ id, result, call: made.get(id) }));
   if (answers.some((answer) => answer === undefined)) return undefined;
   const led = ledSomewhere(step.native?.blocks ?? [], new Set(blocks));
   const sent = blocks.filter((block) => !isReasoning(block) || (led.has(block) && keeps(block)));
@@ -104,10 +104,6 @@ function ledSomewhere(made: readonly JsonValue[], kept: ReadonlySet<JsonValue>):
 
 function isReasoning(item: JsonObject): boolean {
   return itemType(item) === "reasoning";
-}
-
-function answerOf({ id, result }: WireCall, call: JsonObject | undefined): JsonObject | undefined {
-  return resultItem({ id, result, call });
 }
 
 function callIdOf(block: JsonValue): string | undefined {

@@ -11,7 +11,8 @@ import type { ApiServices, Handlers, RequestOf } from "../services.ts";
 
 export const toolHandlers: Handlers<"listTools" | "getTool" | "checkTool"> = {
   listTools({ runtime: { registry }, principal, query: { q, toolset, limit, cursor = "0" } }, { access }) {
-    const all = q === undefined ? registry.list(toolset) : registry.search({ text: q }).filter(isOf(toolset));
+    const isListed = (tool: RegisteredTool): boolean => toolset === undefined || tool.toolset.name === toolset;
+    const all = q === undefined ? registry.list(toolset) : registry.search({ text: q }).filter(isListed);
     const found = visibleTools({ list: () => all }, access.visibilityOf(principal));
     const { page, ...next } = pageOf(found, Number(cursor), limit);
     return { tools: page.map(shownTool), ...next };
@@ -24,10 +25,6 @@ export const toolHandlers: Handlers<"listTools" | "getTool" | "checkTool"> = {
     return { valid, errors, warnings, ...(repaired === undefined ? {} : { input: repaired }) };
   },
 };
-
-function isOf(toolset: string | undefined): (tool: RegisteredTool) => boolean {
-  return (tool) => toolset === undefined || tool.toolset.name === toolset;
-}
 
 function shownTool(registered: RegisteredTool): ApiTool {
   const { toolset, tool } = registered;
