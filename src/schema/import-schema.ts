@@ -6,6 +6,7 @@ import type { JsonSchema } from "../core/tool.ts";
 import { checkOfNoLibrary } from "./check-json-schema.ts";
 import { mapKeywords } from "./keywords/map-keywords.ts";
 import { showValue } from "./schema-problem.ts";
+import { wordsFor } from "../core/base/wording.ts";
 
 /** A schema as it was taken over, and what was changed. */
 export interface ImportedSchema {
@@ -27,10 +28,6 @@ const TYPE_WORDS: ReadonlyMap<string, string | undefined> = new Map([
   ...wordsFor(undefined, "any"),
   ["", undefined] as const,
 ]);
-
-function wordsFor(type: string | undefined, words: string): (readonly [string, string | undefined])[] {
-  return words.split(" ").map((word) => [word, type] as const);
-}
 
 /**
  * Turns type words that JSON Schema does not have (`dict`, `float`, `tuple`, `any`, in any case) into those it

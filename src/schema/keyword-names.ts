@@ -1,5 +1,5 @@
 /** The keywords of JSON Schema, by what becomes of them where a provider does not take them. */
-import { words } from "../core/base/wording.ts";
+import { words, wordsFor } from "../core/base/wording.ts";
 
 /** They say nothing about a value and nothing to a model. */
 export const SILENT_KEYWORDS: ReadonlySet<string> = words("$schema $id $comment $anchor $dynamicAnchor $vocabulary $defs definitions");
@@ -26,18 +26,14 @@ export const SCHEMA_MAP_KEYWORDS: ReadonlySet<string> = words("properties patter
 
 /** Which type of value a keyword speaks of; one that is not here speaks of all. */
 export const KEYWORD_TYPES: ReadonlyMap<string, string> = new Map([
-  ...of(
+  ...wordsFor(
     "object",
     "required properties additionalProperties patternProperties propertyNames minProperties maxProperties dependentRequired dependentSchemas dependencies unevaluatedProperties",
   ),
-  ...of("array", "items prefixItems additionalItems contains minContains maxContains minItems maxItems uniqueItems unevaluatedItems"),
-  ...of("string", "minLength maxLength pattern contentEncoding contentMediaType contentSchema"),
-  ...of("number", "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
+  ...wordsFor("array", "items prefixItems additionalItems contains minContains maxContains minItems maxItems uniqueItems unevaluatedItems"),
+  ...wordsFor("string", "minLength maxLength pattern contentEncoding contentMediaType contentSchema"),
+  ...wordsFor("number", "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
 ]);
-
-function of(type: string, keywords: string): (readonly [string, string])[] {
-  return keywords.split(" ").map((keyword) => [keyword, type] as const);
-}
 
 /** All that this program knows of, annotations included. */
 export const KNOWN_KEYWORDS: ReadonlySet<string> = new Set([

@@ -6,7 +6,7 @@ import { automatonMatcher } from "../../src/schema/pattern/automaton.ts";
 import { readPattern } from "../../src/schema/pattern/pattern-syntax.ts";
 import { compilePattern, linearPattern } from "../../src/schema/pattern/pattern.ts";
 import { MAX_STEPS } from "../../src/schema/schema-limits.ts";
-import { searchForm } from "../../src/schema/pattern/search-form.ts";
+import { searchForm } from "../../src/schema/pattern/pattern.ts";
 
 /** As the automaton sees it, also where the native engine may run. */
 const automaton = (source: string, unicode: boolean) => automatonMatcher(searchForm(readPattern(source, unicode)), unicode);

@@ -5,6 +5,7 @@ import type { JsonValue } from "./json.ts";
 import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS } from "./json.ts";
 import { endOfString, parseExactly } from "./exact-json.ts";
 import { findJsonFault } from "./json-fault.ts";
+import { shownNumber } from "./short-text.ts";
 
 export interface ParseOptions extends JsonLimits {
   /** How integers whose digits a double cannot keep are read: `"string"` has them as a string, `"round"` as the nearest number. @default "refuse" */
@@ -121,10 +122,10 @@ function checkNumber(text: string, start: number, refuseLong: boolean): number {
   const literal = text.slice(start, end);
   const number = Number(literal);
   if (number === Infinity || number === -Infinity) {
-    throw invalid(text, start, `the number ${shorten(literal)} is too large`, "Send it as a string, or as a number below 1.8e308.");
+    throw invalid(text, start, `the number ${shownNumber(literal)} is too large`, "Send it as a string, or as a number below 1.8e308.");
   }
   if (refuseLong && integer && !Number.isSafeInteger(number) && String(number) !== literal) {
-    throw invalid(text, start, `the integer ${shorten(literal)} would lose digits`, `Send it as a string: "${shorten(literal)}".`);
+    throw invalid(text, start, `the integer ${shownNumber(literal)} would lose digits`, `Send it as a string: "${shownNumber(literal)}".`);
   }
   return end;
 }
@@ -164,8 +165,4 @@ function place(text: string, at: number): string {
     lineStart = next + 1;
   }
   return `line ${line}, column ${at - lineStart + 1}`;
-}
-
-function shorten(literal: string): string {
-  return literal.length <= 40 ? literal : `${literal.slice(0, 24)}… (${literal.length} characters)`;
 }

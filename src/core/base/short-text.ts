@@ -9,3 +9,8 @@ export function atMost(text: string, most: number): string {
 export function beginning(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length)}…`;
 }
+
+/** The digits of a number; of a long one the first, and how many there are. */
+export function shownNumber(digits: string): string {
+  return digits.length <= 40 ? digits : `${digits.slice(0, 24)}… (${digits.length} characters)`;
+}

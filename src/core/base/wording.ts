@@ -93,3 +93,8 @@ function objectKind(value: object): string | undefined {
 export function words(text: string): ReadonlySet<string> {
   return new Set(text.split(" "));
 }
+
+/** The words of a text, each with the same value: for tables written in the code. */
+export function wordsFor<const Value>(value: Value, text: string): readonly (readonly [word: string, value: Value])[] {
+  return text.split(" ").map((word) => [word, value] as const);
+}

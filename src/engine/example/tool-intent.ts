@@ -1,7 +1,7 @@
 /** The action of a tool and the things it acts on, as far as its name tells. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { memo } from "../../core/base/memo.ts";
-import { words as setOfWords } from "../../core/base/wording.ts";
+import { words as setOfWords, wordsFor } from "../../core/base/wording.ts";
 import { nameWords, plainName, singular } from "../../schema/example/name-words.ts";
 
 export type Verb = "create" | "read" | "update" | "remove" | "list" | "other";
@@ -29,10 +29,6 @@ const PREPOSITIONS = setOfWords("by for with from in to of at on using via");
 const NOISE = setOfWords(
   "a an the all list lists details detail info information status data record entry my current pending existing new id and or specific single random latest",
 );
-
-function wordsFor(verb: Verb, words: string): (readonly [string, Verb])[] {
-  return words.split(" ").map((word) => [word, verb] as const);
-}
 
 const MAX_KEPT = 10_000;
 

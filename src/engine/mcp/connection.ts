@@ -128,12 +128,11 @@ export class McpConnection {
 
   #startLogin(): Login {
     const controller = new AbortController();
-    const done = (this.wire.authorize?.(controller.signal) ?? Promise.resolve()).finally(() => {
+    const forget = (): void => {
       if (this.#login?.controller === controller) this.#login = undefined;
-    });
-    controller.signal.addEventListener("abort", () => {
-      if (this.#login?.controller === controller) this.#login = undefined;
-    });
+    };
+    const done = (this.wire.authorize?.(controller.signal) ?? Promise.resolve()).finally(forget);
+    controller.signal.addEventListener("abort", forget);
     return { controller, done, waiting: 0 };
   }
 

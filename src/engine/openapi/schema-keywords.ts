@@ -4,6 +4,7 @@ import { copyJson, isJsonArray, type JsonObject, type JsonValue } from "../../co
 import { linearPattern } from "../../schema/pattern/pattern.ts";
 import { own } from "../../core/base/own.ts";
 import { cutText, quote } from "./warnings.ts";
+import { isObject } from "../../core/base/is-object.ts";
 
 export type Direction = "input" | "output";
 
@@ -202,9 +203,5 @@ export function isBinary(raw: JsonObject): boolean {
 
 function isSmall(value: JsonValue): boolean {
   if (typeof value === "string") return value.length <= SMALL_TEXT;
-  return isJsonArray(value) ? value.length <= 5 && value.every((item) => !isContainer(item) && isSmall(item)) : !isContainer(value);
-}
-
-function isContainer(value: JsonValue): boolean {
-  return typeof value === "object" && value !== null;
+  return isJsonArray(value) ? value.length <= 5 && value.every((item) => !isObject(item) && isSmall(item)) : !isObject(value);
 }

@@ -2,6 +2,7 @@
 import type { JsonValue } from "../../core/base/json.ts";
 import type { MendKind } from "./mend.ts";
 import { Unreadable } from "./unreadable.ts";
+import { shownNumber } from "../../core/base/short-text.ts";
 
 export interface ReadWord {
   readonly value: JsonValue;
@@ -55,17 +56,13 @@ function readNumber(word: string, at: number): ReadWord | undefined {
 }
 
 function finite(word: string, number: number, at: number): number {
-  if (!Number.isFinite(number)) throw new Unreadable(`the number ${shorten(word)} is too large; send it as a string`, at, true);
+  if (!Number.isFinite(number)) throw new Unreadable(`the number ${shownNumber(word)} is too large; send it as a string`, at, true);
   if (Number.isInteger(number) && !Number.isSafeInteger(number) && !keepsDigits(word, number))
-    throw new Unreadable(`the integer ${shorten(word)} would lose digits; send it as a string`, at, true);
+    throw new Unreadable(`the integer ${shownNumber(word)} would lose digits; send it as a string`, at, true);
   return number;
 }
 
 /** Numbers with a point or an exponent are approximate by themselves. */
 function keepsDigits(word: string, number: number): boolean {
   return /[.eE]/u.test(word) ? !/^[+-]?0[xX]/u.test(word) : String(number) === word.replace(/^\+/u, "");
-}
-
-function shorten(word: string): string {
-  return word.length <= 40 ? word : `${word.slice(0, 24)}… (${word.length} characters)`;
 }

@@ -4,7 +4,6 @@ import { MAX_PATTERN_LENGTH, MAX_STEPS } from "../schema-limits.ts";
 import { automatonMatcher } from "./automaton.ts";
 import { type MatchCost, nativeCost, patternSize, propertyCount } from "./pattern-cost.ts";
 import { type PatternNode, UnreadablePattern, readPattern } from "./pattern-syntax.ts";
-import { searchForm } from "./search-form.ts";
 
 /** A pattern that is ready to run, and the steps to charge for it: `stepsPerTest + text.length * stepsPerCharacter`. */
 export interface LinearPattern {
@@ -148,4 +147,28 @@ function nativePattern(source: string): RegExp {
       throw new ToolError("invalid_schema", `the pattern ${JSON.stringify(source)} is not a regular expression.`, { cause: error });
     }
   }
+}
+
+/** Returns a pattern that matches in the same texts. A repeat at either end needs no more than its minimum: `a.{1,500}` is found wherever `a.` is. */
+export function searchForm(tree: PatternNode): PatternNode {
+  return cutEnd(cutEnd(tree, "first"), "last");
+}
+
+const EMPTY: PatternNode = { type: "sequence", items: [] };
+
+function cutEnd(tree: PatternNode, end: "first" | "last"): PatternNode {
+  if (tree.type === "choice") return { type: "choice", branches: tree.branches.map((branch) => cutEnd(branch, end)) };
+  if (tree.type === "repeat") {
+    if (tree.min === 0) return EMPTY;
+    return tree.min === 1 ? cutEnd(tree.body, end) : { ...tree, max: tree.min };
+  }
+  if (tree.type !== "sequence") return tree;
+  const items = [...tree.items];
+  while (items.length > 0) {
+    const item = end === "first" ? items.shift() : items.pop();
+    const cut = item === undefined ? EMPTY : cutEnd(item, end);
+    if (cut === EMPTY) continue;
+    return { type: "sequence", items: end === "first" ? [cut, ...items] : [...items, cut] };
+  }
+  return EMPTY;
 }
