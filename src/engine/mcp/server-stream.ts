@@ -11,6 +11,7 @@ import { innerToolError } from "./call-error.ts";
 import { reopenDelayMs } from "./reopen-delay.ts";
 import { pause } from "../../processes/pause.ts";
 import type { ServerStreamEvents } from "./wire.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 
@@ -144,9 +145,7 @@ class OpenStream {
     this.#onEventId = onEventId;
     this.#transport = new sdk.StreamableHTTPClientTransport(url, {
       fetch: this.#watching(fetch, url),
-      ...(provider === undefined ? {} : { authProvider: provider }),
-      ...(transport.sessionId === undefined ? {} : { sessionId: transport.sessionId }),
-      ...(transport.protocolVersion === undefined ? {} : { protocolVersion: transport.protocolVersion }),
+      ...omitUndefined({ authProvider: provider, sessionId: transport.sessionId, protocolVersion: transport.protocolVersion }),
       reconnectionOptions: { initialReconnectionDelay: -1, maxReconnectionDelay: -1, reconnectionDelayGrowFactor: 1, maxRetries: 1 },
       // It is asked how to open the stream again, with the time that the server has named.
       reconnectionScheduler: (_reopen, delayMs) => {

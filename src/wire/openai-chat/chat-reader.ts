@@ -12,6 +12,7 @@ import { refuseDamaged } from "../framing/wire-json.ts";
 import { finishReason } from "./finish-reason.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
 import type { ContentPart } from "../../core/content.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /**
  * One reply, once.
@@ -210,14 +211,14 @@ function readUsage(usage: JsonObject): Partial<TokenUsage> {
   const cached = count(inputDetails, "cached_tokens") ?? count(usage, "prompt_cache_hit_tokens") ?? count(usage, "cached_tokens");
   const cacheWrite = count(inputDetails, "cache_write_tokens");
   const reasoning = count(outputDetails, "reasoning_tokens");
-  return {
-    ...(input === undefined ? {} : { inputTokens: input }),
+  return omitUndefined({
+    inputTokens: input,
     // xAI and Gemini count reasoning in the total only
-    ...(written === undefined ? {} : { outputTokens: Math.max(written, total - (input ?? total)) }),
-    ...(cached === undefined ? {} : { cachedInputTokens: cached }),
-    ...(cacheWrite === undefined ? {} : { cacheWriteTokens: cacheWrite }),
-    ...(reasoning === undefined ? {} : { reasoningTokens: reasoning }),
-  };
+    outputTokens: written === undefined ? undefined : Math.max(written, total - (input ?? total)),
+    cachedInputTokens: cached,
+    cacheWriteTokens: cacheWrite,
+    reasoningTokens: reasoning,
+  });
 }
 
 function count(value: JsonValue | undefined, key: string): number | undefined {

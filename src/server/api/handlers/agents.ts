@@ -11,23 +11,10 @@ import { checkSeen, refuseSessionKey } from "../sessions/session-ids.ts";
 import { eventsOf } from "./sessions.ts";
 import { noContent } from "./answers.ts";
 
-type AgentId =
-  | "listAgents"
-  | "getAgent"
-  | "sendToAgent"
-  | "cancelAgent"
-  | "listAgentEvents"
-  | "listChannels"
-  | "listChannelMessages"
-  | "sendToChannel"
-  | "listTriggers"
-  | "addTrigger"
-  | "removeTrigger";
-
 /** Those that see nothing of what is outside their session, such as a channel. */
 const OWN_TRIGGERS: ReadonlySet<string> = new Set(["timer", "schedule"]);
 
-export const agentHandlers: Handlers<AgentId> = {
+export const agentHandlers = {
   listAgents: ({ principal }, { agents }) => ({
     agents: [...agents]
       .filter(([, { session }]) => (principal.sessionId ?? session.id) === session.id)
@@ -101,7 +88,7 @@ export const agentHandlers: Handlers<AgentId> = {
     if (!wasThere) throw new ToolError("not_found", `The session has no trigger ${JSON.stringify(triggerId.slice(0, 200))}.`);
     return noContent();
   },
-};
+} satisfies Partial<Handlers>;
 
 function shownAgent(name: string, agent: Agent): AnswerOf<"getAgent"> {
   const { state, session } = agent;

@@ -10,18 +10,7 @@ import type { Handlers } from "../services.ts";
 import { checkSeen, refuseSessionKey } from "../sessions/session-ids.ts";
 import { noContent } from "./answers.ts";
 
-type ApprovalId =
-  | "listApprovals"
-  | "getApproval"
-  | "previewApproval"
-  | "decideApproval"
-  | "decideApprovals"
-  | "decideMatchingApprovals"
-  | "listApprovalRules"
-  | "addApprovalRule"
-  | "revokeApprovalRule";
-
-export const approvalHandlers: Handlers<ApprovalId> = {
+export const approvalHandlers = {
   async listApprovals({ runtime, principal, query: { status = "open", limit, after, tool, ...query } }) {
     const sessionId = principal.sessionId ?? query.sessionId;
     const approvals = await runtime.approvals.list({
@@ -96,7 +85,7 @@ export const approvalHandlers: Handlers<ApprovalId> = {
       hint: "GET /v1/approval-rules lists them.",
     });
   },
-};
+} satisfies Partial<Handlers>;
 
 interface Place {
   readonly runtime: Runtime;

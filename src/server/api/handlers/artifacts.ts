@@ -4,7 +4,7 @@ import { ToolError } from "../../../core/error.ts";
 import type { Handlers } from "../services.ts";
 import { refuseSessionKey } from "../sessions/session-ids.ts";
 
-export const artifactHandlers: Handlers<"getArtifact"> = {
+export const artifactHandlers = {
   async getArtifact({ runtime: { artifacts }, principal, params: { artifactId: asked } }) {
     refuseSessionKey(principal); // the id of a file does not say whose session it is of
     const id = artifactId(`artifact:${asked}`) ?? artifactId(asked);
@@ -15,4 +15,4 @@ export const artifactHandlers: Handlers<"getArtifact"> = {
         artifacts === undefined ? "This server keeps files in the results themselves." : "Results have the addresses of those there are.",
     });
   },
-};
+} satisfies Partial<Handlers>;

@@ -6,7 +6,7 @@ import { hasScope } from "../../auth/principal.ts";
 import type { Handlers } from "../services.ts";
 import { ownPrefixOf } from "../sessions/session-ids.ts";
 
-export const auditHandlers: Handlers<"listAudit"> = {
+export const auditHandlers = {
   async listAudit({ principal, query: { limit, cursor, ...filter }, signal }, { store }) {
     const { since = -Infinity, until = Infinity } = filter;
     if (since >= until) throw new ToolError("invalid_argument", `since ${since} is not before until ${until}, so nothing is between them.`);
@@ -25,7 +25,7 @@ export const auditHandlers: Handlers<"listAudit"> = {
     const entries = found.slice(0, limit);
     return { entries, damaged, ...(found.length > limit ? { next: cursorOf(lastPosition(entries, after)) } : {}) };
   },
-};
+} satisfies Partial<Handlers>;
 
 /** New entries come before it, so no page has one twice, and those of other sessions do not count, so none is left out where these are removed. */
 function cursorOf({ at, count, sessionId }: AuditPosition): string {

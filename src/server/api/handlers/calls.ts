@@ -27,7 +27,7 @@ import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "../sessions/ses
 
 type BatchId = "execute" | "simulate" | "executeInSession" | "simulateInSession";
 
-export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "cancelCall" | "getCallOutput"> = {
+export const callHandlers = {
   async execute(request, services) {
     const { runtime, idempotencyKey } = request;
     refuseSessionKey(request.principal);
@@ -88,7 +88,7 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
   },
 
   async getCall({ principal, runtime, params: { callId }, query: { sessionId } }, services) {
-    const found = await findCall(services, { callId, sessionId: seenSession(principal.sessionId, sessionId) });
+    const found = await findCall(services, { callId, sessionId: principal.sessionId ?? sessionId });
     const running = runtime.running.find((call) => call.callId === callId);
     if (found === undefined && running !== undefined && principal.sessionId === undefined)
       return { callId, state: "running", call: { name: running.name, input: running.input } };
@@ -119,16 +119,16 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
 
   async getCallOutput({ principal, runtime, params: { callId }, query: { sessionId, from, maxChars } }, services) {
     const job = runtime.jobs.get(callId);
-    if (job !== undefined && job.endedAt === undefined && mayRead(principal.sessionId, job.sessionId))
+    if (job !== undefined && job.endedAt === undefined && (principal.sessionId ?? job.sessionId) === job.sessionId)
       return runtime.jobs.read(callId, { from, maxChars });
-    const found = await findCall(services, { callId, sessionId: seenSession(principal.sessionId, sessionId) });
+    const found = await findCall(services, { callId, sessionId: principal.sessionId ?? sessionId });
     if (found?.end === undefined) throw noCall(callId);
     const whole = wholeText(found);
     const start = Math.min(from, whole.length);
     const text = whole.slice(start, start + maxChars);
     return { text, from: start, next: start + text.length, total: whole.length };
   },
-};
+} satisfies Partial<Handlers>;
 
 interface InSession {
   readonly services: ApiServices;
@@ -253,9 +253,7 @@ function optionsOf(
   return {
     ...access.callOptions(principal),
     ...(allow === undefined ? {} : { allow: [access.visibilityOf(principal), { allow }] }),
-    ...(strict === undefined ? {} : { strict }),
-    ...(variation === undefined ? {} : { variation }),
-    ...(answerFrom === undefined ? {} : { answerFrom }),
+    ...omitUndefined({ strict, variation, answerFrom }),
   };
 }
 
@@ -322,14 +320,6 @@ function wholeText({ session, start, end, kept }: FoundCall): string {
   if (whole?.output !== undefined) return valueText(whole.output);
   if (whole?.content !== undefined) return whole.content.map(partText).join("\n");
   return end === undefined ? "" : resultText(end.result);
-}
-
-function mayRead(own: string | undefined, sessionId: string): boolean {
-  return own === undefined || own === sessionId;
-}
-
-function seenSession(own: string | undefined, named: string | undefined): string | undefined {
-  return own ?? named;
 }
 
 function noCall(callId: string): ToolError {

@@ -3,7 +3,7 @@ import { fleetDifferences } from "../../fleet.ts";
 import type { Handlers } from "../services.ts";
 import { refuseSessionKey } from "../sessions/session-ids.ts";
 
-export const fleetHandlers: Handlers<"getFleet"> = {
+export const fleetHandlers = {
   async getFleet({ principal }, { store }) {
     refuseSessionKey(principal);
     const processes = (await store?.processes()) ?? [];
@@ -12,4 +12,4 @@ export const fleetHandlers: Handlers<"getFleet"> = {
       differences: fleetDifferences(processes),
     };
   },
-};
+} satisfies Partial<Handlers>;

@@ -8,21 +8,20 @@ import type { Principal } from "../../auth/principal.ts";
 import { pageOf, shownResult } from "./answers.ts";
 import type { ApiJob } from "../openapi/component-types.ts";
 import type { ApiServices, Handlers } from "../services.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 
 const UNENDED: ReadonlySet<string> = new Set(UNENDED_STATES);
 
 /** How often the store is asked about a job that another process runs, while a client waits for it. */
 const LOOK_MS = 500;
 
-export const jobHandlers: Handlers<"listJobs" | "getJob" | "waitForJob" | "cancelJob" | "getJobOutput" | "sendToJob"> = {
+export const jobHandlers = {
   async listJobs({ runtime, principal, query: { limit, cursor = "0", states, ...query } }, { store }) {
     const sessionId = principal.sessionId ?? query.sessionId;
     if (query.sessionId !== undefined && query.sessionId !== sessionId) return { jobs: [] };
     const offset = Number(cursor);
-    const filter = {
-      ...(sessionId === undefined ? {} : { sessionId }),
-      ...(states === undefined ? {} : { states: JOB_STATES.filter((state) => states.split(",").includes(state)) }),
-    };
+    const wanted = states?.split(",");
+    const filter = omitUndefined({ sessionId, states: wanted && JOB_STATES.filter((state) => wanted.includes(state)) });
     if (store === undefined) {
       const { page, ...next } = pageOf([...runtime.jobs.list(filter)].reverse(), offset, limit);
       return { jobs: page.map(shownJob), ...next };
@@ -67,7 +66,7 @@ export const jobHandlers: Handlers<"listJobs" | "getJob" | "waitForJob" | "cance
     runtime.jobs.send(jobId, input, { principal: principal.id });
     return { sent: true };
   },
-};
+} satisfies Partial<Handlers>;
 
 interface Place {
   readonly runtime: Runtime;

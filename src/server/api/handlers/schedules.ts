@@ -13,7 +13,7 @@ import { noContent } from "./answers.ts";
 
 const TYPE = "schedule";
 
-export const scheduleHandlers: Handlers<"listSchedules" | "addSchedule" | "pauseSchedule" | "resumeSchedule" | "removeSchedule"> = {
+export const scheduleHandlers = {
   async listSchedules({ runtime, principal, query }, services) {
     const { triggers } = services;
     if (triggers === undefined) return { schedules: [] };
@@ -45,7 +45,7 @@ export const scheduleHandlers: Handlers<"listSchedules" | "addSchedule" | "pause
       return noContent();
     });
   },
-};
+} satisfies Partial<Handlers>;
 
 interface ScheduleRequest {
   readonly principal: Principal;

@@ -3,7 +3,7 @@ import { refuseSessionKey } from "../sessions/session-ids.ts";
 import type { Handlers } from "../services.ts";
 import { noContent } from "./answers.ts";
 
-export const sessionKeyHandlers: Handlers<"createSessionKey" | "revokeSessionKey"> = {
+export const sessionKeyHandlers = {
   async createSessionKey({ principal, params: { sessionId }, body }, { access, sessions }) {
     refuseSessionKey(principal);
     await sessions.checkThere(sessionId);
@@ -17,4 +17,4 @@ export const sessionKeyHandlers: Handlers<"createSessionKey" | "revokeSessionKey
     await access.revokeSessionKey({ id: keyId, sessionId }, principal);
     return noContent();
   },
-};
+} satisfies Partial<Handlers>;

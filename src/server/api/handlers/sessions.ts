@@ -16,21 +16,6 @@ import { streamResponse } from "../requests/stream-response.ts";
 import { noContent } from "./answers.ts";
 import { acceptsStream } from "../requests/accepts-stream.ts";
 
-type SessionId =
-  | "createSession"
-  | "listSessions"
-  | "getSession"
-  | "deleteSession"
-  | "forkSession"
-  | "commitSession"
-  | "discardSession"
-  | "getDiff"
-  | "getSnapshot"
-  | "listSessionEvents"
-  | "listEvents"
-  | "exportRecording"
-  | "importRecording";
-
 /** So many sessions are looked through for one page of a search, a part at a time: the title of each may have to be read. */
 const MOST_SEARCHED = 2_000;
 const SEARCHED_AT_ONCE = 500;
@@ -75,7 +60,7 @@ async function storedPage(
   return { found, searched: offset + mostRead, next: offset + mostRead };
 }
 
-export const sessionHandlers: Handlers<SessionId> = {
+export const sessionHandlers = {
   async createSession({ runtime, principal, body: { id, from } }, { sessions, store }) {
     refuseSessionKey(principal);
     checkNewId(id);
@@ -198,12 +183,7 @@ export const sessionHandlers: Handlers<SessionId> = {
     const { principal, query } = request;
     const { sessionId = principal.sessionId, types, tool, principal: by, after } = query;
     if (sessionId !== undefined) checkSeen(principal, sessionId);
-    const filter = {
-      ...(sessionId === undefined ? {} : { sessionId }),
-      ...(types === undefined ? {} : { types: types.split(",") }),
-      ...(tool === undefined ? {} : { tool }),
-      ...(by === undefined ? {} : { principal: by }),
-    };
+    const filter = omitUndefined({ sessionId, types: types?.split(","), tool, principal: by });
     return streamResponse(request, services, filter, request.request.headers.get("last-event-id") ?? after);
   },
 
@@ -228,7 +208,7 @@ export const sessionHandlers: Handlers<SessionId> = {
       ...omitUndefined({ id }),
     });
   },
-};
+} satisfies Partial<Handlers>;
 
 /** Ends the keys and streams of a session that is no more: the next one of its id is another. */
 async function endReaders(sessionId: string, { access, events }: ApiServices): Promise<void> {
@@ -301,9 +281,7 @@ function shownStored(
     length: Math.max(length, open?.length ?? 0),
     createdAt,
     updatedAt,
-    ...(parent === undefined ? {} : { parent }),
-    ...omitUndefined({ openedBy, openedIn }),
-    ...(damage === undefined ? {} : { damage }),
+    ...omitUndefined({ parent, openedBy, openedIn, damage }),
   };
 }
 

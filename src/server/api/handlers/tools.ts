@@ -9,7 +9,7 @@ import { visibleTools } from "../../../policy/visibility.ts";
 import { pageOf } from "./answers.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
 
-export const toolHandlers: Handlers<"listTools" | "getTool" | "checkTool"> = {
+export const toolHandlers = {
   listTools({ runtime: { registry }, principal, query: { q, toolset, limit, cursor = "0" } }, { access }) {
     const isListed = (tool: RegisteredTool): boolean => toolset === undefined || tool.toolset.name === toolset;
     const all = q === undefined ? registry.list(toolset) : registry.search({ text: q }).filter(isListed);
@@ -24,7 +24,7 @@ export const toolHandlers: Handlers<"listTools" | "getTool" | "checkTool"> = {
     const { valid, errors, warnings, input: repaired } = await offered(request, services).validate(request.body.input);
     return { valid, errors, warnings, ...(repaired === undefined ? {} : { input: repaired }) };
   },
-};
+} satisfies Partial<Handlers>;
 
 function shownTool(registered: RegisteredTool): ApiTool {
   const { toolset, tool } = registered;

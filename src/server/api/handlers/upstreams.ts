@@ -8,7 +8,7 @@ import type { ApiServices, Handlers } from "../services.ts";
 import type { UpstreamLogins } from "../upstream-logins.ts";
 import { noContent } from "./answers.ts";
 
-export const upstreamHandlers: Handlers<"listUpstreams" | "logInToUpstream" | "logOutOfUpstream"> = {
+export const upstreamHandlers = {
   async listUpstreams(request, services) {
     return { upstreams: (await upstreamsOf(request, services)).map((upstream) => ({ name: upstream.server, ...stateOf(upstream) })) };
   },
@@ -26,7 +26,7 @@ export const upstreamHandlers: Handlers<"listUpstreams" | "logInToUpstream" | "l
     await services.logins?.logout(server, request.principal.id);
     return noContent();
   },
-};
+} satisfies Partial<Handlers>;
 
 function stateOf({ loggedIn, endsAt: until }: Upstream): { readonly state: "logged-in" | "login-wanted"; readonly until?: number } {
   return { state: loggedIn ? "logged-in" : "login-wanted", ...omitUndefined({ until }) };
