@@ -63,142 +63,116 @@ interface Asked {
 
 /** The cases. Each wants approvals of its own. */
 export const approvalsContract: readonly ApprovalsCase[] = [
-  {
-    title: "without an approver a call is refused with approval_required, and nothing is pending",
-    async run(make) {
-      const approvals = make(undefined);
-      equal(approvals.hasApprover, false);
-      equal(codeOf(await approvals.ask(question())), "approval_required");
-      deepEqual(await approvals.pending(), []);
-    },
-  },
-  {
-    title: "a destructive call needs approval, another does not",
-    async run(make) {
-      const approvals = make(() => "deny");
-      equal(approvals.hasApprover, true);
-      ok(approvals.needed("files::delete", true) !== undefined);
-      equal(approvals.needed("files::read", false, { id: "a" }), undefined);
-    },
-  },
-  {
-    title: "a session's own rule asks for more until the session ends",
-    async run(make) {
-      const approvals = make(() => "deny");
-      approvals.askMore("a", (name) => (name.startsWith("mail::") ? "The mail was read." : undefined));
-      equal(approvals.mayAsk, true);
-      equal(approvals.needed("mail::send", false, { id: "a" }), "The mail was read.");
-      equal(approvals.needed("mail::send", false, { id: "b" }), undefined);
-      equal(approvals.needed("files::read", false, { id: "a" }), undefined);
-      approvals.forget("a");
-      equal(approvals.needed("mail::send", false, { id: "a" }), undefined);
-    },
-  },
-  {
-    title: "what the approver answers decides, and its failure denies",
-    async run(make) {
-      equal(codeOf(await make(() => "allow-once").ask(question())), "allowed");
-      equal(codeOf(await make(() => Promise.resolve("deny")).ask(question())), "approval_denied");
-      equal(codeOf(await make(() => Promise.reject(new Error("down"))).ask(question())), "approval_denied");
-    },
-  },
-  {
-    title: "open questions are listed as JSON, oldest first, until they are answered",
-    async run(make) {
-      const silent = new SilentApprover(make);
-      const first = await silent.ask("a", { path: "/1" });
-      const second = await silent.ask("b", { path: "/2" });
-      const listed = await silent.approvals.pending();
-      deepEqual(
-        listed.map(({ position: _position, status: _status, askedIn: _askedIn, ...shown }) => shown),
-        silent.requests.map(({ signal: _signal, ...shown }) => shown),
-      );
-      deepEqual(parseJson(JSON.stringify(listed)), listed);
-      equal(await silent.answer(first.callId, "allow-once"), true);
-      deepEqual(
-        (await silent.approvals.pending()).map(({ callId }) => callId),
-        [second.callId],
-      );
-      equal(await silent.answer(second.callId, "deny"), true);
-      deepEqual(await Promise.all([first.ended, second.ended]), ["allowed", "approval_denied"]);
-      ok(silent.requests.every(({ signal }) => signal.aborted));
-    },
-  },
-  {
-    title: "an answer to another input, to no question or twice decides nothing, and one that is none is refused",
-    async run(make) {
-      const silent = new SilentApprover(make);
-      const { callId, ended } = await silent.ask("a", { path: "/1" });
-      const digest = silent.requests[0]?.digest ?? "";
-      equal(await silent.approvals.answer({ callId, digest: "0".repeat(64), answer: "allow-once" }), false);
-      equal(await silent.approvals.answer({ callId: "call_0", digest, answer: "allow-once" }), false);
-      const wrong = "yes" as ApprovalAnswer; // what a program without types may give
-      await refuses(() => silent.approvals.answer({ callId, digest, answer: wrong }), "invalid_argument");
-      equal(await silent.approvals.answer({ callId, digest, answer: "deny" }), true);
-      equal(await silent.approvals.answer({ callId, digest, answer: "allow-once" }), false);
-      equal(await ended, "approval_denied");
-    },
-  },
-  {
-    title: "allow-always answers the open questions about the same tool and session, and later ones",
-    async run(make) {
-      const silent = new SilentApprover(make);
-      const [one, same, other, elsewhere] = [
-        await silent.ask("a", { path: "/1" }),
-        await silent.ask("a", { path: "/2" }),
-        await silent.ask("a", { path: "/3" }, "files::move"),
-        await silent.ask("b", { path: "/4" }),
-      ];
-      equal(await silent.answer(one.callId, "allow-always"), true);
-      deepEqual(await Promise.all([one.ended, same.ended]), ["allowed", "allowed"]);
-      equal(codeOf(await silent.approvals.ask(question({ sessionId: "a", input: { path: "/5" } }))), "allowed");
-      for (const { callId } of [other, elsewhere]) equal(await silent.answer(callId, "deny"), true);
-      deepEqual(await Promise.all([other.ended, elsewhere.ended]), ["approval_denied", "approval_denied"]);
-    },
-  },
-  {
-    title: "a question is withdrawn with its call",
-    async run(make) {
-      const silent = new SilentApprover(make);
-      const { callId, controller, ended } = await silent.ask("a", { path: "/1" });
-      controller.abort();
-      equal(await ended, "cancelled");
-      equal(await silent.answer(callId, "allow-once"), false);
-      equal(silent.requests[0]?.signal.aborted, true);
-    },
-  },
-  {
-    title: "a question whose call continues in another process stays open, and its approver is not waited for",
-    async run(make) {
-      const silent = new SilentApprover(make);
-      const { callId, controller, ended } = await silent.ask("a", { path: "/1" });
-      silent.isLeft = true;
-      controller.abort();
-      equal(await ended, "cancelled");
-      equal(silent.requests[0]?.signal.aborted, true);
-      equal(await silent.answer(callId, "allow-once"), true);
-    },
-  },
-  {
-    title: "one call of a digest is allowed once, unless that is taken back or forgotten",
-    async run(make) {
-      const digest = (await digestsOf(make))[0] ?? "";
-      const approvals = make(() => "deny");
-      const outcome = async (sessionId: string): Promise<string> => codeOf(await approvals.ask(question({ sessionId })));
-      approvals.allowOnce("a", digest);
-      deepEqual([await outcome("b"), await outcome("a"), await outcome("a")], ["approval_denied", "allowed", "approval_denied"]);
-      const takeBack = approvals.allowOnce("a", digest);
-      takeBack();
-      takeBack();
-      equal(await outcome("a"), "approval_denied");
-      approvals.allowOnce("a", digest);
-      approvals.allowAlways("b", "files::delete");
-      equal(await outcome("b"), "allowed");
-      for (const id of ["a", "b"]) approvals.forget(id);
-      deepEqual([await outcome("a"), await outcome("b")], ["approval_denied", "approval_denied"]);
-    },
-  },
+  caseOf("without an approver a call is refused with approval_required, and nothing is pending", async (make) => {
+    const approvals = make(undefined);
+    equal(approvals.hasApprover, false);
+    equal(codeOf(await approvals.ask(question())), "approval_required");
+    deepEqual(await approvals.pending(), []);
+  }),
+  caseOf("a destructive call needs approval, another does not", async (make) => {
+    const approvals = make(() => "deny");
+    equal(approvals.hasApprover, true);
+    ok(approvals.needed("files::delete", true) !== undefined);
+    equal(approvals.needed("files::read", false, { id: "a" }), undefined);
+  }),
+  caseOf("a session's own rule asks for more until the session ends", async (make) => {
+    const approvals = make(() => "deny");
+    approvals.askMore("a", (name) => (name.startsWith("mail::") ? "The mail was read." : undefined));
+    equal(approvals.mayAsk, true);
+    equal(approvals.needed("mail::send", false, { id: "a" }), "The mail was read.");
+    equal(approvals.needed("mail::send", false, { id: "b" }), undefined);
+    equal(approvals.needed("files::read", false, { id: "a" }), undefined);
+    approvals.forget("a");
+    equal(approvals.needed("mail::send", false, { id: "a" }), undefined);
+  }),
+  caseOf("what the approver answers decides, and its failure denies", async (make) => {
+    equal(codeOf(await make(() => "allow-once").ask(question())), "allowed");
+    equal(codeOf(await make(() => Promise.resolve("deny")).ask(question())), "approval_denied");
+    equal(codeOf(await make(() => Promise.reject(new Error("down"))).ask(question())), "approval_denied");
+  }),
+  caseOf("open questions are listed as JSON, oldest first, until they are answered", async (make) => {
+    const silent = new SilentApprover(make);
+    const first = await silent.ask("a", { path: "/1" });
+    const second = await silent.ask("b", { path: "/2" });
+    const listed = await silent.approvals.pending();
+    deepEqual(
+      listed.map(({ position: _position, status: _status, askedIn: _askedIn, ...shown }) => shown),
+      silent.requests.map(({ signal: _signal, ...shown }) => shown),
+    );
+    deepEqual(parseJson(JSON.stringify(listed)), listed);
+    equal(await silent.answer(first.callId, "allow-once"), true);
+    deepEqual(
+      (await silent.approvals.pending()).map(({ callId }) => callId),
+      [second.callId],
+    );
+    equal(await silent.answer(second.callId, "deny"), true);
+    deepEqual(await Promise.all([first.ended, second.ended]), ["allowed", "approval_denied"]);
+    ok(silent.requests.every(({ signal }) => signal.aborted));
+  }),
+  caseOf("an answer to another input, to no question or twice decides nothing, and one that is none is refused", async (make) => {
+    const silent = new SilentApprover(make);
+    const { callId, ended } = await silent.ask("a", { path: "/1" });
+    const digest = silent.requests[0]?.digest ?? "";
+    equal(await silent.approvals.answer({ callId, digest: "0".repeat(64), answer: "allow-once" }), false);
+    equal(await silent.approvals.answer({ callId: "call_0", digest, answer: "allow-once" }), false);
+    const wrong = "yes" as ApprovalAnswer; // what a program without types may give
+    await refuses(() => silent.approvals.answer({ callId, digest, answer: wrong }), "invalid_argument");
+    equal(await silent.approvals.answer({ callId, digest, answer: "deny" }), true);
+    equal(await silent.approvals.answer({ callId, digest, answer: "allow-once" }), false);
+    equal(await ended, "approval_denied");
+  }),
+  caseOf("allow-always answers the open questions about the same tool and session, and later ones", async (make) => {
+    const silent = new SilentApprover(make);
+    const [one, same, other, elsewhere] = [
+      await silent.ask("a", { path: "/1" }),
+      await silent.ask("a", { path: "/2" }),
+      await silent.ask("a", { path: "/3" }, "files::move"),
+      await silent.ask("b", { path: "/4" }),
+    ];
+    equal(await silent.answer(one.callId, "allow-always"), true);
+    deepEqual(await Promise.all([one.ended, same.ended]), ["allowed", "allowed"]);
+    equal(codeOf(await silent.approvals.ask(question({ sessionId: "a", input: { path: "/5" } }))), "allowed");
+    for (const { callId } of [other, elsewhere]) equal(await silent.answer(callId, "deny"), true);
+    deepEqual(await Promise.all([other.ended, elsewhere.ended]), ["approval_denied", "approval_denied"]);
+  }),
+  caseOf("a question is withdrawn with its call", async (make) => {
+    const silent = new SilentApprover(make);
+    const { callId, controller, ended } = await silent.ask("a", { path: "/1" });
+    controller.abort();
+    equal(await ended, "cancelled");
+    equal(await silent.answer(callId, "allow-once"), false);
+    equal(silent.requests[0]?.signal.aborted, true);
+  }),
+  caseOf("a question whose call continues in another process stays open, and its approver is not waited for", async (make) => {
+    const silent = new SilentApprover(make);
+    const { callId, controller, ended } = await silent.ask("a", { path: "/1" });
+    silent.isLeft = true;
+    controller.abort();
+    equal(await ended, "cancelled");
+    equal(silent.requests[0]?.signal.aborted, true);
+    equal(await silent.answer(callId, "allow-once"), true);
+  }),
+  caseOf("one call of a digest is allowed once, unless that is taken back or forgotten", async (make) => {
+    const digest = (await digestsOf(make))[0] ?? "";
+    const approvals = make(() => "deny");
+    const outcome = async (sessionId: string): Promise<string> => codeOf(await approvals.ask(question({ sessionId })));
+    approvals.allowOnce("a", digest);
+    deepEqual([await outcome("b"), await outcome("a"), await outcome("a")], ["approval_denied", "allowed", "approval_denied"]);
+    const takeBack = approvals.allowOnce("a", digest);
+    takeBack();
+    takeBack();
+    equal(await outcome("a"), "approval_denied");
+    approvals.allowOnce("a", digest);
+    approvals.allowAlways("b", "files::delete");
+    equal(await outcome("b"), "allowed");
+    for (const id of ["a", "b"]) approvals.forget(id);
+    deepEqual([await outcome("a"), await outcome("b")], ["approval_denied", "approval_denied"]);
+  }),
 ];
+
+function caseOf(title: string, run: ApprovalsCase["run"]): ApprovalsCase {
+  return { title, run };
+}
 
 function question(fields: Partial<ApprovalQuestion> = {}): ApprovalQuestion {
   return {
