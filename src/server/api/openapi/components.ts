@@ -71,7 +71,7 @@ export const COMPONENTS = {
     },
     ["id", "host", "pid", "own", "alive", "seenAt", "silentMs", "sessions", "sessionIds"],
   ),
-  ContentPart: answer({ type: oneOf("The kind of part.", ["text", "image", "audio", "file"]) }, ["type"]),
+  ContentPart: answer({ type: oneOf("The kind of part.", ["text", "image", "audio", "file"]) }),
   ToolResult: answer(
     {
       callId: id("The call's own id, unique for ever."),
@@ -124,35 +124,25 @@ export const COMPONENTS = {
     },
     ["id", "open", "length"],
   ),
-  SessionEvent: answer({ type: text("Noun-action: call-start."), at: time("When it happened."), sessionId: id("Its session.") }, [
-    "type",
-    "at",
-    "sessionId",
-  ]),
+  SessionEvent: answer({ type: text("Noun-action: call-start."), at: time("When it happened."), sessionId: id("Its session.") }),
   RuntimeEvent: answer(
     { type: text("Noun-action: call-progress."), at: time("When it happened."), sessionId: text("Its session, if any.") },
     ["type", "at"],
   ),
-  SessionDiff: answer(
-    {
-      state: array(record("A value of the state that differs: toolset, key, before, after and patch.")),
-      calls: array(record("A call that was made: callId, turnId, call, input and result.")),
-      pretended: array(text("A resource key that a simulated call would have written.")),
-    },
-    ["state", "calls", "pretended"],
-  ),
-  SessionSnapshot: answer(
-    {
-      haft: oneOf("What it is.", ["snapshot"]),
-      version: integer("Its format.", 1, 1),
-      sessionId: id("The session it was taken of."),
-      at: time("When."),
-      events: array(ref("SessionEvent")),
-      state: record("The values of state by toolset and key."),
-      engines: record("The state of engines by toolset."),
-    },
-    ["haft", "version", "sessionId", "at", "events", "state", "engines"],
-  ),
+  SessionDiff: answer({
+    state: array(record("A value of the state that differs: toolset, key, before, after and patch.")),
+    calls: array(record("A call that was made: callId, turnId, call, input and result.")),
+    pretended: array(text("A resource key that a simulated call would have written.")),
+  }),
+  SessionSnapshot: answer({
+    haft: oneOf("What it is.", ["snapshot"]),
+    version: integer("Its format.", 1, 1),
+    sessionId: id("The session it was taken of."),
+    at: time("When."),
+    events: array(ref("SessionEvent")),
+    state: record("The values of state by toolset and key."),
+    engines: record("The state of engines by toolset."),
+  }),
   PendingApproval: answer(
     {
       id: id("The question itself: the same when its call is asked about again after a crash."),

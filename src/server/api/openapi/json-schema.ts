@@ -3,18 +3,20 @@
 /** Schemas by name. */
 type Schemas = Readonly<Record<string, unknown>>;
 
-/** An object of a request: a field that it does not have is refused. */
-export function object<const Fields extends Schemas, const Required extends readonly (keyof Fields & string)[]>(
+type Names<Fields> = readonly (keyof Fields & string)[];
+
+/** An object of a request, all of whose fields are there by default: a field that it does not have is refused. */
+export function object<const Fields extends Schemas, const Required extends Names<Fields> = Names<Fields>>(
   properties: Fields,
-  required: Required,
+  required = Object.keys(properties) as unknown as Required, // its own fields
 ) {
   return { type: "object", properties, required, additionalProperties: false } as const;
 }
 
-/** An object of an answer: a later version may add fields. */
-export function answer<const Fields extends Schemas, const Required extends readonly (keyof Fields & string)[]>(
+/** An object of an answer, all of whose fields are there by default: a later version may add others. */
+export function answer<const Fields extends Schemas, const Required extends Names<Fields> = Names<Fields>>(
   properties: Fields,
-  required: Required,
+  required = Object.keys(properties) as unknown as Required, // its own fields
 ) {
   return { type: "object", properties, required } as const;
 }

@@ -1,5 +1,5 @@
 /** Requests with an `Idempotency-Key`: done once, and answered the same ever after. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { KEYED_REQUEST_KEPT_MS, type AccessStore, type KeyedRequest, type RequestHold } from "../../../core/access-store.ts";
 import { canonicalJson } from "../../../core/base/canonical-json.ts";
 import { isJsonObject, type JsonValue } from "../../../core/base/json.ts";
@@ -81,7 +81,7 @@ export class KeyedAnswers {
     checkKey(given);
     const scoped = scopedKey(given, keyed);
     const key = await this.#recordKey(scoped, keyed.read);
-    const fingerprint = digest(canonicalJson([keyed.read.params, keyed.read.query, keyed.read.body ?? null]));
+    const fingerprint = hash("sha256", canonicalJson([keyed.read.params, keyed.read.query, keyed.read.body ?? null]));
     const running = this.#running.get(key);
     if (running !== undefined) {
       if (running.fingerprint !== fingerprint) throw otherContent();
@@ -106,7 +106,7 @@ export class KeyedAnswers {
         ? { sessionId: this.#options.sessionOfAgent(agentName) }
         : { ...(isJsonObject(body) ? body : {}), ...params };
     const identity = typeof sessionId === "string" ? await this.#options.identityOf(sessionId) : undefined;
-    return identity === undefined ? scoped : digest(canonicalJson([scoped, identity]));
+    return identity === undefined ? scoped : hash("sha256", canonicalJson([scoped, identity]));
   }
 
   async #run({ key, scoped, fingerprint, keyed }: Attempt & { readonly scoped: string }, work: () => Promise<Answer>): Promise<Ended> {
@@ -256,11 +256,7 @@ function checkKey(key: string): void {
 
 /** The same key of another principal, route or session is another one. */
 function scopedKey(key: string, { id, principal, read: { params } }: Asked): string {
-  return digest(canonicalJson([principal.id, id, params, key]));
-}
-
-function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return hash("sha256", canonicalJson([principal.id, id, params, key]));
 }
 
 /** @throws ToolError `corrupt_record` */

@@ -12,6 +12,7 @@ import { HttpError } from "../../http/http-error.ts";
 import type { SentRequest } from "./api-request.ts";
 import { COMPONENTS } from "../openapi/components.ts";
 import type { Parameters, Route } from "./route.ts";
+import { getOrAdd } from "../../../core/base/get-or-add.ts";
 
 /** The parts of a request, each of which fits its schema. */
 export interface ReadRequest {
@@ -37,7 +38,7 @@ export async function readRequest(
   { params, maxBodyBytes }: { readonly params: Readonly<Record<string, string>>; readonly maxBodyBytes: number },
 ): Promise<ReadRequest> {
   const route: Route = API[id];
-  const validators = validatorsOf(id);
+  const validators = getOrAdd(compiled, id, validatorsOf);
   if (route.params !== undefined) check(validators.params, params, "path");
   const query = request.url.includes("?") ? queryOf(request.url, route, validators) : validators.defaults;
   if (validators.body === undefined) {
@@ -56,17 +57,13 @@ function queryOf(url: string, { query: declared = {} }: Route, { query: validato
 }
 
 function validatorsOf(id: OperationId): Validators {
-  const known = compiled.get(id);
-  if (known !== undefined) return known;
   const route: Route = API[id];
-  const made = {
+  return {
     params: compileSchema({ type: "object", properties: route.params ?? {} }),
     query: compileSchema({ type: "object", properties: route.query ?? {}, additionalProperties: false }),
     body: route.body === undefined ? undefined : compileSchema({ ...route.body, components: { schemas: COMPONENTS } }),
     defaults: Object.freeze(defaultsOf(route.query ?? {})),
   };
-  compiled.set(id, made);
-  return made;
 }
 
 /** The text of a query, with the types that its schemas give its values. A parameter that is given twice is an array, which fits none. */

@@ -9,15 +9,12 @@ const state = oneOf(
   "stopped: messages wait until its program starts it; idle: it waits for a message; waiting: it has a run, and a call of it or of its delegates waits for approval.",
   ["stopped", "idle", "running", "waiting"],
 );
-const agent = answer(
-  {
-    name: agentName,
-    state,
-    sessionId: id("Its session, whose events are its events."),
-    waiting: integer("How many of its calls, and of its delegates', wait for approval.", 0, Number.MAX_SAFE_INTEGER),
-  },
-  ["name", "state", "sessionId", "waiting"],
-);
+const agent = answer({
+  name: agentName,
+  state,
+  sessionId: id("Its session, whose events are its events."),
+  waiting: integer("How many of its calls, and of its delegates', wait for approval.", 0, Number.MAX_SAFE_INTEGER),
+});
 const sessionId = id("The id of a session.");
 
 export const agentRoutes = {
@@ -26,7 +23,7 @@ export const agentRoutes = {
     path: "/v1/agents",
     scope: "read",
     summary: "List the agents of the server.",
-    answer: answer({ agents: array(agent) }, ["agents"]),
+    answer: answer({ agents: array(agent) }),
     example: {},
   },
   getAgent: {
@@ -52,7 +49,7 @@ export const agentRoutes = {
       },
       ["content"],
     ),
-    answer: answer({ sent: flag("It has it."), state }, ["sent", "state"]),
+    answer: answer({ sent: flag("It has it."), state }),
     keyed: true,
     inSession: true,
     example: { params: { agentName: "clerk" }, body: { content: "What do the notes say?" } },
@@ -63,7 +60,7 @@ export const agentRoutes = {
     scope: "execute",
     summary: "Cancel the agent's current run; it keeps listening.",
     params: { agentName },
-    answer: answer({ cancelled: flag("False when it does not run.") }, ["cancelled"]),
+    answer: answer({ cancelled: flag("False when it does not run.") }),
     inSession: true,
     example: { params: { agentName: "clerk" } },
   },
@@ -82,23 +79,17 @@ export const agentRoutes = {
     path: "/v1/channels",
     scope: "read",
     summary: "List the channels that agents share.",
-    answer: answer(
-      {
-        channels: array(
-          answer(
-            {
-              name: channelName,
-              kind: oneOf("queue: each message goes to one receiver; broadcast: to each subscriber.", ["queue", "broadcast"]),
-              description: text("Its purpose."),
-              waiting: integer("How many messages wait to be received.", 0, Number.MAX_SAFE_INTEGER),
-              subscribers: integer("How many subscriptions there are.", 0, Number.MAX_SAFE_INTEGER),
-            },
-            ["name", "kind", "description", "waiting", "subscribers"],
-          ),
-        ),
-      },
-      ["channels"],
-    ),
+    answer: answer({
+      channels: array(
+        answer({
+          name: channelName,
+          kind: oneOf("queue: each message goes to one receiver; broadcast: to each subscriber.", ["queue", "broadcast"]),
+          description: text("Its purpose."),
+          waiting: integer("How many messages wait to be received.", 0, Number.MAX_SAFE_INTEGER),
+          subscribers: integer("How many subscriptions there are.", 0, Number.MAX_SAFE_INTEGER),
+        }),
+      ),
+    }),
     example: {},
   },
   listChannelMessages: {
@@ -107,7 +98,7 @@ export const agentRoutes = {
     scope: "read",
     summary: "List the latest messages of a channel, the oldest first.",
     params: { channelName },
-    answer: answer({ messages: array(ref("ChannelMessage")) }, ["messages"]),
+    answer: answer({ messages: array(ref("ChannelMessage")) }),
     example: { params: { channelName: "news" } },
   },
   sendToChannel: {
@@ -134,7 +125,7 @@ export const agentRoutes = {
     scope: "read",
     summary: "List the timers, schedules and other triggers of a session.",
     params: { sessionId },
-    answer: answer({ triggers: array(ref("Trigger")) }, ["triggers"]),
+    answer: answer({ triggers: array(ref("Trigger")) }),
     inSession: true,
     example: { params: { sessionId: "travel" } },
   },

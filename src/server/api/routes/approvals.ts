@@ -71,7 +71,7 @@ export const approvalRoutes = {
       },
       ["answer", "upTo"],
     ),
-    answer: answer({ approvals: array(ref("PendingApproval"), { description: "Those that this answer decided." }) }, ["approvals"]),
+    answer: answer({ approvals: array(ref("PendingApproval"), { description: "Those that this answer decided." }) }),
     example: { body: { answer: "deny", tool: "files::*", upTo: 7 } },
   },
   previewApproval: {
@@ -102,7 +102,7 @@ export const approvalRoutes = {
     summary: "Decide one call that waits.",
     params: { callId },
     body: object(verdict, ["answer", "digest"]),
-    answer: answer({ decided: flag("Whether this answer was the one.") }, ["decided"]),
+    answer: answer({ decided: flag("Whether this answer was the one.") }),
     example: { params: { callId: "call_1" }, body: { answer: "allow-once", digest: "0000" } },
   },
   decideApprovals: {
@@ -110,15 +110,10 @@ export const approvalRoutes = {
     path: "/v1/approvals",
     scope: "approve",
     summary: "Decide several calls that wait, each for itself.",
-    body: object({ decisions: array(object({ callId, ...verdict }, ["callId", "answer", "digest"]), { minItems: 1, maxItems: 1_000 }) }, [
-      "decisions",
-    ]),
-    answer: answer(
-      {
-        decisions: array(answer({ callId, decided: flag("False where no question of this call has this digest.") }, ["callId", "decided"])),
-      },
-      ["decisions"],
-    ),
+    body: object({ decisions: array(object({ callId, ...verdict }, ["callId", "answer", "digest"]), { minItems: 1, maxItems: 1_000 }) }),
+    answer: answer({
+      decisions: array(answer({ callId, decided: flag("False where no question of this call has this digest.") })),
+    }),
     example: { body: { decisions: [{ callId: "call_1", answer: "deny", digest: "0000" }] } },
   },
   listApprovalRules: {
@@ -126,7 +121,7 @@ export const approvalRoutes = {
     path: "/v1/approval-rules",
     scope: "read",
     summary: "List the rules that allow calls without a question, the oldest first.",
-    answer: answer({ rules: array(ref("ApprovalRule")) }, ["rules"]),
+    answer: answer({ rules: array(ref("ApprovalRule")) }),
     example: {},
   },
   addApprovalRule: {

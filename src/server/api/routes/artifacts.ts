@@ -9,14 +9,11 @@ export const artifactRoutes = {
     scope: "read",
     summary: "Get a file that an answer refers to by its address, artifact: and its id.",
     params: { artifactId: text("The id: 64 hexadecimal digits.", { minLength: 1, maxLength: 128 }) },
-    answer: answer(
-      {
-        id: text("The SHA-256 of its bytes."),
-        mediaType: text("What it is."),
-        data: text("Its bytes, as base64."),
-      },
-      ["id", "mediaType", "data"],
-    ),
+    answer: answer({
+      id: text("The SHA-256 of its bytes."),
+      mediaType: text("What it is."),
+      data: text("Its bytes, as base64."),
+    }),
     example: { params: { artifactId: "6b7fa434f92a8b80aab02d9bf1a12e49ffcae424e4013a1c4f68b67e3d2bbcd0" } },
   },
 } as const satisfies Routes;

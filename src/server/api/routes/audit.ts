@@ -33,7 +33,7 @@ export const auditRoutes = {
       {
         entries: array(ref("AuditEntry")),
         next: text("The cursor of the next page."),
-        damaged: array(answer({ sessionId: id("Its id."), reason: text("Where and why.") }, ["sessionId", "reason"]), {
+        damaged: array(answer({ sessionId: id("Its id."), reason: text("Where and why.") }), {
           description: "Sessions whose log could not be read to its end.",
         }),
       },

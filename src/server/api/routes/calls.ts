@@ -123,7 +123,7 @@ export const callRoutes = {
     params: { callId },
     body: object({ reason: text("Why, as its result says.", { minLength: 1, maxLength: 1_000 }) }, []),
     bodyOptional: true,
-    answer: answer({ cancelled: flag("False for a call that does not run any more.") }, ["cancelled"]),
+    answer: answer({ cancelled: flag("False for a call that does not run any more.") }),
     example: { params: { callId: "call_1" }, body: { reason: "not needed any more" } },
   },
   getCallOutput: {
@@ -138,15 +138,12 @@ export const callRoutes = {
       from: integer("Position of the first character.", 0, Number.MAX_SAFE_INTEGER, { default: 0 }),
       maxChars: integer("Most characters.", 1, 1_048_576, { default: 65_536 }),
     },
-    answer: answer(
-      {
-        text: text("The part that was asked for."),
-        from: integer("Position of its first character.", 0, Number.MAX_SAFE_INTEGER),
-        next: integer("Where to read on.", 0, Number.MAX_SAFE_INTEGER),
-        total: integer("How many characters there are.", 0, Number.MAX_SAFE_INTEGER),
-      },
-      ["text", "from", "next", "total"],
-    ),
+    answer: answer({
+      text: text("The part that was asked for."),
+      from: integer("Position of its first character.", 0, Number.MAX_SAFE_INTEGER),
+      next: integer("Where to read on.", 0, Number.MAX_SAFE_INTEGER),
+      total: integer("How many characters there are.", 0, Number.MAX_SAFE_INTEGER),
+    }),
     example: { params: { callId: "call_1" }, query: { sessionId: "travel", maxChars: "1000" } },
   },
 } as const satisfies Routes;

@@ -45,10 +45,9 @@ export const jobRoutes = {
     params,
     body: object({ reason: text("Why, as its result says.", { minLength: 1, maxLength: 1_000 }), sessionId: id("Its session.") }, []),
     bodyOptional: true,
-    answer: answer(
-      { outcome: { type: "string", enum: ["ended", "asked", "over"], description: "asked: the process that runs it ends it soon." } },
-      ["outcome"],
-    ),
+    answer: answer({
+      outcome: { type: "string", enum: ["ended", "asked", "over"], description: "asked: the process that runs it ends it soon." },
+    }),
     example: { ...example, body: { reason: "not needed any more" } },
   },
   getJobOutput: {
@@ -62,15 +61,12 @@ export const jobRoutes = {
       tail: integer("The last so many characters instead.", 1, 1_048_576),
       maxChars: integer("Most characters.", 1, 1_048_576, { default: 65_536 }),
     },
-    answer: answer(
-      {
-        text: text("The part that was asked for."),
-        from: integer("Position of its first character.", 0, Number.MAX_SAFE_INTEGER),
-        next: integer("Where to read on.", 0, Number.MAX_SAFE_INTEGER),
-        total: integer("How much was written in all.", 0, Number.MAX_SAFE_INTEGER),
-      },
-      ["text", "from", "next", "total"],
-    ),
+    answer: answer({
+      text: text("The part that was asked for."),
+      from: integer("Position of its first character.", 0, Number.MAX_SAFE_INTEGER),
+      next: integer("Where to read on.", 0, Number.MAX_SAFE_INTEGER),
+      total: integer("How much was written in all.", 0, Number.MAX_SAFE_INTEGER),
+    }),
     example: { ...example, query: { tail: "1000" } },
   },
   sendToJob: {
@@ -79,8 +75,8 @@ export const jobRoutes = {
     scope: "execute",
     summary: "Hand JSON to a stateful job.",
     params,
-    body: object({ input: anyJson }, ["input"]),
-    answer: answer({ sent: flag("It has it.") }, ["sent"]),
+    body: object({ input: anyJson }),
+    answer: answer({ sent: flag("It has it.") }),
     keyed: true,
     example: { ...example, body: { input: "yes" } },
   },

@@ -14,9 +14,7 @@ export const eventPages = {
   },
   answer: answer(
     {
-      events: array(
-        answer({ position: integer("Counts from 1.", 1, Number.MAX_SAFE_INTEGER), event: ref("SessionEvent") }, ["position", "event"]),
-      ),
+      events: array(answer({ position: integer("Counts from 1.", 1, Number.MAX_SAFE_INTEGER), event: ref("SessionEvent") })),
       next: integer("The after of the next page; left out at the end.", 0, Number.MAX_SAFE_INTEGER),
     },
     ["events"],

@@ -20,7 +20,7 @@ export const scheduleRoutes = {
     summary: "List the schedules of the sessions that the server has open, with the time at which each is due next.",
     query: { sessionId: id("Only schedules of this session, which is opened for that.") },
     inSession: true,
-    answer: answer({ schedules: array(ref("Schedule")) }, ["schedules"]),
+    answer: answer({ schedules: array(ref("Schedule")) }),
     example: {},
   },
   addSchedule: {

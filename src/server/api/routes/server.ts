@@ -16,11 +16,7 @@ export const serverRoutes = {
         tools: integer("How many tools are on offer.", 0, Number.MAX_SAFE_INTEGER),
         store: text("The kind of store; left out where sessions end with the process."),
         limits: record("What a request may be, and how much a principal may have under way."),
-        principal: answer({ id: text("Its id."), name: text("Its name."), scopes: array(text("What it may do.")) }, [
-          "id",
-          "name",
-          "scopes",
-        ]),
+        principal: answer({ id: text("Its id."), name: text("Its name."), scopes: array(text("What it may do.")) }),
       },
       ["name", "version", "api", "tools", "limits", "principal"],
     ),
@@ -31,7 +27,7 @@ export const serverRoutes = {
     path: "/healthz",
     scope: "none",
     summary: "Whether the process answers.",
-    answer: answer({ status: oneOf("It answers.", ["ok"]) }, ["status"]),
+    answer: answer({ status: oneOf("It answers.", ["ok"]) }),
     example: {},
   },
   getReadiness: {
@@ -39,19 +35,13 @@ export const serverRoutes = {
     path: "/readyz",
     scope: "none",
     summary: "Whether the server takes calls: the store can be written, the queue has room and it is not stopping. 503 otherwise.",
-    answer: answer(
-      {
-        ready: flag("It takes calls."),
-        queue: answer(
-          {
-            length: integer("Background jobs that wait to be started.", 0, Number.MAX_SAFE_INTEGER),
-            limit: integer("How many may wait.", 0, Number.MAX_SAFE_INTEGER),
-          },
-          ["length", "limit"],
-        ),
-      },
-      ["ready", "queue"],
-    ),
+    answer: answer({
+      ready: flag("It takes calls."),
+      queue: answer({
+        length: integer("Background jobs that wait to be started.", 0, Number.MAX_SAFE_INTEGER),
+        limit: integer("How many may wait.", 0, Number.MAX_SAFE_INTEGER),
+      }),
+    }),
     example: {},
   },
   getFleet: {
@@ -60,13 +50,10 @@ export const serverRoutes = {
     scope: "read",
     summary: "List the processes that use the store, with the sessions that each has open, and what they should have alike and do not.",
     description: "Without a store there is this process alone, and it is not listed.",
-    answer: answer(
-      {
-        processes: array(ref("Process")),
-        differences: array(text("Versions and definitions in which living processes differ, one line each.")),
-      },
-      ["processes", "differences"],
-    ),
+    answer: answer({
+      processes: array(ref("Process")),
+      differences: array(text("Versions and definitions in which living processes differ, one line each.")),
+    }),
     example: {},
   },
   getMetrics: {

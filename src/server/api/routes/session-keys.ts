@@ -30,16 +30,13 @@ export const sessionKeyRoutes = {
       ["name", "scopes"],
     ),
     status: 201,
-    answer: answer(
-      {
-        id: id("Names it in lists, events and the audit."),
-        key: text("The whole of it, for the header Authorization."),
-        sessionId,
-        scopes: array(text("What it may do.")),
-        expiresAt: integer("When it ends, in milliseconds since 1970-01-01 UTC.", 0, Number.MAX_SAFE_INTEGER),
-      },
-      ["id", "key", "sessionId", "scopes", "expiresAt"],
-    ),
+    answer: answer({
+      id: id("Names it in lists, events and the audit."),
+      key: text("The whole of it, for the header Authorization."),
+      sessionId,
+      scopes: array(text("What it may do.")),
+      expiresAt: integer("When it ends, in milliseconds since 1970-01-01 UTC.", 0, Number.MAX_SAFE_INTEGER),
+    }),
     example: { params: { sessionId: "travel" }, body: { name: "page", scopes: ["read"] } },
   },
   revokeSessionKey: {

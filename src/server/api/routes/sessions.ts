@@ -200,14 +200,11 @@ export const sessionRoutes = {
     query: { id: id("The id of the session. Left out, that of the session that was recorded.") },
     bodyType: "application/jsonl",
     status: 201,
-    answer: answer(
-      {
-        sessionId: id("The session."),
-        events: integer("How many events it has.", 0, Number.MAX_SAFE_INTEGER),
-        isNew: flag("False when the store had it already."),
-      },
-      ["sessionId", "events", "isNew"],
-    ),
+    answer: answer({
+      sessionId: id("The session."),
+      events: integer("How many events it has.", 0, Number.MAX_SAFE_INTEGER),
+      isNew: flag("False when the store had it already."),
+    }),
     example: { query: { id: "imported" } },
   },
 } as const satisfies Routes;

@@ -34,7 +34,7 @@ export const toolRoutes = {
     scope: "read",
     summary: "Check an input as a call would, and run nothing.",
     params: { toolName },
-    body: object({ input: anyJson }, ["input"]),
+    body: object({ input: anyJson }),
     answer: answer(
       {
         valid: flag("Whether a call with this input would run."),

@@ -14,7 +14,7 @@ export const upstreamRoutes = {
     scope: "read",
     summary: "List the MCP servers behind this one that users log in to, and whether you are.",
     description: "Only servers with a tool that you may use are listed.",
-    answer: answer({ upstreams: array(answer({ name: text("The toolset."), ...login }, ["name", "state"])) }, ["upstreams"]),
+    answer: answer({ upstreams: array(answer({ name: text("The toolset."), ...login }, ["name", "state"])) }),
     example: {},
   },
   logInToUpstream: {
