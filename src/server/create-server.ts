@@ -209,7 +209,8 @@ class RuntimeServer implements HaftServer {
       const [own, given] = [access.visibilityOf(principal), mcp.toolsFor?.(principal)];
       return own === undefined || given === undefined ? (own ?? given) : [own, visibilityOf(given)];
     };
-    const mcpOptions = { name, version, maxBodyBytes, graceMs, ...mcp, ...hostsOf(options), toolsFor };
+    const hosts = omitUndefined({ allowedHosts: options.allowedHosts, allowedOrigins: options.allowedOrigins });
+    const mcpOptions = { name, version, maxBodyBytes, graceMs, ...mcp, ...hosts, toolsFor };
     this.#mcp = new HttpGateway(runtime, mcpOptions, this.#services.calls);
   }
 
@@ -386,10 +387,6 @@ function originOf(address: string): URL {
 
 function accessBy(authenticator: Authenticator, ports: { readonly clock: Clock; readonly log: Log }): ServerAccess {
   return new ServerAccess({}, { ports, authenticator, ...(authenticator instanceof Keys ? { keys: authenticator } : {}) });
-}
-
-function hostsOf({ allowedHosts, allowedOrigins }: ServerOptions): Pick<ServerOptions, "allowedHosts" | "allowedOrigins"> {
-  return { ...(allowedHosts === undefined ? {} : { allowedHosts }), ...(allowedOrigins === undefined ? {} : { allowedOrigins }) };
 }
 
 function closed(): ToolError {

@@ -14,6 +14,7 @@ import { admitted, refusalOf } from "./requests/refused.ts";
 import type { ApiServices } from "./services.ts";
 import { refuseSessionKey } from "./sessions/session-ids.ts";
 import { watchedStream } from "../auth/watched-stream.ts";
+import { isEventStream } from "./requests/accepts-stream.ts";
 
 export const MCP_PATH = "/mcp";
 
@@ -34,7 +35,7 @@ export async function answerMcp(mcp: HttpGateway, request: Request, services: Se
     const response = countedResponse(await mcp.answer(countedRequest(request, countSent), callerOf(principal), work), count);
     metrics.note("mcp", response.status, clock.now() - startedAt);
     const { body } = response;
-    if (body !== null && response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
+    if (body !== null && isEventStream(response)) {
       request.signal.addEventListener("abort", work.end, { once: true });
       return new Response(watchedStream(body, { principal, access, ended: work.end }), response);
     }

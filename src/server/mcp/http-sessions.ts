@@ -8,6 +8,7 @@ import { INVALID_REQUEST } from "../../engine/mcp/rpc-codes.ts";
 import { newSecret } from "../../net/secret.ts";
 import type { Caller, RequestId } from "./serving.ts";
 import { messagesOf, requestIds, sessionTransport, type SessionTransport } from "./session-transport.ts";
+import { endedResponse } from "../api/requests/counted-bytes.ts";
 
 const SESSION_HEADER = "mcp-session-id";
 const SESSION_NOT_FOUND = -32_001;
@@ -129,9 +130,7 @@ export class HttpSessions {
       session.streams--;
       if (this.#sessions.get(id) === session) this.#touch(id, session);
     };
-    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    response.body.pipeTo(writable).then(ended, ended);
-    return new Response(readable, response);
+    return endedResponse(response, ended);
   }
 
   async #end(id: string): Promise<void> {

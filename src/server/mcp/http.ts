@@ -7,7 +7,7 @@ import type { Runtime } from "../../runtime/runtime.ts";
 import { authInfoOf, callerIn } from "./auth-info.ts";
 import { sentAnswer } from "./sent-answer.ts";
 import { streamWhenLate } from "./stream-when-late.ts";
-import { acceptsStream } from "../api/requests/accepts-stream.ts";
+import { acceptsStream, isEventStream } from "../api/requests/accepts-stream.ts";
 import { DirectCalls, type DirectExchange } from "./direct-calls.ts";
 import { Gateway } from "./gateway.ts";
 import { CLIENT_JSON, readBody } from "../http/body.ts";
@@ -109,9 +109,8 @@ export class HttpGateway {
 
   /** The same answer, whose event stream ends with the credentials of the caller. */
   #watched(response: Response, { principal }: Caller): Response {
-    const { body, headers } = response;
-    const isStream = body !== null && headers.get("content-type")?.startsWith("text/event-stream") === true;
-    if (!isStream || principal === undefined || this.#watch === undefined) return response;
+    const { body } = response;
+    if (body === null || !isEventStream(response) || principal === undefined || this.#watch === undefined) return response;
     return new Response(watchedStream(body, { principal, access: this.#watch }), response);
   }
 
@@ -270,7 +269,7 @@ export class HttpGateway {
     const answered = await (acceptsStream(request)
       ? streamWhenLate((closed) => ask(withSignal(request, closed)), gateway.settings.clock)
       : ask(request));
-    const isStream = answered.headers.get("content-type")?.startsWith("text/event-stream") === true;
+    const isStream = isEventStream(answered);
     const { tasks, settings } = gateway;
     const response =
       isStream && tasks !== undefined && body !== undefined && listenedTasks(body).length > 0

@@ -6,6 +6,7 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import { CLIENT_JSON } from "../http/body.ts";
 import { INVALID_REQUEST, PARSE_ERROR } from "../../engine/mcp/rpc-codes.ts";
 import type { ServerModule } from "./sdk.ts";
+import { isRequestId } from "./plain-call.ts";
 
 /** A line of a client: the lines to read in its place, and the answers to those that cannot be read. */
 export interface CheckedLine {
@@ -45,7 +46,7 @@ function unread(line: string, problem: string): CheckedLine {
     (each) => isJsonObject(each) && each["method"] !== undefined && Object.hasOwn(each, "id"),
   );
   if (requests.length === 0) return { lines: [line], refusals: [] };
-  return { lines: [], refusals: requests.map(({ id }) => refuse(isToken(id) ? id : null, problem)) };
+  return { lines: [], refusals: requests.map(({ id }) => refuse(isRequestId(id) ? id : null, problem)) };
 }
 
 /** The answer to a message that is no request, notification or answer of the protocol; undefined for one that is, and for what wants no answer. */
@@ -65,20 +66,16 @@ function refusalOf(message: JsonValue, sdk: ServerModule): JsonObject | undefine
 
 /** Whether nothing in a request is what the SDK looks at more closely. */
 function isPlainRequest({ jsonrpc, id, method, params, ...others }: JsonObject): boolean {
-  if (jsonrpc !== "2.0" || typeof method !== "string" || !isToken(id) || Object.keys(others).length > 0) return false;
+  if (jsonrpc !== "2.0" || typeof method !== "string" || !isRequestId(id) || Object.keys(others).length > 0) return false;
   if (params === undefined) return true;
   if (!isJsonObject(params)) return false;
   const { _meta: meta } = params;
   if (meta === undefined) return true;
   if (!isJsonObject(meta) || Object.hasOwn(meta, RELATED_TASK)) return false;
-  return meta["progressToken"] === undefined || isToken(meta["progressToken"]);
+  return meta["progressToken"] === undefined || isRequestId(meta["progressToken"]);
 }
 
 const RELATED_TASK = "io.modelcontextprotocol/related-task";
-
-function isToken(value: JsonValue | undefined): boolean {
-  return typeof value === "string" || Number.isSafeInteger(value);
-}
 
 function problemOf(
   { id, method, params }: Readonly<Record<"id" | "method" | "params", JsonValue | undefined>>,
@@ -86,7 +83,7 @@ function problemOf(
 ): string {
   if (jsonrpc !== "2.0") return 'its jsonrpc is not "2.0"';
   if (typeof method !== "string") return "its method is not a string";
-  if (!isToken(id)) return "its id is neither a string nor an integer";
+  if (!isRequestId(id)) return "its id is neither a string nor an integer";
   if (params !== undefined && !isJsonObject(params)) return "its params are not an object";
   return "its params are not as the protocol has them: _meta is an object, its progressToken a string or an integer";
 }

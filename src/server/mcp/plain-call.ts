@@ -66,7 +66,7 @@ function splitMeta(meta: JsonObject): Pick<PlainCall, "envelope" | "meta"> | und
 }
 
 /** Progress tokens are of the same kind. */
-function isRequestId(value: JsonValue | undefined): value is RequestId {
+export function isRequestId(value: JsonValue | undefined): value is RequestId {
   return typeof value === "string" || Number.isSafeInteger(value);
 }
 

@@ -1,6 +1,7 @@
 /** Answers that take long, as event streams: proxies close a connection on which nothing comes, many of them after half a minute or a minute. */
 import type { Clock } from "../../core/ports.ts";
 import { KEEP_ALIVE_MS } from "../http/direct.ts";
+import { isEventStream } from "../api/requests/accepts-stream.ts";
 
 const HEADERS = { "content-type": "text/event-stream", "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" } as const;
 
@@ -40,8 +41,8 @@ async function* streamed(answer: Promise<Response>, clock: Clock): AsyncGenerato
   let response: Response | undefined;
   do yield KEEP_ALIVE;
   while ((response = await inTime(answer, clock)) === undefined);
-  const { body, headers } = response;
-  if (body !== null && headers.get("content-type")?.startsWith("text/event-stream") === true) return yield* body;
+  const { body } = response;
+  if (body !== null && isEventStream(response)) return yield* body;
   const text = await response.text();
   if (text !== "") yield encoder.encode(`event: message\ndata: ${text}\n\n`);
 }

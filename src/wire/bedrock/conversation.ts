@@ -63,8 +63,10 @@ export function toConverseMessages(messages: readonly ModelMessage[], options: E
     }
   }
   if (asks) turns.askToContinue();
-  for (const { role, content } of turns.written)
-    if (role === "user" && content.some(isDocument) && !content.some(isText)) content.push({ text: "(The document is above.)" });
+  for (const { role, content } of turns.written) {
+    const has = (kind: string): boolean => content.some((block) => block[kind] !== undefined);
+    if (role === "user" && has("document") && !has("text")) content.push({ text: "(The document is above.)" });
+  }
   return { messages: turns.written, ...(system.length === 0 ? {} : { system }), toolNames };
 }
 
@@ -236,14 +238,6 @@ export class ConverseWriter {
 
 export function textBlock(text: string): readonly JsonObject[] {
   return text.trim() === "" ? [] : [{ text: text.toWellFormed() }];
-}
-
-function isDocument(block: JsonObject): boolean {
-  return block["document"] !== undefined;
-}
-
-function isText(block: JsonObject): boolean {
-  return block["text"] !== undefined;
 }
 
 /**

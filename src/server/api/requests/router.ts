@@ -19,6 +19,7 @@ import { noRoute, readRequest, type ReadRequest } from "./read-request.ts";
 import { admitted, noteRefused, refusalOf } from "./refused.ts";
 import type { Route } from "./route.ts";
 import type { ApiServices, Handlers } from "../services.ts";
+import { isEventStream } from "./accepts-stream.ts";
 
 export interface RouterParts {
   readonly services: ApiServices;
@@ -125,7 +126,7 @@ function underWayUntilRead(
   answer: WholeAnswer | Response,
   { end, signal }: { readonly end: () => void; readonly signal: AbortSignal },
 ): WholeAnswer | Response {
-  if (answer instanceof Response && answer.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
+  if (answer instanceof Response && !isEventStream(answer)) {
     signal.addEventListener("abort", end, { once: true }); // a framework around the server may not read on for a client that has gone
     return endedResponse(answer, end);
   }
