@@ -81,22 +81,7 @@ const courier: FieldTextMaker = (random, topic) =>
 const slug: FieldTextMaker = (random, topic) => slugOf(random.pick(topic?.things ?? words.NOUNS));
 
 const FOLDERS = ["documents", "reports", "projects", "data", "uploads", "archive", "home/ada", "shared", "exports", "backups"];
-const FILES = [
-  "notes",
-  "summary",
-  "budget",
-  "draft",
-  "invoice",
-  "slides",
-  "inventory",
-  "minutes",
-  "survey",
-  "schedule",
-  "contacts",
-  "overview",
-  "results",
-  "plan",
-];
+const FILES = "notes summary budget draft invoice slides inventory minutes survey schedule contacts overview results plan".split(" ");
 /** Kinds of files, by the words of a name or of a tool's topic. */
 const KINDS: readonly (readonly [RegExp, readonly string[]])[] = [
   [/svg/u, ["svg"]],

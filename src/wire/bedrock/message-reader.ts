@@ -10,20 +10,17 @@ import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ConverseBlock, needsNative } from "./content-block.ts";
 import { BEDROCK } from "./conversation.ts";
 import { isKnownError, providerError } from "../provider-error.ts";
+import { wordsFor } from "../../core/base/wording.ts";
 
 /** @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#API_runtime_Converse_ResponseSyntax */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
-  ["end_turn", "stop"],
-  ["stop_sequence", "stop"],
-  ["tool_use", "calls"],
-  ["max_tokens", "length"],
-  ["model_context_window_exceeded", "length"],
-  ["guardrail_intervened", "content-filter"],
-  ["content_filtered", "content-filter"],
-  ["refusal", "refusal"],
-  ["pause_turn", "pause"],
-  ["malformed_model_output", "error"],
-  ["malformed_tool_use", "error"],
+  ...wordsFor("stop", "end_turn stop_sequence"),
+  ...wordsFor("calls", "tool_use"),
+  ...wordsFor("length", "max_tokens model_context_window_exceeded"),
+  ...wordsFor("content-filter", "guardrail_intervened content_filtered"),
+  ...wordsFor("refusal", "refusal"),
+  ...wordsFor("pause", "pause_turn"),
+  ...wordsFor("error", "malformed_model_output malformed_tool_use"),
 ]);
 
 /** A message, from the events of a stream or all at once. */

@@ -13,32 +13,23 @@ import { filePart } from "./gemini-media.ts";
 import { StreamedArguments } from "./streamed-arguments.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
+import { wordsFor } from "../../core/base/wording.ts";
 
 /** @see https://ai.google.dev/api/generate-content#FinishReason */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
-  ["STOP", "stop"],
-  ["FUNCTION_CALL", "calls"], // not Gemini's own word, but that of some who speak for it
-  ["MAX_TOKENS", "length"],
-  ["SAFETY", "content-filter"],
-  ["RECITATION", "content-filter"],
-  ["LANGUAGE", "content-filter"],
-  ["BLOCKLIST", "content-filter"],
-  ["PROHIBITED_CONTENT", "content-filter"],
-  ["SPII", "content-filter"],
-  ["MODEL_ARMOR", "content-filter"],
-  ["ESCALATION", "content-filter"],
-  ["PUP_LIMITED_DISABLED", "content-filter"],
-  ["IMAGE_SAFETY", "content-filter"],
-  ["IMAGE_PROHIBITED_CONTENT", "content-filter"],
-  ["IMAGE_RECITATION", "content-filter"],
-  ["IMAGE_OTHER", "error"],
-  ["NO_IMAGE", "error"],
-  ["MALFORMED_FUNCTION_CALL", "error"],
-  ["UNEXPECTED_TOOL_CALL", "error"],
-  ["TOO_MANY_TOOL_CALLS", "error"],
-  ["MALFORMED_RESPONSE", "error"],
-  ["MISSING_THOUGHT_SIGNATURE", "error"],
-  ["CONTINUATION", "pause"],
+  ...wordsFor("stop", "STOP"),
+  ...wordsFor("calls", "FUNCTION_CALL"), // not Gemini's own word, but that of some who speak for it
+  ...wordsFor("length", "MAX_TOKENS"),
+  ...wordsFor(
+    "content-filter",
+    "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR ESCALATION PUP_LIMITED_DISABLED IMAGE_SAFETY " +
+      "IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION",
+  ),
+  ...wordsFor(
+    "error",
+    "IMAGE_OTHER NO_IMAGE MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS MALFORMED_RESPONSE MISSING_THOUGHT_SIGNATURE",
+  ),
+  ...wordsFor("pause", "CONTINUATION"),
 ]);
 
 /** A call whose arguments come value by value. */

@@ -1,18 +1,12 @@
 /** Reasoning that another account or deployment has encrypted, which OpenAI's Responses refuse with the whole request. */
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { itemType } from "./items.ts";
+import { words } from "../../core/base/wording.ts";
 
 const REFUSED = /invalid_encrypted_content|encrypted content\b.{0,600}? could not be (?:verified|decrypted)/isu;
 
 /** The items that need no id of their own: calls are known by `call_id`, and a message by its place. */
-const WITHOUT_ID: ReadonlySet<string> = new Set([
-  "message",
-  "function_call",
-  "custom_tool_call",
-  "shell_call",
-  "apply_patch_call",
-  "tool_search_call",
-]);
+const WITHOUT_ID: ReadonlySet<string> = words("message function_call custom_tool_call shell_call apply_patch_call tool_search_call");
 
 /**
  * The body of a request without reasoning; undefined where the provider refused the request for another reason, and where there is none in

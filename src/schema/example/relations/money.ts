@@ -4,16 +4,7 @@ import type { Relation, WholeObject } from "../whole-object.ts";
 const GROSS = ["gross_pay", "gross_salary", "gross_amount", "gross", "gross_income", "gross_wage"];
 const NET = ["net_pay", "net_salary", "net_amount", "net", "net_income", "take_home_pay", "net_wage"];
 const WITHHELD = ["tax", "taxes", "income_tax", "tax_withheld", "withholding", "tax_amount"];
-const KEPT = [
-  "social_security",
-  "pension",
-  "insurance",
-  "health_insurance",
-  "deductions",
-  "other_deductions",
-  "total_deductions",
-  "contributions",
-];
+const KEPT = "social_security pension insurance health_insurance deductions other_deductions total_deductions contributions".split(" ");
 /** Shares of the gross that are kept back. */
 const TAX_SHARE = 0.19;
 const KEPT_SHARE = 0.08;
@@ -37,16 +28,7 @@ export const netPay: Relation = (names) => {
 
 const AMOUNTS = ["amount", "transfer_amount", "amount_sent", "payment_amount"];
 const FEES = ["fee", "fees", "transfer_fee", "service_fee", "commission", "transaction_fee", "processing_fee"];
-const DEBITED = [
-  "total_debited",
-  "total_charged",
-  "amount_debited",
-  "total_amount",
-  "total",
-  "debited_amount",
-  "charged_amount",
-  "total_cost",
-];
+const DEBITED = "total_debited total_charged amount_debited total_amount total debited_amount charged_amount total_cost".split(" ");
 
 /** The fee comes on top of the amount. */
 export const withFee: Relation = (names) => {
@@ -61,26 +43,8 @@ export const withFee: Relation = (names) => {
   };
 };
 
-const LIST_PRICES = [
-  "list_price",
-  "original_price",
-  "regular_price",
-  "old_price",
-  "price_before",
-  "full_price",
-  "msrp",
-  "price_before_discount",
-];
-const SALE_PRICES = [
-  "sale_price",
-  "discounted_price",
-  "final_price",
-  "discount_price",
-  "offer_price",
-  "deal_price",
-  "current_price",
-  "price",
-];
+const LIST_PRICES = "list_price original_price regular_price old_price price_before full_price msrp price_before_discount".split(" ");
+const SALE_PRICES = "sale_price discounted_price final_price discount_price offer_price deal_price current_price price".split(" ");
 const PERCENTS = ["discount_percent", "discount_percentage", "discount_pct", "discount_rate", "percent_off", "discount", "savings_percent"];
 const SAVED = ["discount_amount", "savings", "you_save", "amount_saved", "discount_value"];
 /** Of the list price, the least that a sale price is, where no discount is given. */
@@ -106,16 +70,7 @@ export const discounted: Relation = (names) => {
   };
 };
 
-const PRINCIPALS = [
-  "principal",
-  "loan_amount",
-  "amount_financed",
-  "financed_amount",
-  "borrowed",
-  "mortgage_amount",
-  "amount",
-  "home_price",
-];
+const PRINCIPALS = "principal loan_amount amount_financed financed_amount borrowed mortgage_amount amount home_price".split(" ");
 const RATES = ["interest_rate", "annual_interest_rate", "annual_rate", "apr", "yearly_rate", "rate"];
 const MONTHS = ["term_months", "months", "loan_term_months", "duration_months", "number_of_months", "tenure_months"];
 const YEARS = ["years", "term_years", "loan_term", "loan_term_years", "duration_years", "tenure_years", "term"];

@@ -23,19 +23,8 @@ const SUBTOTALS = [
   "net_amount",
   "amount_before_tax",
 ];
-const TOTALS = [
-  "total",
-  "grand_total",
-  "total_amount",
-  "total_price",
-  "total_cost",
-  "order_total",
-  "amount_due",
-  "gross",
-  "gross_amount",
-  "total_due",
-  "amount_after_tax",
-];
+const TOTALS =
+  "total grand_total total_amount total_price total_cost order_total amount_due gross gross_amount total_due amount_after_tax".split(" ");
 const ADDED =
   "tax,taxes,tax_amount,vat,vat_amount,sales_tax,shipping,shipping_cost,shipping_fee,delivery_fee,delivery_cost,service_fee,booking_fee,cleaning_fee,insurance,fee,fees,tip,tip_amount,gratuity,surcharge".split(
     ",",
