@@ -168,7 +168,7 @@ class McpEngine implements Engine {
       return await this.#link.use(signal, async (connection) => {
         if (this.#told?.on !== connection) await this.#checkSame(connection, request.tool.name);
         return await ask(connection, request, {
-          name: this.#sourceName(request.tool.name),
+          name: this.#renamed.get(request.tool.name) ?? request.tool.name,
           context,
           answering: this.#answering(),
           clock: engine.clock,
@@ -189,10 +189,6 @@ class McpEngine implements Engine {
     this.#peer.close();
     this.#context = undefined;
     await this.#link.close();
-  }
-
-  #sourceName(name: string): string {
-    return this.#renamed.get(name) ?? name;
   }
 
   #listed(connection: McpConnection, signal: AbortSignal): Promise<ToolList> {

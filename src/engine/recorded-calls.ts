@@ -121,7 +121,8 @@ export class ToolAnswers {
 
   add({ call, input, result, isNested }: RecordedCall): void {
     const sent = isJsonObject(call.input) ? call.input : {};
-    const group = this.#open(input ?? sent);
+    const ran = input ?? sent;
+    const group = getOrAdd(this.#groups, canonicalJson(ran), (key) => new OpenGroup(stateKeyOf(`${this.#name}\n${key}`), ran));
     group.lists[isNested ? "nested" : "outer"].answers.push({ result, place: this.#added++ });
     const key = canonicalJson(sent);
     const groups = this.#sent.get(key);
@@ -153,11 +154,6 @@ export class ToolAnswers {
       if (nearest === undefined || measure > nearest.similarity) nearest = { group, similarity: measure };
     }
     return nearest;
-  }
-
-  #open(input: JsonObject): OpenGroup {
-    const key = canonicalJson(input);
-    return getOrAdd(this.#groups, key, () => new OpenGroup(stateKeyOf(`${this.#name}\n${key}`), input));
   }
 }
 

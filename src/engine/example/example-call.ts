@@ -120,7 +120,7 @@ export class ExampleCall {
     if (isJsonObject(facts) && outputSchema !== undefined) {
       const drawn = this.#draw({ ...this.#input, ...facts });
       const told = { ...Object(drawn), ...facts };
-      output = validatorOf(this.#tool, outputSchema).check(told) ? told : drawn;
+      output = getOrAdd(validators, this.#tool, () => compileSchema(outputSchema)).check(told) ? told : drawn;
     }
     step.commit();
     return output;
@@ -380,8 +380,4 @@ export class ExampleCall {
     const schemas = getOrAdd(usualSchemas, this.#tool, () => new Map());
     return getOrAdd(schemas, isNamed, () => usualSchema(this.#tool, this.#intent, isNamed));
   }
-}
-
-function validatorOf(tool: Tool, schema: JsonSchema): Validator {
-  return getOrAdd(validators, tool, () => compileSchema(schema));
 }

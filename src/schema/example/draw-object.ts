@@ -34,7 +34,7 @@ export function drawObject(
   place: Place,
   { drawing, manner }: { readonly drawing: Drawing; readonly manner: Manner },
 ): JsonValue | undefined {
-  const plan = ObjectPlan.of(demand);
+  const plan = getOrAdd(PLANS, demand, (one) => new ObjectPlan(one));
   const object: Object = { demand, plan, place, drawing, manner, entries: new Map(), id: undefined };
   const { required } = plan;
   if (required.size > demand.maxProperties || demand.minProperties > demand.maxProperties || demand.minProperties > MAX_MADE_UP)
@@ -110,6 +110,8 @@ function closure(names: Iterable<string>, { needs }: Demand): Set<string> {
   return all;
 }
 
+const PLANS = new WeakMap<Demand, ObjectPlan>();
+
 /** The facts about the objects of one demand that are the same for each of them. */
 class ObjectPlan {
   /** The required names, and those that are needed because of them. */
@@ -121,17 +123,12 @@ class ObjectPlan {
   readonly names = new Map<number, readonly string[]>();
   readonly #demand: Demand;
   readonly #parts = new Map<string, readonly Part[] | undefined>();
-  static readonly #plans = new WeakMap<Demand, ObjectPlan>();
 
-  private constructor(demand: Demand) {
+  constructor(demand: Demand) {
     this.#demand = demand;
     this.required = closure(demand.required, demand);
     this.declared = new Set(demand.propertyRules.flatMap(({ properties }) => Object.keys(properties)));
     this.properties = JSON.stringify([...this.declared].sort());
-  }
-
-  static of(demand: Demand): ObjectPlan {
-    return getOrAdd(ObjectPlan.#plans, demand, () => new ObjectPlan(demand));
   }
 
   /** The subschemas for a property; undefined where it may not be there. */

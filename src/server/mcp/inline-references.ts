@@ -91,8 +91,9 @@ class Inliner {
     if (isRecursive !== undefined) return isRecursive;
     const seen = new Set<string>();
     const open = [reference];
+    const usedBy = (one: string): ReadonlySet<string> => referencesIn(this.#references.follow(one), () => false);
     for (let next = open.pop(); next !== undefined && !this.isOver; next = open.pop())
-      for (const used of this.#usedBy(next)) {
+      for (const used of getOrAdd(this.#used, next, usedBy)) {
         if (--this.#followsLeft < 0) this.isOver = true;
         if (!seen.has(used)) open.push(used);
         seen.add(used);
@@ -100,10 +101,6 @@ class Inliner {
     isRecursive = seen.has(reference);
     this.#recursive.set(reference, isRecursive);
     return isRecursive;
-  }
-
-  #usedBy(reference: string): ReadonlySet<string> {
-    return getOrAdd(this.#used, reference, () => referencesIn(this.#references.follow(reference), () => false));
   }
 }
 

@@ -23,7 +23,8 @@ const MAX_DEPTH = 8;
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports — `x-mcp-header`
  */
 export function paramHeaderProblem(schema: JsonSchema, args: unknown, headers: HeaderReader): string | undefined {
-  for (const { header, path } of declaredHeaders(schema)) {
+  if (typeof schema === "boolean") return undefined;
+  for (const { header, path } of getOrAdd(DECLARED, schema, paramHeaders)) {
     const value = textAt(args, path);
     if (value === undefined) continue;
     const sent = headers.get(header);
@@ -36,11 +37,6 @@ export function paramHeaderProblem(schema: JsonSchema, args: unknown, headers: H
 }
 
 const DECLARED = new WeakMap<object, readonly ParamHeader[]>();
-
-function declaredHeaders(schema: JsonSchema): readonly ParamHeader[] {
-  if (typeof schema === "boolean") return [];
-  return getOrAdd(DECLARED, schema, paramHeaders);
-}
 
 /** Those that are reached through `properties` alone, as the protocol wants it. */
 function paramHeaders(schema: unknown, path: readonly string[] = []): readonly ParamHeader[] {

@@ -9,17 +9,15 @@ import { ContentBlock, needsNative } from "./content-block.ts";
 import { providerError } from "../provider-error.ts";
 import { refuseDamaged } from "../framing/wire-json.ts";
 import { countsBesideCache, nonEmptyText, textOf } from "../read-field.ts";
+import { wordsFor } from "../../core/base/wording.ts";
 
 /** @see https://docs.anthropic.com/en/api/handling-stop-reasons */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
-  ["end_turn", "stop"],
-  ["stop_sequence", "stop"],
-  ["tool_use", "calls"],
-  ["max_tokens", "length"],
-  ["model_context_window_exceeded", "length"],
-  ["pause_turn", "pause"],
-  ["compaction", "pause"],
-  ["refusal", "refusal"],
+  ...wordsFor("stop", "end_turn stop_sequence"),
+  ...wordsFor("calls", "tool_use"),
+  ...wordsFor("length", "max_tokens model_context_window_exceeded"),
+  ...wordsFor("pause", "pause_turn compaction"),
+  ...wordsFor("refusal", "refusal"),
 ]);
 const PROVIDER_CALLS: ReadonlySet<string> = new Set(["server_tool_use", "mcp_tool_use"]);
 

@@ -3,6 +3,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../.
 import { unescapeStep } from "../../core/base/json-pointer.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { readSureJson } from "../../schema/json-text/read-sure-json.ts";
+import { wordsFor } from "../../core/base/wording.ts";
 
 /** Strict JSON, or what can only be meant by text in another notation (`True`, `'a'`). Undefined where it is neither. */
 export function readValue(text: string): JsonValue | undefined {
@@ -90,10 +91,7 @@ function typesOf(schema: JsonValue | undefined, root: JsonValue | undefined, ste
 
 const ANY: ReadonlySet<string> = new Set(["any"]);
 const LOOSE_TYPES: ReadonlyMap<string, string> = new Map([
-  ["integer", "number"],
-  ["int", "number"],
-  ["float", "number"],
-  ["double", "number"],
+  ...wordsFor("number", "integer int float double"),
   ["bool", "boolean"],
   ["str", "string"],
   ["dict", "object"],
