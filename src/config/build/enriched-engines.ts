@@ -1,5 +1,5 @@
 /** Engines whose tools are enriched as they bring them: a server is opened once, and no runtime sees its tools before. */
-import { entryOf } from "../../core/base/entry-of.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 import type { Engine, EngineContext, EngineSession } from "../../core/engine.ts";
 import { describeThrown } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -36,7 +36,7 @@ export class EnrichedEngines {
   wrap(toolset: Toolset): Toolset {
     const { engine, openTimeoutMs = OPEN_TIMEOUT_MS } = toolset;
     if (engine?.open === undefined) return toolset;
-    return { ...toolset, engine: entryOf(this.#engines, engine, () => enrichedEngine(engine, this.#enrich)), openTimeoutMs };
+    return { ...toolset, engine: getOrAdd(this.#engines, engine, () => enrichedEngine(engine, this.#enrich)), openTimeoutMs };
   }
 }
 

@@ -1,6 +1,6 @@
 /** Reads a file of tools: in any of its shapes, each tool for itself. */
 import { addTo } from "../../core/base/add-to.ts";
-import { entryOf } from "../../core/base/entry-of.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { ToolError, operatorText } from "../../core/error.ts";
 import { checkName } from "../../core/call.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -133,11 +133,11 @@ class ToolCollector {
   }
 
   #add(tool: Tool, namespace: string): void {
-    const names = entryOf(this.#families, namespace, () => new Map<string, Family>());
+    const names = getOrAdd(this.#families, namespace, () => new Map<string, Family>());
     if (
       isRepeated(
         tool,
-        entryOf(names, tool.name, () => ({ first: tool, schemas: new Set() })),
+        getOrAdd(names, tool.name, () => ({ first: tool, schemas: new Set() })),
       )
     ) {
       throw new ToolError(

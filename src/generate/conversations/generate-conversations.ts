@@ -1,5 +1,5 @@
 /** Makes many conversations, several at a time, and writes them in order. */
-import { entryOf } from "../../core/base/entry-of.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { COUNT, PORTION, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -63,7 +63,7 @@ const underWay = new WeakMap<Runtime, Set<string>>();
 
 /** @returns what ends it. @throws ToolError `conflict` where a generation of the seed is under way */
 function begin(runtime: Runtime, seed: string): () => void {
-  const seeds = entryOf(underWay, runtime, () => new Set());
+  const seeds = getOrAdd(underWay, runtime, () => new Set());
   if (seeds.has(seed))
     throw new ToolError("conflict", `Conversations of the seed ${JSON.stringify(seed)} are being generated with this runtime already.`, {
       hint: "Wait until that is done, or give each another seed or a runtime of its own.",

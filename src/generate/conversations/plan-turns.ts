@@ -1,5 +1,5 @@
 /** Plans the turns of a sampled conversation: which calls each has, what the user says, and what results give. */
-import { entryOf } from "../../core/base/entry-of.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Random } from "../../core/ports.ts";
@@ -191,7 +191,7 @@ const refunds = new WeakMap<Tool, { readonly input: string | undefined }>();
 
 /** The input that holds the amount of a refund; undefined for any other tool. */
 function refundIn(tool: Tool): string | undefined {
-  return entryOf(refunds, tool, () => ({ input: readRefund(tool) })).input;
+  return getOrAdd(refunds, tool, () => ({ input: readRefund(tool) })).input;
 }
 
 function readRefund({ name: toolName, description, inputSchema }: Tool): string | undefined {
@@ -203,7 +203,7 @@ const validators = new WeakMap<object, Validator>();
 
 function fits(schema: JsonSchema, input: JsonObject): boolean {
   if (typeof schema !== "object") return schema;
-  return entryOf(validators, schema, () => compileSchema(schema)).check(input);
+  return getOrAdd(validators, schema, () => compileSchema(schema)).check(input);
 }
 
 /** The input with a known value in it, spelled as the schema wants it. */
@@ -226,7 +226,7 @@ function withValue(
 function drawInput(tool: Tool, random: Random): JsonObject | undefined {
   const { inputSchema } = tool;
   if (typeof inputSchema !== "object") return {};
-  const { isDeclaring, subject, about } = entryOf(inputFacts, tool, () => readInputFacts(tool, inputSchema));
+  const { isDeclaring, subject, about } = getOrAdd(inputFacts, tool, () => readInputFacts(tool, inputSchema));
   if (!isDeclaring) return {};
   try {
     const { value, valid } = exampleValue(inputSchema, { random, subject, maxItems: MAX_INPUT_ITEMS, about });
@@ -248,7 +248,7 @@ const callable = new WeakMap<Tool, boolean>();
 
 /** Whether an input can be made up for the tool. */
 export function canBeCalled(tool: Tool): boolean {
-  return entryOf(callable, tool, () => TRIALS.some((trial) => drawInput(tool, seededRandom(trial)) !== undefined));
+  return getOrAdd(callable, tool, () => TRIALS.some((trial) => drawInput(tool, seededRandom(trial)) !== undefined));
 }
 
 const inputFacts = new WeakMap<Tool, InputFacts>();

@@ -1,5 +1,5 @@
 /** The form of a trajectory in its line: in our fields, as a provider's request would hold it, or as a trainer reads it. */
-import { entryOf } from "../../core/base/entry-of.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
@@ -117,7 +117,7 @@ function spokenMessages(trajectory: Trajectory): readonly ModelMessage[] {
 /** Each tool is written once, however many conversations it is offered in. */
 function toolWriter(format: WireFormat): (trajectory: Trajectory) => readonly JsonObject[] {
   const written = new Map<ModelTool, readonly JsonObject[]>();
-  return ({ tools }) => tools.flatMap((tool) => entryOf(written, tool, () => format.encodeTools([tool]).tools));
+  return ({ tools }) => tools.flatMap((tool) => getOrAdd(written, tool, () => format.encodeTools([tool]).tools));
 }
 
 /** For readers whose columns have one type: an object would be refused where its keys are not those of the lines before. */

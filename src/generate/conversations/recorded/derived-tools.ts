@@ -1,5 +1,5 @@
 /** Definitions of tools that are known only from their recorded calls. */
-import { entryOf } from "../../../core/base/entry-of.ts";
+import { getOrAdd } from "../../../core/base/get-or-add.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { splitName } from "../../../core/call.ts";
 import type { ErrorCode } from "../../../core/error-codes.ts";
@@ -45,7 +45,7 @@ class SeenValues {
     for (const [name, item] of Object.entries(value)) {
       if (!PROPERTY.test(name) || (this.#properties.size >= MAX_PROPERTIES && !this.#properties.has(name))) this.#isTable = true;
       if (this.#isTable) return;
-      entryOf(this.#properties, name, () => new SeenValues()).add(item, depth + 1);
+      getOrAdd(this.#properties, name, () => new SeenValues()).add(item, depth + 1);
     }
   }
 
@@ -81,7 +81,7 @@ export class DerivedTools {
       if (message.role !== "call" || stray.has(message.callId)) continue;
       const { name } = message.call;
       const input = (message.call.input ?? {}) as JsonValue; // recorded calls are JSON
-      const seen = entryOf(this.#inputs, name, () => new SeenValues());
+      const seen = getOrAdd(this.#inputs, name, () => new SeenValues());
       if (isJsonObject(input)) seen.add(input);
     }
   }

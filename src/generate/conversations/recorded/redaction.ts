@@ -1,5 +1,5 @@
 /** The kinds of values that are replaced in recorded conversations, and their replacements. */
-import { entryOf } from "../../../core/base/entry-of.ts";
+import { getOrAdd } from "../../../core/base/get-or-add.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Random } from "../../../core/ports.ts";
 import { FIRST_NAMES, LAST_NAMES } from "../../../schema/example/words.ts";
@@ -79,7 +79,7 @@ export class Replacements {
   }
 
   #known(key: string, draw: () => string): string {
-    return entryOf(this.#drawn, key, draw);
+    return getOrAdd(this.#drawn, key, draw);
   }
 
   #unlike(draw: (round: number) => string): string {

@@ -1,5 +1,5 @@
 /** The request for a tool, with places for the values of a call: read once for a tool, and filled in once for the same inputs. */
-import { entryOf } from "../../../core/base/entry-of.ts";
+import { getOrAdd } from "../../../core/base/get-or-add.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { described } from "../../../schema/example/described.ts";
 import { inputParameters, type SchemaParameter } from "../../tool-parameters.ts";
@@ -41,7 +41,7 @@ export class ToolRequest {
   }
 
   static of(tool: Tool): ToolRequest {
-    return entryOf(kept, tool, () => new ToolRequest(tool));
+    return getOrAdd(kept, tool, () => new ToolRequest(tool));
   }
 
   /** The name that the description gives an input such as `t` or `lr`, whose own name is no word. */
