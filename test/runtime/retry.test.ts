@@ -113,6 +113,20 @@ test.each<readonly [string, Effects<unknown>, readonly Outcome[], Outcome]>([
   expect([error?.outcome, error?.message]).toEqual([expected, `ended ${outcomes.at(-1)}`]);
 });
 
+test.each([
+  ["not_started", "unknown", "unknown"],
+  ["not_started", "failed", "failed"],
+  ["failed", "not_started", "failed"],
+] as const)("a handler that ends with circuit_open, as of a call that it made, has run: %s, then %s", async (first, last, expected) => {
+  const errors = [ended(first), new ToolError("circuit_open", "what it calls is down", { outcome: last, retryable: false })];
+  const put = tool("put", () => Promise.reject(errors.shift() ?? ended("unknown")), { effects: { writes: ["a"], idempotent: true } });
+  const { runtime, ports } = testRuntime({ tools: [put] });
+  const pending = runtime.execute({ name: "put" });
+  await ports.clock.advance(60_000);
+  const { attempts, error } = await pending;
+  expect([attempts, error?.code, error?.outcome]).toEqual([2, "circuit_open", expected]);
+});
+
 test("an error that is given the outcome of an earlier attempt keeps its hints, its details and the time to wait", async () => {
   const last = { hint: "Wait.", operatorHint: "Raise the quota.", details: ["3 of 3 used"], retryAfterMs: 7_000 };
   const errors = [ended("unknown"), new ToolError("rate_limited", "slow down", { outcome: "not_started", retryable: true, ...last })];

@@ -103,9 +103,10 @@ async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedC
     const { attempts } = run;
     const next = await attempt(run, sameEnd);
     if (next === undefined) return run;
+    const hasRun = run.attempts !== attempts;
     // A circuit that opened meanwhile says less than the failure that opened it.
-    if (next.code === "circuit_open") return error;
-    error = run.attempts === attempts ? endedBetween(error, next) : sinceEarlier(run, error, next);
+    if (!hasRun && next.code === "circuit_open") return error;
+    error = hasRun ? sinceEarlier(run, error, next) : endedBetween(error, next);
   }
   return error;
 }
