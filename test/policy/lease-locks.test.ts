@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { LeaseLocks } from "../../src/policy/locks/lease-locks.ts";
 import { LeaseSlots } from "../../src/policy/locks/lease-slots.ts";
+import { ToolError } from "../../src/core/error.ts";
 import { systemPorts } from "../../src/core/system-ports.ts";
 import type { Store } from "../../src/core/store.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
@@ -131,4 +132,29 @@ test("what is given back while the database refuses the login is given back when
   isRefused = false;
   await clock.advance(60_000);
   expect(await store.leases.list()).toEqual([]);
+});
+
+test("what is given back while the store refuses for good, such as without its file, goes with the next request", async () => {
+  const store = memoryStore();
+  let isGone = false;
+  const leases: Store["leases"] = {
+    ...store.leases,
+    update: async (changes) => {
+      if (isGone) throw new ToolError("store_failed", "The file is not there any more.", { retryable: false });
+      return store.leases.update(changes);
+    },
+  };
+  const clock = new FakeClock();
+  const locks = new LeaseLocks({ leases, ...systemPorts, clock, log: { ...systemPorts.log, warn() {} } });
+  const write = { reads: [], writes: ["a:"], commutative: false };
+  const ticket = locks.request({ owner: "a", ...write });
+  await ticket.whenGranted();
+  isGone = true;
+  ticket.release();
+  await clock.advance(10_000);
+  expect(clock.pending).toBe(0); // it may be closed
+  isGone = false;
+  const next = locks.request({ owner: "b", ...write });
+  await clock.advance(10_000);
+  expect([next.granted, (await store.leases.list()).map(({ callId }) => callId)]).toEqual([true, ["b"]]);
 });

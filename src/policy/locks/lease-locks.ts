@@ -109,7 +109,7 @@ export class LeaseLocks implements Locks {
       isReached = await this.#update();
     }
     this.#isUpdating = false;
-    if (this.#isWaiting || this.#released.size > 0) this.#pollLater();
+    if (this.#isWaiting || (this.#isChanged && this.#released.size > 0)) this.#pollLater();
     else this.#pollMs = FIRST_POLL_MS;
   }
 
@@ -137,7 +137,6 @@ export class LeaseLocks implements Locks {
       this.#saidUnreachable = false;
       return true;
     } catch (error: unknown) {
-      this.#isChanged = true;
       this.#notReached(error);
       return false;
     }
@@ -150,11 +149,10 @@ export class LeaseLocks implements Locks {
     if (answer !== undefined) ticket.settle(answer);
   }
 
-  /** A store that is closed for good has given everything back itself. A database that refuses a login may take the next one. */
+  /** One that may be closed for good is not asked again by itself: what is to be given back goes with the next request. */
   #notReached(error: unknown): void {
-    const isClosed = isToolError(error) && !mayServeLater(error) && !this.#isWaiting;
-    if (isClosed) this.#released.clear();
-    if (isClosed) return;
+    this.#isChanged = this.#isWaiting || !isToolError(error) || mayServeLater(error);
+    if (!this.#isChanged) return;
     const reason = (this.#unreachable = describeThrown(error));
     if (this.#saidUnreachable) return;
     this.#saidUnreachable = true;
