@@ -182,6 +182,8 @@ export const sharingCases: readonly StoreCase[] = [
     log.append([message("a", 1)]);
     await refuses(() => log.whenDurable(), "conflict");
     await refuses(() => one.read("a"), "not_found");
+    await one.create("a", { at: 2, durability: "sync" }).whenDurable(); // its id is free, and the later one can have branches
+    await one.create("branch", { at: 3, durability: "sync", parent: { sessionId: "a", length: 0 } }).whenDurable();
   }),
   caseOfTwo(
     "a log whose session was removed elsewhere is not read again, also where its id belongs to a shorter one",

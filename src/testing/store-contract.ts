@@ -193,10 +193,27 @@ const alone: readonly StoreCase[] = [
     equal(await store.remove("a"), false);
     const again = store.create("a", { at: 2, durability: "sync" });
     again.append([message("a", 7)]);
+    await store.create("branch", { at: 3, durability: "sync", parent: { sessionId: "a", length: 1 } }).whenDurable();
     await again.close();
-    deepEqual((await store.read("a")).events, messages("a", 7, 7));
+    for (const id of ["a", "branch"]) deepEqual((await store.read(id)).events, messages("a", 7, 7));
   }),
   caseAlone("a branch begins with its parent's events, shared and not copied", branchesShare),
+  caseAlone(
+    "a branch without events of its own, as a crash may leave it, has those of its parents, and can be continued",
+    async (store) => {
+      const parent = store.create("parent", { at: 1, durability: "sync" });
+      parent.append(messages("parent", 1, 3));
+      const begin = (id: string, sessionId: string): EventLog =>
+        store.create(id, { at: 1, durability: "sync", parent: { sessionId, length: 2 } });
+      await begin("branch", "parent").close();
+      await begin("twig", "branch").close();
+      for (const id of ["branch", "twig"]) deepEqual((await store.read(id)).events, messages("parent", 1, 2));
+      const log = await store.claim("twig");
+      log.append([message("twig", 4)]);
+      await log.close();
+      deepEqual((await store.read("twig")).events, [...messages("parent", 1, 2), message("twig", 4)]);
+    },
+  ),
   caseAlone("a branch of what the store does not have is not created", async (store) => {
     const parent = store.create("parent", { at: 1, durability: "sync" });
     parent.append(messages("parent", 1, 2));

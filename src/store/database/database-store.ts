@@ -156,6 +156,7 @@ export class DatabaseStore implements Store {
       seen: { wasLeftOpen: false },
     });
     log.begin();
+    this.#lost.delete(sessionId);
     this.#logs.set(sessionId, log);
     return log;
   }

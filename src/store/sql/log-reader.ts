@@ -183,7 +183,7 @@ class Page {
     if (event.position !== this.position) return this.fail(MISSING);
     if (typeof event.body !== "string" || eventChecksum(this.previous ?? "", event) !== event.checksum) return this.fail(WRONG_SUM);
     const { row, damage } = this.#found;
-    if (damage === undefined && event.position === row.length && event.checksum !== row.head) return this.fail(WRONG_SUM);
+    if (damage === undefined && event.position === row.length && headAfter(row, event) !== row.head) return this.fail(WRONG_SUM);
     this.#bodies.push(event.body);
     this.chars += event.body.length;
     this.previous = event.checksum;
@@ -204,6 +204,11 @@ class Page {
     const ended = this.#damage !== undefined || this.position > endOf(this.#found);
     return { bodies: this.#bodies, next: ended ? undefined : this.position, damage: this.#damage };
   }
+}
+
+/** The head of a log whose last event this is; that of a branch which has none of its own yet names the branch as well. */
+function headAfter(row: SessionTable, { position, checksum }: StoredEvent): string {
+  return position === row.parent_length ? rootChecksum(row, checksum) : checksum;
 }
 
 function endOf({ row, damage }: FoundSession): number {
