@@ -161,6 +161,34 @@ test.each<[string, object, object]>([
   await runtime.close();
 });
 
+const throwing = {
+  locks: { request: () => ({ ...ticket, granted: true, release: boom }) },
+  slots: { limit: () => ({ ...slot, tryTake: () => true, release: boom }) },
+};
+
+test.each([
+  ["locks", "a read", { effects: { reads: ["a"] } }],
+  ["locks", "a write", { effects: { writes: ["a"] } }],
+  ["slots", "a read", { effects: { reads: [] }, maxConcurrent: 1 }],
+] as const)("%s that throw when they are given back leave %s that is given up its one result", async (what, _, more) => {
+  for (const end of ["timeout", "cancelled"] as const)
+    for (const endsLate of [true, false]) {
+      const ports = fakePorts();
+      const late = Promise.withResolvers<number>();
+      const never = defineTool({ name: "never", description: "", ...more, timeoutMs: 1_000, maxAttempts: 1, execute: () => late.promise });
+      const runtime = createRuntime({ [what]: throwing[what], ports, tools: [never] });
+      const leaving = new AbortController();
+      const result = runtime.execute({ name: "never", input: {} }, { signal: leaving.signal });
+      await settle();
+      if (end === "cancelled") leaving.abort();
+      await ports.clock.advance(1_000);
+      expect((await result).error?.code).toBe(end);
+      if (endsLate) late.resolve(1);
+      await ports.clock.advance(60_000); // it keeps them for a while
+      expect(ports.log.lines.filter(({ message }) => message.includes("could not be given back"))).toHaveLength(1);
+    }
+});
+
 test.each(["locks", "slots"] as const)("%s of a program that break their promise and reject keep the call from running", async (what) => {
   const lost = (): Promise<never> => Promise.reject(new Error("The connection was lost."));
   let ran = 0;

@@ -74,11 +74,11 @@ export function release(run: CallRun): void {
 }
 
 /** An error that a program's own locks or slots throw here neither keeps the others nor changes the result. */
-function giveBack(run: CallRun, held: HeldSlot): void {
+export function giveBack({ parts, toolName }: Pick<CallRun, "parts" | "toolName">, held: HeldSlot): void {
   try {
     held.release();
   } catch (thrown: unknown) {
-    run.parts.ports.log.warn(`The locks or slots of ${run.toolName} could not be given back: ${describeThrown(thrown)}`);
+    parts.ports.log.warn(`The locks or slots of ${toolName} could not be given back: ${describeThrown(thrown)}`);
   }
 }
 

@@ -3,7 +3,8 @@ import { roundMs } from "../../core/system-ports.ts";
 import type { LateEnd } from "../../policy/attempts/deadline.ts";
 import { writeEnded } from "../cache/announce-write.ts";
 import type { AdmittedCall, CallParts } from "../call-run.ts";
-import { limitOf } from "./lent-hold.ts";
+import { giveBack } from "./hold.ts";
+import { limitOf, type HeldSlot } from "./lent-hold.ts";
 
 /** The part of an abandoned handler's context that is read here. */
 interface HandlerContext {
@@ -20,20 +21,20 @@ interface HandlerContext {
  * is kept until then, of any other no more than its name.
  */
 export function abandon(run: AdmittedCall, context: HandlerContext, whenEnded?: (lateMs: number) => void): LateEnd {
-  const { parts, ticket } = run;
-  const slots = run.slots ?? [];
-  for (const slot of slots) if (limitOf(slot) === parts.limit) slot.release();
-  const held = slots.filter((slot) => limitOf(slot) !== parts.limit);
+  const { parts, toolName, ticket, slots = [] } = run;
   const keepsLock = run.effects.lock.writes.length > 0;
-  if (!keepsLock) ticket?.release();
+  const isKept = (held: HeldSlot): boolean => (held === ticket ? keepsLock : limitOf(held) !== parts.limit);
+  const all: readonly HeldSlot[] = ticket === undefined ? slots : [ticket, ...slots];
+  for (const held of all) if (!isKept(held)) giveBack(run, held);
+  const kept = all.filter(isKept);
   run.ticket = undefined;
   run.slots = undefined;
   const write = run.effects.writes.length > 0 ? { run, context } : undefined;
   const orphan = new AbandonedHandler(run, write, whenEnded);
-  if ((keepsLock && ticket !== undefined) || held.length > 0)
+  const name = { parts, toolName };
+  if (kept.length > 0)
     orphan.hold(() => {
-      if (keepsLock) ticket?.release();
-      for (const slot of held) slot.release();
+      for (const held of kept) giveBack(name, held);
     }, parts.orphanHoldMs);
   return orphan;
 }
