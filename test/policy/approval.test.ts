@@ -4,6 +4,7 @@ import type { ApprovalQuestion } from "../../src/core/approvals.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../src/core/ask.ts";
 import { ToolError, type ErrorInfo } from "../../src/core/error.ts";
 import { ApprovalGate, type ApprovalSettings } from "../../src/policy/approval/approval.ts";
+import { StoredApprovals } from "../../src/policy/approval/stored-approvals.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { approvalsContract } from "../../src/testing/approvals-contract.ts";
 import { fakePorts, settle, type FakePorts } from "../../src/testing/fake-ports.ts";
@@ -74,6 +75,23 @@ test("a question that its session's log could not take is not left open", async 
   expect((await approvals.ask(question({ note })))?.code).toBe("store_failed");
   await approvals.whenSettled();
   expect((await approvals.list()).map(({ status }) => status)).toEqual(["withdrawn"]);
+});
+
+test("an answer of another process does not wait for previews that are being made", async () => {
+  const store = memoryStore();
+  const ports = fakePorts();
+  const approvals = new ApprovalGate({ approve: "inbox" }, ports, store);
+  const elsewhere = new StoredApprovals({ store: store.approvals, ports });
+  const ends: unknown[] = [];
+  for (const asked of [question({ preview: () => new Promise(() => {}) }), question({ callId: "call_2" })])
+    void approvals.ask(asked).then((end) => ends.push(end));
+  await settle();
+  const [first, second] = await elsewhere.list();
+  void elsewhere.preview(first?.id ?? "");
+  await ports.clock.advance(1_000); // it is being made
+  for (const { id = "", digest = "" } of [{ ...first }, { ...second }]) await elsewhere.answer({ id, digest, answer: "allow-once" });
+  await ports.clock.advance(1_000);
+  expect(ends).toEqual([undefined, undefined]);
 });
 
 describe("F1.50 a call is denied when", () => {

@@ -28,6 +28,8 @@ export class ApprovalWatch {
   #follower: StoreFollower = NOT_FOLLOWED;
   #looking = false;
   #hasFailed = false;
+  /** They may take seconds, for which no answer waits. */
+  #isPreviewing = false;
 
   constructor(options: ApprovalWatchOptions) {
     this.#options = options;
@@ -53,7 +55,7 @@ export class ApprovalWatch {
     this.#looking = true;
     try {
       const damage = await this.#findEnds();
-      await this.#makePreviews();
+      if (!this.#isPreviewing) void this.#makePreviews();
       if (damage !== undefined) throw new ToolError("corrupt_record", damage);
       this.#hasFailed = false;
     } catch (thrown: unknown) {
@@ -85,14 +87,25 @@ export class ApprovalWatch {
     return damage;
   }
 
+  /** Never rejects: those who asked for a preview look for it for a while. */
   async #makePreviews(): Promise<void> {
-    const { store, open } = this.#options;
-    for (const id of await store.previewRequests()) {
-      const pending = open.get(id);
-      if (pending === undefined) continue;
-      const preview = (await pending.request.preview?.()) ?? { available: false, reason: "the call has no session that could be branched" };
-      // A preview is plain JSON; its type says more.
-      await store.keepPreview({ id, digest: pending.asked.digest, preview: preview as unknown as JsonObject });
+    const { store, open, ports } = this.#options;
+    this.#isPreviewing = true;
+    try {
+      for (const id of await store.previewRequests()) {
+        const pending = open.get(id);
+        if (pending === undefined) continue;
+        const preview = (await pending.request.preview?.()) ?? {
+          available: false,
+          reason: "the call has no session that could be branched",
+        };
+        // A preview is plain JSON; its type says more.
+        await store.keepPreview({ id, digest: pending.asked.digest, preview: preview as unknown as JsonObject });
+      }
+    } catch (thrown: unknown) {
+      ports.log.debug(`A preview of a call that waits for approval was not made: ${describeThrown(thrown)}`);
+    } finally {
+      this.#isPreviewing = false;
     }
   }
 
