@@ -22,11 +22,8 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
   if (run.fromCache) return run; // taken and checked when it was kept
   const { raw } = run;
   run.raw = undefined;
-  // Of an earlier attempt; a field that was never set is not made here.
+  // Of the error of an earlier attempt; a field that was never set is not made here.
   if (run.fidelity !== undefined) run.fidelity = undefined;
-  if (run.sameAs !== undefined) run.sameAs = undefined;
-  if (run.exitCode !== undefined) run.exitCode = undefined;
-  if (run.cut !== undefined) run.cut = undefined;
   let answer = raw;
   let isRest = false;
   try {
