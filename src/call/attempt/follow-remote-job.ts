@@ -6,7 +6,7 @@ import { onAbort } from "../../policy/attempts/deadline.ts";
 /**
  * The answer itself, or what the job answers in the end.
  *
- * @param onJob called with the id of a job
+ * @param onJob called with the id of a job, unless the attempt was given up before
  */
 export async function followRemoteJob(
   answer: PromiseLike<unknown> | RemoteJob,
@@ -15,8 +15,9 @@ export async function followRemoteJob(
 ): Promise<unknown> {
   const job = answer instanceof RemoteJob ? answer : await answer;
   if (!(job instanceof RemoteJob)) return job;
-  onJob(job.id);
-  const forget = onAbort(context.signal, () => void job.cancel());
+  const { signal } = context;
+  if (!signal.aborted) onJob(job.id);
+  const forget = onAbort(signal, () => void job.cancel());
   try {
     return await job.result;
   } finally {

@@ -117,6 +117,31 @@ test.each(["failed", "unknown"] as const)(
   },
 );
 
+test.each([
+  ["while the next one runs", 0],
+  ["when the call has its result", 60_000],
+])("work that an abandoned attempt tells of only %s is not noted", async (_, afterMs) => {
+  const begun = [gate<RemoteJob>(), gate<RemoteJob>()] as const;
+  const left = [...begun];
+  const cancelled: string[] = [];
+  const jobOf = (id: string): RemoteJob =>
+    new RemoteJob({ id, result: new Promise(() => {}), cancel: async () => void cancelled.push(id) });
+  const engine: Engine = { kind: "far", call: () => left.shift()?.promise, attach: () => new Promise(() => {}) };
+  const pay = { name: "pay", description: "Pays.", inputSchema: { type: "object" }, effects: repeatable, timeoutMs: 5_000, maxAttempts: 2 };
+  const store = new FailingStore();
+  const { runtime, ports } = testRuntime({ store, toolsets: [{ name: "bank", engine, tools: [pay] }], approval: { never: ["*"] } });
+  void runtime.session("s").execute({ name: "pay", input: {} });
+  await ports.clock.advance(16_000); // the first keeps its lock for a while
+  begun[1].open(jobOf("task-2"));
+  await ports.clock.advance(afterMs);
+  begun[0].open(jobOf("task-1"));
+  await settle();
+  await store.logs.get("s")?.whenDurable();
+  const { events } = await store.crash().read("s");
+  expect(events.flatMap((event) => (event.type === "call-remote" ? [event.remoteId] : []))).toEqual(["task-2"]);
+  expect(cancelled).toContain("task-1");
+});
+
 test("an engine that cannot be reached is asked again for the work, never to begin it", async () => {
   const { id, store } = await crashed(new FarEngine(), writes);
   let tries = 0;
