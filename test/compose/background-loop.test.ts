@@ -54,6 +54,26 @@ test("F1.13 the model's flag moves a call to the background, and neither handler
   expect(requests.at(-1)?.messages.find(({ role }) => role === "job")).toMatchObject({ content: expect.stringContaining("done") });
 });
 
+const OWN_FLAG = { type: "object", properties: { run_in_background: { type: "boolean" } } };
+
+test.each<[string, object]>([
+  ["by a reference", { $ref: "#/$defs/input", $defs: { input: OWN_FLAG } }],
+  ["as a part", { allOf: [{ type: "object" }, OWN_FLAG] }],
+  ["in one of its forms", { anyOf: [{ type: "object", properties: { x: {} } }, { $ref: "#/$defs/input" }], $defs: { input: OWN_FLAG } }],
+])("a tool that has the flag as a parameter of its own %s is given it, and is not sent to the background by it", async (_, schema) => {
+  const seen: unknown[] = [];
+  const own: Tool = {
+    ...named("own"),
+    inputSchema: schema as Tool["inputSchema"],
+    effects: { reads: [], writes: [] },
+    execute: (input: unknown) => (seen.push(input), "own"),
+  };
+  await using runtime = createRuntime({ tools: [own] });
+  const model = scriptedModel([{ calls: [{ name: "default::own", input: { run_in_background: true } }] }, { text: "Done." }]);
+  const { results } = await createLoop({ session: runtime.session(), model, offerBackground: true }).run("Go.");
+  expect([results.map(({ status }) => status), seen]).toEqual([["ok"], [{ run_in_background: true }]]);
+});
+
 test("F1.25 what runs is listed at the beginning of a turn, and nothing is said when nothing runs", async () => {
   const slow: Tool = { ...named("slow"), mode: "background", execute: () => new Promise(() => {}) };
   await using runtime = createRuntime({ tools: [slow] });

@@ -4,6 +4,7 @@ import { isJsonObject } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { Registry } from "../../registry/registry.ts";
+import { SchemaShapes } from "../../schema/schema-shape.ts";
 
 /** As other agents call it. */
 const BACKGROUND_FLAG = "run_in_background";
@@ -32,10 +33,24 @@ function flagged(schema: JsonSchema): JsonSchema | undefined {
   return { type: "object", ...schema, properties: { ...properties, [BACKGROUND_FLAG]: PROPERTY } };
 }
 
+/** Whether a schema has a property of this name, by references and in one of several forms as well. */
 function names(schema: JsonSchema): boolean {
   if (typeof schema !== "object") return false;
-  const { properties } = schema;
-  return isJsonObject(properties) && Object.hasOwn(properties, BACKGROUND_FLAG);
+  let isNamed = NAMING.get(schema);
+  if (isNamed === undefined) NAMING.set(schema, (isNamed = namesIn(new SchemaShapes(schema))));
+  return isNamed;
+}
+
+const NAMING = new WeakMap<object, boolean>();
+
+function namesIn(shapes: SchemaShapes): boolean {
+  const forms = new Set([shapes.root]);
+  for (const form of forms) {
+    const shape = shapes.shapeOf(form);
+    if (shape?.properties.has(BACKGROUND_FLAG) === true) return true;
+    for (const inner of shape?.unions.flat() ?? []) forms.add(inner); // which comes after those that are there
+  }
+  return false;
 }
 
 /** The call without the flag, and what the flag said; undefined where the call has none, or it is the tool's own. */
