@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ApprovalQuestion } from "../../src/core/approvals.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../src/core/ask.ts";
 import { ToolError, type ErrorInfo } from "../../src/core/error.ts";
+import type { Store } from "../../src/core/store.ts";
 import { ApprovalGate, type ApprovalSettings } from "../../src/policy/approval/approval.ts";
 import { StoredApprovals } from "../../src/policy/approval/stored-approvals.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
@@ -75,6 +76,58 @@ test("a question that its session's log could not take is not left open", async 
   expect((await approvals.ask(question({ note })))?.code).toBe("store_failed");
   await approvals.whenSettled();
   expect((await approvals.list()).map(({ status }) => status)).toEqual(["withdrawn"]);
+});
+
+describe("of a question that a store keeps,", () => {
+  /** A gate, an inbox elsewhere over the same store, and the ends of what is asked. */
+  function shared(settings: ApprovalSettings, overrides: Partial<Store["approvals"]> = {}) {
+    const store = memoryStore();
+    const ports = fakePorts();
+    const approvals = new ApprovalGate(settings, ports, { approvals: { ...store.approvals, ...overrides }, follow: store.follow });
+    return { store, ports, approvals, elsewhere: new StoredApprovals({ store: store.approvals, ports }) };
+  }
+
+  test("an answer to another input, which another process has asked about under its id since, decides nothing", async () => {
+    const { store, ports, approvals, elsewhere } = shared({ approve: "inbox" });
+    const ends: unknown[] = [];
+    void approvals.ask(question()).then((end) => ends.push(end));
+    await settle();
+    const other = new ApprovalGate({ approve: "inbox" }, ports, store);
+    const allowed = other.ask(question({ input: { path: "/b" } }));
+    await settle();
+    const [open] = await elsewhere.list();
+    expect(open?.input).toEqual({ path: "/b" });
+    await elsewhere.answer({ id: open?.id ?? "", digest: open?.digest ?? "", answer: "allow-once" });
+    await ports.clock.advance(5_000);
+    expect([await allowed, ends]).toEqual([undefined, []]);
+  });
+
+  test("the first answer counts, also where the approver of its own process says otherwise after it", async () => {
+    const { approve, answer } = patientApprover();
+    const { approvals, elsewhere } = shared({ approve });
+    const end = approvals.ask(question());
+    await settle();
+    const [open] = await elsewhere.list();
+    await elsewhere.answer({ id: open?.id ?? "", digest: open?.digest ?? "", answer: "deny" });
+    answer(0, "allow-once");
+    expect((await end)?.code).toBe("approval_denied");
+  });
+
+  test("a yes that cannot be kept is a no", async () => {
+    const { approvals } = shared({ approve: () => "allow-once" }, { end: () => Promise.reject(new Error("The disk is full.")) });
+    expect((await approvals.ask(question()))?.toJSON()).toEqual(denied("the answer could not be kept: The disk is full"));
+  });
+
+  test("a yes for good that comes after the end of its session leaves no rule for a later one of its id", async () => {
+    const { approve, answer } = patientApprover();
+    const { approvals, store, ports } = shared({ approve });
+    const end = approvals.ask(question());
+    await settle();
+    approvals.forget("session_1");
+    answer(0, "allow-always");
+    expect(await end).toBeUndefined();
+    expect(await store.approvals.rules({ now: ports.clock.wallTime() })).toEqual([]);
+  });
 });
 
 test("an answer of another process does not wait for previews that are being made", async () => {

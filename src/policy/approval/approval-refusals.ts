@@ -21,8 +21,9 @@ export function refusalOf(question: Refused, { status, by }: Pick<ApprovalEnd, "
   }
 }
 
+/** @param why with or without its full stop, as errors have it */
 export function denied({ toolName }: Refused, why: string): ToolError {
-  return new ToolError("approval_denied", `${toolName} was not approved: ${why}.`, {
+  return new ToolError("approval_denied", `${toolName} was not approved: ${why.replace(/\.$/u, "")}.`, {
     hint: "Do not call it again with this input unless the user asks for it; continue without it, or ask the user what to do.",
   });
 }
