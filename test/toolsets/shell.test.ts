@@ -304,6 +304,13 @@ describe.skipIf(!HAS_SANDBOX)(`in the sandbox${SANDBOX}`, () => {
     ]);
   });
 
+  test("neither /dev nor what is hidden takes files: they would be memory without a limit", async () => {
+    const runtime = await openedRuntime({ root: folderWith({ ".ssh/id_rsa": "secret" }) });
+    const { output } = await bash(runtime, "chmod 700 .ssh; cat .ssh/id_rsa; echo x > .ssh/made; echo x > /dev/made; echo x > /dev/null");
+    expect(output).toMatch(/\.ssh.*Read-only file system\n(?:.*\n)*.*\/dev\/made: Read-only file system\n/u);
+    expect(output).not.toContain("secret");
+  });
+
   test.skipIf(!HAS_PYTHON || !inCI)(`F1.64 python runs code and files with their arguments ${IN_CI}`, async () => {
     const root = folderWith({ "sum.py": "import sys\nprint(sum(map(int, sys.argv[1:])))\n" });
     const runtime = await openedRuntime({ root }, { python: true });
