@@ -4,7 +4,7 @@ import { jsonMembers } from "./literal.ts";
 import { readArgumentText } from "./named-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace } from "./text-grammar.ts";
-import type { Reading } from "./text-input.ts";
+import type { Reading, TextInput } from "./text-input.ts";
 import { argumentNames, guessValue, propertySchema, readValue, typedValue } from "./typed-value.ts";
 
 const MAX_TAG = 512;
@@ -135,7 +135,8 @@ export interface ParameterCallOptions {
 
 /** The mark is the beginning of the call's tag, up to the name: `<function=` or `<invoke`, which has `name="…"`. */
 export function parameterCall({ close, open, end, attribute = "", fit = false }: ParameterCallOptions): CallReader {
-  const marks = { open, end, outside: new MarkerSet([open, close]), inside: new MarkerSet([end, open, close]) };
+  const rest = { end, stops: new MarkerSet([end, open]), next: [open, close] };
+  const marks = { open, end, close, rest, outside: new MarkerSet([open, close]), inside: new MarkerSet([end, open, close]) };
   return function* (place) {
     const { input } = place;
     const name = tagName(attribute + (yield* input.while(IN_TAG, MAX_TAG)), TOOL_NAME);
@@ -163,6 +164,8 @@ export function parameterCall({ close, open, end, attribute = "", fit = false }:
 interface ParameterMarks {
   readonly open: string;
   readonly end: string;
+  readonly close: string;
+  readonly rest: RestMarks;
   readonly outside: MarkerSet;
   readonly inside: MarkerSet;
 }
@@ -207,10 +210,12 @@ interface PlainMarks extends ParameterMarks {
 }
 
 /** A value that lacks its end is over where a line begins with another argument of the tool. Any other opening tag is part of it. */
-function* readPlain(place: ReadPlace, begun: string, { names, open, inside }: PlainMarks): Reading<Part> {
+function* readPlain(place: ReadPlace, begun: string, { names, open, end, close, inside, rest }: PlainMarks): Reading<Part> {
   const pieces = [begun];
   for (;;) {
     const part = yield* readPart(place, inside, open);
+    const more = part.marker === close ? yield* restOfValue(place.input, rest) : undefined;
+    if (more !== undefined) return { text: [...pieces, part.text, close, more].join(""), marker: end, tag: "" };
     const isLine = BEGINS_LINE.test(`${pieces.at(-1) ?? ""}${part.text}`);
     pieces.push(part.text);
     const key = argumentName(part.tag);
@@ -218,6 +223,23 @@ function* readPlain(place: ReadPlace, begun: string, { names, open, inside }: Pl
     if (part.marker !== open || isNext) return { ...part, text: pieces.join("") };
     pieces.push(open + part.tag);
   }
+}
+
+interface RestMarks {
+  readonly end: string;
+  /** The end, and what begins another argument. */
+  readonly stops: MarkerSet;
+  /** What may follow the end. */
+  readonly next: readonly string[];
+}
+
+/** The rest of a value that holds the end of a call: its own end follows, and the call goes on behind it. Nothing is read where that is not so. */
+function* restOfValue(input: TextInput, { end, stops, next }: RestMarks): Reading<string | undefined> {
+  const { text, marker } = yield* input.textUntil(stops);
+  const space = marker === end ? yield* input.while(/\s/u) : "";
+  if (marker === end) for (const mark of next) if (yield* input.stands(mark)) return text;
+  input.unread(text + (marker ?? "") + space);
+  return undefined;
 }
 
 const BEGINS_LINE = /(?:^|\n)[ \t]{0,64}$/u;
@@ -267,6 +289,12 @@ function argumentName(tag: string): string | undefined {
 const NAME_OF_PAIRS = /[\p{L}\p{M}\p{N}_.:/\-\\]/u;
 export const PAIRS = new MarkerSet(["<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "</tool_call>", "<tool_call>"]);
 
+const REST_OF_PAIR: RestMarks = {
+  end: "</arg_value>",
+  stops: new MarkerSet(["</arg_value>", "<arg_key>", "<arg_value>"]),
+  next: ["<arg_key>", "</tool_call>"],
+};
+
 /** GLM: `name<arg_key>key</arg_key><arg_value>value</arg_value></tool_call>`, whichever tags were forgotten. */
 export const keyValueCall: CallReader = function* (place) {
   const { input } = place;
@@ -277,10 +305,23 @@ export const keyValueCall: CallReader = function* (place) {
   if (yield* input.take("<tool_sep>")) yield* input.space();
   if (!/[<\\]/u.test(yield* input.peek()) || (yield* input.stands("<tool_call>"))) return false;
   const values = new TextArguments(place, name);
+  return (yield* readPairs(input, values)) && place.accept({ name, input: values.all() });
+};
+
+/** False where the call does not end. */
+function* readPairs(input: TextInput, values: TextArguments): Reading<boolean> {
   let key: string | undefined;
   let opened = false;
   for (;;) {
     const { text, marker } = yield* input.textUntil(PAIRS);
+    const isCallMark = marker === "</tool_call>" || marker === "<tool_call>";
+    const more = opened && isCallMark && key !== undefined ? yield* restOfValue(input, REST_OF_PAIR) : undefined;
+    if (key !== undefined && more !== undefined) {
+      values.set(key, `${text}${marker}${more}`);
+      key = undefined;
+      continue;
+    }
+    if (marker === "<tool_call>") input.unread(marker);
     if (marker === undefined || marker === "<tool_call>") return false;
     if (marker === "</arg_key>") {
       key = text.trim();
@@ -291,6 +332,6 @@ export const keyValueCall: CallReader = function* (place) {
       values.isCutShort = marker === "</tool_call>";
       key = undefined;
     } else if (text.replaceAll("\\n", "").trim() !== "") return false;
-    if (marker === "</tool_call>") return place.accept({ name, input: values.all() });
+    if (marker === "</tool_call>") return true;
   }
-};
+}

@@ -5,7 +5,7 @@ import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadCall, ReadPlace } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
 
-const NAME = /[\p{L}\p{M}\p{N}_.-]/u;
+const NAME = /[\p{L}\p{M}\p{N}_.:-]/u;
 const BETWEEN = /[\s,;]/u;
 const MAX_NAME = 256;
 

@@ -23,7 +23,7 @@ export const TOOL_CALL_TAG: TextGrammar = {
     { mark: "<function=", read: functionTag },
   ],
   before: ["<tool_calls>"],
-  after: ["</tool_call>", "</tool_calls>", "</function>"],
+  after: ["</tool_call>", "</tool_calls>", "</function>", "<|observation|>"],
   unsaid: ["<|im_end|>"],
 };
 

@@ -37,6 +37,17 @@ export class TextInput {
     this.#keptFrom = 0;
   }
 
+  /** Takes back what was read last, all of it behind the mark, to be read once more. */
+  unread(text: string): void {
+    if (text.length <= this.#at) {
+      this.#at -= text.length;
+      return;
+    }
+    const kept = this.kept();
+    this.restore(text);
+    this.#kept = [kept.slice(0, kept.length - text.length)];
+  }
+
   get ended(): boolean {
     return this.#ended;
   }

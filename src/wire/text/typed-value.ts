@@ -55,7 +55,7 @@ export function typedValue(text: string, schema: JsonValue | undefined, root: Js
 
 /** Where a string will do, only what can hardly be one is taken for something else. */
 function typedBesideText(text: string, trimmed: string, types: ReadonlySet<string>): JsonValue {
-  if (trimmed === "null" && types.has("null")) return null;
+  if ((trimmed === "null" || trimmed === "None") && types.has("null")) return null;
   if (!/^[{[]/u.test(trimmed)) return text;
   const value = readValue(trimmed);
   return value !== undefined && typeof value !== "string" && types.has(typeOf(value)) ? value : text;

@@ -90,7 +90,7 @@ function forgeable(
 }
 
 const JSON_OPENING = /[{[](?=\s{0,64}["'{])/gu;
-const PYTHON_OPENING = /\[(?=\s{0,256}[\p{L}_][\p{L}\p{M}\p{N}_.-]{0,255}\()/gu;
+const PYTHON_OPENING = /\[(?=\s{0,256}[\p{L}_][\p{L}\p{M}\p{N}_.:-]{0,255}\()/gu;
 
 /** Calls that begin with one character need more than that to be one: in text that is not JSON, what would make them. */
 function openings({ calls }: TextGrammar): readonly RegExp[] {

@@ -59,11 +59,42 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       says: "<tool_call>\n<function=write>\n<parameter=path>\na\n<parameter=content>\n<p>\n\nx</p>\n</parameter>\n</function>\n</tool_call>",
       calls: [{ name: "write", input: { path: "a", content: "<p>\n\nx</p>" } }],
     },
+    {
+      says: "<tool_call>\n<function=write>\n<parameter=content>\n</function>\n</tool_call>\nx\n</parameter>\n<parameter=path>\na</function>b\n</parameter>\n</function>\n</tool_call>",
+      calls: [{ name: "write", input: { content: "</function>\n</tool_call>\nx", path: "a</function>b" } }],
+    },
+    {
+      says: "<tool_call>\n<function=read>\n<parameter=path>\na\n</function>\n</parameter>\n</tool_call>",
+      calls: [{ name: "read", input: '{"path": "a"' }],
+      text: "\n</parameter>",
+    },
+    {
+      says: "<function=get_weather><parameter=none>None</parameter><parameter=city>None</parameter><parameter=sure>True</parameter></function>",
+      calls: [{ name: "get_weather", input: { none: null, city: "None", sure: true } }],
+    },
   ],
   glm: [
     {
       says: "<tool_call>get_weather\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n<arg_key>city</arg_key><arg_value> Rome</arg_value>\n</tool_call>",
       calls: [{ name: "get_weather", input: { days: 3, city: " Rome" } }],
+    },
+    {
+      says: "<tool_call>bash\n<arg_key>command</arg_key>\n<arg_value>ls</arg_value>\n</tool_call><|observation|>",
+      calls: [LIST],
+    },
+    { says: "It writes <|observation|> then.", text: "It writes <|observation|> then." },
+    {
+      says: `<tool_call>write<arg_key>path</arg_key><arg_value>a</tool_call>b</arg_value><arg_key>content</arg_key><arg_value><tool_call>my-tool</tool_call>${READ_JSON}</arg_value></tool_call>`,
+      calls: [{ name: "write", input: { path: "a</tool_call>b", content: `<tool_call>my-tool</tool_call>${READ_JSON}` } }],
+    },
+    {
+      says: "<tool_call>read<arg_key>path</arg_key><arg_value>a<tool_call>bash<arg_key>command</arg_key><arg_value>ls</arg_value></tool_call>",
+      calls: [LIST],
+      text: "<tool_call>read<arg_key>path</arg_key><arg_value>a",
+    },
+    {
+      says: "<tool_call>read<arg_key>path</arg_key><arg_value>a</tool_call><tool_call>bash<arg_key>command</arg_key><arg_value>ls</arg_value></tool_call>",
+      calls: [{ name: "read", input: '{"path": "a"' }, LIST],
     },
     { says: "Now.<tool_call>my-tool</tool_call>Then.", calls: [{ name: "my-tool", input: {} }], text: "Now.Then." },
   ],
@@ -77,6 +108,8 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
   ],
   pythonic: [
     { says: `[read(path='a'), bash(command="ls")]`, calls: [READ, LIST] },
+    { says: `[files::list.all(path="a"), read(path="a")]`, calls: [{ name: "files::list.all", input: { path: "a" } }, READ] },
+    { says: `[note:read(path="a"), see::read(path="a")]`, text: `[note:read(path="a"), see::read(path="a")]` },
     { says: `I read: [read(path="a")] Good.`, calls: [READ], text: "I read:  Good." },
     { says: `<|tool_call_start|>[read(path="a")]<|tool_call_end|>`, calls: [READ] },
     { says: "[see(below), [1]: x", text: "[see(below), [1]: x" },
