@@ -124,6 +124,25 @@ export function nestedWriting(token: string): TextWriting {
   };
 }
 
+const K3_TOKENS = new MarkerSet(["<|open|>", "<|close|>", "<|sep|>"]);
+
+function jsonType(value: JsonValue): string {
+  if (value === null) return "null";
+  return isJsonArray(value) ? "array" : typeof value;
+}
+
+/** A type in each argument's tag, and the number of each call in its own. */
+export const KIMI_K3_WRITING: TextWriting = {
+  call: ({ name, input }, index) =>
+    `<|open|>call tool="${name}" index="${index + 1}"<|sep|>${members(input)
+      .map(
+        ([key, value]) =>
+          `<|open|>argument key="${key.replaceAll("&", "&amp;")}" type="${jsonType(value)}"<|sep|>${takeApart(plain(value), K3_TOKENS)}<|close|>argument<|sep|>`,
+      )
+      .join("")}<|close|>call<|sep|>`,
+  around: ["<|open|>tools<|sep|>", "", "<|close|>tools<|sep|>"],
+};
+
 export const REACT_WRITING: TextWriting = {
   call: ({ name, input }) => `Action: ${name}\nAction Input: ${spacedJson(input)}`,
   answer: ["Observation: ", ""],

@@ -8,6 +8,7 @@ import { BRACKETS, TAGS, checkDelimiters, delimitedGrammar, type Delimiters } fr
 import {
   FALLBACK_WRITING,
   HARMONY_WRITING,
+  KIMI_K3_WRITING,
   REACT_WRITING,
   delimitedWriting,
   gemmaWriting,
@@ -118,6 +119,7 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
       around: ["<|tool_calls_section_begin|>", "", "<|tool_calls_section_end|>"],
     }),
   },
+  "kimi-k3": { grammar: token.KIMI_K3, writing: KIMI_K3_WRITING },
   harmony: { grammar: HARMONY, writing: HARMONY_WRITING },
   "gemma-4": { grammar: json.GEMMA_4, writing: gemmaWriting(["<|tool_call>", "<tool_call|>"], '<|"|>') },
   functiongemma: { grammar: json.FUNCTION_GEMMA, writing: gemmaWriting(["<start_function_call>", "<end_function_call>"], "<escape>") },

@@ -129,29 +129,36 @@ export interface ParameterCallOptions {
   readonly end: string;
   /** The part of the opening tag behind the mark's first word: `name=`. */
   readonly attribute?: string;
+  /** The end of an opening tag. @default ">" */
+  readonly tagEnd?: string;
+  /** The attributes of an opening tag as `name="…"`, and `string="true"` or `"false"` where they tell the type. @default as they are */
+  readonly attributes?: (tag: string) => string;
+  /** `<![CDATA[…]]>` around a value marks data. @default true */
+  readonly data?: boolean;
   /** Arguments that are not in the schema are left out, and a call without one it requires is text. @default false */
   readonly fit?: boolean;
 }
 
 /** The mark is the beginning of the call's tag, up to the name: `<function=` or `<invoke`, which has `name="…"`. */
-export function parameterCall({ close, open, end, attribute = "", fit = false }: ParameterCallOptions): CallReader {
-  const rest = { end, stops: new MarkerSet([end, open]), next: [open, close] };
-  const marks = { open, end, close, rest, outside: new MarkerSet([open, close]), inside: new MarkerSet([end, open, close]) };
+export function parameterCall(options: ParameterCallOptions): CallReader {
+  const { attribute = "", tagEnd = ">", attributes = (tag: string) => tag, fit = false } = options;
+  const marks = parameterMarks(options, attributes);
+  const { open, end, close } = marks;
   return function* (place) {
     const { input } = place;
-    const name = tagName(attribute + (yield* input.while(IN_TAG, MAX_TAG)), TOOL_NAME);
-    if (name === undefined || !(yield* input.take(">")) || !place.knows(name)) return false;
+    const name = tagName(attribute + attributes(yield* input.while(IN_TAG, MAX_TAG)), TOOL_NAME);
+    if (name === undefined || !(yield* input.take(tagEnd)) || !place.knows(name)) return false;
     yield* input.space();
     if ((yield* input.peek()) === "{") return yield* jsonBody(place, name, marks.outside);
     const values = new TextArguments(place, name);
     const names = argumentNames(values.schema).all;
     let { text, marker, tag } = yield* readPart(place, marks.outside, open);
     while (marker === open) {
-      const key = argumentName(tag);
-      if (text.trim() !== "" || key === undefined || !(yield* input.take(">"))) return false;
+      const key = argumentName(attributes(tag));
+      if (text.trim() !== "" || key === undefined || !(yield* input.take(tagEnd))) return false;
       const value = yield* readParameter(place, names, marks);
       if (value.marker === undefined) return false;
-      setParameter(values, { key, tag, value });
+      setParameter(values, { key, tag: attributes(tag), value });
       values.isCutShort = value.marker === close;
       ({ text, marker, tag } = value.marker === end ? yield* readPart(place, marks.outside, open) : { ...value, text: "" });
     }
@@ -168,6 +175,13 @@ interface ParameterMarks {
   readonly rest: RestMarks;
   readonly outside: MarkerSet;
   readonly inside: MarkerSet;
+  readonly attributes: (tag: string) => string;
+  readonly data: boolean;
+}
+
+function parameterMarks({ open, end, close, data = true }: ParameterCallOptions, attributes: ParameterMarks["attributes"]): ParameterMarks {
+  const rest = { end, stops: new MarkerSet([end, open]), next: [open, close] };
+  return { open, end, close, rest, outside: new MarkerSet([open, close]), inside: new MarkerSet([end, open, close]), attributes, data };
 }
 
 interface Part {
@@ -193,7 +207,7 @@ function* readParameter(place: ReadPlace, names: readonly string[], marks: Param
   const { input } = place;
   const space = yield* input.while(/\s/u);
   const sections: string[] = [];
-  while (yield* input.take(DATA)) {
+  while (marks.data && (yield* input.take(DATA))) {
     const { text, marker } = yield* input.textUntil(DATA_ENDS);
     if (marker === undefined) return { text, marker, tag: "" };
     sections.push(text);
@@ -210,15 +224,17 @@ interface PlainMarks extends ParameterMarks {
 }
 
 /** A value that lacks its end is over where a line begins with another argument of the tool. Any other opening tag is part of it. */
-function* readPlain(place: ReadPlace, begun: string, { names, open, end, close, inside, rest }: PlainMarks): Reading<Part> {
+function* readPlain(place: ReadPlace, begun: string, marks: PlainMarks): Reading<Part> {
+  const { names, open, end, close, inside, rest, attributes } = marks;
   const pieces = [begun];
   for (;;) {
     const part = yield* readPart(place, inside, open);
-    const more = part.marker === close ? yield* restOfValue(place.input, rest) : undefined;
-    if (more !== undefined) return { text: [...pieces, part.text, close, more].join(""), marker: end, tag: "" };
+    const mark = part.marker === close || part.marker === end ? part.marker : undefined;
+    const more = mark === undefined ? undefined : yield* restOfValue(place.input, rest, mark);
+    if (more !== undefined) return { text: [...pieces, part.text, mark, more].join(""), marker: end, tag: "" };
     const isLine = BEGINS_LINE.test(`${pieces.at(-1) ?? ""}${part.text}`);
     pieces.push(part.text);
-    const key = argumentName(part.tag);
+    const key = argumentName(attributes(part.tag));
     const isNext = isLine && key !== undefined && (names.length === 0 || names.includes(key));
     if (part.marker !== open || isNext) return { ...part, text: pieces.join("") };
     pieces.push(open + part.tag);
@@ -233,13 +249,28 @@ interface RestMarks {
   readonly next: readonly string[];
 }
 
-/** The rest of a value that holds the end of a call: its own end follows, and the call goes on behind it. Nothing is read where that is not so. */
-function* restOfValue(input: TextInput, { end, stops, next }: RestMarks): Reading<string | undefined> {
-  const { text, marker } = yield* input.textUntil(stops);
-  const space = marker === end ? yield* input.while(/\s/u) : "";
-  if (marker === end) for (const mark of next) if (yield* input.stands(mark)) return text;
-  input.unread(text + (marker ?? "") + space);
-  return undefined;
+/**
+ * The rest of a value behind a mark that ends a value or a call, where it ends neither: the value's end follows, and the call goes on
+ * behind it. Undefined where that is not so, and nothing but white space is read.
+ */
+function* restOfValue(input: TextInput, { end, stops, next }: RestMarks, mark: string): Reading<string | undefined> {
+  let read = mark === end ? yield* input.while(/\s/u) : "";
+  if (mark === end && (yield* standsAny(input, next))) return undefined;
+  for (;;) {
+    const { text, marker } = yield* input.textUntil(stops);
+    if (marker !== end) {
+      input.unread(read + text + (marker ?? ""));
+      return undefined;
+    }
+    const space = yield* input.while(/\s/u);
+    if (yield* standsAny(input, next)) return read + text;
+    read += text + end + space;
+  }
+}
+
+function* standsAny(input: TextInput, marks: readonly string[]): Reading<boolean> {
+  for (const mark of marks) if (yield* input.stands(mark)) return true;
+  return false;
 }
 
 const BEGINS_LINE = /(?:^|\n)[ \t]{0,64}$/u;
@@ -314,8 +345,8 @@ function* readPairs(input: TextInput, values: TextArguments): Reading<boolean> {
   let opened = false;
   for (;;) {
     const { text, marker } = yield* input.textUntil(PAIRS);
-    const isCallMark = marker === "</tool_call>" || marker === "<tool_call>";
-    const more = opened && isCallMark && key !== undefined ? yield* restOfValue(input, REST_OF_PAIR) : undefined;
+    const mayEnd = marker === "</arg_value>" || marker === "</tool_call>" || marker === "<tool_call>";
+    const more = opened && mayEnd && key !== undefined ? yield* restOfValue(input, REST_OF_PAIR, marker) : undefined;
     if (key !== undefined && more !== undefined) {
       values.set(key, `${text}${marker}${more}`);
       key = undefined;

@@ -67,6 +67,45 @@ export const KIMI_K2: TextGrammar = {
   thinkingEnds: ["<|tool_calls_section_begin|>"],
 };
 
+/** `tool="f"` and `key="a" type="number"`, as other tags say it. */
+function k3Attributes(tag: string): string {
+  return tag
+    .replace(/^(\s+)(?:tool|key)=/u, "$1name=")
+    .replace(/\stype="([^"]*)"/u, (_, type: string) => ` string="${type === "string"}"`)
+    .replaceAll("&amp;", "&");
+}
+
+/**
+ * Kimi K3: tags in tokens, and a channel each for thinking, the answer and the calls.
+ *
+ * @see https://github.com/ggml-org/llama.cpp `models/templates/Kimi-K3.jinja` (2026)
+ */
+export const KIMI_K3: TextGrammar = {
+  calls: [
+    {
+      mark: "<|open|>call",
+      read: parameterCall({
+        close: "<|close|>call<|sep|>",
+        open: "<|open|>argument",
+        end: "<|close|>argument<|sep|>",
+        tagEnd: "<|sep|>",
+        attributes: k3Attributes,
+        data: false,
+      }),
+    },
+  ],
+  before: ["<|open|>tools<|sep|>"],
+  after: ["<|close|>tools<|sep|>"],
+  unsaid: [
+    '<|open|>message role="assistant"<|sep|>',
+    "<|open|>response<|sep|>",
+    "<|close|>response<|sep|>",
+    "<|close|>message<|sep|>",
+    "<|end_of_msg|>",
+  ],
+  thinking: [["<|open|>think<|sep|>", "<|close|>think<|sep|>"]],
+};
+
 export const MISTRAL: TextGrammar = {
   calls: [{ mark: "[TOOL_CALLS]", read: mistralCalls }],
   after: ["[/TOOL_CALLS]"],

@@ -13,8 +13,8 @@ import { argumentNames, propertySchema } from "./typed-value.ts";
 
 /** How a format writes. */
 export interface TextWriting {
-  /** One call. */
-  call(call: WrittenCall): string;
+  /** One call, and how many are before it in the message. */
+  call(call: WrittenCall, index: number): string;
   /** Before, between and behind the calls of a message. @default "", "\n", "" */
   readonly around?: readonly [before: string, between: string, after: string];
   /** Before and behind an answer. @default `[TOOL RESULT: name]` and a line end, and nothing */
@@ -25,7 +25,7 @@ const DEFAULT_AROUND = ["", "\n", ""] as const;
 
 export function writeCalls(calls: readonly WrittenCall[], writing: TextWriting): string {
   const [before, between, after] = writing.around ?? DEFAULT_AROUND;
-  return calls.length === 0 ? "" : before + calls.map((call) => writing.call(call).toWellFormed()).join(between) + after;
+  return calls.length === 0 ? "" : before + calls.map((call, index) => writing.call(call, index).toWellFormed()).join(between) + after;
 }
 
 export function writeResults(answers: readonly WrittenAnswer[], grammar: TextGrammar, { answer }: TextWriting): string {

@@ -185,6 +185,24 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       text: "<|tool_call_begin|>nothing<|tool_call_argument_begin|>{}<|tool_call_end|>",
     },
   ],
+  "kimi-k3": [
+    {
+      says: '<|open|>think<|sep|>Hm.<|close|>think<|sep|><|open|>response<|sep|>I look.<|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|><|open|>argument key="city" type="string"<|sep|>\n5<|close|>argument<|sep|><|open|>argument key="days" type="number"<|sep|>5<|close|>argument<|sep|><|open|>argument key="none" type="string"<|sep|>null<|close|>argument<|sep|><|close|>call<|sep|><|open|>call tool="bash" index="2"<|sep|><|open|>argument key="command" type="string"<|sep|>ls<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|><|end_of_msg|>',
+      calls: [{ name: "get_weather", input: { city: "\n5", days: 5, none: "null" } }, LIST],
+      text: "I look.",
+      thinking: "Hm.",
+    },
+    { says: "<|open|>response<|sep|>Done.<|close|>response<|sep|><|close|>message<|sep|>", text: "Done." },
+    {
+      says: '<|open|>think<|sep|>As <|open|>call tool="my-tool" index="1"<|sep|><|close|>call<|sep|>?<|close|>think<|sep|>No.',
+      text: "No.",
+      thinking: 'As <|open|>call tool="my-tool" index="1"<|sep|><|close|>call<|sep|>?',
+    },
+    {
+      says: '<|open|>tools<|sep|><|open|>call tool="bash" index="1"<|sep|><|open|>argument key="command" type="string"<|sep|>rm -rf',
+      text: '<|open|>tools<|sep|><|open|>call tool="bash" index="1"<|sep|><|open|>argument key="command" type="string"<|sep|>rm -rf',
+    },
+  ],
   harmony: [
     { says: "<|channel|>analysis<|message|>Hm.<|end|><|message|>Done.", text: "Done.", thinking: "Hm." },
     {
