@@ -127,6 +127,8 @@ export interface ParameterCallOptions {
   readonly open: string;
   /** The end of a parameter: `</parameter>`. */
   readonly end: string;
+  /** The ends of what is around calls. They end a call that lacks its own end, but no value. */
+  readonly around?: readonly string[];
   /** The part of the opening tag behind the mark's first word: `name=`. */
   readonly attribute?: string;
   /** The end of an opening tag. @default ">" */
@@ -163,6 +165,7 @@ export function parameterCall(options: ParameterCallOptions): CallReader {
       ({ text, marker, tag } = value.marker === end ? yield* readPart(place, marks.outside, open) : { ...value, text: "" });
     }
     if (text.trim() !== "" || marker === undefined) return false;
+    if (marker !== close) input.unread(marker);
     const read = fit ? values.fitted() : values.all();
     return read !== undefined && place.accept({ name, input: read });
   };
@@ -179,9 +182,11 @@ interface ParameterMarks {
   readonly data: boolean;
 }
 
-function parameterMarks({ open, end, close, data = true }: ParameterCallOptions, attributes: ParameterMarks["attributes"]): ParameterMarks {
-  const rest = { end, stops: new MarkerSet([end, open]), next: [open, close] };
-  return { open, end, close, rest, outside: new MarkerSet([open, close]), inside: new MarkerSet([end, open, close]), attributes, data };
+function parameterMarks(options: ParameterCallOptions, attributes: ParameterMarks["attributes"]): ParameterMarks {
+  const { open, end, close, around = [], data = true } = options;
+  const over = [open, close, ...around];
+  const rest = { end, stops: new MarkerSet([end, open]), over, next: [open, close] };
+  return { open, end, close, rest, outside: new MarkerSet(over), inside: new MarkerSet([end, open, close]), attributes, data };
 }
 
 interface Part {
@@ -245,7 +250,9 @@ interface RestMarks {
   readonly end: string;
   /** The end, and what begins another argument. */
   readonly stops: MarkerSet;
-  /** What may follow the end. */
+  /** What follows the end where the value is over. */
+  readonly over: readonly string[];
+  /** What follows an end further on where it is the value's. */
   readonly next: readonly string[];
 }
 
@@ -253,9 +260,9 @@ interface RestMarks {
  * The rest of a value behind a mark that ends a value or a call, where it ends neither: the value's end follows, and the call goes on
  * behind it. Undefined where that is not so, and nothing but white space is read.
  */
-function* restOfValue(input: TextInput, { end, stops, next }: RestMarks, mark: string): Reading<string | undefined> {
+function* restOfValue(input: TextInput, { end, stops, over, next }: RestMarks, mark: string): Reading<string | undefined> {
   let read = mark === end ? yield* input.while(/\s/u) : "";
-  if (mark === end && (yield* standsAny(input, next))) return undefined;
+  if (mark === end && (yield* standsAny(input, over))) return undefined;
   for (;;) {
     const { text, marker } = yield* input.textUntil(stops);
     if (marker !== end) {
@@ -323,6 +330,7 @@ export const PAIRS = new MarkerSet(["<arg_key>", "</arg_key>", "<arg_value>", "<
 const REST_OF_PAIR: RestMarks = {
   end: "</arg_value>",
   stops: new MarkerSet(["</arg_value>", "<arg_key>", "<arg_value>"]),
+  over: ["<arg_key>", "</tool_call>"],
   next: ["<arg_key>", "</tool_call>"],
 };
 

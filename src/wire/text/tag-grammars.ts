@@ -4,7 +4,7 @@ import { keyValueCall, parameterCall } from "./parameter-calls.ts";
 import { pythonTag } from "./pythonic-calls.ts";
 import type { CallReader, TextGrammar } from "./text-grammar.ts";
 
-const FUNCTION = { close: "</function>", open: "<parameter", end: "</parameter>" } as const;
+const FUNCTION = { close: "</function>", open: "<parameter", end: "</parameter>", around: ["</tool_call>", "</seed:tool_call>"] } as const;
 const functionTag = parameterCall(FUNCTION);
 const json = jsonCalls();
 
@@ -23,7 +23,7 @@ export const TOOL_CALL_TAG: TextGrammar = {
     { mark: "<function=", read: functionTag },
   ],
   before: ["<tool_calls>"],
-  after: ["</tool_call>", "</tool_calls>", "</function>", "<|observation|>"],
+  after: ["</tool_call>", "</tool_calls>", "</function>", "<|observation|>", "<|user|>"],
   unsaid: ["<|im_end|>"],
 };
 
@@ -66,7 +66,8 @@ function looseFence(): CallReader {
   };
 }
 
-const INVOKE = { close: "</invoke>", open: "<parameter", end: "</parameter>" } as const;
+const INVOKE_ENDS = ["</minimax:tool_call>", "</function_calls>", "</tool_calls>"] as const;
+const INVOKE = { close: "</invoke>", open: "<parameter", end: "</parameter>", around: INVOKE_ENDS } as const;
 
 export const MINIMAX_M2: TextGrammar = {
   calls: [{ mark: "<invoke", read: parameterCall(INVOKE) }],
@@ -78,7 +79,7 @@ export const MINIMAX_M2: TextGrammar = {
 export const INVOKE_TAG: TextGrammar = {
   calls: [{ mark: "<invoke", read: parameterCall(INVOKE) }],
   before: ["<function_calls>", "<minimax:tool_call>", "<tool_calls>"],
-  after: ["</function_calls>", "</minimax:tool_call>", "</tool_calls>"],
+  after: INVOKE_ENDS,
 };
 
 export const SEED_OSS: TextGrammar = {

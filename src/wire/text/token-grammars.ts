@@ -42,16 +42,19 @@ export const DEEPSEEK: TextGrammar = {
   hidden: [["<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"]],
 };
 
+const DSML_BEGINNINGS = ["<｜DSML｜tool_calls>", "<｜DSML｜function_calls>"] as const;
+const DSML_ENDS = ["</｜DSML｜tool_calls>", "</｜DSML｜function_calls>"] as const;
+
 /** V3.2 and V4: tags in tokens. */
 export const DEEPSEEK_DSML: TextGrammar = {
   calls: [
     {
       mark: "<｜DSML｜invoke",
-      read: parameterCall({ close: "</｜DSML｜invoke>", open: "<｜DSML｜parameter", end: "</｜DSML｜parameter>" }),
+      read: parameterCall({ close: "</｜DSML｜invoke>", open: "<｜DSML｜parameter", end: "</｜DSML｜parameter>", around: DSML_ENDS }),
     },
   ],
-  before: ["<｜DSML｜tool_calls>", "<｜DSML｜function_calls>"],
-  after: ["</｜DSML｜tool_calls>", "</｜DSML｜function_calls>"],
+  before: DSML_BEGINNINGS,
+  after: DSML_ENDS,
   unsaid: ["<｜end▁of▁sentence｜>"],
 };
 
@@ -89,6 +92,7 @@ export const KIMI_K3: TextGrammar = {
         open: "<|open|>argument",
         end: "<|close|>argument<|sep|>",
         tagEnd: "<|sep|>",
+        around: ["<|close|>tools<|sep|>"],
         attributes: k3Attributes,
         data: false,
       }),

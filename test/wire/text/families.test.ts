@@ -69,6 +69,15 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       text: "\n</parameter>",
     },
     {
+      says: "Now.\n<tool_call>\n<function=bash>\n<parameter=command>\nls\n</parameter>\n</tool_call>\n<tool_call>\n<function=my-tool>\n</tool_call>",
+      calls: [LIST, { name: "my-tool", input: {} }],
+      text: "Now.",
+    },
+    {
+      says: "<tool_call>\n<function=bash>\n<parameter=command>\nls\n</parameter>",
+      text: "<tool_call>\n<function=bash>\n<parameter=command>\nls\n</parameter>",
+    },
+    {
       says: "<function=get_weather><parameter=none>None</parameter><parameter=city>None</parameter><parameter=sure>True</parameter></function>",
       calls: [{ name: "get_weather", input: { none: null, city: "None", sure: true } }],
     },
