@@ -81,6 +81,7 @@ export const GEMMA_4: TextGrammar = {
     ["<|channel>thought", "<channel|>"],
     ["<|channel>", "<channel|>"],
   ],
+  thinkingEnds: ["<|tool_call>"],
   unsaid: ["<turn|>", "<end_of_turn>"],
 };
 

@@ -25,6 +25,7 @@ export const TOOL_CALL_TAG: TextGrammar = {
   before: ["<tool_calls>"],
   after: ["</tool_call>", "</tool_calls>", "</function>", "<|observation|>", "<|user|>"],
   unsaid: ["<|im_end|>"],
+  thinkingEnds: ["<tool_call>"],
 };
 
 /** ERNIE and others put their answer into tags. */
@@ -73,6 +74,7 @@ export const MINIMAX_M2: TextGrammar = {
   calls: [{ mark: "<invoke", read: parameterCall(INVOKE) }],
   before: ["<minimax:tool_call>"],
   after: ["</minimax:tool_call>"],
+  thinkingEnds: ["<minimax:tool_call>"],
 };
 
 /** `<function_calls><invoke name="…">`, which many models have seen. */
@@ -87,6 +89,7 @@ export const SEED_OSS: TextGrammar = {
   before: ["<seed:tool_call>"],
   after: ["</seed:tool_call>"],
   thinking: [["<seed:think>", "</seed:think>"]],
+  thinkingEnds: ["<seed:tool_call>"],
   hidden: [["<seed:cot_budget_reflect>", "</seed:cot_budget_reflect>"]],
 };
 

@@ -38,6 +38,7 @@ export const DEEPSEEK: TextGrammar = {
   ],
   before: [...deepseekTokens("tool calls begin"), ...deepseekTokens("tool calls")],
   after: DEEPSEEK_ENDS,
+  thinkingEnds: deepseekTokens("tool calls begin"),
   unsaid: ["<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>", "<｜end▁of▁sentence｜>"],
   hidden: [["<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"]],
 };
@@ -55,6 +56,7 @@ export const DEEPSEEK_DSML: TextGrammar = {
   ],
   before: DSML_BEGINNINGS,
   after: DSML_ENDS,
+  thinkingEnds: DSML_BEGINNINGS,
   unsaid: ["<｜end▁of▁sentence｜>"],
 };
 
@@ -108,6 +110,7 @@ export const KIMI_K3: TextGrammar = {
     "<|end_of_msg|>",
   ],
   thinking: [["<|open|>think<|sep|>", "<|close|>think<|sep|>"]],
+  thinkingEnds: ["<|open|>tools<|sep|>"],
 };
 
 export const MISTRAL: TextGrammar = {

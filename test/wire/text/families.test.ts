@@ -401,6 +401,34 @@ describe.each(Object.entries(ROWS))("%s", (name, rows) => {
   });
 });
 
+/** Formats whose models begin calls without closing their thinking, and how those open and close it. */
+const UNCLOSED: readonly (readonly [format: string, open: string, close: string])[] = [
+  ...["hermes", "qwen3-coder", "glm", "deepseek", "deepseek-dsml", "kimi-k2", "minimax-m2", "auto"].map(
+    (name) => [name, "<think>", "</think>"] as const,
+  ),
+  ["seed-oss", "<seed:think>", "</seed:think>"],
+  ["gemma-4", "<|channel>thought\n", "<channel|>"],
+  ["kimi-k3", "<|open|>think<|sep|>", "<|close|>think<|sep|>"],
+];
+
+test.each(UNCLOSED)(
+  "A21 F1.37 %s: a call ends thinking that nothing closes; before the mark that closes it, it is thinking",
+  (name, open, close) => {
+    const format = textFormat(name);
+    const call = format.writeCalls([LIST]);
+    for (const [begun, options] of [
+      [`${open}Hm.`, {}],
+      ["Hm.", { thinking: "begun" as const }],
+    ] as const) {
+      const made = [["bash", { command: "ls" }]];
+      expect(readText(format, begun + call, options)).toEqual([made, "", "Hm."]);
+      expect(readText(format, `${begun}${call}${close}No.`, options)).toEqual([[], "No.", `Hm.${call}`]);
+      expect(readPieces(format, [begun + call], { ...options, ending: { finish: "length" } }).reply.calls).toEqual([]);
+      expect(readPieces(format, Array.from(begun + call), options).reply.calls).toMatchObject([LIST]);
+    }
+  },
+);
+
 test("F1.37 arguments that are left out as the tool does not have them are warned of", () => {
   const says = '<function name="bash"><param name="command">ls</param><param name="more">x</param></function>';
   const { reply, warnings } = readPieces(textFormat("minicpm-5"), [says]);

@@ -129,7 +129,7 @@ describe("A21 what only looks like a call", () => {
   test("A21 a call in thinking is thinking", () => {
     const call = `<tool_call>${JSON_CALL}</tool_call>`;
     expect(readText(textFormat("hermes"), `<think>I might ${call}</think>No.`)).toEqual([[], "No.", `I might ${call}`]);
-    expect(readText(textFormat("hermes"), `I might ${call}`, { thinking: "begun" })).toEqual([[], "", `I might ${call}`]);
+    expect(readText(textFormat("hermes"), `I might ${call}</think>`, { thinking: "begun" })).toEqual([[], "", `I might ${call}`]);
   });
 
   test("A21 the format's own marks count in code as well", () => {
