@@ -122,7 +122,8 @@ class TextReader implements TextDecoding, ReadPlace {
     return this.anyTool || (this.#options.unknownTools ?? this.#unknownTools) === "call" || this.#tools.has(name);
   }
 
-  accept({ name, input, id, reasoning, warnings = [] }: ReadCall): boolean {
+  accept({ name: written, input, id, reasoning, warnings = [] }: ReadCall): boolean {
+    const name = this.#tools.spelled(written);
     if (this.#calls >= MAX_CALLS || !this.knows(name) || (this.#cutOff && this.input.ended)) return false;
     if (this.#calls === 0) for (const [given, qualified] of this.#tools.qualified()) this.#toolNames.set(given, qualified);
     const key = this.#calls++;

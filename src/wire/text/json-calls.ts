@@ -51,7 +51,9 @@ export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
     const read = (text: string | undefined): boolean => acceptJson(text, place, options);
     const next = yield* input.peek();
     if (next === "{") {
-      let found = read(yield* readObjectText(input, stops));
+      const head = input.kept().length;
+      const text = yield* readObjectText(input, stops);
+      let found = text === undefined ? yield* acceptUnclosed(place, { head, mark }) : read(text);
       if (found) yield* input.while(JUNK, MAX_SPACE);
       if (found && fenced) yield* input.take("```");
       while (found && (yield* input.peek()) === "{") {
@@ -75,6 +77,16 @@ export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
 function* readObjectText(input: TextInput, stops?: MarkerSet, begun = ""): Reading<string | undefined> {
   const text = yield* input.object(begun, stops === undefined ? {} : { stops });
   return text !== undefined && (yield* input.take("}")) ? `${text}}` : text;
+}
+
+/** A call that lacks a bracket before the tag that ends it: which one is not known, so its arguments are left open, for the runtime to mend or refuse. */
+function* acceptUnclosed(place: ReadPlace, { head, mark }: { readonly head: number; readonly mark: string }): Reading<boolean> {
+  const { input } = place;
+  if (!mark.startsWith("<") || !(yield* input.stands(mark.replace("<", "</")))) return false;
+  const calls = callsOf(readStrict(`${input.kept().slice(head)}}`), () => false);
+  const [call] = calls ?? [];
+  if (call === undefined || calls?.length !== 1 || !isJsonObject(call.input) || !place.knows(call.name)) return false;
+  return place.accept({ ...call, input: JSON.stringify(call.input).slice(0, -1) });
 }
 
 /** A tag and its end occur in JSON only in strings. */
@@ -115,9 +127,12 @@ interface FoundCall extends ReadCall {
 
 type FindCalls = (value: JsonValue | undefined) => readonly FoundCall[] | undefined;
 
+/** Brackets that were doubled, as they are in the templates that models have seen: `{{"name": …}}`. */
+const DOUBLED = /^\{\s{0,64}(\{[^]*\})\s{0,64}\}$/u;
+
 /** The calls in a text. Arguments that are no strict JSON are text, for the runtime to mend or refuse. */
 function readCalls(text: string, callsIn: FindCalls): readonly ReadCall[] | undefined {
-  const value = readStrict(text);
+  const value = readStrict(DOUBLED.exec(text)?.[1] ?? text);
   if (value !== undefined) return callsIn(value);
   const outlined = readOutline(text);
   const calls = outlined === undefined ? undefined : callsIn(outlined.value);

@@ -250,14 +250,14 @@ interface RestMarks {
   readonly end: string;
   /** The end, and what begins another argument. */
   readonly stops: MarkerSet;
-  /** What follows the end where the value is over. */
+  /** Marks of which one is behind the end where the value is over. */
   readonly over: readonly string[];
-  /** What follows an end further on where it is the value's. */
+  /** Marks of which one is behind an end further on where that is the value's. */
   readonly next: readonly string[];
 }
 
 /**
- * The rest of a value behind a mark that ends a value or a call, where it ends neither: the value's end follows, and the call goes on
+ * The rest of a value behind a mark that ends a value or a call, where it ends neither: the value's end follows, and more of the call
  * behind it. Undefined where that is not so, and nothing but white space is read.
  */
 function* restOfValue(input: TextInput, { end, stops, over, next }: RestMarks, mark: string): Reading<string | undefined> {

@@ -18,12 +18,23 @@ export class ToolNames {
   }
 
   get(name: string): ModelTool | undefined {
-    const byName = this.#names();
-    return byName.get(withoutPrefix(name)) ?? byName.get(name);
+    const called = this.spelled(name);
+    return this.#names().get(withoutPrefix(called)) ?? this.#names().get(called);
   }
 
   has(name: string): boolean {
-    return this.get(name) !== undefined || this.#shared.has(withoutPrefix(name));
+    return this.#has(this.spelled(name));
+  }
+
+  /** The name without the number of the call behind it, where only that keeps it from being a tool's. */
+  spelled(name: string): string {
+    if (!NUMBERED.test(name) || this.#has(name)) return name;
+    const bare = name.replace(NUMBERED, "");
+    return this.#has(bare) ? bare : name;
+  }
+
+  #has(name: string): boolean {
+    return this.#names().has(withoutPrefix(name)) || this.#names().has(name) || this.#shared.has(withoutPrefix(name));
   }
 
   /** By every name, the qualified one. */
@@ -64,6 +75,8 @@ export class ToolNames {
 
 const NONE: ReadonlySet<string> = new Set();
 const FUNCTIONS = "functions.";
+/** `functions.get_weather:0`, as Kimi K2 numbers its calls. */
+const NUMBERED = /:\d{1,9}$/u;
 const DEFAULT = `${DEFAULT_NAMESPACE}::`;
 
 function withoutPrefix(name: string): string {

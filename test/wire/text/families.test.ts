@@ -34,6 +34,22 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       thinking: "Which?",
     },
     { says: `<tool_call>\n${READ_JSON}`, calls: [READ] },
+    { says: `<tool_call>\n{${READ_JSON}}\n</tool_call>`, calls: [READ] },
+    { says: `<tool_call>{ ${READ_JSON}, ${LIST_JSON} }</tool_call>`, text: `<tool_call>{ ${READ_JSON}, ${LIST_JSON} }</tool_call>` },
+    {
+      says: `Now.\n<tool_call>\n${READ_JSON.slice(0, -1)}\n</tool_call>\n<tool_call>\n${LIST_JSON}\n</tool_call>`,
+      calls: [{ name: "read", input: '{"path":"a"' }, LIST],
+      text: "Now.",
+    },
+    {
+      says: `<tool_call>${READ_JSON.slice(0, -2)}</tool_call>`,
+      text: `<tool_call>${READ_JSON.slice(0, -2)}</tool_call>`,
+    },
+    { says: `<tool_call>${READ_JSON.replace("read", "functions.read:0")}</tool_call>`, calls: [READ] },
+    {
+      says: `<tool_call>${READ_JSON.replace("read", "reed:0")}</tool_call>`,
+      calls: [{ ...READ, name: "reed:0" }],
+    },
     { says: `<tool_call>{'name': 'read', 'arguments': {'path': 'a'}}</tool_call>`, calls: [READ] },
     { says: `<tool_call>\n\`\`\`json\n${READ_JSON}\n\`\`\`\n</tool_call>`, calls: [READ] },
     { says: `<tool_call>{"name": "read", "arguments": "{\\"path\\": \\"a\\"}"}</tool_call>`, calls: [READ] },
@@ -49,6 +65,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     { says: `<tool_call>{"name": "read", "arguments": {"path"`, text: `<tool_call>{"name": "read", "arguments": {"path"` },
   ],
   "hermes-loose": [
+    { says: `{${READ_JSON}}`, text: `{${READ_JSON}}` },
     { says: `\`\`\`xml\n<response>\n${READ_JSON}\n</response>\n\`\`\``, calls: [READ] },
     { says: `Reading.\n\`\`\`json\n${READ_JSON}\n\`\`\``, calls: [READ], text: "Reading." },
     { says: `<function name="read">\n{"path": "a"}\n</function>`, calls: [READ] },
