@@ -100,7 +100,10 @@ export function gemmaWriting([open, close]: readonly [string, string], quote: st
       .map(([key, item]) => `${BARE_NAME.test(key) ? key : write(key)}:${write(item)}`)
       .join(",")}}`;
   };
-  return { call: ({ name, input }) => `${open}call:${name}${write(isJsonObject(input) ? input : { value: input })}${close}` };
+  return {
+    call: ({ name, input }) => `${open}call:${name}${write(isJsonObject(input) ? input : { value: input })}${close}`,
+    around: ["", "", ""],
+  };
 }
 
 const BARE_NAME = /^[\p{L}_$][\p{L}\p{M}\p{N}_$.-]*$/u;

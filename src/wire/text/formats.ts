@@ -19,7 +19,8 @@ import {
   pythonicWriting,
 } from "./call-writings.ts";
 import { DEFAULT_THINKING } from "./grammar-roles.ts";
-import { HARMONY } from "./harmony-grammar.ts";
+import { HARMONY, MUSE_GLIMMER } from "./harmony-grammar.ts";
+import { MarkerSet } from "./marker-set.ts";
 import { MINIMAX_M3, TOKEN } from "./minimax-m3-grammar.ts";
 import * as json from "./json-grammars.ts";
 import { PAIRS } from "./parameter-calls.ts";
@@ -121,6 +122,17 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
   },
   "kimi-k3": { grammar: token.KIMI_K3, writing: KIMI_K3_WRITING },
   harmony: { grammar: HARMONY, writing: HARMONY_WRITING },
+  "muse-glimmer": {
+    grammar: MUSE_GLIMMER,
+    writing: parameterWriting(
+      {
+        call: ['<atem:invoke name="%">\n', "</atem:invoke>"],
+        argument: ['<atem:parameter name="%">', "</atem:parameter>\n"],
+        exact: new MarkerSet(["<atem:", "</atem:"]),
+      },
+      { around: ["<atem:function_calls>\n", "\n", "\n</atem:function_calls>"] },
+    ),
+  },
   "gemma-4": { grammar: json.GEMMA_4, writing: gemmaWriting(["<|tool_call>", "<tool_call|>"], '<|"|>') },
   functiongemma: { grammar: json.FUNCTION_GEMMA, writing: gemmaWriting(["<start_function_call>", "<end_function_call>"], "<escape>") },
   functools: { grammar: json.FUNCTOOLS, writing: jsonWriting(["functools[", ", ", "]"]) },

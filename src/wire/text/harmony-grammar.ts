@@ -1,12 +1,13 @@
-/** gpt-oss: messages in channels; a call is a message to a function. @see https://cookbook.openai.com/articles/openai-harmony */
+/** gpt-oss, and Muse Glimmer: messages in channels; a call is a message to a function. @see https://cookbook.openai.com/articles/openai-harmony */
 import type { JsonValue } from "../../core/base/json.ts";
 import { MarkerSet } from "./marker-set.ts";
+import { parameterCall } from "./parameter-calls.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
 import { readObject } from "./typed-value.ts";
 
 const HEAD_ENDS = new MarkerSet(["<|message|>", "<|end|>", "<|call|>", "<|return|>", "<|start|>"]);
-const BODY_ENDS = new MarkerSet(["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]);
+const BODY_ENDS = new MarkerSet(["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>", "<|eom|>", "<|eot|>"]);
 
 /** The head of a message that never came: it is not reported. */
 const UNFINISHED_HEAD = /^\s?(?:assistant\b|(?:analysis|commentary|final)$)[^]{0,128}$/u;
@@ -19,11 +20,12 @@ const message: CallReader = function* (place, mark) {
     if (marker === undefined && UNFINISHED_HEAD.test(head)) return true;
     if (marker !== "<|message|>") return false;
     const recipient = open === "to=" ? /^[^\s<]+/u.exec(head)?.[0] : /\bto=([^\s<]+)/u.exec(head)?.[1];
-    if (recipient !== undefined && recipient !== "assistant") {
+    if (recipient === "user" || (recipient !== undefined && (yield* beginsTags(place)))) return true;
+    if (recipient !== undefined && recipient !== "assistant" && recipient !== "self") {
       const body: CallBody | undefined = yield* readBody(place, /\bjson\s*$/u.test(head));
       if (body === undefined || !place.accept({ name: recipient.replace(/^functions\./u, ""), input: body.input })) return false;
       open = body.end;
-    } else if (isAnalysis(head, open)) {
+    } else if (recipient === "self" || isAnalysis(head, open)) {
       open = yield* place.input.until(BODY_ENDS, (text) => {
         place.input.mark();
         place.think(text);
@@ -33,6 +35,11 @@ const message: CallReader = function* (place, mark) {
   }
   return true;
 };
+
+/** Muse Glimmer: the calls of a message to a tool are in tags, which have marks of their own. */
+function* beginsTags({ input }: ReadPlace): Reading<boolean> {
+  return yield* input.stands("<atem:");
+}
 
 /** A head that names several channels by mistake is thinking if one of them is. */
 function isAnalysis(head: string, open: string): boolean {
@@ -91,4 +98,29 @@ export const HARMONY: TextGrammar = {
   unsaid: ["<|end|>", "<|return|>", "<|call|>"],
   thinking: [],
   start: { read: begun },
+};
+
+/**
+ * Muse Glimmer: messages like those of gpt-oss, to `self` what it thinks, to `user` what it answers, and calls in tags.
+ *
+ * @see https://github.com/huggingface/trl `trl/chat_templates/muse_glimmer.jinja` (2026)
+ */
+export const MUSE_GLIMMER: TextGrammar = {
+  ...HARMONY,
+  calls: [
+    ...HARMONY.calls,
+    {
+      mark: "<atem:invoke",
+      read: parameterCall({
+        close: "</atem:invoke>",
+        open: "<atem:parameter",
+        end: "</atem:parameter>",
+        around: ["</atem:function_calls>"],
+        exact: true,
+      }),
+    },
+  ],
+  before: ["<atem:function_calls>"],
+  after: ["<|message|>", "</atem:function_calls>"],
+  unsaid: ["<|end|>", "<|return|>", "<|call|>", "<|eom|>", "<|eot|>"],
 };

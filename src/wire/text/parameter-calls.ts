@@ -135,8 +135,8 @@ export interface ParameterCallOptions {
   readonly tagEnd?: string;
   /** The attributes of an opening tag as `name="…"`, and `string="true"` or `"false"` where they tell the type. @default as they are */
   readonly attributes?: (tag: string) => string;
-  /** `<![CDATA[…]]>` around a value marks data. @default true */
-  readonly data?: boolean;
+  /** Values are as they are between their tags: line ends next to the tags and `<![CDATA[…]]>` are part of them. @default false */
+  readonly exact?: boolean;
   /** Arguments that are not in the schema are left out, and a call without one it requires is text. @default false */
   readonly fit?: boolean;
 }
@@ -160,7 +160,7 @@ export function parameterCall(options: ParameterCallOptions): CallReader {
       if (text.trim() !== "" || key === undefined || !(yield* input.take(tagEnd))) return false;
       const value = yield* readParameter(place, names, marks);
       if (value.marker === undefined) return false;
-      setParameter(values, { key, tag: attributes(tag), value });
+      setParameter(values, { key, tag: attributes(tag), value: marks.exact ? { ...value, isData: true } : value });
       values.isCutShort = value.marker === close;
       ({ text, marker, tag } = value.marker === end ? yield* readPart(place, marks.outside, open) : { ...value, text: "" });
     }
@@ -179,14 +179,14 @@ interface ParameterMarks {
   readonly outside: MarkerSet;
   readonly inside: MarkerSet;
   readonly attributes: (tag: string) => string;
-  readonly data: boolean;
+  readonly exact: boolean;
 }
 
 function parameterMarks(options: ParameterCallOptions, attributes: ParameterMarks["attributes"]): ParameterMarks {
-  const { open, end, close, around = [], data = true } = options;
+  const { open, end, close, around = [], exact = false } = options;
   const over = [open, close, ...around];
   const rest = { end, stops: new MarkerSet([end, open]), over, next: [open, close] };
-  return { open, end, close, rest, outside: new MarkerSet(over), inside: new MarkerSet([end, open, close]), attributes, data };
+  return { open, end, close, rest, outside: new MarkerSet(over), inside: new MarkerSet([end, open, close]), attributes, exact };
 }
 
 interface Part {
@@ -203,7 +203,7 @@ function* readPart({ input }: ReadPlace, markers: MarkerSet, open: string): Read
 }
 
 interface ReadValue extends Part {
-  /** The text was marked as data: it has no line ends of the tags. */
+  /** The text has no line ends of the tags, as where it was marked as data. */
   readonly isData?: boolean;
 }
 
@@ -212,11 +212,12 @@ function* readParameter(place: ReadPlace, names: readonly string[], marks: Param
   const { input } = place;
   const space = yield* input.while(/\s/u);
   const sections: string[] = [];
-  while (marks.data && (yield* input.take(DATA))) {
+  while (!marks.exact && (yield* input.take(DATA))) {
     const { text, marker } = yield* input.textUntil(DATA_ENDS);
     if (marker === undefined) return { text, marker, tag: "" };
     sections.push(text);
   }
+  if (marks.exact) return yield* readPlain(place, space, { names, ...marks });
   const behind = yield* input.while(/\s/u);
   if (sections.length > 0 && (yield* input.take(marks.end))) return { text: sections.join(""), marker: marks.end, tag: "", isData: true };
   const begun = space + sections.map((text) => `${DATA}${text}]]>`).join("") + behind;

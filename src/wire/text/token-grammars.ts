@@ -96,7 +96,7 @@ export const KIMI_K3: TextGrammar = {
         tagEnd: "<|sep|>",
         around: ["<|close|>tools<|sep|>"],
         attributes: k3Attributes,
-        data: false,
+        exact: true,
       }),
     },
   ],

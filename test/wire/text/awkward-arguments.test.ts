@@ -104,7 +104,19 @@ describe.each(NAMES)("%s", (name) => {
 });
 
 /** Formats whose values are between tags, as they are. */
-const TAGGED = ["qwen3-coder", "seed-oss", "minimax-m2", "invoke", "step-3", "minicpm-5", "deepseek-dsml", "kimi-k3", "glm", "minimax-m3"];
+const TAGGED = [
+  "qwen3-coder",
+  "seed-oss",
+  "minimax-m2",
+  "invoke",
+  "step-3",
+  "minicpm-5",
+  "deepseek-dsml",
+  "kimi-k3",
+  "muse-glimmer",
+  "glm",
+  "minimax-m3",
+];
 
 describe.each(TAGGED)("a value that a model writes in %s", (name) => {
   const format = textFormat(name);
@@ -119,8 +131,8 @@ describe.each(TAGGED)("a value that a model writes in %s", (name) => {
     "<![CDATA[x]]> y",
     "<![CDATA[x]]> and <![CDATA[y]]>",
     "\t<b>x</b>",
-    "Values end with </parameter> </param> </arg_value> </steptml:parameter> </｜DSML｜parameter> <|close|>argument<|sep|> and so on.",
-    "Calls end with </function> </invoke> </tool_call> </steptml:invoke> </｜DSML｜invoke> <|close|>call<|sep|> and so on.",
+    "Values end with </parameter> </param> </arg_value> </steptml:parameter> </｜DSML｜parameter> </atem:parameter> <|close|>argument<|sep|> and so on.",
+    "Calls end with </function> </invoke> </tool_call> </steptml:invoke> </｜DSML｜invoke> </atem:invoke> <|close|>call<|sep|> and so on.",
   ])("F1.37 %j is the value, and no mark in it ends it", (value) => {
     expect(readText(format, modelWrites(value))[0]).toEqual([["write", { path: "p", content: value }]]);
   });

@@ -259,6 +259,19 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     },
     { says: ' to=functions.read<|channel|>commentary json<|message|>{"path": "a"}', calls: [READ] },
   ],
+  "muse-glimmer": [
+    {
+      says: ' to=self<|message|>Hm. <atem:invoke name="my-tool"></atem:invoke><|eom|><|start|>assistant to=user<|message|>I look.<|eom|><|start|>assistant to=get_weather<|message|><atem:function_calls>\n<atem:invoke name="get_weather">\n<atem:parameter name="city">\nRome</atem:parameter>\n<atem:parameter name="days">3</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eom|><|start|>assistant to=bash<|message|><atem:function_calls>\n<atem:invoke name="bash">\n<atem:parameter name="command">ls</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eot|>',
+      calls: [{ name: "get_weather", input: { city: "\nRome", days: 3 } }, LIST],
+      text: "I look.",
+      thinking: 'Hm. <atem:invoke name="my-tool"></atem:invoke>',
+    },
+    { says: "<|start|>assistant to=user<|message|>Done.<|eot|>", text: "Done." },
+    {
+      says: '<atem:function_calls>\n<atem:invoke name="my-tool">\n</atem:invoke>\n</atem:function_calls>',
+      calls: [{ name: "my-tool", input: {} }],
+    },
+  ],
   "gemma-4": [
     { says: "<|channel>\nHm.<channel|>Done.", text: "Done.", thinking: "Hm." },
     { says: "<|channel>thought\nHm.<channel|>Done.<channel|>", text: "Done.", thinking: "Hm." },
