@@ -481,3 +481,13 @@ test("F1.37 code behind Llama's token calls the tool for code where there is one
   untold.push(code);
   expect(untold.end().at(-1)).toMatchObject({ reply: { calls: [{ name: "python", input: { code: "print(1)" } }] } });
 });
+
+test("F1.37 calls follow each other as the templates of their models write them", () => {
+  const calls = [READ, LIST];
+  expect(textFormat("gemma-4").writeCalls(calls)).toBe(
+    '<|tool_call>call:read{path:<|"|>a<|"|>}<tool_call|><|tool_call>call:bash{command:<|"|>ls<|"|>}<tool_call|>',
+  );
+  expect(textFormat("kimi-k3").writeCalls(calls)).toBe(
+    '<|open|>tools<|sep|><|open|>call tool="read" index="1"<|sep|><|open|>argument key="path" type="string"<|sep|>a<|close|>argument<|sep|><|close|>call<|sep|><|open|>call tool="bash" index="2"<|sep|><|open|>argument key="command" type="string"<|sep|>ls<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
+  );
+});
