@@ -1,9 +1,11 @@
 /** The calls that have begun and not ended, the oldest first. */
+import { Groups } from "../core/base/groups.ts";
 import type { Session } from "../session/session.ts";
 
 /** A call, with its neighbours while it runs. */
 export interface RunningCall<Run> {
   readonly callId: string;
+  readonly turn: { readonly session: Pick<Session, "callsEnded"> };
   earlier: Run | undefined;
   later: Run | undefined;
   cancel(reason: string): void;
@@ -20,6 +22,8 @@ export class RunningCalls<Run extends RunningCall<Run>> {
   #latest: Run | undefined;
   /** Made when a call is first asked for by its id, and kept until none runs. */
   #byId: Map<string, Run> | undefined;
+  /** By their sessions; made when those of one are first asked for, and kept until none runs. */
+  #bySession: Groups<Run["turn"]["session"], Run> | undefined;
   readonly #waits = new Set<Wait>();
 
   add(run: Run): void {
@@ -28,6 +32,7 @@ export class RunningCalls<Run extends RunningCall<Run>> {
     else this.#latest.later = run;
     this.#latest = run;
     this.#byId?.set(run.callId, run);
+    this.#bySession?.add(run.turn.session, run);
   }
 
   /** Takes out a call that has ended; it must be there. */
@@ -39,8 +44,13 @@ export class RunningCalls<Run extends RunningCall<Run>> {
     else later.earlier = earlier;
     run.earlier = undefined;
     run.later = undefined;
-    if (this.#oldest === undefined) this.#byId = undefined;
-    else this.#byId?.delete(run.callId);
+    if (this.#oldest === undefined) {
+      this.#byId = undefined;
+      this.#bySession = undefined;
+    } else {
+      this.#byId?.delete(run.callId);
+      this.#bySession?.delete(run.turn.session, run);
+    }
     if (this.#waits.size > 0) this.#noteEnd(run.callId);
   }
 
@@ -56,11 +66,20 @@ export class RunningCalls<Run extends RunningCall<Run>> {
     return runs;
   }
 
-  /** Cancels those that are meant, also the calls that their handlers make while they are being cancelled. */
-  cancelAll(reason: string, isMeant: (run: Run) => boolean = () => true): void {
+  /** Those of one session, the oldest first. */
+  in(session: Run["turn"]["session"]): readonly Run[] {
+    if (this.#bySession === undefined) {
+      this.#bySession = new Groups();
+      for (const run of this.all()) this.#bySession.add(run.turn.session, run);
+    }
+    return this.#bySession.of(session);
+  }
+
+  /** Cancels those that are found, also the calls that their handlers make while they are being cancelled. @param find by default all */
+  cancelAll(reason: string, find: () => readonly Run[] = () => this.all()): void {
     const seen = new Set<Run>();
-    const find = (): readonly Run[] => this.all().filter((run) => !seen.has(run) && isMeant(run));
-    for (let runs = find(); runs.length > 0; runs = find())
+    const next = (): readonly Run[] => find().filter((run) => !seen.has(run));
+    for (let runs = next(); runs.length > 0; runs = next())
       for (const run of runs) {
         seen.add(run);
         run.cancel(reason);
@@ -88,11 +107,7 @@ export class RunningCalls<Run extends RunningCall<Run>> {
 }
 
 /** Cancels every call of a session, also those of a batch that have not begun yet. */
-export function endCalls<Run extends RunningCall<Run> & { readonly turn: { readonly session: Session } }>(
-  session: Session,
-  running: RunningCalls<Run>,
-  reason: string,
-): void {
+export function endCalls<Run extends RunningCall<Run>>(session: Run["turn"]["session"], running: RunningCalls<Run>, reason: string): void {
   session.callsEnded ??= reason;
-  running.cancelAll(reason, ({ turn }) => turn.session === session);
+  running.cancelAll(reason, () => running.in(session));
 }

@@ -2,6 +2,7 @@
 import type { CallParts } from "../call/call-run.ts";
 import { endCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
+import { Groups } from "../core/base/groups.ts";
 import { checkText } from "../core/check-argument.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
@@ -20,6 +21,10 @@ export class OpenSessions {
   /** Oldest first; also those whose `close` is under way. */
   readonly #byId = new Map<string, RuntimeSession>();
   readonly #resuming = new Map<string, Resuming>();
+  /** Those that calls have begun, by the sessions of these calls. */
+  readonly #within = new Groups<string, RuntimeSession>();
+  /** The ids of those that are being resumed, by the session whose call does that; undefined for those that a program resumes. */
+  readonly #resumingWithin = new Groups<string | undefined, string>();
   /** The ends of the removals that are under way: the ids are taken until then. */
   readonly #removing = new Map<string, Promise<unknown>>();
   /** Sessions of which the store has nothing any more. */
@@ -170,13 +175,17 @@ export class OpenSessions {
       await inner.close();
       await this.#endWithin(inner.id);
     };
-    const within = [...this.#byId.values()].filter(({ parentCall, turns }) => parentCall?.sessionId === id && !turns.isInside);
+    const within = this.#heldWithin(id).filter(({ turns }) => !turns.isInside);
     for (const ended of await Promise.allSettled(within.map(end))) if (ended.status === "rejected") throw ended.reason;
   }
 
   /** Gives the sessions that calls of a branch have begun, and left open, to the session that these calls are part of now. @internal */
   moveWithin(branch: RuntimeSession, parent: RuntimeSession): void {
-    for (const session of this.#byId.values()) if (session.parentCall?.sessionId === branch.id) session.moveTo(parent.id);
+    for (const session of this.#within.of(branch.id)) {
+      this.#within.delete(branch.id, session);
+      session.moveTo(parent.id);
+      this.#within.add(parent.id, session);
+    }
   }
 
   /** Ends a resume whose session is being removed. A call of it that asks for that does not wait for its own end. */
@@ -195,7 +204,7 @@ export class OpenSessions {
 
   /** The ids of the sessions that are being resumed, the oldest resume first, without those that belong to a call. */
   get resuming(): readonly string[] {
-    return [...this.#resuming].flatMap(([id, { outerId }]) => (outerId === undefined ? [id] : []));
+    return this.#resumingWithin.of(undefined);
   }
 
   /**
@@ -223,6 +232,11 @@ export class OpenSessions {
     for (const one of left) this.#options.parts.jobs.forget(one); // what is known here of its jobs is no longer true
     for (const end of ends) if (end.status === "rejected") throw end.reason;
     return true;
+  }
+
+  /** The sessions that calls of a session have begun. */
+  #heldWithin(id: string): readonly RuntimeSession[] {
+    return this.#within.of(id).filter((session) => this.#byId.get(session.id) === session);
   }
 
   /** Closes a session that was left, or waits for the end of its resume: its id is free then. */
@@ -280,9 +294,8 @@ export class OpenSessions {
     const session = this.#byId.get(id);
     resuming?.leave(reason(id));
     session?.leave(reason(id));
-    for (const [inner, { outerId }] of this.#resuming) if (outerId === id) left.push(...this.#leave(inner, reason));
-    for (const [inner, { parentCall }] of this.#byId)
-      if (parentCall?.sessionId === id && !left.includes(inner)) left.push(...this.#leave(inner, reason));
+    for (const inner of this.#resumingWithin.of(id)) left.push(...this.#leave(inner, reason));
+    for (const { id: inner } of this.#heldWithin(id)) if (!left.includes(inner)) left.push(...this.#leave(inner, reason));
     if (session !== undefined) endCalls(session, this.#options.parts.running, "its session was handed over");
     return left;
   }
@@ -299,8 +312,9 @@ export class OpenSessions {
 
   /** @internal */
   add(session: RuntimeSession): void {
-    const { id, parent, eventLog } = session;
+    const { id, parent, eventLog, parentCall } = session;
     this.#byId.set(id, session);
+    if (parentCall !== undefined) this.#within.add(parentCall.sessionId, session);
     if (this.#resuming.has(id)) return; // it has the log of the branch
     if (parent !== undefined && eventLog !== undefined) this.#branches.set(id, new WeakRef(session));
     else this.#branches.delete(id);
@@ -312,14 +326,19 @@ export class OpenSessions {
   /** Frees its id, unless another session has taken that since. @internal */
   remove(session: RuntimeSession): void {
     if (this.#byId.get(session.id) === session) this.#byId.delete(session.id);
+    if (session.parentCall !== undefined) this.#within.delete(session.parentCall.sessionId, session);
     this.whenRemoved?.(session);
   }
 
   /** Keeps an id for a session that is being resumed, until that is over. @param call that resumes it @throws ToolError as `checkFree` @internal */
   reserve(id: string, call: ResumingCall): Resuming {
     this.checkFree(id);
-    const resuming = new Resuming(call, () => this.#resuming.delete(id));
+    const resuming = new Resuming(call, () => {
+      this.#resuming.delete(id);
+      this.#resumingWithin.delete(call.outerId, id);
+    });
     this.#resuming.set(id, resuming);
+    this.#resumingWithin.add(call.outerId, id);
     return resuming;
   }
 

@@ -1,4 +1,4 @@
-/** A resume that is under way, and how it is given up. */
+/** The resume of a session that is under way. */
 import type { ToolError } from "../core/error.ts";
 
 /** The call that resumes a session; a program that does it has neither. */
@@ -13,8 +13,6 @@ export interface ResumingCall {
 
 /** A resume that is under way: it may be given up, which leaves its session to the next one that resumes it. */
 export class Resuming {
-  /** The id of the session whose call resumes it. */
-  readonly outerId: string | undefined;
   /** It is not given up, as `ResumingCall.settles`. */
   readonly settles: boolean;
   /** Resolves when it has ended, in whatever way. */
@@ -24,8 +22,7 @@ export class Resuming {
   readonly #late: ResumingCall["late"];
   #reason: ToolError | undefined;
 
-  constructor({ outerId, late, settles }: ResumingCall, onEnd: () => void) {
-    this.outerId = outerId;
+  constructor({ late, settles }: ResumingCall, onEnd: () => void) {
     this.#late = late;
     this.settles = settles;
     this.whenOver = this.#over.promise;

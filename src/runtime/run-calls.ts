@@ -293,5 +293,8 @@ function needsSession(options: ExecuteOptions): ToolError | undefined {
 function cancelWaiting(session: RuntimeSession, results: Results): void {
   const begun = new Set([results].flat().flatMap(({ status, callId }) => (status === "pending" ? [callId] : [])));
   if (begun.size === 0) return;
-  partsOf(session).running.cancelAll("its beginning could not be stored", ({ callId, attempts }) => attempts === 0 && begun.has(callId));
+  const { running } = partsOf(session);
+  running.cancelAll("its beginning could not be stored", () =>
+    running.in(session).filter(({ callId, attempts }) => attempts === 0 && begun.has(callId)),
+  );
 }

@@ -138,8 +138,8 @@ export class RuntimeSession extends ReceivingSession {
   /** How many calls wait for an answer in the inbox of approvals: its own, and those that were made in them, in sessions of delegates as well. */
   get awaitingApproval(): number {
     let count = 0;
-    for (const { turn, madeBy, awaiting = 0 } of this.#parts.running.all())
-      if (awaiting > 0 && turn.session === this && turn.madeIn === undefined && madeBy?.turn.session !== this) count += awaiting;
+    for (const { turn, madeBy, awaiting = 0 } of this.#parts.running.in(this))
+      if (awaiting > 0 && turn.madeIn === undefined && madeBy?.turn.session !== this) count += awaiting;
     return count;
   }
 

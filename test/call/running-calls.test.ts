@@ -3,11 +3,13 @@ import { RunningCalls } from "../../src/call/running-calls.ts";
 
 class Call {
   readonly callId: string;
+  readonly turn: { readonly session: { callsEnded: string | undefined } };
   earlier: Call | undefined;
   later: Call | undefined;
 
-  constructor(callId: string) {
+  constructor(callId: string, session: Call["turn"]["session"] = { callsEnded: undefined }) {
     this.callId = callId;
+    this.turn = { session };
   }
 
   cancel(): void {}
@@ -55,4 +57,18 @@ test("waiting for calls to end does not wait for those that began later", async 
   for (const call of calls) running.remove(call);
   await ended;
   expect(running.all().map(({ callId }) => callId)).toEqual(["c"]);
+});
+
+test("calls of a session are found while they run, also those that began after the first look", () => {
+  const running = new RunningCalls<Call>();
+  const [session, other] = [{ callsEnded: undefined }, { callsEnded: undefined }];
+  const idsIn = (one: typeof session) => running.in(one).map(({ callId }) => callId);
+  const [first, second] = [new Call("a", session), new Call("b", session)];
+  for (const call of [first, new Call("c", other)]) running.add(call);
+  expect(idsIn(session)).toEqual(["a"]);
+  running.add(second);
+  running.remove(first);
+  expect([idsIn(session), idsIn(other)]).toEqual([["b"], ["c"]]);
+  for (const call of running.all()) running.remove(call);
+  expect([idsIn(session), idsIn(other)]).toEqual([[], []]);
 });

@@ -1,5 +1,6 @@
 /** The background jobs of a runtime: those that run, so many at a time, and the latest of those that have ended. */
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
+import { Groups } from "../../core/base/groups.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { JobStatus } from "../../core/job-status.ts";
@@ -67,10 +68,11 @@ export class JobTable {
   readonly #limits: Required<JobLimits>;
   readonly #now: () => number;
   readonly #running = new Map<string, CallJob>();
+  readonly #runningIn = new Groups<string, CallJob>();
   readonly #listeners = new Map<string, Set<(job: JobStatus) => void>>();
   /** In the order they ended, with the time of that. */
   readonly #ended = new Map<string, { readonly job: CallJob; readonly at: number }>();
-
+  readonly #endedIn = new Groups<string, CallJob>();
   readonly #observer: JobObserver | undefined;
 
   /** @param now milliseconds of a clock that is never set */
@@ -98,6 +100,7 @@ export class JobTable {
   adopt(call: JobCall, settings: JobSettings): CallJob {
     const job: CallJob = new CallJob(call, settings, () => this.#tell(job));
     this.#running.set(job.id, job);
+    this.#runningIn.add(job.sessionId, job);
     this.#observer?.begin(this);
     return job;
   }
@@ -136,8 +139,7 @@ export class JobTable {
 
   /** Those of one session that have not ended, the oldest first. */
   runningIn(sessionId: string): readonly CallJob[] {
-    if (this.#running.size === 0) return [];
-    return [...this.#running.values()].filter((job) => job.sessionId === sessionId);
+    return this.#runningIn.of(sessionId);
   }
 
   /** Cancels those of a session, and resolves when they have ended. */
@@ -149,13 +151,15 @@ export class JobTable {
 
   /** Another process continues the jobs of a session: what became of them here is not their end. */
   forget(sessionId: string): void {
-    for (const [id, { job }] of this.#ended) if (job.sessionId === sessionId) this.#ended.delete(id);
+    for (const job of this.#endedIn.of(sessionId)) this.#drop(job);
   }
 
   /** It has ended: it is kept for as long as there is room. */
   end(job: CallJob): void {
     if (!this.#running.delete(job.id)) return;
+    this.#runningIn.delete(job.sessionId, job);
     this.#ended.set(job.id, { job, at: this.#now() });
+    this.#endedIn.add(job.sessionId, job);
     this.#prune();
     this.#observer?.end(this.isIdle);
     this.#tell(job);
@@ -178,9 +182,14 @@ export class JobTable {
   #prune(): void {
     const { keepEnded, keepEndedMs } = this.#limits;
     const since = keepEndedMs === 0 ? -Infinity : this.#now() - keepEndedMs;
-    for (const [id, { at }] of this.#ended) {
+    for (const { job, at } of this.#ended.values()) {
       if (this.#ended.size <= keepEnded && at >= since) return;
-      this.#ended.delete(id);
+      this.#drop(job);
     }
+  }
+
+  #drop(job: CallJob): void {
+    this.#ended.delete(job.id);
+    this.#endedIn.delete(job.sessionId, job);
   }
 }

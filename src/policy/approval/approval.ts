@@ -19,6 +19,7 @@ import type {
 } from "../../core/approvals.ts";
 import type { ApprovalAnswer, Approver } from "../../core/ask.ts";
 import type { Store } from "../../core/store.ts";
+import { Groups } from "../../core/base/groups.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
@@ -70,6 +71,7 @@ export class ApprovalGate implements Approvals {
   readonly #grants = new ApprovalGrants();
   /** By id, the oldest first. */
   readonly #open = new Map<string, PendingQuestion>();
+  readonly #openIn = new Groups<string, PendingQuestion>();
   readonly #writes = new Set<Promise<unknown>>();
   /** Settled once the rules of `allowAlways` are kept, or have failed. */
   #ruleKept: Promise<unknown> = Promise.resolve();
@@ -193,7 +195,7 @@ export class ApprovalGate implements Approvals {
     this.#grants.forget(sessionId);
     this.#rules.forget(sessionId);
     this.#own?.forgetRules(sessionId);
-    for (const pending of this.#open.values()) if (pending.asked.sessionId === sessionId) pending.isForgotten = true;
+    for (const pending of this.#openIn.of(sessionId)) pending.isForgotten = true;
   }
 
   async resumed(sessionId: string): Promise<void> {
@@ -248,6 +250,7 @@ export class ApprovalGate implements Approvals {
   #begin(pending: PendingQuestion, approve: Approver): void {
     const { asked } = pending;
     this.#open.set(asked.id, pending);
+    this.#openIn.add(asked.sessionId, pending);
     pending.cleanUps.push(() => this.#close(pending));
     if (this.#timeoutMs > 0) pending.cleanUps.push(this.#ports.clock.timer(() => void this.#expire(pending), this.#timeoutMs));
     this.#watch?.begin();
@@ -351,6 +354,7 @@ export class ApprovalGate implements Approvals {
   #close(pending: PendingQuestion): void {
     const { id, sessionId } = pending.asked;
     if (this.#open.get(id) === pending) this.#open.delete(id);
+    this.#openIn.delete(sessionId, pending);
     if (pending.isForgotten) this.#own?.forgetRules(sessionId);
   }
 

@@ -59,7 +59,7 @@ export class SessionPool {
   /** Calls that have not begun are left as well: their time is over. */
   #leavesUnbegun = false;
   #stopListening: (() => void) | undefined;
-  readonly #lookSoon = onceSoon(() => this.#leaveWaiting());
+  readonly #lookSoon = onceSoon(() => this.#leaveUnused());
   #closed = false;
   #forgotAt: number | undefined;
 
@@ -103,10 +103,7 @@ export class SessionPool {
       const held = this.#held.get(id); // undefined for the program's own: it closes it
       if (held !== undefined && left === 0 && this.#isForOthers(held.session)) this.#leave(held.session);
       else if (held !== undefined) this.#touch(id, held);
-      if (this.#isDraining) {
-        this.#closeIdle(0, { most: this.#held.size });
-        this.#lookSoon();
-      }
+      if (this.#isDraining) this.#lookSoon();
     }
   }
 
@@ -116,14 +113,13 @@ export class SessionPool {
    */
   drain(): void {
     this.#isDraining = true;
-    this.#closeIdle(0, { most: this.#held.size });
-    this.#leaveWaiting();
+    this.#leaveUnused();
   }
 
   /** From now on sessions are left also where calls wait for locks and slots. */
   leaveUnbegun(): void {
     this.#leavesUnbegun = true;
-    this.#leaveWaiting();
+    this.#leaveUnused();
   }
 
   /**
@@ -261,9 +257,10 @@ export class SessionPool {
     await offered?.offer([id]);
   }
 
-  /** Now, and soon after calls have ended or asked: then nothing else may run in their sessions any more. */
-  #leaveWaiting(): void {
+  /** Now, and soon after calls have ended or asked: then nothing else may run in their sessions any more. Looks at every session, so once for all that change together. */
+  #leaveUnused(): void {
     const { runtime } = this.#options;
+    this.#closeIdle(0, { most: this.#held.size });
     if (this.#closed) return;
     this.#stopListening ??= runtime.subscribe(({ type }) => {
       if (type === "approval-ask" || type === "call-end") this.#lookSoon();

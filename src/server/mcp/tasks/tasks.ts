@@ -140,11 +140,9 @@ export class Tasks {
   /** To be called when no client can ask any more: tasks that wait for a person go on waiting in the store. */
   async leaveWaiting(): Promise<void> {
     const { runtime, log } = this.#options;
-    for (const [id, { asks }] of waitingSessions(runtime))
-      if (asks && id.startsWith(TASK_SESSION_PREFIX))
-        await runtime.sessions
-          .handOver(id)
-          .catch((thrown: unknown) => log.warn(`A task over MCP was not left well: ${describeThrown(thrown)}`));
+    const waiting = [...waitingSessions(runtime)].filter(([id, { asks }]) => asks && id.startsWith(TASK_SESSION_PREFIX));
+    for (const end of await Promise.allSettled(waiting.map(([id]) => runtime.sessions.handOver(id))))
+      if (end.status === "rejected") log.warn(`A task over MCP was not left well: ${describeThrown(end.reason)}`);
   }
 
   get isClosed(): boolean {
