@@ -262,7 +262,7 @@ export class SessionFold {
     const open = this.#open.get(event.callId);
     if (open?.job === undefined) return;
     if (event.type !== "job-run") open.job = this.#talked(open.job, event);
-    else if (event.queued === true) open.job = { ...open.job, isQueued: true };
+    else if (event.queued === true) open.job = { ...open.job, starts: event.starts, isQueued: true };
     else open.job = { ...open.job, starts: event.starts, isAsking: false, isQueued: false };
   }
 

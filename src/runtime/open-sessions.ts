@@ -1,5 +1,6 @@
 /** The sessions that a runtime has open, by their ids. */
 import type { CallParts } from "../call/call-run.ts";
+import { uncountStart } from "../call/jobs/run-in-background.ts";
 import { endCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
 import { Groups } from "../core/base/groups.ts";
@@ -284,7 +285,7 @@ export class OpenSessions {
   }
 
   /**
-   * From now on nothing is recorded of the session, nor of those that its calls have begun, and their calls are cancelled, also those of a batch
+   * From now on nothing more is recorded of the session, nor of those that its calls have begun, and their calls are cancelled, also those of a batch
    * that have not begun. Returns the ids of all these sessions, its own first.
    */
   #leave(id: string, reason: (id: string) => ToolError): readonly string[] {
@@ -292,6 +293,7 @@ export class OpenSessions {
     if (resuming?.settles === true) return [];
     const left = [id];
     const session = this.#byId.get(id);
+    if (session !== undefined) for (const run of this.#options.parts.running.in(session)) uncountStart(run);
     resuming?.leave(reason(id));
     session?.leave(reason(id));
     for (const inner of this.#resumingWithin.of(id)) left.push(...this.#leave(inner, reason));

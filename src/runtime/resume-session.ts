@@ -178,12 +178,12 @@ class TakingUp {
       for (const run of runs) run.cancel(reason);
     };
     const run = async (): Promise<void> => {
-      if (job.resumed !== undefined) job.resumed.calls = undefined;
       for (const group of inOrder(this.#session, calls)) {
         runs = this.begin(group, job.beside);
         if (reason !== undefined) cancel(reason);
         await resumeCalls(runs);
       }
+      if (job.resumed !== undefined) job.resumed.calls = undefined;
       if (job.beside !== undefined) job.beside.held = job.turn;
     };
     return {

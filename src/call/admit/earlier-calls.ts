@@ -17,7 +17,7 @@ export interface ResumedCall {
   readonly isDecided: boolean;
   /** Set where it was a background job. */
   job: EarlierJob | undefined;
-  /** The calls that were made in it, until they are resumed. */
+  /** The calls that were made in it, until they have ended. */
   calls: EarlierCalls | undefined;
   /** The name under which its engine continues its work elsewhere: it is asked for instead of called again. */
   remoteId: string | undefined;

@@ -38,13 +38,18 @@ function isKept({ isLogged, turn: { session } }: CallRun): boolean {
 function waitOf(run: CallRun, asking: ReadonlySet<CallRun>): CallWait | undefined {
   if (run.cancelled !== undefined || run.result !== undefined) return undefined; // its end is to be recorded
   if (run.attempts > 0 && !isMadeAgain(run)) return undefined;
-  if ((run.awaiting ?? 0) > 0 || asking.has(run)) return "answer";
+  if ((run.awaiting ?? 0) > 0 || asking.has(run) || waitsForItsCalls(run)) return "answer";
   return run.attempts === 0 && !isIntended(run) ? "start" : undefined;
 }
 
 /** Whether its handler is run again after a crash, and comes to the same question. */
 function isMadeAgain({ plan, effects }: CallRun): boolean {
   return plan?.tool.composite === true || effects?.repeatable === true;
+}
+
+/** A job that is taken up again after the calls that were made in it: these say what is waited for. */
+function waitsForItsCalls({ resumed }: CallRun): boolean {
+  return resumed?.calls !== undefined && resumed.job?.isCounted === true;
 }
 
 /** Whether the log may have its intent: after that, no other process knows that it has not begun. */

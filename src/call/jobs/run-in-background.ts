@@ -153,6 +153,12 @@ export function startIsKept(run: AdmittedCall): AdmittedCall | ToolError | Promi
   return kept === undefined ? run : kept.then((error) => error ?? run.cancelled ?? run);
 }
 
+/** Takes back that a job from before a crash was begun once more, as its session is handed over: it is not what ends this process. */
+export function uncountStart(run: CallRun): void {
+  const starts = run.resumed?.job?.starts ?? 0;
+  if (starts > 0 && isAdmitted(run) && run.jobSlot !== undefined) recordRun(run, starts, true);
+}
+
 function recordRun(run: AdmittedCall, starts: number, queued: boolean = false): void {
   const traceparent = run.resumed?.job?.traceparent;
   run.record({

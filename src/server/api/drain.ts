@@ -1,6 +1,6 @@
 /** Stops a server in an order in which nothing that was accepted is lost. */
-import { describeThrown } from "../../core/error.ts";
 import { declaresNoWrites } from "../../core/effects.ts";
+import { leaveResume } from "./sessions/waiting-sessions.ts";
 import { untilOver } from "./until-over.ts";
 import type { ApiServices } from "./services.ts";
 
@@ -36,8 +36,7 @@ export function cancelCalls(
   { runtime, store, log }: Pick<ApiServices, "runtime" | "store" | "log">,
   isMeant = (_name: string): boolean => true,
 ): void {
-  for (const id of runtime.sessions.resuming)
-    void runtime.sessions.handOver(id).catch((thrown: unknown) => log.warn(`A session was not left well: ${describeThrown(thrown)}`));
+  for (const id of runtime.sessions.resuming) leaveResume(id, { runtime, log });
   const leavesJobs = store?.queue !== undefined;
   const waiting = new Set(runtime.underWay.flatMap(({ callId, waitsFor }) => (waitsFor === undefined ? [] : callId)));
   for (const { callId, name, jobId } of runtime.running)

@@ -13,6 +13,7 @@ import { definitionDigests } from "../../registry/definition-digests.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import { onceSoon, waitingSessions } from "../api/sessions/waiting-sessions.ts";
 import { untilOver } from "../api/until-over.ts";
 import { LackingTools } from "./lacking-tools.ts";
 import { untilEndsAreDurable, untilNoJobRuns } from "./until-jobs-end.ts";
@@ -39,7 +40,7 @@ export interface HaftWorker {
   start(): Promise<void>;
   /**
    * Takes no more sessions, waits `graceMs` for their jobs, and hands over those that still run: another process continues them as
-   * `runtime.sessions.handOver` says. Idempotent; an abort of the signal ends the wait.
+   * `runtime.sessions.handOver` says. Sessions of which all calls wait for a person are handed over at once. Idempotent; an abort of the signal ends the wait.
    */
   stop(options?: { readonly signal?: AbortSignal }): Promise<void>;
 }
@@ -133,7 +134,8 @@ export class StoreWorker implements HaftWorker {
   readonly #lacking: LackingTools;
   /** Sessions with a job that others are to run, and from when until when they are left. */
   readonly #elsewhere = new Map<string, { readonly since: number; readonly until: number }>();
-  readonly #stopping = new AbortController();
+  /** Of each session that it works in, aborts when that is to be handed over. */
+  readonly #leaves = new Map<string, AbortController>();
   #taking: TakenSessions | undefined;
   #stopTimer: (() => void) | undefined;
   #looking: Promise<void> | undefined;
@@ -195,8 +197,21 @@ export class StoreWorker implements HaftWorker {
     const stopped = this.#taking?.stop();
     if (stopped === undefined) return;
     const { graceMs } = this.#settings;
-    if (!(await untilOver(stopped, graceMs, this.#clock, signal))) this.#stopping.abort();
+    const stopLooking = this.#sessions.closes ? this.#leaveWaiting() : () => {}; // others are let go by their owner
+    if (!(await untilOver(stopped, graceMs, this.#clock, signal))) for (const leave of this.#leaves.values()) leave.abort();
     await stopped;
+    stopLooking();
+  }
+
+  /** Hands over sessions of which all calls wait for a person, as time is of no use to them: now, and soon after calls have ended or asked. The returned function ends that. */
+  #leaveWaiting(): () => void {
+    const look = onceSoon(() => {
+      for (const [id, { asks }] of waitingSessions(this.#runtime)) if (asks) this.#leaves.get(id)?.abort();
+    });
+    look();
+    return this.#runtime.subscribe(({ type }) => {
+      if (type === "approval-ask" || type === "call-end") look();
+    });
   }
 
   #look(): void {
@@ -249,7 +264,9 @@ export class StoreWorker implements HaftWorker {
   /** Rejects for a session that cannot be opened, which is then tried again later. */
   async #work(id: string): Promise<void> {
     if (this.#ended !== undefined || this.#isLeft(id)) return;
-    const { signal } = this.#stopping;
+    const leave = new AbortController();
+    const { signal } = leave;
+    this.#leaves.set(id, leave);
     let forget = (): void => {};
     try {
       const why = await this.#lacking.reasonFor(id, { waits: this.#waits(id) });
@@ -262,7 +279,7 @@ export class StoreWorker implements HaftWorker {
         async (session) => {
           forget();
           this.#elsewhere.delete(id); // not before: one that cannot be opened now would be left for as long again
-          isFinished = await this.#hold(session);
+          isFinished = await this.#hold(session, signal);
         },
         { anyTools: true },
       );
@@ -277,6 +294,7 @@ export class StoreWorker implements HaftWorker {
       throw error;
     } finally {
       forget();
+      this.#leaves.delete(id);
     }
   }
 
@@ -290,11 +308,10 @@ export class StoreWorker implements HaftWorker {
   }
 
   /** Resolves to whether no job of it is left. */
-  async #hold(session: RuntimeSession): Promise<boolean> {
+  async #hold(session: RuntimeSession, signal: AbortSignal): Promise<boolean> {
     this.#held.add(session);
     this.#counts.taken++;
     try {
-      const { signal } = this.#stopping;
       const { jobs } = this.#runtime;
       if (await (this.#sessions.closes ? untilNoJobRuns(session, signal) : untilEndsAreDurable(session, { jobs, signal }))) return true;
       await this.#runtime.sessions.handOver(session.id);

@@ -1,9 +1,10 @@
 /** Jobs that end their process again and again, beside jobs that have nothing to do with it. */
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { ToolContext } from "../../../src/core/context.ts";
 import type { JobStatus } from "../../../src/core/job-status.ts";
 import type { Tool } from "../../../src/core/tool.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { inCI } from "../../ci.ts";
 import { testRuntime, tool } from "../bench-runtime.ts";
@@ -266,4 +267,24 @@ describe("F1.12 I09 a job that waits for an answer when its process ends", () =>
     expect(begun).toHaveLength(3);
     await runtime.close();
   });
+});
+
+test("a job is not parked by orderly stops, which are no ends of its process that it may have caused", async () => {
+  const store = memoryStore();
+  let stops = 0;
+  const waits = tool("waits", async () => (stops < 5 ? never() : "done"), { effects: READS, mode: "background" });
+  const runtimeOf = () => testRuntime({ store, tools: [waits], ports: { ids: idsOf(stops) } }).runtime;
+  const first = runtimeOf();
+  const { id } = await first.session("s").submit({ name: "waits" });
+  await first.sessions.handOver("s");
+  for (stops = 1; stops < 5; stops++) {
+    const runtime = runtimeOf();
+    await runtime.resume("s");
+    await vi.waitFor(async () => expect(await runtime.jobs.listStored()).toMatchObject([{ state: "running", starts: 2 }]));
+    await runtime.sessions.handOver("s");
+    expect(await runtime.jobs.listStored()).toMatchObject([{ state: "queued", starts: 1 }]);
+  }
+  const last = runtimeOf();
+  await last.resume("s");
+  expect(await last.jobs.wait(id)).toMatchObject({ state: "done", result: { output: "done" } });
 });

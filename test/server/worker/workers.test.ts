@@ -154,6 +154,53 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     },
   );
 
+  test("a worker that stops hands over jobs that only wait for a person at once, however many workers do, and the next one acts on the answers", async () => {
+    const one = await fleet();
+    const tools = [
+      defineTool({ name: "remove", description: "Removes.", effects: { writes: ["files"], destructive: true }, execute: () => "removed" }),
+      defineTool({
+        name: "clean",
+        description: "Removes in the background.",
+        mode: "background",
+        inputSchema: { type: "object" },
+        composite: true,
+        execute: async (_input, { execute, signal }) => (await execute({ name: "remove" }, { signal })).output,
+      }),
+    ];
+    const runtimeOf = async (): Promise<Runtime> => {
+      const runtime = createRuntime({ tools, store: postgresStore({ url: server().url }), approval: { approve: "inbox" } });
+      onTestFinished(async () => void (await runtime.close()));
+      await runtime.open();
+      return runtime;
+    };
+    const asks = async (runtime: Runtime, count: number): Promise<void> =>
+      until(async () => runtime.underWay.filter(({ waitsFor }) => waitsFor === "answer").length === count);
+    const begins = await runtimeOf();
+    await Promise.all(["a", "b"].map((id) => begins.session(id).submit({ name: "clean" })));
+    await asks(begins, 4); // the job and the call in it
+    await Promise.all(["a", "b"].map((id) => begins.sessions.handOver(id)));
+    const open = async () => (await begins.approvals.pending()).length;
+    for (let workers = 0; workers < 4; workers++) {
+      const runtime = await runtimeOf();
+      const stopping = createWorker(runtime, { graceMs: 600_000, lookMs: 200 });
+      await stopping.start();
+      await asks(runtime, 4);
+      await stopping.stop();
+      expect([stopping.counts, await open()]).toEqual([{ held: 0, taken: stopping.counts.taken, finished: 0, left: 2 }, 2]);
+    }
+    const last = createWorker(await runtimeOf(), { lookMs: 200 });
+    await last.start();
+    await until(async () => {
+      for (const { id, digest } of await begins.approvals.pending()) await begins.approvals.answer({ id, digest, answer: "allow-once" });
+      return last.counts.finished === 2; // while the worker takes up its session, a question takes no answer
+    });
+    expect((await one.ended(2, PATIENCE_MS)).map(({ sessionId, state }) => `${sessionId} ${state}`).toSorted()).toEqual([
+      "a done",
+      "b done",
+    ]);
+    await last.stop();
+  });
+
   test("while versions are replaced, a worker leaves jobs of tools that it lacks to one that has them", async () => {
     const one = await fleet();
     const job = (name: string) =>

@@ -12,7 +12,7 @@ import type { ServerSettings } from "../server-settings.ts";
 import { OWN_SESSION_PREFIX, noSession } from "./session-ids.ts";
 import { LeftCalls } from "./left-calls.ts";
 import { isStopping, tooManyOpen, tooManyRemembered } from "./session-refusals.ts";
-import { onceSoon, waitingSessions, type Waiting } from "./waiting-sessions.ts";
+import { leaveResume, onceSoon, waitingSessions, type Waiting } from "./waiting-sessions.ts";
 
 export interface SessionPoolOptions {
   readonly runtime: Runtime;
@@ -271,6 +271,7 @@ export class SessionPool {
       if (!(this.#leavesUnbegun ? isWaiting : asks)) continue;
       const held = this.#held.get(id);
       if (held !== undefined && !this.#stays(id, parents)) this.#leave(held.session, sessions);
+      else if (this.#resuming.has(id)) leaveResume(id, this.#options);
       else if (this.#leavesUnbegun) this.left.refuse(id, waiting);
     }
   }

@@ -1,5 +1,7 @@
 /** Sessions with calls that another process can end: a server that stops leaves them as a crash does. */
 import type { CallUnderWay } from "../../../call/context/calls-under-way.ts";
+import { describeThrown } from "../../../core/error.ts";
+import type { Log } from "../../../core/ports.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 
 /** The calls under way of a session. */
@@ -37,6 +39,11 @@ export async function leaveWaiting(runtime: Runtime, id: string, reason: string)
     for (const { callId } of works) runtime.cancel(callId, reason);
     await ended;
   }
+}
+
+/** Leaves a session that is being resumed to the next process that does so: its calls wait for a person, or its time is over. Not waited for. */
+export function leaveResume(id: string, { runtime, log }: { readonly runtime: Pick<Runtime, "sessions">; readonly log: Log }): void {
+  runtime.sessions.handOver(id).catch((thrown: unknown) => log.warn(`A session was not left well: ${describeThrown(thrown)}`));
 }
 
 function nextEnd(runtime: Runtime): Promise<void> {
