@@ -165,7 +165,10 @@ test("issue 21.2 without an address, or with one where nobody listens, a request
   const two = await startNode(folder);
   const silent = await startNode(folder, false);
   await silent.ask("POST", "/v1/sessions", { id: "quiet" });
-  expect((await two.ask("POST", "/v1/sessions/quiet/execute", counting(1))).json.code).toBe("resource_busy");
+  expect((await two.ask("POST", "/v1/sessions/quiet/execute", counting(1))).json).toMatchObject({
+    code: "resource_busy",
+    hint: expect.stringContaining("--address at which the others reach it"),
+  });
   const free = await startNode(await newFolder());
   await free.stop();
   const gone = await startNode(folder, free.url); // nobody listens there any more

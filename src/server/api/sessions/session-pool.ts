@@ -11,7 +11,7 @@ import { forgetSessions } from "../../forget-sessions.ts";
 import type { ServerSettings } from "../server-settings.ts";
 import { OWN_SESSION_PREFIX, noSession } from "./session-ids.ts";
 import { LeftCalls } from "./left-calls.ts";
-import { isStopping, tooManyOpen, tooManyRemembered } from "./session-refusals.ts";
+import { isStopping, openElsewhere, tooManyOpen, tooManyRemembered } from "./session-refusals.ts";
 import { leaveResume, onceSoon, waitingSessions, type Waiting } from "./waiting-sessions.ts";
 
 export interface SessionPoolOptions {
@@ -314,6 +314,7 @@ export class SessionPool {
       return session;
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown);
+      if (error.code === "resource_busy" && (await this.stored(id))?.openedBy !== undefined) throw openElsewhere(error);
       throw error.code === "not_found" ? noSession(id) : error;
     }
   }
