@@ -142,3 +142,49 @@ test("a task that waits for approval when its server stops waits in the next one
   await vi.waitFor(async () => expect((await second.get(taskId))["status"]).toBe("completed"), WAIT);
   expect(removed).toBe(1);
 });
+
+test("a task that runs when its server stops has the grace to end, and is continued by the next one where others continue jobs", async () => {
+  const path = temporaryFile();
+  const begun: string[] = [];
+  const done = Promise.withResolvers<void>();
+  const serve = async (name: string) => {
+    const work = defineTool({
+      name: "work",
+      description: "Works.",
+      inputSchema: { type: "object", properties: { until: { type: "string" } } },
+      mode: "background",
+      effects: { reads: [] },
+      async execute({ until }) {
+        begun.push(`${until} ${name}`);
+        if (until === "stop") await done.promise;
+        else if (name === "first") await new Promise(() => {});
+        return "worked";
+      },
+    });
+    const store = Object.assign(sqliteStore({ path }), { queue: {} }); // as of a store that several machines share
+    const runtime = createRuntime({ tools: [work], store });
+    await runtime.open();
+    const listener = await listenMcp(runtime, { port: 0, graceMs: 500 });
+    const close = async (): Promise<void> => {
+      await listener.close();
+      await runtime.close();
+    };
+    onTestFinished(close);
+    const get = async (taskId: string) => (await raw(listener.url, "tasks/get", { taskId }, ABLE)).result;
+    return { url: listener.url, close, get };
+  };
+  const first = await serve("first");
+  const [ending, running] = await Promise.all(
+    ["stop", "restart"].map(async (until) =>
+      String((await raw(first.url, "tools/call", { name: "work", arguments: { until } }, ABLE)).result["taskId"]),
+    ),
+  );
+  await vi.waitFor(() => expect(begun).toHaveLength(2), WAIT);
+  const closed = first.close();
+  done.resolve();
+  await closed;
+  const second = await serve("second");
+  for (const taskId of [ending, running])
+    await vi.waitFor(async () => expect((await second.get(String(taskId)))["status"]).toBe("completed"), WAIT);
+  expect(begun.toSorted()).toEqual(["restart first", "restart second", "stop first"]);
+});

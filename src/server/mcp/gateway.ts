@@ -168,9 +168,9 @@ export class Gateway implements Shared {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  /** Resolves when every call that was made is in the audit, and tasks that wait for a person are left to a later server. */
-  async settled(): Promise<void> {
-    await this.tasks?.leaveWaiting();
+  /** Resolves when every call that was made is in the audit, and tasks are left to a later server, as `Tasks.leave`. */
+  async settled(graceMs: number, signal?: AbortSignal): Promise<void> {
+    await this.tasks?.leave(graceMs, signal);
     await this.#ownCalls?.close();
   }
 

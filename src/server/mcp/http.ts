@@ -209,7 +209,7 @@ export class HttpGateway {
     direct.close();
     await Promise.allSettled([modern.close(), sessions.close()]);
     await gateway.stop(DRAIN_MS);
-    await gateway.settled();
+    await gateway.settled(this.settings.graceMs, signal);
   }
 
   /** Whether requests are taken: for those that start, watch and replace the server. */

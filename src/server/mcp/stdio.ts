@@ -192,7 +192,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     gateway.close();
     await gateway.stop(DRAIN_MS);
     await closeSession(session, log);
-    await gateway.settled();
+    await gateway.settled(0); // its client is gone
     release();
     resolve(isToolError(gate.errored) ? gate.errored : undefined);
   };

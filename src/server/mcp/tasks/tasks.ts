@@ -4,7 +4,8 @@ import { untilAborted } from "../../../core/base/until-aborted.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import { keepCallsOf } from "../../auth/keep-calls.ts";
-import { waitingSessions } from "../../api/sessions/waiting-sessions.ts";
+import { waitingSessions, type Waiting } from "../../api/sessions/waiting-sessions.ts";
+import { untilOver } from "../../api/until-over.ts";
 import { forgetSessions } from "../../forget-sessions.ts";
 import type { ServedTask } from "./served-task.ts";
 import { TASK_SESSION_PREFIX, newTaskId, taskSessionId } from "./task-id.ts";
@@ -137,11 +138,23 @@ export class Tasks {
     for (const listener of this.#closing) listener();
   }
 
-  /** To be called when no client can ask any more: tasks that wait for a person go on waiting in the store. */
-  async leaveWaiting(): Promise<void> {
+  /**
+   * To be called when no client can ask any more: tasks that wait for a person go on waiting in the store. Where other processes continue jobs, so do they
+   * the tasks that have not ended when their time is over, as the jobs that they are.
+   */
+  async leave(graceMs: number, signal?: AbortSignal): Promise<void> {
+    const { runtime, clock } = this.#options;
+    await this.#leaveThose(({ asks }) => asks);
+    if (runtime.store?.queue === undefined) return;
+    const jobs = runtime.sessions.list().flatMap((session) => (session.id.startsWith(TASK_SESSION_PREFIX) ? session.jobs : []));
+    await untilOver(Promise.allSettled(jobs.map(({ id }) => runtime.jobs.wait(id))), graceMs, clock, signal);
+    await this.#leaveThose(() => true);
+  }
+
+  async #leaveThose(isMeant: (waiting: Waiting) => boolean): Promise<void> {
     const { runtime, log } = this.#options;
-    const waiting = [...waitingSessions(runtime)].filter(([id, { asks }]) => asks && id.startsWith(TASK_SESSION_PREFIX));
-    for (const end of await Promise.allSettled(waiting.map(([id]) => runtime.sessions.handOver(id))))
+    const left = [...waitingSessions(runtime)].filter(([id, waiting]) => id.startsWith(TASK_SESSION_PREFIX) && isMeant(waiting));
+    for (const end of await Promise.allSettled(left.map(([id]) => runtime.sessions.handOver(id))))
       if (end.status === "rejected") log.warn(`A task over MCP was not left well: ${describeThrown(end.reason)}`);
   }
 
