@@ -33,7 +33,9 @@ export function App(): ReactNode {
   const [connection] = useState(() => new Connection());
   return (
     <ConnectionContext value={connection}>
-      <Gate />
+      <FailedScreen>
+        <Gate />
+      </FailedScreen>
     </ConnectionContext>
   );
 }

@@ -245,6 +245,20 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
+  test.each([
+    ["a part of the page that is gone", "**/assets/agents-screen*", { status: 404 }, "Agents"],
+    ["an answer in the menu that it cannot read", "**/v1/approvals*", { json: {} }, "Approvals"],
+  ] as const)("the page of another version says that it is to be reloaded, at %s", async (_what, address, answer, screen) => {
+    const { page } = await openPage(browser, scene, "/health");
+    await page.route(address, (route) => route.fulfill(answer));
+    await page.goto(`${scene.url}/${screen.toLowerCase()}`);
+    await page.getByText("If the server was replaced by one of another version, reload the page.").waitFor();
+    await page.unroute(address);
+    await page.getByRole("button", { name: "Reload the page" }).click();
+    await page.getByRole("heading", { name: screen }).first().waitFor();
+    await page.context().close();
+  });
+
   test("issue 20 a screen that cannot be drawn says so, and the others can be gone to", async () => {
     const { page } = await openPage(browser, scene, "/health");
     await page.route("**/v1/jobs*", (route) => route.fulfill({ json: { jobs: [null] } }));

@@ -258,7 +258,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await timeline.getByText("1 call", { exact: true }).waitFor();
     await tools.getByRole("link", { name: /drop/u }).waitFor();
     await agents.getByText("The server answers again.").waitFor();
-    await agents.getByRole("button", { name: "Draw it again" }).click();
+    await agents.getByRole("button", { name: "Reload the page" }).click();
     await agents.getByRole("link", { name: /clerk/u }).waitFor();
     await Promise.all(opened.map(({ page }) => page.context().close()));
   });

@@ -1,12 +1,12 @@
-/** Keeps the page standing when a screen cannot be drawn. */
+/** Keeps the page standing when a screen, or all of it, cannot be drawn. */
 import { Component, type ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";
 import { PartMissing } from "../show/late.ts";
 import { Notice } from "../show/parts.tsx";
 
 interface Props {
-  /** The address of the screen: another one is drawn afresh. */
-  readonly place: string;
+  /** The address of the screen: another one is drawn afresh. @default all of the page, which is drawn again on request */
+  readonly place?: string;
   readonly children: ReactNode;
 }
 
@@ -34,15 +34,16 @@ export class FailedScreen extends Component<Props, State> {
         <p>
           <Inert text={failure.message} maxLength={500} />
         </p>
-        <button type="button" className="button" onClick={() => this.#again()}>
-          Draw it again
+        <p>If the server was replaced by one of another version, reload the page.</p>
+        <button type="button" className="button" onClick={() => window.location.reload()}>
+          Reload the page
         </button>
+        {!(failure instanceof PartMissing) && (
+          <button type="button" className="button" onClick={() => this.setState({ failure: undefined })}>
+            Draw it again
+          </button>
+        )}
       </Notice>
     );
-  }
-
-  #again(): void {
-    if (this.state.failure instanceof PartMissing) window.location.reload();
-    else this.setState({ failure: undefined });
   }
 }
