@@ -34,8 +34,12 @@ class TextReader implements TextDecoding, ReadPlace {
   readonly #warnings: string[] = [];
   readonly #code = new CodeSpan();
   readonly #run: Reading<void>;
-  /** Kinds of thinking that no mark closes any more. */
-  readonly #neverClosed = new Set<ThinkingEnd>();
+  /** Kinds of thinking that no mark closes any more, in a tail that is read to find its calls; undefined in a message. */
+  #neverClosed: Set<ThinkingEnd> | undefined;
+  /** How many characters there are from the mark at which the tail begins: the first one behind all words. */
+  #tail = 0;
+  /** There were words, or thinking, since the mark at which the tail begins. */
+  #wordsSinceTail = false;
   #charsLeft: number;
   #calls = 0;
   #thought = false;
@@ -163,8 +167,20 @@ class TextReader implements TextDecoding, ReadPlace {
     this.input.mark();
   }
 
+  /** How many characters at the end of a text, which begins with a mark, are calls and nothing else. */
+  static callsAtEnd(text: string, grammar: TextGrammar, options: DecodeTextOptions): number {
+    const reader = new TextReader(grammar, { ...options, thinking: "split", maxChars: Number.POSITIVE_INFINITY });
+    reader.#neverClosed = new Set();
+    reader.#thought = true;
+    reader.#tail = text.length;
+    reader.push(text);
+    reader.end();
+    return reader.#wordsSinceTail || reader.#calls === 0 ? 0 : reader.#tail;
+  }
+
   think(text: string): void {
     this.#thought = true;
+    this.#wordsSinceTail = true;
     this.#reason(text);
   }
 
@@ -188,6 +204,7 @@ class TextReader implements TextDecoding, ReadPlace {
     }
     if (this.#space !== "" || this.#pending !== "") this.#said.push(this.#space, this.#unusedMarks);
     this.#said.push(words);
+    this.#wordsSinceTail = true;
     this.#pending = "";
     this.#space = words.length < begun.length ? begun.slice(words.length) : "";
     this.#skipSpace = false;
@@ -223,6 +240,8 @@ class TextReader implements TextDecoding, ReadPlace {
   }
 
   *#mark(mark: string, role: Role): Reading<void> {
+    if (this.#wordsSinceTail) this.#tail = this.input.left + mark.length;
+    this.#wordsSinceTail = false;
     if (role.kind === "call") {
       const counts = this.#counts(role.call);
       if (counts && (yield* this.input.goesOn(role.call.behind ?? []))) return yield* this.#call(mark, role.call);
@@ -313,23 +332,30 @@ class TextReader implements TextDecoding, ReadPlace {
     this.#skipSpace = this.#silent;
   }
 
-  /** At a mark that ends thinking without closing it. Where it is closed all the same, the text between is thinking, calls included. */
+  /**
+   * At a mark that ends thinking without closing it. Where it is closed all the same, or words follow the calls, the text between is
+   * thinking, calls included.
+   */
   *#endThinking(end: ThinkingEnd, mark: string, tell: (text: string) => void): Reading<void> {
-    if (!this.#neverClosed.has(end)) {
+    if (this.#neverClosed?.has(end) !== true) {
       const { text, marker } = yield* this.input.textUntil(end.closes);
-      if (marker !== undefined) {
-        tell(mark + text);
-        if (this.#keepThinking) this.#say(marker);
-        else this.#afterThinking();
-        return;
-      }
-      this.#neverClosed.add(end);
-      this.input.restore(text);
+      const rest = mark + text;
+      const calls = marker !== undefined || this.#cutOff ? 0 : this.#callsIn(rest);
+      if (calls < rest.length) tell(rest.slice(0, rest.length - calls));
+      if (this.#keepThinking) this.#say(marker ?? "");
+      else this.#afterThinking();
+      if (marker === undefined) this.#neverClosed?.add(end);
+      return this.input.restore(rest.slice(rest.length - calls));
     }
     if (!this.#keepThinking) this.#afterThinking();
     this.input.mark();
     const role = this.#roles.roles.get(mark);
     if (role !== undefined) yield* this.#mark(mark, role);
+  }
+
+  /** In a tail, which is read once, calls behind thinking end it like the mark of the first of them. */
+  #callsIn(rest: string): number {
+    return this.#neverClosed === undefined ? TextReader.callsAtEnd(rest, this.#grammar, this.#options) : rest.length;
   }
 
   #flush(): void {

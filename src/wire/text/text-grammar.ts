@@ -74,7 +74,7 @@ export interface TextGrammar {
   readonly unsaid?: readonly string[];
   /** Marks around thinking. A token that closes where nothing is open is left out, a tag (`</think>`) is text. @default `<think>` and `</think>` */
   readonly thinking?: readonly ThinkingMarks[];
-  /** Marks that end thinking which no mark closes later, and mean what they mean elsewhere: calls in thinking are thinking. */
+  /** Marks that end thinking which no mark closes later, where only calls follow: other calls in thinking are thinking. */
   readonly thinkingEnds?: readonly string[];
   /** Pairs of marks around text that is not shown. */
   readonly hidden?: readonly (readonly [open: string, close: string])[];

@@ -48,6 +48,11 @@ export class TextInput {
     this.#kept = [kept.slice(0, kept.length - text.length)];
   }
 
+  /** How many characters came and are not read yet. */
+  get left(): number {
+    return this.#text.length - this.#at;
+  }
+
   get ended(): boolean {
     return this.#ended;
   }
