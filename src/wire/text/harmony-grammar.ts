@@ -7,7 +7,10 @@ import type { Reading } from "./text-input.ts";
 import { readObject } from "./typed-value.ts";
 
 const HEAD_ENDS = new MarkerSet(["<|message|>", "<|end|>", "<|call|>", "<|return|>", "<|start|>"]);
-const BODY_ENDS = new MarkerSet(["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>", "<|eom|>", "<|eot|>"]);
+const BODY_END_MARKS = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>", "<|eom|>", "<|eot|>"] as const;
+const BODY_ENDS = new MarkerSet(BODY_END_MARKS);
+
+const ANSWER_ENDS = new MarkerSet(["<|message|>", ...BODY_END_MARKS]);
 
 /** The head of a message that never came: it is not reported. */
 const UNFINISHED_HEAD = /^\s?(?:assistant\b|(?:analysis|commentary|final)$)[^]{0,128}$/u;
@@ -20,8 +23,9 @@ const message: CallReader = function* (place, mark) {
     if (marker === undefined && UNFINISHED_HEAD.test(head)) return true;
     if (marker !== "<|message|>") return false;
     const recipient = open === "to=" ? /^[^\s<]+/u.exec(head)?.[0] : /\bto=([^\s<]+)/u.exec(head)?.[1];
-    if (recipient === "user" || (recipient !== undefined && (yield* beginsTags(place)))) return true;
-    if (recipient !== undefined && recipient !== "assistant" && recipient !== "self") {
+    if (recipient === "user") open = yield* readAnswer(place);
+    else if (recipient !== undefined && recipient !== "self" && (yield* beginsTags(place))) return true;
+    else if (recipient !== undefined && recipient !== "assistant" && recipient !== "self") {
       const body: CallBody | undefined = yield* readBody(place, /\bjson\s*$/u.test(head));
       if (body === undefined || !place.accept({ name: recipient.replace(/^functions\./u, ""), input: body.input })) return false;
       open = body.end;
@@ -38,7 +42,27 @@ const message: CallReader = function* (place, mark) {
 
 /** Muse Glimmer: the calls of a message to a tool are in tags, which have marks of their own. */
 function* beginsTags({ input }: ReadPlace): Reading<boolean> {
+  yield* input.space();
   return yield* input.stands("<atem:");
+}
+
+/**
+ * Muse Glimmer: a message to the user, in which tags are text; up to the next message, or one to a tool that began without its mark.
+ * Undefined where calls may follow.
+ */
+function* readAnswer(place: ReadPlace): Reading<string | undefined> {
+  const { input } = place;
+  place.settle();
+  for (;;) {
+    const mark = yield* input.until(ANSWER_ENDS, (text) => {
+      input.mark();
+      place.say(text);
+    });
+    place.settle();
+    if (mark !== "<|message|>") return mark;
+    if (yield* input.stands("<atem:")) return undefined;
+    place.say(mark);
+  }
 }
 
 /** A head that names several channels by mistake is thinking if one of them is. */

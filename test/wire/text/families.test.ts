@@ -267,6 +267,16 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       thinking: 'Hm. <atem:invoke name="my-tool"></atem:invoke>',
     },
     { says: "<|start|>assistant to=user<|message|>Done.<|eot|>", text: "Done." },
+    ...[" ", "<|start|>assistant "].map((begun) => ({
+      says: `${begun}to=user<|message|>So: <atem:invoke name="my-tool"></atem:invoke> and\nto=bash<|message|> it.<|eom|><|start|>assistant to=my-tool<|message|>\n<atem:invoke name="my-tool"></atem:invoke><|eot|>`,
+      calls: [{ name: "my-tool", input: {} }],
+      text: 'So: <atem:invoke name="my-tool"></atem:invoke> and\nto=bash<|message|> it.',
+    })),
+    {
+      says: ' to=user<|message|>I look. to=my-tool<|message|><atem:invoke name="my-tool"></atem:invoke><|eot|>',
+      calls: [{ name: "my-tool", input: {} }],
+      text: "I look. to=my-tool",
+    },
     {
       says: '<atem:function_calls>\n<atem:invoke name="my-tool">\n</atem:invoke>\n</atem:function_calls>',
       calls: [{ name: "my-tool", input: {} }],
