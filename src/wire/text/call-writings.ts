@@ -140,7 +140,7 @@ export const KIMI_K3_WRITING: TextWriting = {
     `<|open|>call tool="${name}" index="${index + 1}"<|sep|>${members(input)
       .map(
         ([key, value]) =>
-          `<|open|>argument key="${key.replaceAll("&", "&amp;")}" type="${jsonType(value)}"<|sep|>${takeApart(plain(value), K3_TOKENS)}<|close|>argument<|sep|>`,
+          `<|open|>argument key="${key.replaceAll("&", "&amp;").replaceAll('"', "&quot;")}" type="${jsonType(value)}"<|sep|>${takeApart(plain(value), K3_TOKENS)}<|close|>argument<|sep|>`,
       )
       .join("")}<|close|>call<|sep|>`,
   around: ["<|open|>tools<|sep|>", "", "<|close|>tools<|sep|>"],

@@ -137,6 +137,8 @@ export interface ParameterCallOptions {
   readonly attributes?: (tag: string) => string;
   /** Values are as they are between their tags: line ends next to the tags and `<![CDATA[…]]>` are part of them. @default false */
   readonly exact?: boolean;
+  /** The marks around all arguments as one JSON object, in place of a tag for each: the beginning of the opening tag, and the end. */
+  readonly json?: readonly [open: string, close: string];
   /** Arguments that are not in the schema are left out, and a call without one it requires is text. @default false */
   readonly fit?: boolean;
 }
@@ -151,7 +153,8 @@ export function parameterCall(options: ParameterCallOptions): CallReader {
     const name = tagName(attribute + attributes(yield* input.while(IN_TAG, MAX_TAG)), TOOL_NAME);
     if (name === undefined || !(yield* input.take(tagEnd)) || !place.knows(name)) return false;
     yield* input.space();
-    if ((yield* input.peek()) === "{") return yield* jsonBody(place, name, marks.outside);
+    const jsonEnd = yield* takeJsonTag(input, options);
+    if (jsonEnd !== undefined || (yield* input.peek()) === "{") return yield* jsonBody(place, name, { outside: marks.outside, jsonEnd });
     const values = new TextArguments(place, name);
     const names = argumentNames(values.schema).all;
     let { text, marker, tag } = yield* readPart(place, marks.outside, open);
@@ -169,6 +172,15 @@ export function parameterCall(options: ParameterCallOptions): CallReader {
     const read = fit ? values.fitted() : values.all();
     return read !== undefined && place.accept({ name, input: read });
   };
+}
+
+/** Reads the tag that opens arguments as JSON, if it is at this place; the mark that ends them. */
+function* takeJsonTag(input: TextInput, { json, tagEnd = ">" }: ParameterCallOptions): Reading<string | undefined> {
+  if (json === undefined || !(yield* input.take(json[0]))) return undefined;
+  yield* input.while(IN_TAG, MAX_TAG);
+  yield* input.take(tagEnd);
+  yield* input.space();
+  return json[1];
 }
 
 interface ParameterMarks {
@@ -285,10 +297,19 @@ const BEGINS_LINE = /(?:^|\n)[ \t]{0,64}$/u;
 const DATA = "<![CDATA[";
 const DATA_ENDS = new MarkerSet(["]]>"]);
 
-function* jsonBody(place: ReadPlace, name: string, outside: MarkerSet): Reading<boolean> {
+interface JsonMarks {
+  readonly outside: MarkerSet;
+  readonly jsonEnd?: string | undefined;
+}
+
+function* jsonBody(place: ReadPlace, name: string, { outside, jsonEnd }: JsonMarks): Reading<boolean> {
+  const { input } = place;
+  if (jsonEnd !== undefined && (yield* input.peek()) !== "{") return false;
   const value = yield* readArgumentText(place);
   if (value === undefined) return false;
-  const { text } = yield* place.input.textUntil(outside);
+  yield* input.space();
+  if (jsonEnd !== undefined && !(yield* input.take(jsonEnd))) return false;
+  const { text } = yield* input.textUntil(outside);
   return text.trim() === "" && place.accept({ name, input: value });
 }
 
@@ -317,7 +338,7 @@ function tagName(tag: string, allowed: RegExp): string | undefined {
       .replace(/^=/u, "")
       .trim()
       .replace(/^"([^"]+)"$/u, "$1");
-  return allowed.test(name) ? name : undefined;
+  return allowed.test(quoted?.[2]?.replaceAll('"', "") ?? name) ? name : undefined;
 }
 
 /** The same of an argument; undefined for another tag that begins alike, as `<parameters>`. */

@@ -72,12 +72,18 @@ export const KIMI_K2: TextGrammar = {
   thinkingEnds: ["<|tool_calls_section_begin|>"],
 };
 
-/** `tool="f"` and `key="a" type="number"`, as other tags say it. */
+/** `tool="f"` and `key="a" type="number"`, in any order, as other tags say it. */
 function k3Attributes(tag: string): string {
-  return tag
-    .replace(/^(\s+)(?:tool|key)=/u, "$1name=")
-    .replace(/\stype="([^"]*)"/u, (_, type: string) => ` string="${type === "string"}"`)
-    .replaceAll("&amp;", "&");
+  const found = new Map(Array.from(tag.matchAll(/\s(\w+)="([^"]*)"/gu), ([, key, value = ""]) => [key, unescapeK3(value)]));
+  const name = found.get("tool") ?? found.get("key");
+  if (name === undefined) return tag;
+  const quote = name.includes('"') ? "'" : '"';
+  const type = found.get("type");
+  return ` name=${quote}${name}${quote}${type === undefined ? "" : ` string="${type === "string"}"`}`;
+}
+
+function unescapeK3(text: string): string {
+  return text.replaceAll("&quot;", '"').replaceAll("&amp;", "&");
 }
 
 /**
@@ -96,6 +102,7 @@ export const KIMI_K3: TextGrammar = {
         tagEnd: "<|sep|>",
         around: ["<|close|>tools<|sep|>"],
         attributes: k3Attributes,
+        json: ["<|open|>json", "<|close|>json<|sep|>"],
         exact: true,
       }),
     },

@@ -220,6 +220,18 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     },
     { says: "<|open|>response<|sep|>Done.<|close|>response<|sep|><|close|>message<|sep|>", text: "Done." },
     {
+      says: '<|open|>tools<|sep|><|open|>call tool="read" index="1"<|sep|><|open|>json type="object"<|sep|>{"path": "a"}<|close|>json<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
+      calls: [READ],
+    },
+    {
+      says: '<|open|>call tool="read" index="1"<|sep|><|open|>json type="object"<|sep|>{"path": "a"}<|close|>call<|sep|>',
+      text: '<|open|>call tool="read" index="1"<|sep|><|open|>json type="object"<|sep|>{"path": "a"}<|close|>call<|sep|>',
+    },
+    {
+      says: '<|open|>call index="1" tool="my-tool"<|sep|><|open|>argument type="string" key="&quot;a&quot; &amp;quot;"<|sep|>5<|close|>argument<|sep|><|close|>call<|sep|>',
+      calls: [{ name: "my-tool", input: { '"a" &quot;': "5" } }],
+    },
+    {
       says: '<|open|>think<|sep|>As <|open|>call tool="my-tool" index="1"<|sep|><|close|>call<|sep|>?<|close|>think<|sep|>No.',
       text: "No.",
       thinking: 'As <|open|>call tool="my-tool" index="1"<|sep|><|close|>call<|sep|>?',
@@ -500,4 +512,10 @@ test("F1.37 calls follow each other as the templates of their models write them"
   expect(textFormat("kimi-k3").writeCalls(calls)).toBe(
     '<|open|>tools<|sep|><|open|>call tool="read" index="1"<|sep|><|open|>argument key="path" type="string"<|sep|>a<|close|>argument<|sep|><|close|>call<|sep|><|open|>call tool="bash" index="2"<|sep|><|open|>argument key="command" type="string"<|sep|>ls<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
   );
+});
+
+test("F1.37 kimi-k3: names of arguments with quotes and ampersands are read as they were written", () => {
+  const format = textFormat("kimi-k3");
+  const input = { 'a "b"': "x", "&quot;": "y", "a's": 1, "a & b": null };
+  expect(readText(format, format.writeCalls([{ name: "my-tool", input }]))[0]).toEqual([["my-tool", input]]);
 });
