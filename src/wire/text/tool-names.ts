@@ -26,11 +26,11 @@ export class ToolNames {
     return this.#has(this.spelled(name));
   }
 
-  /** The name without the number of the call behind it, where only that keeps it from being a tool's. */
+  /** The name without the number of the call behind it, or without itself behind it, where only that keeps it from being a tool's. */
   spelled(name: string): string {
-    if (!NUMBERED.test(name) || this.#has(name)) return name;
-    const bare = name.replace(NUMBERED, "");
-    return this.#has(bare) ? bare : name;
+    if ((!NUMBERED.test(name) && !REPEATED.test(name)) || this.#has(name)) return name;
+    const once = name.replace(NUMBERED, "");
+    return [once, once.replace(REPEATED, "$1")].find((bare) => this.#has(bare)) ?? name;
   }
 
   #has(name: string): boolean {
@@ -77,6 +77,8 @@ const NONE: ReadonlySet<string> = new Set();
 const FUNCTIONS = "functions.";
 /** `functions.get_weather:0`, as Kimi K2 numbers its calls. */
 const NUMBERED = /:\d{1,9}$/u;
+/** `get_weather.get_weather`, as Muse Glimmer names a tool that is in no group. */
+const REPEATED = /^([^.]{1,256})\.\1$/u;
 const DEFAULT = `${DEFAULT_NAMESPACE}::`;
 
 function withoutPrefix(name: string): string {

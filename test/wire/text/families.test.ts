@@ -284,6 +284,8 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       calls: [{ name: "my-tool", input: {} }],
       text: 'So: <atem:invoke name="my-tool"></atem:invoke> and\nto=bash<|message|> it.',
     })),
+    { says: ' to=my-tool.my-tool<|message|><atem:invoke name="my-tool.my-tool"></atem:invoke>', calls: [{ name: "my-tool", input: {} }] },
+    { says: '<atem:invoke name="a.my-tool"></atem:invoke>', calls: [{ name: "a.my-tool", input: {} }] },
     {
       says: ' to=user<|message|>I look. to=my-tool<|message|><atem:invoke name="my-tool"></atem:invoke><|eot|>',
       calls: [{ name: "my-tool", input: {} }],
@@ -518,4 +520,19 @@ test("F1.37 kimi-k3: names of arguments with quotes and ampersands are read as t
   const format = textFormat("kimi-k3");
   const input = { 'a "b"': "x", "&quot;": "y", "a's": 1, "a & b": null };
   expect(readText(format, format.writeCalls([{ name: "my-tool", input }]))[0]).toEqual([["my-tool", input]]);
+});
+
+test("F1.37 a name that is written twice, or with a number, is first looked for as it is", () => {
+  const tools = [tool("a", {}), tool("a.a", {}), tool("ns::b", {})];
+  const named = (name: string): unknown =>
+    readText(textFormat("muse-glimmer"), `<atem:invoke name="${name}"></atem:invoke>`, { tools })[0];
+  for (const [name, found] of [
+    ["a.a", "a.a"],
+    ["a.a:0", "a.a"],
+    ["a.a.a.a", "a.a.a.a"],
+    ["b.b", "ns::b"],
+    ["b.b:1", "ns::b"],
+    ["a.b", "a.b"],
+  ] as const)
+    expect([name, named(name)]).toEqual([name, [[found, {}]]]);
 });
