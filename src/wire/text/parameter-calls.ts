@@ -24,7 +24,7 @@ export class TextArguments {
   readonly #values = new Map<string, Written>();
   /** The values behind a key that was there already. */
   readonly #again: [key: string, written: Written][] = [];
-  /** The last argument has no end of its own before that of the call: it may have been cut off. */
+  /** The last argument has no end of its own before that of the call, or the call has none: something may be missing. */
   isCutShort = false;
 
   /** @param untyped what becomes of text where the tool is not known */
@@ -127,7 +127,7 @@ export interface ParameterCallOptions {
   readonly open: string;
   /** The end of a parameter: `</parameter>`. */
   readonly end: string;
-  /** The ends of what is around calls. They end a call that lacks its own end, but no value. */
+  /** The ends of what is around calls. They end a call that lacks its own end, whose arguments are left open, but no value. */
   readonly around?: readonly string[];
   /** The part of the opening tag behind the mark's first word: `name=`. */
   readonly attribute?: string;
@@ -169,6 +169,7 @@ export function parameterCall(options: ParameterCallOptions): CallReader {
     }
     if (text.trim() !== "" || marker === undefined) return false;
     if (marker !== close) input.unread(marker);
+    values.isCutShort ||= marker !== close;
     const read = fit ? values.fitted() : values.all();
     return read !== undefined && place.accept({ name, input: read });
   };

@@ -87,7 +87,10 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       says: "Now.\n<tool_call>\n<function=bash>\n<parameter=command>\nls\n</parameter>\n</tool_call>\n<tool_call>\n<function=my-tool>\n</tool_call>",
-      calls: [LIST, { name: "my-tool", input: {} }],
+      calls: [
+        { name: "bash", input: '{"command": "ls"' },
+        { name: "my-tool", input: "{" },
+      ],
       text: "Now.",
     },
     {
@@ -524,8 +527,7 @@ test("F1.37 kimi-k3: names of arguments with quotes and ampersands are read as t
 
 test("F1.37 a name that is written twice, or with a number, is first looked for as it is", () => {
   const tools = [tool("a", {}), tool("a.a", {}), tool("ns::b", {})];
-  const named = (name: string): unknown =>
-    readText(textFormat("muse-glimmer"), `<atem:invoke name="${name}"></atem:invoke>`, { tools })[0];
+  const named = (name: string): unknown => readText(textFormat("muse-glimmer"), `<atem:invoke name="${name}"></atem:invoke>`, { tools })[0];
   for (const [name, found] of [
     ["a.a", "a.a"],
     ["a.a:0", "a.a"],
@@ -535,4 +537,18 @@ test("F1.37 a name that is written twice, or with a number, is first looked for 
     ["a.b", "a.b"],
   ] as const)
     expect([name, named(name)]).toEqual([name, [[found, {}]]]);
+});
+
+test.each([
+  ["qwen3-coder", "</function>"],
+  ["seed-oss", "</function>"],
+  ["minimax-m2", "</invoke>"],
+  ["invoke", "</invoke>"],
+  ["deepseek-dsml", "</｜DSML｜invoke>"],
+  ["kimi-k3", "<|close|>call<|sep|>"],
+  ["muse-glimmer", "</atem:invoke>"],
+])("F1.9 %s: the arguments of a call that lacks its own end are left open, so that no tool that writes is given them", (name, end) => {
+  const format = textFormat(name);
+  expect(readText(format, format.writeCalls([LIST]).replace(end, ""))[0]).toEqual([["bash", '{"command": "ls"']]);
+  expect(readText(format, format.writeCalls([{ name: "my-tool", input: {} }]).replace(end, ""))[0]).toEqual([["my-tool", "{"]]);
 });
