@@ -130,7 +130,7 @@ export class TableReader {
     return table && Object.fromEntries(table.byName((name) => table.text(name)));
   }
 
-  /** What `read` returns for each key of a table whose keys are names; those without are left out. */
+  /** The answers of `read` for the keys of a table whose keys are names, without those for which it has none. */
   byName<Value>(read: (name: string) => Value | undefined): readonly (readonly [name: string, value: Value])[] {
     return this.names().flatMap((name) => {
       const value = read(name);

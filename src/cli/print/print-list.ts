@@ -2,11 +2,11 @@
 import type { CommandContext } from "../command.ts";
 
 export interface ListWords {
-  /** How many are shown; where more were found, a person is told so. @default all */
+  /** How many are shown at most; if more were found, a terminal shows a note. @default all */
   readonly limit?: number;
   /** Which of them are shown then. @default "newest" */
   readonly shown?: "newest" | "first";
-  /** Says to a person that there are none. */
+  /** The text for a terminal if there are none. */
   readonly none: string;
 }
 
