@@ -94,9 +94,10 @@ export function checkKnownKeys<Options extends object>(options: Options, known: 
   if (!isOptionsObject(options)) throw wrongKind(`The options of ${owner.replace(/^The /u, "the ")} are an object`, options);
   const unknown = unknownKey(options, known, owner);
   if (unknown !== undefined) throw unknown;
-  for (const key in options) {
-    const type: unknown = Reflect.get(known, key);
-    if (typeof type === "string" || Array.isArray(type)) checkType(options, key, type, owner);
+  // By the names that are known: an option may come from a getter of a class, which no walk over the options shows.
+  for (const name in known) {
+    const type: unknown = Reflect.get(known, name);
+    if (typeof type === "string" || Array.isArray(type)) checkType(options, name, type, owner);
   }
 }
 

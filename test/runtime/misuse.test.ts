@@ -145,6 +145,21 @@ const WRONG_PARTS: readonly (readonly [options: object, message: string, hint?: 
   [{ hooks: [{}] }, "Each hook of the runtime has a name, and beforeCall or afterCall."],
 ];
 
+test("options that a class has as getters are refused by name as well, the first of the documented order", () => {
+  class Settings {
+    get strict(): unknown {
+      return "yes";
+    }
+    get sources(): unknown {
+      return 5;
+    }
+  }
+  const hidden = Object.defineProperty({}, "strict", { value: "yes" });
+  for (const options of [new Settings(), { strict: "yes", sources: 5 }])
+    expect(() => createRuntime(options as never)).toThrow('The option "sources" of createRuntime() is an array, not a number.');
+  expect(() => createRuntime(hidden)).toThrow('The option "strict" of createRuntime() is a boolean, not a string.');
+});
+
 test("a wrong value within an option of createRuntime is refused at once", () => {
   for (const [options, message, hint] of WRONG_PARTS)
     expect(() => createRuntime(options)).toThrow(expect.objectContaining({ code: "invalid_argument", message, hint }));
