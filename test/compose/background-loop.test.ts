@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { createLoop, createRuntime } from "../../src/index.ts";
 import type { ModelRequest } from "../../src/core/model.ts";
 import type { Tool } from "../../src/core/tool.ts";
+import { withBackgroundFlag } from "../../src/call/jobs/background-flag.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { jobsToolset } from "../../src/toolsets/jobs.ts";
 import { testRuntime } from "../runtime/bench-runtime.ts";
@@ -56,9 +57,18 @@ test("F1.13 the model's flag moves a call to the background, and neither handler
 
 const OWN_FLAG = { type: "object", properties: { run_in_background: { type: "boolean" } } };
 
+/** Schemas by the numbers below this one, each of which is the next. */
+function referring(count: number): object {
+  return Object.fromEntries(Array.from({ length: count }, (_, index) => [index, { $ref: `#/$defs/${index + 1}` }]));
+}
+
 test.each<[string, object]>([
   ["by a reference", { $ref: "#/$defs/input", $defs: { input: OWN_FLAG } }],
   ["as a part", { allOf: [{ type: "object" }, OWN_FLAG] }],
+  ["as the last of many parts", { allOf: [...Array.from({ length: 40 }, () => ({ type: "object" })), OWN_FLAG] }],
+  ["at the end of many references", { $ref: "#/$defs/0", $defs: { ...referring(40), 40: OWN_FLAG } }],
+  ["on a condition", { type: "object", if: { required: ["x"] }, else: OWN_FLAG }],
+  ["beside another", { type: "object", dependentSchemas: { run_in_background: OWN_FLAG } }],
   ["in one of its forms", { anyOf: [{ type: "object", properties: { x: {} } }, { $ref: "#/$defs/input" }], $defs: { input: OWN_FLAG } }],
 ])("a tool that has the flag as a parameter of its own %s is given it, and is not sent to the background by it", async (_, schema) => {
   const seen: unknown[] = [];
@@ -72,6 +82,18 @@ test.each<[string, object]>([
   const model = scriptedModel([{ calls: [{ name: "default::own", input: { run_in_background: true } }] }, { text: "Done." }]);
   const { results } = await createLoop({ session: runtime.session(), model, offerBackground: true }).run("Go.");
   expect([results.map(({ status }) => status), seen]).toEqual([["ok"], [{ run_in_background: true }]]);
+});
+
+test("the flag is looked for in each part of a schema once, however its forms refer to one another", async () => {
+  let looks = 0;
+  const form = (of: number): object => ({ get anyOf() {
+    looks++;
+    return Array.from({ length: of }, (_, index) => ({ $ref: `#/$defs/${index}` }));
+  } });
+  const $defs = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [index, form(100)]));
+  const tool = { name: "t", description: "", inputSchema: { $ref: "#/$defs/0", $defs } };
+  expect(withBackgroundFlag(tool).inputSchema).toMatchObject({ properties: { run_in_background: {} } });
+  expect(looks).toBeLessThan(1_000);
 });
 
 test("F1.25 what runs is listed at the beginning of a turn, and nothing is said when nothing runs", async () => {

@@ -1,10 +1,11 @@
 /** The property by which a model sends a call to the background: offered with each tool, and no part of what the tool is given. */
 import type { ToolCall } from "../../core/call.ts";
-import { isJsonObject } from "../../core/base/json.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
+import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { SchemaShapes } from "../../schema/schema-shape.ts";
+import { References } from "../../schema/references/references.ts";
 
 /** As other agents call it. */
 const BACKGROUND_FLAG = "run_in_background";
@@ -35,20 +36,24 @@ function flagged(schema: JsonSchema): JsonSchema | undefined {
 
 /** Whether a schema has a property of this name, by references and in one of several forms as well. */
 function names(schema: JsonSchema): boolean {
-  if (typeof schema !== "object") return false;
-  let isNamed = NAMING.get(schema);
-  if (isNamed === undefined) NAMING.set(schema, (isNamed = namesIn(new SchemaShapes(schema))));
-  return isNamed;
+  return typeof schema === "object" && getOrAdd(NAMING, schema, namesIn);
 }
 
 const NAMING = new WeakMap<object, boolean>();
 
-function namesIn(shapes: SchemaShapes): boolean {
-  const forms = new Set([shapes.root]);
-  for (const form of forms) {
-    const shape = shapes.shapeOf(form);
-    if (shape?.properties.has(BACKGROUND_FLAG) === true) return true;
-    for (const inner of shape?.unions.flat() ?? []) forms.add(inner); // which comes after those that are there
+function namesIn(schema: object): boolean {
+  const root = schema as JsonObject; // what can be compiled is plain JSON
+  const references = new References(root);
+  const parts = new Set<JsonValue | undefined>([root]);
+  for (const part of parts) {
+    if (!isJsonObject(part)) continue;
+    const { properties, dependentSchemas, $ref: reference } = part;
+    if (isJsonObject(properties) && Object.hasOwn(properties, BACKGROUND_FLAG)) return true;
+    // What is added here comes after those that are there, and each of them once.
+    if (typeof reference === "string") parts.add(references.follow(reference));
+    for (const keyword of ["allOf", "anyOf", "oneOf"]) if (isJsonArray(part[keyword])) for (const inner of part[keyword]) parts.add(inner);
+    for (const keyword of ["if", "then", "else"]) parts.add(part[keyword]);
+    if (isJsonObject(dependentSchemas)) for (const inner of Object.values(dependentSchemas)) parts.add(inner);
   }
   return false;
 }
@@ -59,9 +64,8 @@ export function takeBackgroundFlag(
   registry: Registry,
 ): { readonly call: ToolCall; readonly background: boolean } | undefined {
   const { name, input } = call;
-  if (!isJsonObject(input)) return undefined;
+  if (!isJsonObject(input) || typeof input[BACKGROUND_FLAG] !== "boolean") return undefined;
   if (registry.overloads(name).some(({ tool }) => names(tool.inputSchema))) return undefined;
   const { [BACKGROUND_FLAG]: background, ...rest } = input;
-  if (typeof background !== "boolean") return undefined;
   return { call: { ...call, input: Object.freeze(rest) }, background };
 }
