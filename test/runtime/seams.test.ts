@@ -189,6 +189,64 @@ test.each([
     }
 });
 
+test.each([false, true])("slots that throw when they are given back, as another is taken, are taken again later (nested: %s)", async (nested) => {
+  const ports = fakePorts();
+  const held = { tool: 0, toolset: 0 };
+  let isFree = false;
+  const limit = (name: string): object => {
+    const which = name.includes("put") ? "tool" : "toolset";
+    return {
+      tryTake: () => (which === "tool" || isFree) && ++held[which] > 0,
+      wait: () => ({ whenTaken: async () => void held[which]++, cancel: () => {} }),
+      release: () => --held[which] === 0 && boom(),
+    };
+  };
+  const put = defineTool({ name: "put", description: "", effects: pure, maxConcurrent: 1, execute: () => "put" });
+  const outer = defineTool({ name: "outer", description: "", effects: pure, execute: (_, context) => context.execute({ name: "x::put" }) });
+  const toolsets = [{ name: "x", tools: [put], maxConcurrent: 1 }];
+  await using runtime = createRuntime({ slots: { limit }, ports, toolsets, tools: [outer] } as unknown as RuntimeOptions);
+  const result = await runtime.execute({ name: nested ? "outer" : "x::put" });
+  isFree = true;
+  expect([result.status, held]).toEqual(["ok", { tool: 0, toolset: 0 }]);
+  if (nested) expect(result.output).toMatchObject({ status: "ok" });
+});
+
+test("locks that throw when they are given back leave no other lock of a call within another taken", async () => {
+  const ports = fakePorts();
+  const near = new ResourceLocks();
+  const locks: Locks = {
+    request: (request) => {
+      const taken = near.request(request);
+      return {
+        get granted() {
+          return taken.granted;
+        },
+        whenGranted: () => taken.whenGranted(),
+        waitingFor: () => taken.waitingFor(),
+        release() {
+          taken.release();
+          boom();
+        },
+      };
+    },
+  };
+  const never = { effects: { writes: ["b", "a"] }, timeoutMs: 1_000, maxAttempts: 1 };
+  const inner = defineTool({ name: "inner", description: "", ...never, execute: () => new Promise(() => {}) });
+  const outer = defineTool({
+    name: "outer",
+    description: "",
+    effects: { writes: ["a"] },
+    execute: async (_, context) => (await context.execute({ name: "default::inner" })).status,
+  });
+  await using runtime = createRuntime({ locks, ports, tools: [inner, outer] });
+  const result = runtime.execute({ name: "outer" });
+  await settle();
+  await ports.clock.advance(1_000);
+  expect((await result).output).toBe("error");
+  await ports.clock.advance(60_000); // the abandoned one holds them for a while
+  expect(near.request({ owner: "later", reads: [], writes: ["a", "b"] }).granted).toBe(true);
+});
+
 test.each(["locks", "slots"] as const)("%s of a program that break their promise and reject keep the call from running", async (what) => {
   const lost = (): Promise<never> => Promise.reject(new Error("The connection was lost."));
   let ran = 0;

@@ -108,7 +108,7 @@ function takeSlots(run: AdmittedCall): boolean {
     if (taken === limits.length) run.slots = limits;
     return taken === limits.length;
   } finally {
-    if (taken < limits.length) for (const other of limits.slice(0, taken)) other.release();
+    if (taken < limits.length) for (const other of limits.slice(0, taken)) giveBack(run, other);
   }
 }
 
@@ -118,7 +118,7 @@ function takeNestedSlots(run: AdmittedCall): boolean {
   for (const limit of run.plan.limits) {
     const slot = tryTake(lenderOfSlot(run, limit), limit);
     if (slot === undefined) {
-      for (const other of taken) other.release();
+      for (const other of taken) giveBack(run, other);
       return false;
     }
     taken.push(slot);

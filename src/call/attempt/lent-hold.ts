@@ -122,8 +122,17 @@ export class NestedTicket implements LockTicket {
     return [...new Set(this.#tickets.flatMap((ticket) => ticket.waitingFor(most)))].slice(0, most);
   }
 
+  /** Where some throw, the others are released as well. @throws what the first of them threw */
   release(): void {
-    for (const ticket of this.#tickets) ticket.release();
+    const thrown: unknown[] = [];
+    for (const ticket of this.#tickets) {
+      try {
+        ticket.release();
+      } catch (error: unknown) {
+        thrown.push(error);
+      }
+    }
+    if (thrown.length > 0) throw thrown[0];
   }
 }
 
