@@ -147,6 +147,21 @@ test("an answer of another process does not wait for previews that are being mad
   expect(ends).toEqual([undefined, undefined]);
 });
 
+test("a preview that fails keeps no other from being made", async () => {
+  const store = memoryStore();
+  const ports = fakePorts();
+  const approvals = new ApprovalGate({ approve: "inbox" }, ports, store);
+  const elsewhere = new StoredApprovals({ store: store.approvals, ports });
+  const failing = { preview: () => Promise.reject(new Error("It has no state.")) };
+  const other = { preview: () => Promise.resolve({ available: false, reason: "it only reads" } as const) };
+  for (const [callId, made] of Object.entries({ call_1: failing, call_2: other })) void approvals.ask(question({ callId, ...made }));
+  await settle();
+  const previews = (await elsewhere.list({ first: "oldest" })).map(({ id }) => elsewhere.preview(id));
+  for (let ms = 0; ms < 20_000; ms += 200) await ports.clock.advance(200);
+  expect(await Promise.all(previews)).toEqual([expect.objectContaining({ available: false }), { available: false, reason: "it only reads" }]);
+  expect(ports.log.lines.some(({ level, message }) => level === "debug" && message.includes("It has no state."))).toBe(true);
+});
+
 describe("F1.50 a call is denied when", () => {
   test("the answer is no", async () => {
     expect(await denial(() => "deny")).toEqual(denied("the answer was no"));

@@ -89,24 +89,28 @@ export class ApprovalWatch {
 
   /** Never rejects: those who asked for a preview look for it for a while. */
   async #makePreviews(): Promise<void> {
-    const { store, open, ports } = this.#options;
+    const { store, open } = this.#options;
     this.#isPreviewing = true;
     try {
       for (const id of await store.previewRequests()) {
         const pending = open.get(id);
-        if (pending === undefined) continue;
-        const preview = (await pending.request.preview?.()) ?? {
-          available: false,
-          reason: "the call has no session that could be branched",
-        };
-        // A preview is plain JSON; its type says more.
-        await store.keepPreview({ id, digest: pending.asked.digest, preview: preview as unknown as JsonObject });
+        if (pending !== undefined) await this.#makePreview(id, pending).catch((thrown: unknown) => this.#noPreview(thrown)); // the others are made
       }
     } catch (thrown: unknown) {
-      ports.log.debug(`A preview of a call that waits for approval was not made: ${describeThrown(thrown)}`);
+      this.#noPreview(thrown);
     } finally {
       this.#isPreviewing = false;
     }
+  }
+
+  async #makePreview(id: string, { request, asked: { digest } }: PendingQuestion): Promise<void> {
+    const preview = (await request.preview?.()) ?? { available: false, reason: "the call has no session that could be branched" };
+    // A preview is plain JSON; its type says more.
+    await this.#options.store.keepPreview({ id, digest, preview: preview as unknown as JsonObject });
+  }
+
+  #noPreview(thrown: unknown): void {
+    this.#options.ports.log.debug(`A preview of a call that waits for approval was not made: ${describeThrown(thrown)}`);
   }
 
   /** Once, until it goes well again. */
