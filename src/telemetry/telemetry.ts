@@ -30,6 +30,7 @@ const OPTIONS: OptionNames<TelemetryOptions> = {
   tracerProvider: "object",
   meterProvider: "object",
 };
+
 /**
  * Makes spans and metrics of what a runtime does: a span `execute_tool` for each call, `chat` for each request of a loop to its model, and
  * `invoke_agent` for each run of a loop, all under what called them. Calls of a simulation make none.

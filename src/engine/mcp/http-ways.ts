@@ -16,9 +16,11 @@ const USUAL_PATHS = { http: "/mcp", sse: "/sse" } as const;
 export function waysTo(server: McpUrlOptions): readonly HttpWay[] {
   const { transport = "auto", protocol } = server;
   const kinds = transport === "auto" ? (protocol === "modern" ? (["http"] as const) : (["http", "sse"] as const)) : [transport];
-  return kinds.flatMap((kind) =>
-    addressesOf(server, kind).map((way) => ({ kind, server: kind === "sse" ? { ...way, protocol: "legacy" as const } : way })),
-  );
+  return kinds.flatMap((kind) => addressesOf(server, kind).map((way) => ({ kind, server: kind === "sse" ? older(way) : way })));
+}
+
+function older(server: McpUrlOptions): McpUrlOptions {
+  return { ...server, protocol: "legacy" };
 }
 
 export function hasPath(server: McpUrlOptions): boolean {

@@ -45,7 +45,7 @@ export function replaceInAnswer({ output, content }: AnswerParts, by: FileReplac
   }
   if (by.found === 0) return undefined;
   const { following } = by;
-  return { output: newOutput, content: following.length === 0 ? undefined : [{ type: "text", text: valueText(newOutput) }, ...following] };
+  return { output: newOutput, content: following.length === 0 ? undefined : [textPart(valueText(newOutput)), ...following] };
 }
 
 /** The same message where it holds no file. */
@@ -54,12 +54,7 @@ export function replaceInMessage(message: SessionMessage, by: FileReplacement): 
   const parts = typeof content === "string" ? inText(content, by) : content.map((part) => replacePart(part, by));
   if (by.found === 0) return message;
   const { following } = by;
-  const whole =
-    typeof parts !== "string"
-      ? [...parts, ...following]
-      : following.length === 0
-        ? parts
-        : [{ type: "text", text: parts } as const, ...following];
+  const whole = typeof parts !== "string" ? [...parts, ...following] : following.length === 0 ? parts : [textPart(parts), ...following];
   const blocks = native?.blocks.map((block) => changeTexts(block, (text) => by.inNative(text)));
   return { ...message, content: whole, ...(native === undefined || blocks === undefined ? {} : { native: { ...native, blocks } }) };
 }
@@ -78,6 +73,10 @@ function replacePart(part: ContentPart, by: FileReplacement): ContentPart {
 
 function inText(text: string, by: FileReplacement, isShown = true): string {
   return replaceDataUrls(text, ({ mediaType, data, name }) => by.inText({ mediaType, base64: data, name }, isShown));
+}
+
+function textPart(text: string): ContentPart {
+  return { type: "text", text };
 }
 
 /** Shorter data stays in the provider's form: it may be a part of other texts, and a mark is hardly shorter. */

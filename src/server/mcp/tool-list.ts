@@ -72,12 +72,7 @@ export class ToolList {
     const tools = hasSession || this.#settings.toolsets !== undefined ? all : all.filter(({ registered }) => !isOwn(registered));
     const permitted = visible === undefined ? tools : tools.filter(({ registered }) => visible.permits(registered.qualifiedName));
     const only =
-      program === undefined || !permitted.includes(program)
-        ? undefined
-        : replacedBy(
-            program.registered,
-            permitted.map(({ registered }) => registered),
-          );
+      program === undefined || !permitted.includes(program) ? undefined : replacedBy(program.registered, permitted.map(registeredOf));
     const seen = only === undefined ? permitted : permitted.filter(({ registered }) => !only.replaced.has(registered));
     const page = pageOf(seen, { cursor, size: this.#settings.pageSize, key: (tool) => tool.name });
     if (page === undefined) return undefined;
@@ -143,6 +138,10 @@ export class ToolList {
 
 function isOwn({ toolset }: Pick<RegisteredTool, "toolset">): boolean {
   return toolset.name === OWN_NAMESPACE;
+}
+
+function registeredOf({ registered }: OfferedTool): RegisteredTool {
+  return registered;
 }
 
 /** Revision 2025-11-25: each tool says whether its calls can be tasks. What is talked to while it runs can be nothing else. */

@@ -6,42 +6,50 @@ export class InteractionStep {
   /** Reported as whole. */
   stopped = false;
   #fields: JsonObject;
-  readonly content: JsonObject[];
-  readonly summary: JsonObject[];
+  readonly #content: JsonObject[];
+  readonly #summary: JsonObject[];
   readonly #arguments: string[] = [];
 
   constructor(step: JsonObject) {
     const { content, summary, ...fields } = step;
     this.type = typeof step["type"] === "string" ? step["type"] : "";
     this.#fields = fields;
-    this.content = isJsonArray(content) ? content.filter(isJsonObject) : [];
-    this.summary = isJsonArray(summary) ? summary.filter(isJsonObject) : [];
+    this.#content = isJsonArray(content) ? content.filter(isJsonObject) : [];
+    this.#summary = isJsonArray(summary) ? summary.filter(isJsonObject) : [];
   }
 
   field(name: string): JsonValue | undefined {
     return Object.hasOwn(this.#fields, name) ? this.#fields[name] : undefined;
   }
 
+  get content(): readonly JsonObject[] {
+    return this.#content;
+  }
+
+  get summary(): readonly JsonObject[] {
+    return this.#summary;
+  }
+
   addText(text: string): void {
-    const last = this.content.at(-1);
-    if (last?.["type"] === "text") this.content[this.content.length - 1] = { ...last, text: `${String(last["text"] ?? "")}${text}` };
-    else this.content.push({ type: "text", text });
+    const last = this.#content.at(-1);
+    if (last?.["type"] === "text") this.#content[this.#content.length - 1] = { ...last, text: `${String(last["text"] ?? "")}${text}` };
+    else this.#content.push({ type: "text", text });
   }
 
   /** Of the text before them. */
   addAnnotations(annotations: readonly JsonValue[]): void {
-    const last = this.content.at(-1);
+    const last = this.#content.at(-1);
     if (last?.["type"] !== "text") return;
     const known = isJsonArray(last["annotations"]) ? last["annotations"] : [];
-    this.content[this.content.length - 1] = { ...last, annotations: [...known, ...annotations] };
+    this.#content[this.#content.length - 1] = { ...last, annotations: [...known, ...annotations] };
   }
 
   addContent(content: JsonObject): void {
-    this.content.push(content);
+    this.#content.push(content);
   }
 
   addSummary(content: JsonObject): void {
-    this.summary.push(content);
+    this.#summary.push(content);
   }
 
   addArguments(text: string): void {
@@ -64,8 +72,8 @@ export class InteractionStep {
     return {
       ...this.#fields,
       ...(input === undefined ? {} : { arguments: input }),
-      ...(this.content.length === 0 ? {} : { content: this.content }),
-      ...(this.summary.length === 0 ? {} : { summary: this.summary }),
+      ...(this.#content.length === 0 ? {} : { content: this.#content }),
+      ...(this.#summary.length === 0 ? {} : { summary: this.#summary }),
     };
   }
 

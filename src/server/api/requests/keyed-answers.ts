@@ -164,7 +164,8 @@ export class KeyedAnswers {
       }
       const { hold } = known;
       if (seen === undefined || seen.hold.holder !== hold.holder || seen.hold.beats !== hold.beats) seen = { hold, since: clock.now() };
-      if (patienceMs > 0 && !this.#left.has(hold.holder)) await pause(clock, LOOK_MS, undefined, { background: true }); // also for a client that has gone: others may wait for the same
+      // A client that has gone does not end the wait: others may wait for the same.
+      if (patienceMs > 0 && !this.#left.has(hold.holder)) await pause(clock, LOOK_MS, undefined, { background: true });
     }
   }
 
