@@ -86,10 +86,12 @@ test.each<[string, object]>([
 
 test("the flag is looked for in each part of a schema once, however its forms refer to one another", async () => {
   let looks = 0;
-  const form = (of: number): object => ({ get anyOf() {
-    looks++;
-    return Array.from({ length: of }, (_, index) => ({ $ref: `#/$defs/${index}` }));
-  } });
+  const form = (of: number): object => ({
+    get anyOf() {
+      looks++;
+      return Array.from({ length: of }, (_, index) => ({ $ref: `#/$defs/${index}` }));
+    },
+  });
   const $defs = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [index, form(100)]));
   const tool = { name: "t", description: "", inputSchema: { $ref: "#/$defs/0", $defs } };
   expect(withBackgroundFlag(tool).inputSchema).toMatchObject({ properties: { run_in_background: {} } });

@@ -158,7 +158,10 @@ test("a preview that fails keeps no other from being made", async () => {
   await settle();
   const previews = (await elsewhere.list({ first: "oldest" })).map(({ id }) => elsewhere.preview(id));
   for (let ms = 0; ms < 20_000; ms += 200) await ports.clock.advance(200);
-  expect(await Promise.all(previews)).toEqual([expect.objectContaining({ available: false }), { available: false, reason: "it only reads" }]);
+  expect(await Promise.all(previews)).toEqual([
+    expect.objectContaining({ available: false }),
+    { available: false, reason: "it only reads" },
+  ]);
   expect(ports.log.lines.some(({ level, message }) => level === "debug" && message.includes("It has no state."))).toBe(true);
 });
 

@@ -189,27 +189,35 @@ test.each([
     }
 });
 
-test.each([false, true])("slots that throw when they are given back, as another is taken, are taken again later (nested: %s)", async (nested) => {
-  const ports = fakePorts();
-  const held = { tool: 0, toolset: 0 };
-  let isFree = false;
-  const limit = (name: string): object => {
-    const which = name.includes("put") ? "tool" : "toolset";
-    return {
-      tryTake: () => (which === "tool" || isFree) && ++held[which] > 0,
-      wait: () => ({ whenTaken: async () => void held[which]++, cancel: () => {} }),
-      release: () => --held[which] === 0 && boom(),
+test.each([false, true])(
+  "slots that throw when they are given back, as another is taken, are taken again later (nested: %s)",
+  async (nested) => {
+    const ports = fakePorts();
+    const held = { tool: 0, toolset: 0 };
+    let isFree = false;
+    const limit = (name: string): object => {
+      const which = name.includes("put") ? "tool" : "toolset";
+      return {
+        tryTake: () => (which === "tool" || isFree) && ++held[which] > 0,
+        wait: () => ({ whenTaken: async () => void held[which]++, cancel: () => {} }),
+        release: () => --held[which] === 0 && boom(),
+      };
     };
-  };
-  const put = defineTool({ name: "put", description: "", effects: pure, maxConcurrent: 1, execute: () => "put" });
-  const outer = defineTool({ name: "outer", description: "", effects: pure, execute: (_, context) => context.execute({ name: "x::put" }) });
-  const toolsets = [{ name: "x", tools: [put], maxConcurrent: 1 }];
-  await using runtime = createRuntime({ slots: { limit }, ports, toolsets, tools: [outer] } as unknown as RuntimeOptions);
-  const result = await runtime.execute({ name: nested ? "outer" : "x::put" });
-  isFree = true;
-  expect([result.status, held]).toEqual(["ok", { tool: 0, toolset: 0 }]);
-  if (nested) expect(result.output).toMatchObject({ status: "ok" });
-});
+    const put = defineTool({ name: "put", description: "", effects: pure, maxConcurrent: 1, execute: () => "put" });
+    const outer = defineTool({
+      name: "outer",
+      description: "",
+      effects: pure,
+      execute: (_, context) => context.execute({ name: "x::put" }),
+    });
+    const toolsets = [{ name: "x", tools: [put], maxConcurrent: 1 }];
+    await using runtime = createRuntime({ slots: { limit }, ports, toolsets, tools: [outer] } as unknown as RuntimeOptions);
+    const result = await runtime.execute({ name: nested ? "outer" : "x::put" });
+    isFree = true;
+    expect([result.status, held]).toEqual(["ok", { tool: 0, toolset: 0 }]);
+    if (nested) expect(result.output).toMatchObject({ status: "ok" });
+  },
+);
 
 test("locks that throw when they are given back leave no other lock of a call within another taken", async () => {
   const ports = fakePorts();
