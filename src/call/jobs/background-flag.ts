@@ -49,7 +49,7 @@ function namesIn(schema: object): boolean {
     if (!isJsonObject(part)) continue;
     const { properties, dependentSchemas, $ref: reference } = part;
     if (isJsonObject(properties) && Object.hasOwn(properties, BACKGROUND_FLAG)) return true;
-    // What is added here comes after those that are there, and each of them once.
+    // Parts that are added here come after those that are there, and each of them once.
     if (typeof reference === "string") parts.add(references.follow(reference));
     for (const keyword of ["allOf", "anyOf", "oneOf"]) if (isJsonArray(part[keyword])) for (const inner of part[keyword]) parts.add(inner);
     for (const keyword of ["if", "then", "else"]) parts.add(part[keyword]);
