@@ -252,7 +252,7 @@ test("locks that throw when they are given back leave no other lock of a call wi
   await ports.clock.advance(1_000);
   expect((await result).output).toBe("error");
   await ports.clock.advance(60_000); // the abandoned one holds them for a while
-  expect(near.request({ owner: "later", reads: [], writes: ["a", "b"], commutative: [] }).granted).toBe(true);
+  expect(near.request({ owner: "later", reads: [], writes: ["a", "b"], commutative: false }).granted).toBe(true);
 });
 
 test.each(["locks", "slots"] as const)("%s of a program that break their promise and reject keep the call from running", async (what) => {
