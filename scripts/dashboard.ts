@@ -23,7 +23,7 @@ export async function buildDashboard(dir: string): Promise<DashboardSize> {
     root,
     configFile: false,
     logLevel: "warn",
-    base: "/",
+    base: "./", // the server puts its own in: see dashboard-files.ts
     publicDir: false,
     // The page brings no inline code, and loads no polyfill for what browsers have.
     build: {

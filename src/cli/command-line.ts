@@ -67,6 +67,13 @@ export const OPTIONS = {
     example: "tools.example",
     help: "host name that clients may use; several: any",
   },
+  "allowed-origin": {
+    kind: "strings",
+    value: "<origin>",
+    example: "https://app.example",
+    help: "origin or host name whose pages may send requests; several: any",
+  },
+  "base-path": { kind: "string", value: "<path>", example: "/haft", help: "path below which clients reach the server; else its root" },
   address: { kind: "string", value: "<url>", example: "http://10.0.0.3:7420", help: "where other servers of the store reach this one" },
   name: { kind: "string", value: "<name>", example: "web-1", help: "name of this process in haft fleet; else host and port" },
   place: {

@@ -1,7 +1,7 @@
 /** The whole page, and which screen an address means. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { Activity, Suspense, useState, type ReactNode } from "react";
-import { Redirect } from "wouter";
+import { Redirect, Router } from "wouter";
 import { ApiError } from "../client/client.ts";
 import { ApprovalsScreen } from "./approvals/approvals-screen.tsx";
 import { FileFrame } from "./file/file-frame.tsx";
@@ -15,7 +15,7 @@ import { FailedScreen } from "./shell/failed-screen.tsx";
 import { KeyScreen } from "./shell/key-screen.tsx";
 import { NowhereScreen } from "./shell/nowhere-screen.tsx";
 import { Shell } from "./shell/shell.tsx";
-import { usePathParts } from "./show/address.ts";
+import { basePath, usePathParts } from "./show/address.ts";
 import { late } from "./show/late.ts";
 import { Loading } from "./show/parts.tsx";
 import { TimelineScreen } from "./timeline/timeline-screen.tsx";
@@ -34,7 +34,9 @@ export function App(): ReactNode {
   return (
     <ConnectionContext value={connection}>
       <FailedScreen>
-        <Gate />
+        <Router base={basePath()}>
+          <Gate />
+        </Router>
       </FailedScreen>
     </ConnectionContext>
   );

@@ -12,6 +12,7 @@ import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { MemoryAccess } from "../store/memory/memory-access.ts";
 import { Runtime } from "../runtime/runtime.ts";
 import type { Triggers } from "../triggers/triggers.ts";
+import { announcedAt } from "./announced-address.ts";
 import { agentHandlers } from "./api/handlers/agents.ts";
 import { approvalHandlers } from "./api/handlers/approvals.ts";
 import { auditHandlers } from "./api/handlers/audit.ts";
@@ -47,6 +48,7 @@ import type { Authenticator, Principal } from "./auth/principal.ts";
 import { callLogOf } from "./auth/call-log.ts";
 import { Keys } from "./auth/keys.ts";
 import { ServerAccess } from "./auth/server-access.ts";
+import { checkBasePath, requestWithoutBasePath } from "./base-path.ts";
 import { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import { EventHub } from "./events/event-hub.ts";
 import { FleetMember, type ServerProcess } from "./fleet-member.ts";
@@ -65,7 +67,12 @@ export interface ServerOptions {
   readonly auth: Authenticator;
   /** Host names that requests may be sent to, without ports; an empty list lets nothing in. @default names of this machine only */
   readonly allowedHosts?: readonly string[];
-  /** The pages that may send requests: origins such as `https://app.example`, or host names, with any port. @default the server's own origin */
+  /**
+   * The path below which clients reach the server, such as `/haft`: the addresses that it gives out begin with it. Requests are answered with the path and
+   * without it, so that a proxy or another server may remove it or not. @default none: the root of a host
+   */
+  readonly basePath?: string;
+  /** The pages that may send requests, besides those of the server's own origin: origins such as `https://app.example`, or host names, with any port. @default none */
   readonly allowedOrigins?: readonly string[];
   /** Origins whose pages may also read the answers, such as `https://app.example`; never `*`. @default none */
   readonly corsOrigins?: readonly string[];
@@ -107,7 +114,7 @@ export interface ListenAddress {
 
 /** A port that a server listens on. */
 export interface ServerListener {
-  /** The address for clients: `http://127.0.0.1:3000`. */
+  /** The address for clients, with the base path: `http://127.0.0.1:3000`. */
   readonly url: string;
   readonly port: number;
 }
@@ -136,6 +143,7 @@ export interface HaftServer {
 
 const OPTIONS: OptionNames<ServerOptions> = {
   auth: true,
+  basePath: "string",
   allowedHosts: "strings",
   allowedOrigins: "strings",
   corsOrigins: "strings",
@@ -163,6 +171,7 @@ export function createServer(runtime: Runtime, options: ServerOptions): HaftServ
   if (!(runtime instanceof Runtime))
     throw new ToolError("invalid_argument", "A server needs a runtime: what createRuntime() gives.", { operatorHint: ONE_COPY });
   checkKnownKeys(options, OPTIONS, "createServer()");
+  checkBasePath(options.basePath);
   if (typeof options.auth?.authenticate !== "function")
     throw new ToolError("invalid_argument", "A server needs auth, which says who sends a request.", {
       hint: "For a server that one person uses: auth: staticToken({ token }).",
@@ -202,7 +211,7 @@ class RuntimeServer implements HaftServer {
       if (event.type === "call-end") metrics.noteCall(event.result.durationMs);
       else if (event.type === "toolset-change") this.#member.changed();
     });
-    if (options.dashboard === true) this.#dashboard = new DashboardFiles();
+    if (options.dashboard === true) this.#dashboard = new DashboardFiles({ basePath: options.basePath });
     if (mcp === false) return;
     const { maxBodyBytes, graceMs } = settings;
     const toolsFor = (principal: Principal): VisibilityRules | undefined => {
@@ -215,15 +224,18 @@ class RuntimeServer implements HaftServer {
   }
 
   /** A field, so that it works apart from its server: `app.mount("/haft", server.fetch)`. */
-  readonly fetch = (request: Request): Promise<Response> => this.#secured(request, () => this.#answer(request));
+  readonly fetch = (request: Request): Promise<Response> => this.#secured(request, () => this.#answer(request, this.#options.basePath));
 
-  async #answer(request: Request): Promise<Response> {
+  /** @param basePath undefined where it has been removed */
+  async #answer(sent: Request, basePath?: string): Promise<Response> {
     const { access } = this.#services;
+    let request = sent;
     try {
-      if (request.bodyUsed)
+      if (sent.bodyUsed)
         throw new ToolError("invalid_argument", "The body of the request was read before it reached the server.", {
           operatorHint: "Mount the server before what parses bodies, such as express.json().",
         });
+      request = requestWithoutBasePath(sent, basePath);
       const metadata = access.metadataResponse(request);
       // A page of any origin may read it, as its header says.
       const distrust = isHealth(request) ? undefined : distrustOf(metadata === undefined ? request : withoutOrigin(request), this.#trusted);
@@ -259,7 +271,9 @@ class RuntimeServer implements HaftServer {
     const trusted = this.#trusted;
     const direct = this.#services.access.looksAtHeadAlone ? [directApi(router, { trusted, secured: this.#secured })] : [];
     if (this.#mcp !== undefined && direct.length > 0) direct.push(directMcp(this.#mcp, this.#services, { trusted }));
-    const listener = await listenOn((request) => this.fetch(request), { port, host, clock, log, direct });
+    const { basePath } = this.#options;
+    const handler = (request: Request): Promise<Response> => this.#secured(request, () => this.#answer(request));
+    const listener = await listenOn(handler, { port, host, clock, log, direct, basePath });
     if (this.#closing !== undefined) {
       await listener.close(() => Promise.resolve());
       throw closed();
@@ -268,7 +282,7 @@ class RuntimeServer implements HaftServer {
     if (announced !== undefined) this.#trusted.allowedHosts.push(announced.hostname);
     const reached = address === false ? undefined : (announced?.origin ?? listener.origin);
     await this.#member.announce({ port: listener.port, address: reached });
-    return { port: listener.port, url: listener.origin };
+    return { port: listener.port, url: listener.origin + (basePath ?? "") };
   }
 
   async work(options: WorkerOptions = {}): Promise<void> {
@@ -337,8 +351,10 @@ class RuntimeServer implements HaftServer {
     const { store } = runtime;
     const settings = serverSettings(this.#options.limits);
     const { clock = systemPorts.clock, ids = systemPorts.ids, log = systemPorts.log } = this.#options.ports ?? {};
-    const { auth, agents = {}, expectedAgents = [], logins } = this.#options;
+    const { auth, agents = {}, expectedAgents = [], logins, basePath = "" } = this.#options;
+    logins?.serveBelow(basePath);
     return {
+      basePath,
       logins,
       runtime,
       store,
@@ -362,27 +378,6 @@ class RuntimeServer implements HaftServer {
       access: auth instanceof ServerAccess ? auth : accessBy(auth, { clock, log }),
     };
   }
-}
-/** Addresses to listen at: who connects to one reaches itself. */
-const EVERY_ADDRESS = /^(?:0\.0\.0\.0|\[?::\]?)$/u;
-
-/** The origin that others are given; undefined where it is the one that the server listens at, or none. @throws ToolError `invalid_argument` */
-function announcedAt(address: string | boolean, host: string): URL | undefined {
-  const announced = typeof address === "string" ? originOf(address) : undefined;
-  const name = announced?.hostname ?? host;
-  if (address === false || !EVERY_ADDRESS.test(name)) return announced;
-  throw new ToolError("invalid_argument", `At the address ${name} every other machine would reach itself.`, {
-    hint: "Give listen() an address by which other processes reach this one, such as http://10.0.0.3:7420",
-  });
-}
-
-/** @throws ToolError `invalid_argument` */
-function originOf(address: string): URL {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (url !== undefined && /^https?:$/u.test(url.protocol) && url.href === `${url.origin}/`) return url;
-  throw new ToolError("invalid_argument", `The address ${JSON.stringify(address.slice(0, 200))} is no origin of a server.`, {
-    hint: "It has a scheme, a host and a port, and no path: http://10.0.0.3:7420",
-  });
 }
 
 function accessBy(authenticator: Authenticator, ports: { readonly clock: Clock; readonly log: Log }): ServerAccess {

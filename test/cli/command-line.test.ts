@@ -52,6 +52,8 @@ const NONE: CliOptions = {
   port: undefined,
   host: undefined,
   allowedHost: [],
+  allowedOrigin: [],
+  basePath: undefined,
   agent: [],
   tokenFile: undefined,
   watch: false,

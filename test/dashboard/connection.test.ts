@@ -8,6 +8,7 @@ const answers = new Map<string, string | number>();
 beforeEach(() => {
   answers.clear();
   vi.stubGlobal("sessionStorage", { getItem: () => null, setItem: () => {}, removeItem: () => {} });
+  vi.stubGlobal("document", { querySelector: () => null });
   vi.stubGlobal("window", { location: { origin: "http://haft.test" } });
   vi.stubGlobal("fetch", (_input: unknown, init?: RequestInit) => {
     const answer = answers.get(new Headers(init?.headers).get("authorization")?.slice("Bearer ".length) ?? "") ?? 401;

@@ -1,5 +1,9 @@
 /** `haft serve`: the tools of the configuration over HTTP, and over MCP on the same port. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { quoted } from "../../core/base/wording.ts";
+import { allowedOriginFault } from "../../config/tables/serve-config.ts";
+import { ToolError } from "../../core/error.ts";
+import { checkBasePath } from "../../server/base-path.ts";
 import { createServer, type HaftServer } from "../../server/create-server.ts";
 import { isLocalAddress } from "../../server/mcp/http-options.ts";
 import { pinnedTools } from "./chat/chat-tools.ts";
@@ -31,6 +35,7 @@ export const serveCommand: CommandBody = {
     `Clients send the secret in ${TOKEN_VARIABLE} as their bearer token: 16 characters or`,
     "more. Where it is not set, one is made and printed once. An address that others",
     `reach needs ${TOKEN_VARIABLE}, and --allowed-host for each name that it is reached by.`,
+    "Behind a proxy that sends it what is below a path, it needs --base-path.",
     "Keys of the store (haft keys) and tokens of serve.auth.issuers are let in, too.",
     "--agent runs an agent of that name, with the model of --model or the",
     "configuration: it answers messages that are sent to it, and the triggers of its",
@@ -52,12 +57,29 @@ export const serveCommand: CommandBody = {
     "Ctrl-C and SIGTERM stop it: calls under way may end, no new ones are taken.",
   ],
   args: [0, 0],
-  options: ["config", "port", "host", "allowed-host", "address", "name", "place", "store", "agent", "model", "watch", "yes", "no-worker"],
+  options: [
+    "config",
+    "port",
+    "host",
+    "allowed-host",
+    "allowed-origin",
+    "base-path",
+    "address",
+    "name",
+    "place",
+    "store",
+    "agent",
+    "model",
+    "watch",
+    "yes",
+    "no-worker",
+  ],
   examples: [
     "haft serve",
     "haft serve --port 8080 --store haft.db",
     "haft serve --store haft.db --agent clerk",
     "haft serve --host 0.0.0.0 --allowed-host tools.example",
+    "haft serve --allowed-host app.example --base-path /haft",
   ],
   async run(context) {
     const address = addressOf(context);
@@ -72,6 +94,7 @@ export const serveCommand: CommandBody = {
       callTool: true,
       onConfig(config: OpenRuntime["config"]) {
         checkLoginPages(config, address.host);
+        checkPlace(context, config);
         if (agentNames(context).length > 0) chosen = chosenModel(context, config); // wrong names and missing keys start nothing
       },
       model: () => chosen,
@@ -128,21 +151,34 @@ function reachedAt({ port, host, address }: Address, { runtime }: OpenRuntime): 
   return { port, host, address: address ?? (runtime.store?.kind === "sqlite" && isLocalAddress(host)) };
 }
 
-function serverOptions(
-  { options: { allowedHost, name } }: CommandContext,
-  { config, triggers }: OpenRuntime,
-): Omit<Parameters<typeof createServer>[1], "auth"> {
+function serverOptions(context: CommandContext, { config, triggers }: OpenRuntime): Omit<Parameters<typeof createServer>[1], "auth"> {
+  const { allowedHost, allowedOrigin, name } = context.options;
   const pinned = pinnedTools(config.config);
-  const { corsOrigins, limits } = config.config.serve ?? {};
+  const { allowedOrigins = [], corsOrigins, limits } = config.config.serve ?? {};
   return {
     version: packageVersion(),
     process: { ...omitUndefined({ name }), definitions: settingsOf(config) },
     dashboard: true,
     triggers,
     mcp: pinned === undefined ? {} : { only: pinned },
-    ...omitUndefined({ corsOrigins, limits }),
+    allowedOrigins: [...allowedOrigins, ...allowedOrigin],
+    ...omitUndefined({ basePath: basePathOf(context, config), corsOrigins, limits }),
     ...(allowedHost.length === 0 ? {} : { allowedHosts: [...allowedHost, "localhost", "127.0.0.1", "[::1]"] }),
   };
+}
+
+/** That of the command line, else that of the configuration. */
+function basePathOf({ options: { basePath } }: CommandContext, { config }: OpenRuntime["config"]): string | undefined {
+  return basePath ?? config.serve?.basePath;
+}
+
+/** @throws ToolError `invalid_argument` for a base path or an origin that cannot be meant */
+function checkPlace(context: CommandContext, config: OpenRuntime["config"]): void {
+  checkBasePath(basePathOf(context, config));
+  for (const origin of context.options.allowedOrigin) {
+    const fault = allowedOriginFault(origin);
+    if (fault !== undefined) throw new ToolError("invalid_argument", `The --allowed-origin ${quoted(origin)} ${fault}`);
+  }
 }
 
 interface UntilStopped {

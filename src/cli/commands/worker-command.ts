@@ -149,6 +149,7 @@ async function serverOf(
     expectedAgents: agentNames(context),
     triggers: open.triggers,
     limits: { ...open.config.config.serve?.limits, sessionIdleMs: IDLE_MS },
+    ...omitUndefined({ basePath: open.config.config.serve?.basePath }), // of the addresses in answers that a server passes on
     ...(allowedHost.length === 0 ? {} : { allowedHosts: [...allowedHost, "localhost", "127.0.0.1", "[::1]"] }),
   });
 }

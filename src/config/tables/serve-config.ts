@@ -1,5 +1,6 @@
 /** Reads which senders a server lets in, and the tools of each. */
 import { resolve } from "node:path";
+import { basePathFault } from "../../core/base/base-path.ts";
 import { MILLISECONDS } from "../../core/base/number-bounds.ts";
 import type { TableReader } from "../table-reader.ts";
 import { isJsonObject } from "../../core/base/json.ts";
@@ -12,6 +13,10 @@ export interface ServeConfig {
   readonly auth: ServeAuthConfig;
   /** In the order of the file. */
   readonly rules: readonly AccessRule[];
+  /** The path below which clients reach the server. */
+  readonly basePath?: string;
+  /** Origins and host names whose pages may send requests. */
+  readonly allowedOrigins?: readonly string[];
   /** Origins whose pages may read answers. */
   readonly corsOrigins?: readonly string[];
   readonly limits?: ServeLimits;
@@ -72,11 +77,15 @@ const TOLERANCE = { min: 0, max: 600, integer: true } as const;
 
 /** Keys that cannot be used have been reported at their places, and are left out. */
 export function readServe(table: TableReader, folder: string): ServeConfig {
+  const basePath = table.text("basePath");
+  const fault = basePath === undefined ? undefined : basePathFault(basePath);
+  if (fault !== undefined) table.report("basePath", fault);
+  const allowedOrigins = table.texts("allowedOrigins", allowedOriginFault);
   const corsOrigins = table.texts("corsOrigins", originFault);
   return {
     auth: table.section("auth", readAuth) ?? { issuers: [] },
     rules: (table.tables("rules") ?? []).flatMap(readRule),
-    ...omitUndefined({ corsOrigins, limits: table.section("limits", readLimits) }),
+    ...omitUndefined({ basePath, allowedOrigins, corsOrigins, limits: table.section("limits", readLimits) }),
     ...omitUndefined({ logins: table.section("logins", (logins) => readLogins(logins, folder)) }),
   };
 }
@@ -162,6 +171,13 @@ function algorithmFault(text: string): string | undefined {
 function originFault(text: string): string | undefined {
   const isOrigin = URL.canParse(text) && !text.includes("*") && /^https?:/u.test(text) && new URL(text).origin === text;
   return isOrigin ? undefined : "is no origin of pages such as https://app.example.";
+}
+
+/** Why the pages of an origin or a host cannot be let in, as the end of a sentence; undefined where they can. */
+export function allowedOriginFault(text: string): string | undefined {
+  const isNamed = /^(?:[a-z][a-z\d+.-]*:\/\/)?(?:\[[\da-f:.]+\]|[a-z\d._-]+)(?::\d{1,5})?$/iu.test(text);
+  const hasPort = !text.includes("://") && /:\d+$/u.test(text);
+  return isNamed && !hasPort ? undefined : "is no origin of pages such as https://app.example, and no host name such as app.example.";
 }
 
 /** Whether what is sent there can be read by its receiver alone. */

@@ -154,7 +154,7 @@ function ownRights(config: HaftConfig, folder: string): readonly WidenedRight[] 
   const { never = [] } = approval;
   const { artifacts } = runtime;
   const { issuers = [] } = serve?.auth ?? {};
-  const origins = serve?.corsOrigins ?? [];
+  const { corsOrigins = [], allowedOrigins = [] } = serve ?? {};
   const kept = typeof artifacts === "object" && liesOutside(folder, artifacts.folder) ? outsideLine(artifacts.folder) : undefined;
   const beside = { stubs: simulation?.stubs, recording: simulation?.recording?.recording };
   return [
@@ -167,7 +167,13 @@ function ownRights(config: HaftConfig, folder: string): readonly WidenedRight[] 
       path: ["serve", "auth", "issuers", index],
       what: `lets senders with tokens of ${issuer} use a server`,
     })),
-    ...below(["serve"], rightIf(origins.length > 0, "corsOrigins", `lets pages of ${origins.join(", ")} read answers of a server`)),
+    ...below(
+      ["serve"],
+      [
+        ...rightIf(allowedOrigins.length > 0, "allowedOrigins", `lets pages of ${allowedOrigins.join(", ")} send requests to a server`),
+        ...rightIf(corsOrigins.length > 0, "corsOrigins", `lets pages of ${corsOrigins.join(", ")} read answers of a server`),
+      ],
+    ),
     ...webhooks.flatMap(({ allowPrivate }, index) => below(["webhooks", index], privateRights(allowPrivate))),
     ...below(["simulation"], outsideRights(beside, ["stubs", "recording"], folder)),
     ...enrichments.flatMap((each) => below(each.path, outsideRights(each, ["cache"], folder))),

@@ -1,4 +1,5 @@
 /** The file that is open in the page. It stays while the reader goes to other screens. */
+import { basePath, keptName } from "../show/address.ts";
 import { drawingPauseMs } from "../show/drawing-pace.ts";
 import { openFile, type FileSource, type OpenedFile } from "./open-file.ts";
 
@@ -77,15 +78,15 @@ const TOKEN_NAME = "haft-file-token";
 export function openServedFile(): void {
   const given = /^#([\w-]{16,200})$/u.exec(window.location.hash)?.[1];
   if (given !== undefined) {
-    sessionStorage.setItem(TOKEN_NAME, given);
+    sessionStorage.setItem(keptName(TOKEN_NAME), given);
     window.history.replaceState(null, "", window.location.pathname + window.location.search);
   }
-  const token = given ?? sessionStorage.getItem(TOKEN_NAME);
+  const token = given ?? sessionStorage.getItem(keptName(TOKEN_NAME));
   if (token !== null) void fileStore.open({ name: "file", pieces: served(token) });
 }
 
 async function* served(token: string): AsyncGenerator<string, void, undefined> {
-  const response = await fetch("/opened-file", { headers: { authorization: `Bearer ${token}` } }).catch(() => undefined);
+  const response = await fetch(`${basePath()}/opened-file`, { headers: { authorization: `Bearer ${token}` } }).catch(() => undefined);
   if (response === undefined) throw new Error("The program that serves this file does not answer. Run haft open again.");
   if (!response.ok || response.body === null) throw new Error((await response.text()).slice(0, 1_000));
   yield* decoded(response.body);

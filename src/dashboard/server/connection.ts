@@ -1,5 +1,6 @@
 /** The client of the page, the key that it uses, and whether the server answers. */
 import { createClient, type AnswerOf, type HaftClient } from "../../client/client.ts";
+import { basePath, keptName } from "../show/address.ts";
 import { noticeEvents } from "./notice-events.ts";
 
 const KEY_NAME = "haft-key";
@@ -34,15 +35,15 @@ type Listener = () => void;
 /** One for the page. */
 export class Connection {
   readonly client: HaftClient;
-  readonly url = window.location.origin;
+  readonly url = window.location.origin + basePath();
   #state: ConnectionState = {
-    key: sessionStorage.getItem(KEY_NAME) ?? undefined,
+    key: sessionStorage.getItem(keptName(KEY_NAME)) ?? undefined,
     refusal: undefined,
     isKept: false,
     generation: 0,
     reachable: true,
     returnedAt: undefined,
-    readOnly: sessionStorage.getItem(READ_ONLY_NAME) === "yes",
+    readOnly: sessionStorage.getItem(keptName(READ_ONLY_NAME)) === "yes",
     isLive: false,
   };
   readonly #listeners = new Set<Listener>();
@@ -80,12 +81,12 @@ export class Connection {
       if (asked.id !== this.#principal) generation++;
       this.#principal = asked.id;
     } else generation++;
-    sessionStorage.setItem(KEY_NAME, key);
+    sessionStorage.setItem(keptName(KEY_NAME), key);
     this.#set({ key, refusal: undefined, isKept: false, generation });
   }
 
   forgetKey(): void {
-    sessionStorage.removeItem(KEY_NAME);
+    sessionStorage.removeItem(keptName(KEY_NAME));
     this.#principal = undefined;
     this.#set({ key: undefined, refusal: undefined, isKept: false, generation: this.#state.generation + 1 });
   }
@@ -103,7 +104,7 @@ export class Connection {
   }
 
   setReadOnly(readOnly: boolean): void {
-    sessionStorage.setItem(READ_ONLY_NAME, readOnly ? "yes" : "no");
+    sessionStorage.setItem(keptName(READ_ONLY_NAME), readOnly ? "yes" : "no");
     this.#set({ readOnly });
   }
 
@@ -144,7 +145,7 @@ export class Connection {
     if (response.status !== 401 || this.#state.key === undefined || !isOfKey) return response;
     const isKept = this.#principal !== undefined;
     if (!isKept) this.forgetKey();
-    sessionStorage.removeItem(KEY_NAME);
+    sessionStorage.removeItem(keptName(KEY_NAME));
     this.#set({ key: undefined, refusal: REFUSED, isKept });
     if (isKept && (init?.method ?? "GET") === "GET") await untilAborted(init?.signal); // the screens that are kept end it
     return response;

@@ -1,6 +1,7 @@
 /** Says that there is nothing at an address of the server, with or without a key. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
+import { basePath } from "../show/address.ts";
 import { Mark } from "./key-screen.tsx";
 
 export function NowhereScreen(): ReactNode {
@@ -13,8 +14,8 @@ export function NowhereScreen(): ReactNode {
         </div>
         <h1>There is nothing at this address</h1>
         <p className="muted">
-          This server has no page <code>{window.location.pathname}</code>. Its API is below <code>/v1</code>, and{" "}
-          <a href="/openapi.json">openapi.json</a> describes it.
+          This server has no page <code>{window.location.pathname}</code>. Its API is below <code>{basePath()}/v1</code>, and{" "}
+          <a href={`${basePath()}/openapi.json`}>openapi.json</a> describes it.
         </p>
         <Link href="/" className="button button-main">
           Go to the dashboard

@@ -1,10 +1,37 @@
 /** The state that a view keeps in its address, so that a link opens the same. */
 import { useLocation, useSearch } from "wouter";
 
+/** The path of the server on its host, as its page says it: empty at the root. */
+export function basePath(): string {
+  const { content = "" } = document.querySelector<HTMLMetaElement>("meta[name=haft-server]") ?? {};
+  return content.replace(/\/$/u, "");
+}
+
+/** The name of a value that the tab keeps: a server below another path of the host has its own. */
+export function keptName(name: string): string {
+  return name + basePath();
+}
+
+/** Whether a path of the host is one of the server. */
+function isBelow(path: string): boolean {
+  return path === basePath() || path.startsWith(`${basePath()}/`);
+}
+
+/** A path as it is at the root of a host. @default that of the address */
+export function ownPath(pathname: string = window.location.pathname): string {
+  return isBelow(pathname) ? pathname.slice(basePath().length) : pathname;
+}
+
+/** Puts the base path into the address of a page that was asked for without it, such as at the port of the server behind a proxy. */
+export function completeAddress(): void {
+  const { pathname, search, hash } = window.location;
+  if (!isBelow(pathname)) window.history.replaceState(null, "", basePath() + pathname + search + hash);
+}
+
 /** The decoded parts of the path. The router decodes whole paths, which an id with a percent sign does not survive. */
 export function usePathParts(): readonly string[] {
   useLocation(); // draws again when it changes
-  return window.location.pathname.split("/").slice(1).map(decoded);
+  return ownPath().split("/").slice(1).map(decoded);
 }
 
 /** One value of the query; an empty one is left out. */
@@ -16,7 +43,7 @@ export function useAddressValue(name: string): readonly [string, (value: string)
     if (value === "") next.delete(name);
     else next.set(name, value);
     const query = next.toString();
-    navigate(window.location.pathname + (query === "" ? "" : `?${query}`), { replace: true });
+    navigate(ownPath() + (query === "" ? "" : `?${query}`), { replace: true });
   };
   return [new URLSearchParams(window.location.search).get(name) ?? "", set];
 }

@@ -1,5 +1,6 @@
 /** The panel next to a list, with the details of the chosen row. */
 import { useEffect, useRef, type ReactNode, type Ref } from "react";
+import { ownPath } from "./address.ts";
 import { Icon } from "./parts.tsx";
 
 interface PanelProps {
@@ -41,14 +42,14 @@ export function Panel({ label, closes, title, actions, className = "", ref, onCl
 function useFocusAfter(): void {
   const address = useRef("");
   useEffect(() => {
-    address.current = window.location.pathname;
+    address.current = ownPath();
   });
   useEffect(
     () => () => {
       const screenOf = (path: string): string | undefined => path.split("/")[1];
-      if (document.activeElement !== document.body || screenOf(address.current) !== screenOf(window.location.pathname)) return;
+      if (document.activeElement !== document.body || screenOf(address.current) !== screenOf(ownPath())) return;
       const rows = [...document.querySelectorAll<HTMLAnchorElement>("a[data-row]")];
-      const row = rows.find(({ pathname }) => pathname === address.current) ?? rows[0];
+      const row = rows.find(({ pathname }) => ownPath(pathname) === address.current) ?? rows[0];
       (row ?? document.querySelector<HTMLElement>("[role=treegrid]") ?? document.getElementById("screen"))?.focus();
     },
     [],

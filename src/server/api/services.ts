@@ -21,6 +21,8 @@ import type { WorkUnderWay } from "./work-under-way.ts";
 
 /** The parts of one server. */
 export interface ApiServices {
+  /** The addresses of this server begin with it behind the host; empty at the root. */
+  readonly basePath: string;
   readonly runtime: Runtime;
   readonly store: Store | undefined;
   readonly sessions: SessionPool;

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { HttpError } from "../http/http-error.ts";
 
 /** The first parts of the addresses that the page answers by itself. */
-const SCREENS: ReadonlySet<string> = new Set([
+export const SCREENS: ReadonlySet<string> = new Set([
   "",
   "sessions",
   "approvals",
@@ -49,14 +49,22 @@ interface PageFile {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+export interface DashboardFilesOptions {
+  /** Where the build wrote them. @default where it writes them; none where it has not */
+  readonly folder?: URL | undefined;
+  /** The path of the server, without a slash at its end. @default the root */
+  readonly basePath?: string | undefined;
+}
+
 /** The page and its files, read when they are asked for first. */
 export class DashboardFiles {
   readonly #folder: URL | undefined;
+  readonly #basePath: string;
   #files: ReadonlyMap<string, PageFile> | undefined;
 
-  /** @param folder where the build wrote them; undefined where it has not */
-  constructor(folder: URL | undefined = findFolder()) {
+  constructor({ folder = findFolder(), basePath = "" }: DashboardFilesOptions = {}) {
     this.#folder = folder;
+    this.#basePath = basePath;
   }
 
   /**
@@ -87,11 +95,17 @@ export class DashboardFiles {
     const files = new Map<string, PageFile>();
     if (this.#folder === undefined || !existsSync(new URL("index.html", this.#folder))) return files;
     for (const name of ["index.html", ...readdirSync(new URL("assets/", this.#folder)).map((asset) => `assets/${asset}`)]) {
-      const body = readFileSync(new URL(name, this.#folder));
+      const built = readFileSync(new URL(name, this.#folder));
+      const body = name === "index.html" ? placed(built, this.#basePath) : built;
       files.set(`/${name}`, { body, gzip: gzipSync(body), headers: headersOf(name) });
     }
     return files;
   }
+}
+
+/** The page below a path: it was built with the addresses of its files and of the server relative to the server's. */
+function placed(page: Buffer, basePath: string): Buffer<ArrayBuffer> {
+  return Buffer.from(page.toString().replaceAll('="./', `="${basePath}/`));
 }
 
 function responseOf(file: PageFile, request: Request, status = 200): Response {

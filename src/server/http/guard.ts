@@ -6,7 +6,7 @@ import type { RequestHead } from "./request-head.ts";
 /** Which hosts and pages a server answers. */
 export interface Trusted {
   readonly allowedHosts: readonly string[];
-  /** Undefined: pages of the server's own origin only, its port included. */
+  /** Besides the server's own origin, its port included. */
   readonly allowedOrigins: readonly string[] | undefined;
   /** Origins that are let in besides. */
   readonly corsOrigins?: readonly string[];
@@ -35,7 +35,7 @@ const OTHER_HOST: Distrust = {
 const OTHER_ORIGIN: Distrust = {
   reason: "This origin is not served.",
   operatorHint:
-    "A proxy in front of the server must send the Host header of its client on. Other pages are named in allowedOrigins of createServer().",
+    "A proxy in front of the server must send the Host header of its client on. Other pages are named when the server is started: allowedOrigins, or --allowed-origin.",
 };
 
 /** The reason is another host name, or a page of another origin. Undefined for a request that is let in. */
@@ -77,7 +77,8 @@ export function refusal(status: number, message: string, headers: Readonly<Recor
 /** Another port of this machine is another origin: whatever runs there is another program, and its pages may be anybody's. */
 function isAllowedOrigin(origin: string, sentTo: string, { allowedOrigins, corsOrigins }: Trusted): boolean {
   if (corsOrigins?.includes(origin) === true) return true;
-  if (allowedOrigins === undefined) return origin === `http://${sentTo}` || origin === `https://${sentTo}`;
+  if (origin === `http://${sentTo}` || origin === `https://${sentTo}`) return true;
+  if (allowedOrigins === undefined) return false;
   if (allowedOrigins.includes(origin) && origin.includes("://")) return true;
   if (!/^https?:\/\//u.test(origin)) return false;
   const host = HOST.exec(origin.slice(origin.indexOf("//") + 2))?.[1];

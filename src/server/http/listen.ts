@@ -1,5 +1,6 @@
 /** Answers the requests that come to a port, by any function from `Request` to `Response`. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { withoutBasePath } from "../../core/base/base-path.ts";
 import { keepWith } from "../../core/base/keep-with.ts";
 import { systemCode } from "../../core/base/system-code.ts";
 import { ToolError, describeThrown, errorInfo } from "../../core/error.ts";
@@ -23,6 +24,8 @@ export interface ListenOptions {
   readonly host: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** Removed from the targets of requests that begin with it. @default none */
+  readonly basePath?: string | undefined;
   /** Asked first, in turn, about requests without a body or with one of a declared length. @default every request is for the handler */
   readonly direct?: readonly DirectHandler[];
   /** So long may a client read nothing of what waits for it before its connection is closed, in milliseconds. @default 60_000 */
@@ -53,12 +56,12 @@ const DRAIN_MS = 1_000;
 /** @throws ToolError `unavailable` for a port that cannot be used. By rejecting */
 export async function listenOn(
   handler: FetchHandler,
-  { port, host, clock, log, direct = [], unreadMs = 60_000, idleMs = 120_000 }: ListenOptions,
+  { port, host, clock, log, basePath = "", direct = [], unreadMs = 60_000, idleMs = 120_000 }: ListenOptions,
 ): Promise<PortListener> {
   const answering = new Set<Promise<void>>();
   const server = http.createServer(LIMITS, (incoming, outgoing) => {
     begun(outgoing);
-    const answered = answer({ handler, direct, clock }, { incoming, outgoing }).catch(async (error: unknown) => {
+    const answered = answer({ handler, direct, clock, basePath }, { incoming, outgoing }).catch(async (error: unknown) => {
       if (error instanceof HttpError && !outgoing.headersSent) {
         await refuse(outgoing, error, clock);
         return;
@@ -126,11 +129,13 @@ interface Answerers {
   readonly handler: FetchHandler;
   readonly direct: readonly DirectHandler[];
   readonly clock: Clock;
+  readonly basePath: string;
 }
 
-async function answer({ handler, direct, clock }: Answerers, exchange: HttpExchange): Promise<void> {
+async function answer({ handler, direct, clock, basePath }: Answerers, exchange: HttpExchange): Promise<void> {
   const { incoming, outgoing } = exchange;
   settleTarget(incoming);
+  incoming.url = withoutBasePath(incoming.url ?? "/", basePath);
   const repeated = repeatedHeader(incoming);
   if (repeated !== undefined)
     throw new HttpError(400, "invalid_argument", `The request has several ${repeated} headers.`, { hint: `Send one ${repeated} header.` });
@@ -161,7 +166,11 @@ function refuse(outgoing: ServerResponse, error: HttpError, clock: Clock): Promi
 }
 
 /** @param read the body, where it has been read */
-async function pass({ handler, clock }: Omit<Answerers, "direct">, { incoming, outgoing }: HttpExchange, read?: string): Promise<void> {
+async function pass(
+  { handler, clock }: Pick<Answerers, "handler" | "clock">,
+  { incoming, outgoing }: HttpExchange,
+  read?: string,
+): Promise<void> {
   const gone = new AbortController();
   const abort = (): void => gone.abort(GONE);
   outgoing.on("close", abort);

@@ -7,7 +7,7 @@ import { SERVER_OPTIONS, checkWhole, type McpServerOptions } from "./options.ts"
 export interface McpHttpOptions extends McpServerOptions {
   /** Host names that requests may be sent to, without ports; an empty list lets nothing in. @default names of this machine only */
   readonly allowedHosts?: readonly string[];
-  /** The pages that may send requests: origins such as `https://app.example`, or host names, with any port. @default the server's own origin */
+  /** The pages that may send requests, besides those of the server's own origin: origins such as `https://app.example`, or host names, with any port. @default none */
   readonly allowedOrigins?: readonly string[];
   /** Every request must bring it: `Authorization: Bearer <token>`. 16 characters at least. @default none is needed */
   readonly token?: string;
@@ -43,7 +43,7 @@ export const HTTP_OPTIONS: OptionNames<McpHttpOptions> = {
 
 export interface HttpSettings {
   readonly allowedHosts: readonly string[];
-  /** Undefined: pages of the server's own origin only, its port included. */
+  /** Besides the server's own origin, its port included. */
   readonly allowedOrigins: readonly string[] | undefined;
   readonly token: string | undefined;
   readonly authenticator: Authenticator | undefined;

@@ -16,7 +16,7 @@ function files(): DashboardFiles {
   mkdirSync(join(folder, "assets"));
   writeFileSync(join(folder, "index.html"), "<!doctype html><title>Haft</title>");
   writeFileSync(join(folder, "assets", "index-1a2b.js"), "export {};");
-  return new DashboardFiles(pathToFileURL(`${folder}/`));
+  return new DashboardFiles({ folder: pathToFileURL(`${folder}/`) });
 }
 
 const get = (path: string, headers: Readonly<Record<string, string>> = {}) => new Request(`http://127.0.0.1${path}`, { headers });
@@ -63,7 +63,7 @@ test("issue 20.1 what is no file and no screen is left to the API", () => {
 });
 
 test("issue 20.1 without its files the page is not found, and the answer says how to have them in a bundle and in a clone", () => {
-  const missing = new DashboardFiles(pathToFileURL("/nowhere/"));
+  const missing = new DashboardFiles({ folder: pathToFileURL("/nowhere/") });
   expect(() => missing.response(get("/"))).toThrow(
     expect.objectContaining({
       message: expect.stringContaining("This server has no dashboard"),
@@ -92,7 +92,7 @@ test("a browser that asks for an address that nothing has gets the page with the
     "<!doctype html><title>Haft</title>",
   ]);
   expect(files().notFound(get("/sesions", { accept: "*/*" }))).toBeUndefined();
-  expect(new DashboardFiles(pathToFileURL("/nowhere/")).notFound(get("/sesions", BROWSER))).toBeUndefined();
+  expect(new DashboardFiles({ folder: pathToFileURL("/nowhere/") }).notFound(get("/sesions", BROWSER))).toBeUndefined();
 });
 
 test("programs that ask for such an address, and methods that are not served, are answered with JSON", async () => {

@@ -6,7 +6,7 @@
  */
 import type { JsonObject } from "../../../core/base/json.ts";
 
-/** Where the pages of logins have the document of their own client. */
+/** Where the pages of logins have the document of their own client, behind the address of their server. */
 export const DOCUMENT_PATH = "/upstreams/client.json";
 /** Its segments as they are written: a URL is read without them. */
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:[/?#]|$)/iu;
@@ -32,14 +32,21 @@ export function documentProblem(address: unknown): string | undefined {
   );
 }
 
-/** The document of the pages at an origin; undefined where authorization servers would not read it. */
-export function documentPage(origin: string | undefined, redirectUrl: string | undefined): Response | undefined {
-  if (redirectUrl === undefined || origin?.startsWith("https:") !== true) return undefined;
+/** The addresses of the pages that a document describes; undefined where there are none. */
+export interface DocumentedPages {
+  readonly server: string | undefined;
+  readonly callback: string | undefined;
+  readonly document: string | undefined;
+}
+
+/** The document of the pages; undefined where authorization servers would not read it. */
+export function documentPage({ server, callback, document: id }: DocumentedPages): Response | undefined {
+  if (server === undefined || callback === undefined || id?.startsWith("https:") !== true) return undefined;
   const document: JsonObject = {
-    client_id: `${origin}${DOCUMENT_PATH}`,
+    client_id: id,
     client_name: "haft",
-    client_uri: origin,
-    redirect_uris: [redirectUrl],
+    client_uri: server,
+    redirect_uris: [callback],
     grant_types: ["authorization_code", "refresh_token"],
     response_types: ["code"],
     token_endpoint_auth_method: "none",
@@ -47,9 +54,7 @@ export function documentPage(origin: string | undefined, redirectUrl: string | u
   return Response.json(document, { headers: { "cache-control": "max-age=3600", "x-content-type-options": "nosniff" } });
 }
 
-/** The configured document, if it describes a client of this redirect address: that of a gateway's pages names theirs alone. */
-export function documentFor(configured: string | undefined, redirectUrl: string): string | undefined {
-  if (configured === undefined) return undefined;
-  const { origin, pathname } = new URL(configured);
-  return pathname === DOCUMENT_PATH && origin !== new URL(redirectUrl).origin ? undefined : configured;
+/** The configured document, if it describes a client of these pages, whose own is `own`: that of other pages names theirs alone. */
+export function documentFor(configured: string | undefined, own: string): string | undefined {
+  return configured?.endsWith(DOCUMENT_PATH) === true && configured !== own ? undefined : configured;
 }

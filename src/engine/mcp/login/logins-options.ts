@@ -8,7 +8,7 @@ import type { Clock, Log } from "../../../core/ports.ts";
 /** How users of a gateway log in to the MCP servers behind it. */
 export interface UserLoginsOptions {
   /**
-   * The address of this program as browsers of the users reach it: `https://tools.example`. Its pages are under `/upstreams/`. @default that
+   * The address of this program as browsers of the users reach it: `https://tools.example`. Its pages are under `/upstreams/`, behind the `basePath` of the server. @default that
    * of `serveAt`; without either, no login begins here, and users log in by another process that shares the folder
    */
   readonly origin?: string;

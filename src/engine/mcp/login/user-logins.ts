@@ -13,7 +13,8 @@ import { LoginFlows, fetchUntil } from "./login-flows.ts";
 import { endPage, questionPage, refusedLogin, unknownLogin } from "./login-pages.ts";
 import { loginFiles, memoryLogins, type LoginKey, type LoginStore } from "./login-store.ts";
 import { loginOf, redactTokens, tokensIn, widenedScope, withheldScope, type Tokens, type UserLogin } from "./login-tokens.ts";
-import { checkOptions, checkOrigin, type UserLoginsOptions } from "./logins-options.ts";
+import { checkOptions, type UserLoginsOptions } from "./logins-options.ts";
+import { CALLBACK_PATH, LOGIN_PATH, PageAddresses } from "./page-addresses.ts";
 import { PendingLogins, cookieIn, cookieOf, nameOf, type PendingLogin } from "./pending-logins.ts";
 import { revokeToken } from "./revoke-token.ts";
 import { UserProvider, type LoginClient, type LoginRequest, type UserProviderOptions } from "./user-provider.ts";
@@ -38,8 +39,6 @@ interface Refusal {
   readonly isNarrow?: boolean;
 }
 
-const LOGIN_PATH = "/upstreams/login";
-const CALLBACK_PATH = "/upstreams/callback";
 const DEFAULT_LOGIN_MS = 600_000;
 /** A token that is refused so soon after it was renewed was sent before. */
 const JUST_RENEWED_MS = 1_000;
@@ -61,7 +60,7 @@ export class UserLogins {
   readonly #asking = new Map<string, Promise<void>>();
   readonly #flows: LoginFlows;
   readonly #renewedAt = new Map<string, number>();
-  #origin: string | undefined;
+  readonly #addresses = new PageAddresses();
 
   constructor(options: UserLoginsOptions = {}) {
     checkOptions(options);
@@ -80,19 +79,23 @@ export class UserLogins {
    * @throws ToolError `invalid_argument` for an origin that is none
    */
   serveAt(origin: string): void {
-    checkOrigin(origin);
-    this.#origin ??= origin;
+    this.#addresses.serveAt(origin);
+  }
+
+  /** Sets the path of the server that has the pages, such as `/haft`: their addresses begin with it behind the origin. `createServer` does. */
+  serveBelow(basePath: string): void {
+    this.#addresses.serveBelow(basePath);
   }
 
   /** @internal Whether there are pages, so that a login can begin here. */
   get takesLogins(): boolean {
-    return this.#origin !== undefined;
+    return this.#addresses.origin !== undefined;
   }
 
   /** Answers a request of a browser to the pages of logins; undefined for every other path. Never rejects. */
   async response(request: Request): Promise<Response | undefined> {
     const url = new URL(request.url);
-    if (url.pathname === DOCUMENT_PATH && request.method === "GET") return documentPage(this.#origin, this.#callbackUrl());
+    if (url.pathname === DOCUMENT_PATH && request.method === "GET") return documentPage(this.#addresses);
     if (url.pathname !== LOGIN_PATH && url.pathname !== CALLBACK_PATH) return undefined;
     try {
       if (url.pathname === CALLBACK_PATH && request.method === "GET") return await this.#ended(request, url.searchParams);
@@ -144,7 +147,7 @@ export class UserLogins {
     });
     if (tokens === undefined) return false;
     this.#servers.get(server)?.onLogout(user);
-    const { redirectUrl = this.#callbackUrl() ?? "", clientScope, clientMetadataUrl } = tokens;
+    const { redirectUrl = this.#addresses.callback ?? "", clientScope, clientMetadataUrl } = tokens;
     const provider = this.#provider(key, { redirectUrl, clientScope, clientMetadataUrl });
     await this.#flows
       .limited((signal) => revokeToken({ url, sdk, fetch: fetchUntil(fetch, signal), provider, tokens }))
@@ -217,7 +220,8 @@ export class UserLogins {
 
   /** @internal */
   addressOf({ id }: PendingLogin): string {
-    return `${this.#origin ?? ""}${LOGIN_PATH}?id=${id}`;
+    const { origin = "" } = this.#addresses;
+    return origin + this.#addresses.loginPath(id);
   }
 
   /** @internal Resolves once the login has ended well. @throws the signal's reason, or that it ended otherwise. By rejecting */
@@ -260,7 +264,7 @@ export class UserLogins {
     const flow = async (signal: AbortSignal): Promise<PendingLogin | undefined> => {
       const tokens = await this.#tokens(key);
       if (refusal !== undefined && tokens !== undefined && tokens.access_token !== refusal.token) return undefined;
-      const own = this.#callbackUrl();
+      const own = this.#addresses.callback;
       const isNarrow = refusal?.isNarrow ?? false;
       // They are renewed by the client that got them: it may be that of another process, such as a command at a terminal.
       const redirectUrl = isNarrow ? own : (tokens?.redirectUrl ?? own);
@@ -293,18 +297,17 @@ export class UserLogins {
     const pending = this.#pending.find((each) => each.id === params.get("id"));
     if (pending === undefined) return unknownLogin();
     const { server, user, id, request } = pending;
-    return questionPage({ server, user, host: request.authorizationUrl.host, action: `${LOGIN_PATH}?id=${id}` });
+    return questionPage({ server, user, host: request.authorizationUrl.host, action: this.#addresses.loginPath(id) });
   }
 
   /** Only the page before may post this: a page of another origin would log its reader in for another user. */
   #goesOn(request: Request, params: URLSearchParams): Response {
-    if (request.headers.get("origin") !== this.#origin)
+    if (request.headers.get("origin") !== this.#addresses.origin)
       return endPage(403, "Not logged in", "This login was not begun on the page of this server.");
     const pending = this.#pending.find((each) => each.id === params.get("id"));
     if (pending === undefined) return unknownLogin();
     pending.browser = newSecret();
-    const isSecure = this.#origin?.startsWith("https:") ?? false;
-    const cookie = `${cookieOf(pending)}=${pending.browser}; Path=/upstreams/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
+    const cookie = `${cookieOf(pending)}=${pending.browser}; ${this.#addresses.cookieAttributes}`;
     return new Response(null, {
       status: 303,
       headers: { location: pending.request.authorizationUrl.href, "set-cookie": cookie, "cache-control": "no-store" },
@@ -343,7 +346,7 @@ export class UserLogins {
     if (code === null) throw refusedLogin(params);
     const { clientScope } = request;
     const key = { server, user };
-    const client = { redirectUrl: this.#callbackUrl() ?? "", clientScope, clientMetadataUrl: this.#documentOf(key) };
+    const client = { redirectUrl: this.#addresses.callback ?? "", clientScope, clientMetadataUrl: this.#documentOf(key) };
     const provider = this.#provider(key, client, request);
     const iss = params.get("iss");
     const answer = { authorizationCode: code, ...(iss === null ? {} : { iss }) };
@@ -374,13 +377,8 @@ export class UserLogins {
 
   /** The document of the client by which users log in here. */
   #documentOf({ server }: LoginKey): string | undefined {
-    const redirectUrl = this.#callbackUrl();
-    return redirectUrl && documentFor(this.#serverOf(server).client.clientMetadataUrl, redirectUrl);
-  }
-
-  /** Where the authorization server sends people back to; undefined where there are no pages. */
-  #callbackUrl(): string | undefined {
-    return this.#origin === undefined ? undefined : `${this.#origin}${CALLBACK_PATH}`;
+    const { document } = this.#addresses;
+    return document && documentFor(this.#serverOf(server).client.clientMetadataUrl, document);
   }
 
   /** Tokens of one address are never sent to another one, whatever it is called. */

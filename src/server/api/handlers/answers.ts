@@ -27,10 +27,13 @@ export function noContent(): WholeAnswer {
  *
  * @throws ToolError why the batch failed as a whole
  */
-export function batchAnswer(waited: Waited, sessionId: string | undefined): WholeAnswer {
+export function batchAnswer(
+  waited: Waited,
+  { sessionId, basePath }: { readonly sessionId: string | undefined; readonly basePath: string },
+): WholeAnswer {
   if ("submissionId" in waited) {
     const query = sessionId === undefined ? "" : `?sessionId=${encodeURIComponent(sessionId)}`;
-    const location = `/v1/submissions/${encodeURIComponent(waited.submissionId)}${query}`;
+    const location = `${basePath}/v1/submissions/${encodeURIComponent(waited.submissionId)}${query}`;
     return jsonAnswer({ submissionId: waited.submissionId, location }, 202, { location, "retry-after": "1" });
   }
   if ("thrown" in waited.outcome) throw ToolError.fromUnknown(waited.outcome.thrown);

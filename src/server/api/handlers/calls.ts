@@ -79,7 +79,7 @@ export const callHandlers = {
 
   async getSubmission({ principal, params: { submissionId }, query: { waitMs, sessionId }, signal, request }, services) {
     const waited = await services.submissions.wait(submissionId, { principalId: principal.id, waitMs, signal });
-    if (waited !== undefined) return batchAnswer(waited, sessionId);
+    if (waited !== undefined) return batchAnswer(waited, { sessionId, basePath: services.basePath });
     const elsewhere = await answerElsewhere(request, services, { what: "The calls may run" });
     if (elsewhere !== undefined) return elsewhere;
     throw new ToolError("not_found", `There is no submission ${JSON.stringify(submissionId)}, or it ended too long ago.`, {
@@ -200,7 +200,7 @@ async function inBatch(
   { services, sessionId }: { readonly services: ApiServices; readonly sessionId?: string },
   work: (batch: Batch) => Promise<BatchEnd>,
 ): Promise<WholeAnswer> {
-  const { submissions } = services;
+  const { submissions, basePath } = services;
   const { waitMs = DEFAULT_WAIT_MS } = body;
   const options = optionsOf({ principal, body }, services);
   const { calls, encode } = callsOf(body, { registry, allow: options.allow });
@@ -213,7 +213,7 @@ async function inBatch(
       end();
     }
   };
-  return batchAnswer(await submissions.run(principal.id, waitMs, run), sessionId);
+  return batchAnswer(await submissions.run(principal.id, waitMs, run), { sessionId, basePath });
 }
 
 /** Counts them until the returned function is called. @throws ToolError `rate_limited`, `too_large` */

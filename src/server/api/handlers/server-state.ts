@@ -51,7 +51,7 @@ export function serverHandlers(about: {
       });
     },
 
-    getOpenApi: () => jsonAnswer(openApiDocument(about)),
+    getOpenApi: (_request, { basePath }) => jsonAnswer(openApiDocument({ ...about, basePath })),
   };
 }
 

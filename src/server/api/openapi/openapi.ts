@@ -7,10 +7,12 @@ import type { Parameters, Route } from "../requests/route.ts";
 interface About {
   readonly name: string;
   readonly version: string;
+  /** Empty at the root of a host. */
+  readonly basePath: string;
 }
 
 /** The document of this server. */
-export function openApiDocument({ name, version }: About): object {
+export function openApiDocument({ name, version, basePath }: About): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const id of OPERATION_IDS) {
     const route: Route = API[id];
@@ -23,7 +25,7 @@ export function openApiDocument({ name, version }: About): object {
       version,
       description: "Tool calls over HTTP. A call's failure is in its result, never in the status of the response.",
     },
-    servers: [{ url: "/" }],
+    servers: [{ url: basePath === "" ? "/" : basePath }],
     security: [{ bearer: [] }],
     paths,
     components: { schemas: COMPONENTS, securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },

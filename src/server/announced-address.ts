@@ -1,0 +1,24 @@
+/** The address that a server announces to the other processes of its store. */
+import { ToolError } from "../core/error.ts";
+
+/** Addresses to listen at: who connects to one reaches itself. */
+const EVERY_ADDRESS = /^(?:0\.0\.0\.0|\[?::\]?)$/u;
+
+/** The origin that others are given; undefined where it is the one that the server listens at, or none. @throws ToolError `invalid_argument` */
+export function announcedAt(address: string | boolean, host: string): URL | undefined {
+  const announced = typeof address === "string" ? originOf(address) : undefined;
+  const name = announced?.hostname ?? host;
+  if (address === false || !EVERY_ADDRESS.test(name)) return announced;
+  throw new ToolError("invalid_argument", `At the address ${name} every other machine would reach itself.`, {
+    hint: "Give listen() an address by which other processes reach this one, such as http://10.0.0.3:7420",
+  });
+}
+
+/** @throws ToolError `invalid_argument` */
+function originOf(address: string): URL {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url !== undefined && /^https?:$/u.test(url.protocol) && url.href === `${url.origin}/`) return url;
+  throw new ToolError("invalid_argument", `The address ${JSON.stringify(address.slice(0, 200))} is no origin of a server.`, {
+    hint: "It has a scheme, a host and a port, and no path: http://10.0.0.3:7420",
+  });
+}
