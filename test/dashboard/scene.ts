@@ -27,7 +27,8 @@ export interface Scene {
   close(): Promise<void>;
 }
 
-export async function openScene(): Promise<Scene> {
+/** @param options the path of its address, such as `/haft` */
+export async function openScene({ basePath }: { readonly basePath?: string } = {}): Promise<Scene> {
   const folder = await mkdtemp(join(tmpdir(), "haft-dashboard-"));
   const store = sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" });
   const runtime = createRuntime({
@@ -52,7 +53,9 @@ export async function openScene(): Promise<Scene> {
     writer: createAgent({ session: runtime.session("letters"), model: slowModel() }),
   };
   for (const agent of Object.values(agents)) agent.start();
-  const start = () => createServer(runtime, { auth, dashboard: true, agents, triggers, limits: { graceMs: 50 }, version: "0.1.0" });
+  const place = basePath === undefined ? {} : { basePath };
+  const start = () =>
+    createServer(runtime, { auth, dashboard: true, agents, triggers, limits: { graceMs: 50 }, version: "0.1.0", ...place });
   let server = start();
   const { url, port } = await server.listen({ port: 0 });
   return {
