@@ -19,6 +19,8 @@ async function problemsOf(toml: string): Promise<readonly string[]> {
 test("issue 19.5 issuers, rules and origins are read as they stand", async () => {
   const folder = configFolder({
     "haft.toml": `[serve]
+basePath = "/haft"
+allowedOrigins = ["https://app.example:8443", "app.example", "[::1]", "app://notes"]
 corsOrigins = ["https://app.example"]
 [serve.limits]
 maxBytesPerMinute = 1_000_000
@@ -36,6 +38,8 @@ allow = ["files::*"]
   });
   const { config } = await loadConfig(join(folder, "haft.toml"), { environment: {} });
   expect(config.serve).toEqual({
+    basePath: "/haft",
+    allowedOrigins: ["https://app.example:8443", "app.example", "[::1]", "app://notes"],
     corsOrigins: ["https://app.example"],
     limits: { maxBytesPerMinute: 1_000_000, graceMs: 0 },
     auth: {
@@ -57,6 +61,10 @@ const ISSUER = '[serve.auth]\nresource = "https://a"\n[[serve.auth.issuers]]\nis
 
 test.each([
   ['[serve]\ncorsOrigins = ["*"]', "serve.corsOrigins[0] is no origin of pages such as https://app.example."],
+  ['[serve]\nbasePath = "haft/"', 'serve.basePath must be a path such as "/haft"'],
+  ['[serve]\nallowedOrigins = ["app.example", "https://app.example/"]', "serve.allowedOrigins[1] is no origin of pages"],
+  ['[serve]\nallowedOrigins = ["https://app.example:443"]', "serve.allowedOrigins[0] is no origin of pages"],
+  ['[serve]\nallowedOrigins = ["*"]', "serve.allowedOrigins[0] is no origin of pages"],
   ["[serve]\nauht = 1", "unknown key"],
   ["[serve.limits]\nmaxBytesPerMinute = 0", "serve.limits.maxBytesPerMinute must be an integer"],
   ["[serve.limits]\nmaxBytesPerMinuet = 1", 'unknown key. Did you mean "maxBytesPerMinute"?'],

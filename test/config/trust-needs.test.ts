@@ -51,6 +51,11 @@ const WIDENING: readonly (readonly [what: string, config: Table, line: string])[
     "serve.logins.folder reaches /var/lib/logins, outside the folder of the configuration",
   ],
   [
+    "requests of pages of another origin",
+    { serve: { allowedOrigins: ["https://app.example"] } },
+    "serve.allowedOrigins lets pages of https://app.example send requests to a server",
+  ],
+  [
     "pages of another origin",
     { serve: { corsOrigins: ["https://app.example"] } },
     "serve.corsOrigins lets pages of https://app.example read answers of a server",

@@ -86,7 +86,7 @@ describe("the door", () => {
       expect([headers, (await send(port, { headers })).status]).toEqual([headers, 200]);
   });
 
-  test("E01 an empty list lets nothing in, and a list of one's own lets in what it names", async () => {
+  test("E01 an empty list lets nothing in, and a list of one's own lets in what it names, and pages of the server", async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const closed = await listening(runtime, { allowedHosts: [] });
     expect((await send(closed.port)).status).toBe(403);
@@ -94,6 +94,7 @@ describe("the door", () => {
     expect((await send(own.port)).status).toBe(403);
     expect((await send(own.port, { headers: { host: "tools.example:443", origin: "https://app.example" } })).status).toBe(200);
     expect((await send(own.port, { headers: { host: "tools.example", origin: "http://app.example" } })).status).toBe(403);
+    expect((await send(own.port, { headers: { host: "tools.example", origin: "https://tools.example" } })).status).toBe(200);
     const local = await listening(runtime, { allowedOrigins: ["localhost"] });
     expect((await send(local.port, { headers: { origin: "http://localhost:5173" } })).status).toBe(200);
   });

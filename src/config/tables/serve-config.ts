@@ -175,10 +175,13 @@ function originFault(text: string): string | undefined {
 
 /** Why the pages of an origin or a host cannot be let in, as the end of a sentence; undefined where they can. */
 export function allowedOriginFault(text: string): string | undefined {
-  const isNamed = /^(?:[a-z][a-z\d+.-]*:\/\/)?(?:\[[\da-f:.]+\]|[a-z\d._-]+)(?::\d{1,5})?$/iu.test(text);
-  const hasPort = !text.includes("://") && /:\d+$/u.test(text);
-  return isNamed && !hasPort ? undefined : "is no origin of pages such as https://app.example, and no host name such as app.example.";
+  const lower = text.toLowerCase();
+  const isNamed = /^https?:/u.test(lower) ? originFault(lower) === undefined : HOST_OR_APP.test(lower);
+  return isNamed ? undefined : "is no origin of pages such as https://app.example, and no host name such as app.example.";
 }
+
+/** A host name, or the origin of pages in a program, such as `app://notes`. */
+const HOST_OR_APP = /^(?:[a-z][a-z\d+.-]*:\/\/)?(?:[a-z\d._-]+|\[[\da-f:.]+\])$/u;
 
 /** Whether what is sent there can be read by its receiver alone. */
 export function isSafeAddress(address: string): boolean {
