@@ -176,6 +176,11 @@ export function createServer(runtime: Runtime, options: ServerOptions): HaftServ
     throw new ToolError("invalid_argument", "A server needs auth, which says who sends a request.", {
       hint: "For a server that one person uses: auth: staticToken({ token }).",
     });
+  if (options.logins !== undefined && typeof options.logins?.serveBelow !== "function")
+    throw new ToolError(
+      "invalid_argument",
+      "The option logins of createServer() has no serveBelow(): it takes new UserLogins() of haft/mcp.",
+    );
   return new RuntimeServer(runtime, options);
 }
 

@@ -63,7 +63,8 @@ const WAYS: Readonly<Record<string, (server: ReturnType<typeof createServer>) =>
     return async (path, init) => app.request(`http://localhost${path}`, init);
   },
   "a server of Node's": async (server) => {
-    const node = createNodeServer(getRequestListener(server.fetch)).listen(0, "127.0.0.1");
+    const listener = getRequestListener(server.fetch);
+    const node = createNodeServer((incoming, outgoing) => void listener(incoming, outgoing)).listen(0, "127.0.0.1");
     await once(node, "listening");
     onTestFinished(() => void node.close());
     const address = node.address();
