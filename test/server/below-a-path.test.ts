@@ -2,12 +2,16 @@
 import { discoverOAuthProtectedResourceMetadata } from "@modelcontextprotocol/client";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
-import { createServer as createNodeServer } from "node:http";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer as createNodeServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createRuntime, defineTool, readOnly } from "haft";
 import { createClient } from "haft/client";
 import { UserLogins, mcpToolset } from "haft/mcp";
 import { createServer, openServerAccess, staticToken, type ServerOptions } from "haft/server";
+import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { systemPorts } from "../../src/core/system-ports.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
@@ -20,15 +24,18 @@ import { overHttp } from "./mcp-clients.ts";
 const TOKEN = "a-token-for-the-tests";
 const AUTHORIZATION = { authorization: `Bearer ${TOKEN}` };
 
-function served(options: Partial<ServerOptions> = {}): ReturnType<typeof createServer> {
-  const late = defineTool({
+function lateTool(): ReturnType<typeof defineTool> {
+  return defineTool({
     name: "late",
     description: "Answers after the request that called it.",
     inputSchema: { type: "object" },
     effects: readOnly("time"),
     execute: () => new Promise((resolve) => setTimeout(resolve, 20, "done")),
   });
-  const runtime = createRuntime({ tools: [late] });
+}
+
+function served(options: Partial<ServerOptions> = {}): ReturnType<typeof createServer> {
+  const runtime = createRuntime({ tools: [lateTool()] });
   const server = createServer(runtime, {
     auth: staticToken({ token: TOKEN }),
     basePath: "/haft",
@@ -154,6 +161,31 @@ test("a user logs in on the pages below the path, and the cookie of the login is
   expect((await browser.logIn(address)).status).toBe(200);
   expect(browser.visited.at(-1)?.href).toContain(`${url}/upstreams/callback?`);
   expect((await client.call("listUpstreams")).upstreams).toMatchObject([{ name: "tickets", state: "logged-in" }]);
+});
+
+test("a request that is passed on to another server of the store is answered with addresses that have the path", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "haft-below-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const start = async (): Promise<string> => {
+    const store = sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" });
+    const runtime = createRuntime({ store, tools: [lateTool()] });
+    await runtime.open();
+    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), basePath: "/haft" });
+    onTestFinished(async () => {
+      await server.close();
+      await runtime.close();
+    });
+    return (await server.listen({ port: 0, address: true })).url;
+  };
+  const [one, two] = [await start(), await start()];
+  await createClient({ url: one, token: TOKEN }).call("createSession", { body: { id: "shop" } });
+  const body = JSON.stringify({ calls: [{ name: "late", input: {} }], waitMs: 0 });
+  const headers = { ...AUTHORIZATION, "content-type": "application/json" };
+  const accepted = await fetch(`${two}/v1/sessions/shop/execute`, { method: "POST", headers, body });
+  const location = accepted.headers.get("location") ?? "";
+  expect([accepted.status, location]).toEqual([202, expect.stringMatching(/^\/haft\/v1\/submissions\/\w+\?sessionId=shop$/u)]);
+  const results = await fetch(new URL(`${location}&waitMs=5000`, two), { headers: AUTHORIZATION });
+  expect(await results.json()).toMatchObject({ results: [{ status: "ok", output: "done" }] });
 });
 
 test.each([

@@ -8,6 +8,7 @@ import { createRuntime } from "../../../../src/runtime/runtime.ts";
 import { UserLogins, mcpEngine, mcpToolset, type McpUserLoginAuth } from "../../../../src/engine/mcp.ts";
 import type { AuthorizationServerOptions } from "./authorization-server.ts";
 import { Browser } from "./browser.ts";
+import { documentFor } from "../../../../src/engine/mcp/login/client-document.ts";
 import { freePort, gateway, type Gateway } from "./gateway.ts";
 
 const ORIGIN = "https://tools.example";
@@ -160,6 +161,21 @@ test.each([
   const make = (): unknown => mcpEngine({ url: "https://tickets.example/mcp", auth: { type: "user-login", logins, clientMetadataUrl } });
   expect(make).toThrow(`auth.clientMetadataUrl ${reason}: it takes the https address of a client's metadata document`);
   expect(make).not.toThrow("secret");
+});
+
+test("the document of pages below a path names its address there, and counts for logins on these pages alone", async () => {
+  const logins = new UserLogins({ origin: ORIGIN });
+  logins.serveBelow("/haft");
+  const below = `${ORIGIN}/haft/upstreams`;
+  const page = await logins.response(new Request(DOCUMENT)); // the server has removed the path
+  expect(await page?.json()).toMatchObject({
+    client_id: `${below}/client.json`,
+    client_uri: `${ORIGIN}/haft`,
+    redirect_uris: [`${below}/callback`],
+  });
+  const own = `${below}/client.json`;
+  const documents = [own, DOCUMENT, "https://other.example/haft/upstreams/client.json", `${ORIGIN}/client.json`];
+  expect(documents.map((address) => documentFor(address, own))).toEqual([own, undefined, undefined, `${ORIGIN}/client.json`]);
 });
 
 test("a configured client and a document are not given together", () => {
