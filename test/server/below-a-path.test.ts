@@ -24,15 +24,14 @@ import { overHttp } from "./mcp-clients.ts";
 const TOKEN = "a-token-for-the-tests";
 const AUTHORIZATION = { authorization: `Bearer ${TOKEN}` };
 
-function lateTool(): ReturnType<typeof defineTool> {
-  return defineTool({
+const lateTool = () =>
+  defineTool({
     name: "late",
     description: "Answers after the request that called it.",
     inputSchema: { type: "object" },
     effects: readOnly("time"),
     execute: () => new Promise((resolve) => setTimeout(resolve, 20, "done")),
   });
-}
 
 function served(options: Partial<ServerOptions> = {}): ReturnType<typeof createServer> {
   const runtime = createRuntime({ tools: [lateTool()] });

@@ -35,7 +35,7 @@ const OTHER_HOST: Distrust = {
 const OTHER_ORIGIN: Distrust = {
   reason: "This origin is not served.",
   operatorHint:
-    "A proxy in front of the server must send the Host header of its client on. Other pages are named when the server is started: allowedOrigins, or --allowed-origin.",
+    "A proxy in front of the server must send the Host header of its client on. Other pages are named when the server is started: allowedOrigins, or --allowed-origin of haft serve.",
 };
 
 /** The reason is another host name, or a page of another origin. Undefined for a request that is let in. */
