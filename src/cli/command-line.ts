@@ -71,9 +71,9 @@ export const OPTIONS = {
     kind: "strings",
     value: "<origin>",
     example: "https://app.example",
-    help: "origin or host name whose pages may send requests; several: any",
+    help: "whose pages may send requests too; several: any",
   },
-  "base-path": { kind: "string", value: "<path>", example: "/haft", help: "path below which clients reach the server; else its root" },
+  "base-path": { kind: "string", value: "<path>", example: "/haft", help: "path that its addresses begin with" },
   address: { kind: "string", value: "<url>", example: "http://10.0.0.3:7420", help: "where other servers of the store reach this one" },
   name: { kind: "string", value: "<name>", example: "web-1", help: "name of this process in haft fleet; else host and port" },
   place: {
