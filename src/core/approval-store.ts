@@ -165,6 +165,8 @@ export interface AbandonedQuestions {
   readonly at: number;
   /** @default all of the session */
   readonly callIds?: readonly string[];
+  /** Calls whose questions stay open: they are still to be asked about again. @default none */
+  readonly exceptCallIds?: readonly string[];
 }
 
 /**
@@ -192,7 +194,8 @@ export interface ApprovalStore {
   leave(question: { readonly id: string; readonly digest: string; readonly position: number }): Promise<void>;
   /**
    * Withdraws the open questions of a session that no living process waits for and, where this store object has claimed the session, those that
-   * others have asked: their calls are not theirs any more. With `callIds`, only those of these calls. Resolves to how many.
+   * others have asked: their calls are not theirs any more. With `callIds`, only those of these calls, and
+   * never those of `exceptCallIds`. Resolves to how many.
    */
   withdrawAbandoned(request: AbandonedQuestions): Promise<number>;
   /** Those that hold at a time, the oldest first; with `sessionId` those of all sessions and of that one. */

@@ -1,6 +1,13 @@
 /** Which calls need approval, which questions are open and what was allowed: the seam behind which another process may answer. */
 import type { ApprovalPreview } from "./approval-preview.ts";
-import type { ApprovalRecord, ApprovalRule, ApprovalScope, ApprovalStatus, ListApprovalsOptions } from "./approval-store.ts";
+import type {
+  AbandonedQuestions,
+  ApprovalRecord,
+  ApprovalRule,
+  ApprovalScope,
+  ApprovalStatus,
+  ListApprovalsOptions,
+} from "./approval-store.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "./ask.ts";
 import type { ToolError } from "./error.ts";
 
@@ -139,8 +146,13 @@ export interface Approvals extends ApprovalInbox {
   askMore(sessionId: string, rule: SessionRule): void;
   /** Drops what a session allowed, and its rule. Its open questions stay open, but can no longer allow a tool for good. */
   forget(sessionId: string): void;
-  /** A session was taken up after a crash, and its calls have been asked about again: questions of it that no process waits for are withdrawn. */
-  resumed(sessionId: string): Promise<void>;
+  /**
+   * A session was taken up after a crash, and its calls have been asked about again, or have ended: questions of it that no process waits for are withdrawn.
+   *
+   * @param of those of `callIds` alone, where these have ended later; not those of `exceptCallIds`, which are still to be asked about again: an answer to
+   * them counts as soon as it is given. @default all of the session
+   */
+  resumed(sessionId: string, of?: Pick<AbandonedQuestions, "callIds" | "exceptCallIds">): Promise<void>;
   /** Resolves when everything that became of questions is in the store. Never rejects. */
   whenSettled(): Promise<void>;
 }

@@ -80,7 +80,7 @@ export interface ResumeParts extends ResumeOptions {
   /** The reasons of background jobs that were cancelled meanwhile, by the id of their calls. */
   readonly cancelled: ReadonlyMap<string, string>;
   /** Called with each call when it has its result. */
-  readonly ended: ((call: CallRun) => void) | undefined;
+  readonly ended: (call: CallRun) => void;
 }
 
 interface TakeUpParts extends ResumeParts {
@@ -296,7 +296,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     allowed,
     mayHaveRun: false,
     repeatChanges: () => options.repeatChanges(),
-    ended: () => options.ended?.(run),
+    ended: () => options.ended(run),
   };
   if (job !== undefined) run.job = run.parts.jobs.adopt(run, job); // whatever becomes of it now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);

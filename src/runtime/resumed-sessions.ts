@@ -14,6 +14,7 @@ import { SessionFold } from "./fold-events.ts";
 import { checkBegunBy, innerIdOf, leftOpenWithin } from "./inner-session.ts";
 import type { Beginning, NewSessions, SessionsOptions } from "./new-sessions.ts";
 import type { Resuming } from "./resuming.ts";
+import { ResumedQuestions } from "./resumed-questions.ts";
 import { resumeSession, type ResumeOptions, type ResumeParts } from "./resume-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 import { storeFor } from "./session-errors.ts";
@@ -30,7 +31,7 @@ interface TakeUpOptions extends ResumeOptions {
 }
 
 /** How the calls of a session are continued. */
-type ContinueOptions = Omit<ResumeParts, "ended"> & Pick<TakeUpOptions, "over">;
+type ContinueOptions = Omit<ResumeParts, "ended"> & Pick<TakeUpOptions, "over"> & { readonly questions: ResumedQuestions };
 
 type CallEnd = SessionEvent & { readonly type: "call-end" };
 
@@ -96,8 +97,9 @@ export class ResumedSessions {
       resuming.check();
       if (options.interrupted === "settle") await this.#settleWithin(session, fold);
       const callOptions = this.#options.runner.callOptions({});
-      await this.#continueCalls(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
-      await this.#parts.approvals.resumed(id);
+      const questions = new ResumedQuestions(session, fold.open, this.#parts.approvals);
+      await this.#continueCalls(session, fold, { ...options, questions, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
+      await questions.resumed();
       return session;
     } catch (thrown: unknown) {
       eventLog.leaveOpen?.(); // whatever claims it next, anywhere, finds it as after a crash
@@ -112,9 +114,12 @@ export class ResumedSessions {
    * Continues its calls. When one has ended, the session that it had begun is settled if no handler has taken it up: there was none, or it ended
    * before it asked for its session.
    */
-  async #continueCalls(session: RuntimeSession, fold: SessionFold, { over, ...options }: ContinueOptions): Promise<void> {
-    const ended = ({ callId, attempts, plan }: CallRun): void => {
-      if (session.broken === undefined && (attempts === 0 || plan?.tool.composite === true)) this.#settleRest(session, callId);
+  async #continueCalls(session: RuntimeSession, fold: SessionFold, { over, questions, ...options }: ContinueOptions): Promise<void> {
+    const runsAgain = options.interrupted !== "settle";
+    const ended = (run: CallRun): void => {
+      const { callId, attempts, plan } = run;
+      questions.callEnded(run);
+      if (runsAgain && session.broken === undefined && (attempts === 0 || plan?.tool.composite === true)) this.#settleRest(session, callId);
     };
     const forget =
       over === undefined
@@ -123,7 +128,7 @@ export class ResumedSessions {
             endCalls(session, this.#parts.running, cancelReason(over, "the attempt that its session belongs to has ended"));
           });
     try {
-      await resumeSession(session, fold, { ...options, ended: options.interrupted === "settle" ? undefined : ended });
+      await resumeSession(session, fold, { ...options, ended });
       await this.whenSettled(session.id);
     } finally {
       forget?.();

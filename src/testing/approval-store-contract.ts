@@ -208,6 +208,17 @@ const shared: readonly StoreCase[] = [
     );
     equal((await list(one, {})).length, ids.length);
   }),
+  caseOfTwo("the answer to a question that is asked again at the same time counts", async (one, other) => {
+    const ids = Array.from({ length: 60 }, (_, index) => `q${index}`);
+    for (const id of ids) await one.approvals.put(question({ id }));
+    for (const id of ids) {
+      const put = other.approvals.put(question({ id }));
+      await list(one, { ids: [id] }); // as whoever answers does
+      equal(await one.approvals.end(end({ id })), true);
+      await put;
+    }
+    equal((await list(one, { statuses: ["open"] })).length, 0);
+  }),
   caseOfTwo("the answer to a question of an earlier process stays with it, unless it is asked with another digest", async (one, other) => {
     for (const [id, status] of [
       ["q1", "allowed"],
@@ -243,6 +254,7 @@ const shared: readonly StoreCase[] = [
     await other.approvals.put(question({ id: "q2", sessionId: "a" }));
     equal(await one.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 0);
     equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30, callIds: ["another"] }), 0);
+    equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30, exceptCallIds: ["call_1"] }), 0);
     equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 1);
     for (const id of ["q2", "q3"]) await refuses(() => one.approvals.put(question({ id, sessionId: "a" })), "conflict");
     deepEqual(
@@ -259,6 +271,7 @@ const shared: readonly StoreCase[] = [
     equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 0);
     await one.close();
     equal((await list(other, { ids: ["q1"] }))[0]?.askedIn, undefined);
+    equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30, exceptCallIds: ["call_1", "another"] }), 0);
     equal(await other.approvals.end(end({ id: "q1" })), true);
     await other.approvals.put(question({ id: "q2" }));
     equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 1);

@@ -1,6 +1,7 @@
 /** Puts a call to a person or a rule before it may run, and holds what was answered. */
 import type { ApprovalPreview } from "../../core/approval-preview.ts";
 import type {
+  AbandonedQuestions,
   ApprovalEnd,
   ApprovalRecord,
   ApprovalRule,
@@ -198,8 +199,11 @@ export class ApprovalGate implements Approvals {
     for (const pending of this.#openIn.of(sessionId)) pending.isForgotten = true;
   }
 
-  async resumed(sessionId: string): Promise<void> {
-    await this.#store.withdrawAbandoned({ sessionId, at: this.#ports.clock.wallTime() });
+  async resumed(sessionId: string, of: Pick<AbandonedQuestions, "callIds" | "exceptCallIds"> = {}): Promise<void> {
+    const withdrawn = this.#store.withdrawAbandoned({ sessionId, at: this.#ports.clock.wallTime(), ...of });
+    const settled: Promise<unknown> = Promise.allSettled([withdrawn]).finally(() => this.#writes.delete(settled));
+    this.#writes.add(settled);
+    await withdrawn;
   }
 
   async whenSettled(): Promise<void> {

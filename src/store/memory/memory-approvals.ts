@@ -12,6 +12,7 @@ import type {
 import type { JsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
+import { meantCalls } from "../records/meant-calls.ts";
 
 interface Kept {
   readonly question: NewApproval;
@@ -76,10 +77,10 @@ export class MemoryApprovals implements ApprovalStore {
     if (kept?.question.digest === digest && kept.position === position) this.#kept.set(id, { ...kept, wantsPreview: false, isLeft: true });
   }
 
-  async withdrawAbandoned({ sessionId, at, callIds }: AbandonedQuestions): Promise<number> {
+  async withdrawAbandoned({ sessionId, at, callIds, exceptCallIds }: AbandonedQuestions): Promise<number> {
+    const isMeant = meantCalls(callIds, exceptCallIds);
     const abandoned = [...this.#kept.values()].filter(
-      ({ question, end, isLeft }) =>
-        isLeft === true && end === undefined && question.sessionId === sessionId && callIds?.includes(question.callId) !== false,
+      ({ question, end, isLeft }) => isLeft === true && end === undefined && question.sessionId === sessionId && isMeant(question.callId),
     );
     for (const kept of abandoned) {
       const { id, digest } = kept.question;

@@ -1,5 +1,5 @@
 /** Approval questions and rules in SQL tables: the same statements for every database that Kysely speaks. */
-import type { ExpressionBuilder, Kysely, Transaction } from "kysely";
+import type { ExpressionBuilder, Kysely, RawBuilder, Transaction } from "kysely";
 import type {
   AbandonedQuestions,
   ApprovalEnd,
@@ -13,6 +13,7 @@ import type {
 import type { JsonObject } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
 import { Gathered } from "../records/gathered.ts";
+import { meantCalls } from "../records/meant-calls.ts";
 import { answerText, keptQuestion, readApproval, readListed, readPreview, readRule } from "./approval-rows.ts";
 import { lockCounter } from "./counters.ts";
 import { databaseTimeIn, valueOf } from "./database-time.ts";
@@ -23,11 +24,11 @@ import { originalText, storedText } from "../records/stored-text.ts";
 import { approvalAsked } from "../records/webhook-messages.ts";
 import type { ApprovalTable, Tables } from "./tables.ts";
 
+type QuestionRow = Omit<ApprovalTable, "expires_at"> & { readonly expires_at: RawBuilder<number> | null };
 type AskedBy = Pick<ApprovalTable, "id" | "owner">;
 
 interface QuestionsOfOthers {
   readonly session: string;
-  readonly calls: readonly string[] | undefined;
   readonly at: number;
 }
 type Row = ExpressionBuilder<Tables, "haft_approval">;
@@ -84,11 +85,17 @@ export class SqlApprovals implements ApprovalStore {
       wants_preview: 0,
       preview: null,
     };
-    // One that was answered since stays, and is then in the way of the new row
-    if (kept !== undefined) await tables.deleteFrom("haft_approval").where("id", "=", id).where("status", "=", kept.status).execute();
-    const put = await tables.insertInto("haft_approval").values(row).returningAll().executeTakeFirstOrThrow();
+    const put = await this.#putRow(tables, row, kept);
+    if (put === undefined) return this.#put(tables, question); // it was answered since
     await keepMessage(tables, approvalAsked(keptQuestion(question, put)));
     return put;
+  }
+
+  /** An open row is changed in its place: an answer that is given meanwhile finds it, whichever of the two is the first. Undefined where that was the answer. */
+  #putRow(tables: Transaction<Tables>, row: QuestionRow, kept: ApprovalTable | undefined): Promise<ApprovalTable | undefined> {
+    if (kept === undefined) return tables.insertInto("haft_approval").values(row).returningAll().executeTakeFirstOrThrow();
+    const { id, status } = kept;
+    return tables.updateTable("haft_approval").set(row).where("id", "=", id).where("status", "=", status).returningAll().executeTakeFirst();
   }
 
   async list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]> {
@@ -140,27 +147,33 @@ export class SqlApprovals implements ApprovalStore {
       .execute();
   }
 
-  async withdrawAbandoned({ sessionId, at, callIds }: AbandonedQuestions): Promise<number> {
+  async withdrawAbandoned({ sessionId, at, callIds, exceptCallIds }: AbandonedQuestions): Promise<number> {
     const session = storedText(sessionId);
-    const calls = callIds?.map(storedText);
-    const open = (await this.#openIn.add(session)).filter((row) => row.session === session && calls?.includes(row.call_id) !== false);
+    const isMeant = meantCalls(callIds?.map(storedText), exceptCallIds?.map(storedText));
+    const open = (await this.#openIn.add(session)).filter((row) => row.session === session && isMeant(row.call_id));
     if (open.length === 0) return 0;
-    return (await this.#withdraw(await this.#abandoned(open), at)) + (await this.#withdrawOfOthers({ session, calls, at }));
+    return (await this.#withdraw(await this.#abandoned(open), at)) + (await this.#withdrawOfOthers(open, { session, at }));
   }
 
   /** Those of a session of this owner's that an earlier one, which lives, has asked. */
-  async #withdrawOfOthers({ session, calls, at }: QuestionsOfOthers): Promise<number> {
+  async #withdrawOfOthers(open: readonly AskedBy[], { session, at }: QuestionsOfOthers): Promise<number> {
     const owner = this.#owner.id ?? "";
-    const claimed = this.#connection.tables.selectFrom("haft_session").select("id").where("id", "=", session).where("owner", "=", owner);
-    const { numUpdatedRows } = await this.#connection.tables
-      .updateTable("haft_approval")
-      .set({ status: "withdrawn", answer: JSON.stringify({ at }), wants_preview: 0 })
-      .where("session", "in", claimed)
-      .where("owner", "!=", owner)
-      .where("status", "=", "open")
-      .$if(calls !== undefined, (query) => query.where("call_id", "in", calls ?? []))
-      .executeTakeFirst();
-    return Number(numUpdatedRows);
+    const others = open.filter((row) => row.owner !== owner);
+    let withdrawn = 0;
+    for (let index = 0; index < others.length; index += PRUNED_AT_ONCE) {
+      const ids = others.slice(index, index + PRUNED_AT_ONCE).map(({ id }) => id);
+      const claimed = this.#connection.tables.selectFrom("haft_session").select("id").where("id", "=", session).where("owner", "=", owner);
+      const { numUpdatedRows } = await this.#connection.tables
+        .updateTable("haft_approval")
+        .set({ status: "withdrawn", answer: JSON.stringify({ at }), wants_preview: 0 })
+        .where("id", "in", ids)
+        .where("session", "in", claimed)
+        .where("owner", "!=", owner)
+        .where("status", "=", "open")
+        .executeTakeFirst();
+      withdrawn += Number(numUpdatedRows);
+    }
+    return withdrawn;
   }
 
   /** @throws ToolError `conflict` for a session that another owner has claimed */

@@ -1,0 +1,42 @@
+/** The questions of a session that is resumed: those of its calls stay open, and can be answered, until the calls ask them again or end. */
+import type { CallRun } from "../call/call-run.ts";
+import { describeThrown } from "../core/error.ts";
+import type { Approvals } from "../core/approvals.ts";
+import type { OpenCall } from "./open-call.ts";
+import type { RuntimeSession } from "./runtime-session.ts";
+
+export class ResumedQuestions {
+  readonly #session: RuntimeSession;
+  readonly #approvals: Approvals;
+  /** The ids of calls that have not ended: jobs, and what was made in them, may ask much later. */
+  readonly #open: Set<string>;
+  /** The ids of calls that have ended since, until their questions are withdrawn. */
+  #ended: string[] = [];
+  #isResumed = false;
+
+  /** @param open the calls that had not ended */
+  constructor(session: RuntimeSession, open: readonly OpenCall[], approvals: Approvals) {
+    this.#session = session;
+    this.#approvals = approvals;
+    this.#open = new Set(open.map(({ callId }) => callId));
+  }
+
+  /** Withdraws what no call will ask again. Those of a job that is ended only later are withdrawn at its end. */
+  async resumed(): Promise<void> {
+    this.#isResumed = true;
+    await this.#approvals.resumed(this.#session.id, this.#open.size === 0 ? {} : { exceptCallIds: [...this.#open] });
+  }
+
+  /** To be called with each call that had not ended, when it has its result. */
+  callEnded({ callId, job }: CallRun): void {
+    if (!this.#open.delete(callId) || !this.#isResumed || this.#session.broken !== undefined) return; // others that take it up have its questions
+    this.#ended.push(callId);
+    if (job === undefined) return;
+    const callIds = this.#ended;
+    this.#ended = [];
+    const { id, ports } = this.#session;
+    this.#approvals.resumed(id, { callIds }).catch((thrown: unknown) => {
+      ports.log.warn(`Questions of a job that has ended were not withdrawn: ${describeThrown(thrown)}`, { callId });
+    });
+  }
+}

@@ -1,0 +1,121 @@
+/** Answers to questions of calls in jobs, while the process that took up their session has not asked them again. */
+import { createRuntime, defineTool, type RuntimeOptions, type Tool } from "haft";
+import { sqliteStore } from "haft/sqlite";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { temporaryFile } from "../../store/temporary-file.ts";
+
+/** Jobs that each make two calls which a person is asked about, over a store that several processes have one after the other. */
+class World {
+  readonly removed: string[] = [];
+  readonly #path = temporaryFile();
+
+  async process(options: RuntimeOptions = {}) {
+    const store = sqliteStore({ path: this.#path, synchronous: "normal" });
+    const runtime = createRuntime({
+      tools: this.#tools(),
+      store,
+      approval: { approve: "inbox" },
+      ports: { log: { debug() {}, warn() {} } },
+      ...options,
+    });
+    await runtime.open();
+    onTestFinished(async () => void (await runtime.close()));
+    const statuses = async () => (await runtime.approvals.list()).map(({ status }) => status);
+    const open = (count: number) =>
+      vi.waitFor(async () => {
+        const pending = await runtime.approvals.pending();
+        expect(pending).toHaveLength(count);
+        return pending;
+      }, 10_000);
+    const ended = (count: number) =>
+      vi.waitFor(() => expect(runtime.jobs.list().filter(({ state }) => state === "done")).toHaveLength(count), 10_000);
+    return { runtime, statuses, open, ended };
+  }
+
+  /** The questions of two jobs, which are handed over. */
+  async leftQuestions() {
+    const { runtime, open } = await this.process();
+    const session = runtime.session("s");
+    for (const job of ["a", "b"]) await session.execute({ name: "clean", input: { job } });
+    const questions = await open(4);
+    await runtime.sessions.handOver("s");
+    await runtime.close();
+    return questions;
+  }
+
+  #tools(): readonly Tool[] {
+    const inputSchema = { type: "object", properties: { what: { type: "string" }, job: { type: "string" } } } as const;
+    const remove = defineTool({
+      name: "remove",
+      description: "Removes.",
+      inputSchema,
+      effects: { writes: ["files"], destructive: true },
+      execute: ({ what = "" }) => void this.removed.push(what),
+    });
+    const clean: Tool = {
+      name: "clean",
+      description: "Removes twice.",
+      inputSchema,
+      composite: true,
+      mode: "background",
+      execute: ({ job }, { execute }) =>
+        Promise.all(["1", "2"].map((part) => execute({ name: "remove", input: { what: `${String(job)}${part}` } }))),
+    };
+    return [remove, clean];
+  }
+}
+
+test("an answer counts that is given before the process that took up the session has asked again", async () => {
+  const world = new World();
+  const questions = await world.leftQuestions();
+  const { runtime, open, ended } = await world.process({ jobs: { maxRunning: 1 } });
+  await runtime.resume("s"); // the second job waits for its place, with its questions
+  expect((await open(4)).map(({ id }) => id).toSorted()).toEqual(questions.map(({ id }) => id).toSorted());
+  for (const { id, digest } of questions.toReversed())
+    expect(await runtime.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);
+  await ended(2);
+  expect(world.removed.toSorted()).toEqual(["a1", "a2", "b1", "b2"]);
+});
+
+test.each(["running", "queued"])(
+  "questions of a %s job are withdrawn when it is cancelled, and those of other jobs stay",
+  async (meant) => {
+    const world = new World();
+    await world.leftQuestions();
+    const { runtime, statuses, open } = await world.process({ jobs: { maxRunning: 1 } });
+    await runtime.resume("s");
+    await open(4);
+    const job = runtime.jobs.list().find(({ state }) => (state === "queued") === (meant === "queued"));
+    await runtime.jobs.cancel(job?.id ?? "", "Not wanted.");
+    const left = await open(2);
+    expect(new Set(left.map(({ input }) => String(input["what"]).slice(0, 1))).size).toBe(1);
+    expect((await statuses()).toSorted()).toEqual(["open", "open", "withdrawn", "withdrawn"]);
+  },
+);
+
+test("questions that no rule asks for any more are withdrawn", async () => {
+  const world = new World();
+  await world.leftQuestions();
+  const { runtime, statuses, ended } = await world.process({ approval: { approve: "inbox", never: ["remove"] } });
+  await runtime.resume("s");
+  await ended(2);
+  await vi.waitFor(async () => expect(await statuses()).toEqual(["withdrawn", "withdrawn", "withdrawn", "withdrawn"]), 10_000);
+});
+
+test("questions of jobs that are handed over again before they ask stay open", async () => {
+  const world = new World();
+  const questions = await world.leftQuestions();
+  for (let round = 0; round < 3; round++) {
+    const { runtime, open } = await world.process({ jobs: { maxRunning: 1 } });
+    await runtime.resume("s");
+    await open(4);
+    await runtime.sessions.handOver("s");
+    await runtime.close();
+  }
+  const { runtime, open, ended } = await world.process();
+  await runtime.resume("s");
+  await open(4);
+  for (const { id, digest } of questions) expect(await runtime.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);
+  await ended(2);
+  expect(world.removed.toSorted()).toEqual(["a1", "a2", "b1", "b2"]);
+});
