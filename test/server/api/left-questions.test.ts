@@ -416,3 +416,17 @@ test("a request that waits for the question of an earlier server is refused at o
   expect((await last.keyed("remove")).results[0]?.output).toBe("remove done");
   expect(world.done).toEqual(["remove 0"]);
 });
+
+test("a client that waits for a job is answered with the job where the server stops and others continue it", async () => {
+  const world = new World();
+  const first = await world.server();
+  await first.client.call("createSession", { body: { id: "s" } });
+  await first.client.call("executeInSession", { params: { sessionId: "s" }, body: { calls: callsOf("clean"), background: true } });
+  await first.waiting(1);
+  const [job] = first.runtime.jobs.list();
+  const params = { jobId: job?.id ?? "" };
+  const waits = first.client.call("waitForJob", { params, query: { timeoutMs: 60_000 } });
+  await vi.waitFor(async () => expect((await first.client.call("getJob", { params })).state).toBe("waiting"));
+  await first.stop();
+  expect(await waits).toMatchObject({ id: params.jobId, sessionId: "s", state: "waiting" });
+});

@@ -40,7 +40,10 @@ export const jobHandlers = {
       const job = await findJob(jobId, { runtime, principal, services });
       const leftMs = Math.max(0, end - clock.now());
       // Asked each time: the job may be continued here meanwhile.
-      if (runtime.jobs.get(jobId) !== undefined) return shownJob(await runtime.jobs.wait(jobId, { timeoutMs: leftMs, untilAsked, signal }));
+      if (runtime.jobs.get(jobId) !== undefined) {
+        const waited = await runtime.jobs.wait(jobId, { timeoutMs: leftMs, untilAsked, signal }).catch(leftToOthers);
+        if (waited !== undefined) return shownJob(waited);
+      }
       const isOver = !UNENDED.has(job.state) || (untilAsked && job.state === "waiting");
       if (isOver || leftMs === 0 || signal.aborted || stopping()) return job;
       await pause(clock, Math.min(LOOK_MS, leftMs), signal);
@@ -83,6 +86,11 @@ async function findJob(jobId: string, { runtime, principal, services: { store } 
   throw new ToolError("not_found", `There is no job ${JSON.stringify(jobId.slice(0, 200))}, or it ended too long ago.`, {
     hint: "GET /v1/jobs lists them.",
   });
+}
+
+/** Undefined where another process continues the job. @throws the error of any other wait */
+function leftToOthers(thrown: unknown): undefined {
+  if (ToolError.fromUnknown(thrown).code !== "conflict") throw thrown;
 }
 
 function shownJob(job: JobStatus | EndedJob): ApiJob {

@@ -12,6 +12,7 @@ import type { ApiSession } from "../openapi/component-types.ts";
 import { limitedText } from "../requests/limited-text.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
 import { OWN_SESSION_PREFIX, checkNewId, checkSeen, noSession, refuseSessionKey } from "../sessions/session-ids.ts";
+import { inTermsOfRoutes } from "../sessions/session-refusals.ts";
 import { streamResponse } from "../requests/stream-response.ts";
 import { noContent } from "./answers.ts";
 import { acceptsStream } from "../requests/accepts-stream.ts";
@@ -66,10 +67,7 @@ export const sessionHandlers = {
     checkNewId(id);
     if (id !== undefined) await sessions.whenLeft(id);
     sessions.checkRoom();
-    const session = runtime.session(id, from === undefined ? {} : { from });
-    if (store !== undefined) await takenIn(session);
-    sessions.hold(session);
-    return shownOpen(session);
+    return begun(id, { sessions, store }, () => runtime.session(id, from === undefined ? {} : { from }));
   },
 
   async listSessions({ runtime, principal, query: { limit, cursor = "0", q = "" }, signal }, { store, titles }) {
@@ -128,10 +126,7 @@ export const sessionHandlers = {
     return sessions.use(sessionId, async (session) => {
       sessions.checkRoom();
       const options = omitUndefined({ id, simulated });
-      const branch = at === undefined ? session.fork(options) : await session.forkAt(at, options);
-      if (store !== undefined) await takenIn(branch);
-      sessions.hold(branch);
-      return shownOpen(branch);
+      return begun(id, { sessions, store }, () => (at === undefined ? session.fork(options) : session.forkAt(at, options)));
     });
   },
 
@@ -239,6 +234,22 @@ export async function eventsOf(
 /** A log for clients that may read slowly: one that reads nothing holds no more than a small page of it. */
 function inSmallPages(store: Store, sessionId: string): ReadableLog {
   return { sessionId, read: (options) => store.read(sessionId, { ...options, limit: EXPORTED_AT_ONCE }) };
+}
+
+/** Holds a new session, or a branch. @throws ToolError `duplicate` for an id that another session has */
+async function begun(
+  id: string | undefined,
+  { sessions, store }: Pick<ApiServices, "sessions" | "store">,
+  begin: () => RuntimeSession | Promise<RuntimeSession>,
+): Promise<ApiSession> {
+  try {
+    const session = await begin();
+    if (store !== undefined) await takenIn(session);
+    sessions.hold(session);
+    return shownOpen(session);
+  } catch (thrown: unknown) {
+    throw inTermsOfRoutes(thrown, id);
+  }
 }
 
 /** Resolves when the store has taken it in: the next request for it may come to another process. */

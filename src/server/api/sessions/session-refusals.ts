@@ -8,6 +8,17 @@ export function isStopping(): ToolError {
   return new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
 }
 
+/** In place of the error for an id that another session has, which says how a program goes on with that one. */
+export function inTermsOfRoutes(thrown: unknown, id: string | undefined): ToolError {
+  const error = ToolError.fromUnknown(thrown);
+  if (error.code !== "duplicate" || id === undefined) return error;
+  return new ToolError("duplicate", `There is a session ${JSON.stringify(id)} already.`, {
+    outcome: "not_started",
+    hint: `Use the routes under /v1/sessions/${encodeURIComponent(id)}, or choose another id.`,
+    cause: thrown,
+  });
+}
+
 /** Why no session is begun: too many stay open. */
 export function tooManyOpen(maxOpenSessions: number): ToolError {
   return new ToolError("limit_exceeded", `The server has ${maxOpenSessions} sessions open that only their clients can end.`, {
