@@ -262,7 +262,10 @@ export class SessionFold {
     const open = this.#open.get(event.callId);
     if (open?.job === undefined) return;
     if (event.type !== "job-run") open.job = this.#talked(open.job, event);
-    else if (event.queued === true) open.job = { ...open.job, starts: event.starts, isQueued: true };
+    else if (event.queued === true) {
+      const isTakenBack = event.starts < open.job.starts; // a start, and with it that it waits
+      open.job = { ...(isTakenBack ? runsOn(open.job) : open.job), starts: event.starts, isQueued: true };
+    }
     else open.job = { ...open.job, starts: event.starts, isAsking: false, isQueued: false };
   }
 

@@ -267,6 +267,18 @@ describe("F1.12 I09 a job that waits for an answer when its process ends", () =>
     expect(begun).toHaveLength(3);
     await runtime.close();
   });
+
+  test("is parked at its third end after an answer also where it was handed over before that, while it waited", async () => {
+    let id = "";
+    const { runtime, session } = await lives(8, async ({ runtime: { jobs, sessions } }, life) => {
+      if (life === 1) id = jobs.list()[0]?.id ?? "";
+      if (life <= 4) await sessions.handOver("s");
+      else if (life < 8) jobs.send(id, "nobody");
+    });
+    expect(session.history.find(({ call }) => call.name === "clerk")?.result?.error).toMatchObject({ code: "job_parked" });
+    expect(begun).toHaveLength(7);
+    await runtime.close();
+  });
 });
 
 test("a job is not parked by orderly stops, which are no ends of its process that it may have caused", async () => {
