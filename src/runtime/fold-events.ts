@@ -265,8 +265,7 @@ export class SessionFold {
     else if (event.queued === true) {
       const isTakenBack = event.starts < open.job.starts; // a start, and with it that it waits
       open.job = { ...(isTakenBack ? runsOn(open.job) : open.job), starts: event.starts, isQueued: true };
-    }
-    else open.job = { ...open.job, starts: event.starts, isAsking: false, isQueued: false };
+    } else open.job = { ...open.job, starts: event.starts, isAsking: false, isQueued: false };
   }
 
   /** A job that asks while a call made in it runs is not one that only waits: that call may be what ends the process. */

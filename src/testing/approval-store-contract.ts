@@ -213,7 +213,7 @@ const shared: readonly StoreCase[] = [
     for (const id of ids) await one.approvals.put(question({ id }));
     for (const id of ids) {
       const put = other.approvals.put(question({ id }));
-      await list(one, { ids: [id] }); // as whoever answers does
+      await list(one, { ids: [id] }); // as an inbox does before it answers
       equal(await one.approvals.end(end({ id })), true);
       await put;
     }

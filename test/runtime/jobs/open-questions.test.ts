@@ -86,7 +86,7 @@ test.each(["running", "queued"])(
     await runtime.resume("s");
     await open(4);
     const job = runtime.jobs.list().find(({ state }) => (state === "queued") === (meant === "queued"));
-    await runtime.jobs.cancel(job?.id ?? "", "Not wanted.");
+    runtime.jobs.cancel(job?.id ?? "", "Not wanted.");
     const left = await open(2);
     expect(new Set(left.map(({ input }) => String(input["what"]).slice(0, 1))).size).toBe(1);
     expect((await statuses()).toSorted()).toEqual(["open", "open", "withdrawn", "withdrawn"]);

@@ -8,7 +8,7 @@ export function isStopping(): ToolError {
   return new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
 }
 
-/** In place of the error for an id that another session has, which says how a program goes on with that one. */
+/** In place of the error for an id that another session has: its hint names methods of programs. */
 export function inTermsOfRoutes(thrown: unknown, id: string | undefined): ToolError {
   const error = ToolError.fromUnknown(thrown);
   if (error.code !== "duplicate" || id === undefined) return error;
