@@ -180,10 +180,12 @@ export type SessionEvent =
       /** A background job that waited for its place, or whose process had ended, begins to run. */
       readonly type: "job-run";
       readonly toolName: string;
-      /** How many times it was begun to be run, this one included, without those that an orderly stop has ended. */
+      /** How many times it was begun to be run, this one included. */
       readonly starts: number;
       /** Its process had ended, or hands it over, and it waits for its place: another `job-run` follows when it has one. */
       readonly queued?: true;
+      /** Its process hands it over: the last start was ended by an orderly stop, which no job causes. */
+      readonly handedOver?: true;
       /** That of its `job-start`, where its process had ended. */
       readonly traceparent?: string;
     })

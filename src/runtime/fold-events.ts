@@ -228,7 +228,7 @@ export class SessionFold {
       mode,
       notify,
       starts: queued === true ? 0 : 1,
-      waits: 0,
+      harmlessStarts: 0,
       isAsking: false,
       isQueued: queued === true,
       traceparent,
@@ -262,17 +262,16 @@ export class SessionFold {
     const open = this.#open.get(event.callId);
     if (open?.job === undefined) return;
     if (event.type !== "job-run") open.job = this.#talked(open.job, event);
-    else if (event.queued === true) {
-      const isTakenBack = event.starts < open.job.starts; // a start, and with it that it waits
-      open.job = { ...(isTakenBack ? runsOn(open.job) : open.job), starts: event.starts, isQueued: true };
-    } else open.job = { ...open.job, starts: event.starts, isAsking: false, isQueued: false };
+    else if (event.handedOver === true) open.job = { ...harmless(open.job), starts: event.starts, isAsking: false, isQueued: true };
+    else if (event.queued === true) open.job = { ...open.job, starts: event.starts, isQueued: true };
+    else open.job = { ...open.job, starts: event.starts, isAsking: false, isQueued: false };
   }
 
   /** A job that asks while a call made in it runs is not one that only waits: that call may be what ends the process. */
   #talked(job: EarlierJob, event: SessionEvent & { readonly type: "job-output" | "job-input" }): EarlierJob {
     if (event.type === "job-input") return runsOn(job);
     const onlyWaits = event.asks === true && !job.isAsking && (this.#nested.get(event.callId)?.size ?? 0) === 0;
-    return onlyWaits ? { ...job, isAsking: true, waits: job.waits + 1, isQueued: false } : job;
+    return onlyWaits ? { ...harmless(job), isAsking: true, isQueued: false } : job;
   }
 
   #change({ callId, turnId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {
@@ -346,7 +345,12 @@ export class SessionFold {
   }
 }
 
+/** A job whose last start is not what ends its process. */
+function harmless(job: EarlierJob): EarlierJob {
+  return job.isAsking ? job : { ...job, harmlessStarts: job.harmlessStarts + 1 };
+}
+
 /** A job that was waiting for an answer, and does not only wait any more. */
 function runsOn(job: EarlierJob): EarlierJob {
-  return job.isAsking ? { ...job, isAsking: false, waits: job.waits - 1 } : job;
+  return job.isAsking ? { ...job, isAsking: false, harmlessStarts: job.harmlessStarts - 1 } : job;
 }

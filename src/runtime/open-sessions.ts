@@ -1,6 +1,6 @@
 /** The sessions that a runtime has open, by their ids. */
 import type { CallParts } from "../call/call-run.ts";
-import { uncountStart } from "../call/jobs/run-in-background.ts";
+import { recordHandOver } from "../call/jobs/run-in-background.ts";
 import { endCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
 import { Groups } from "../core/base/groups.ts";
@@ -293,7 +293,7 @@ export class OpenSessions {
     if (resuming?.settles === true) return [];
     const left = [id];
     const session = this.#byId.get(id);
-    if (session !== undefined) for (const run of this.#options.parts.running.in(session)) uncountStart(run);
+    if (session !== undefined) for (const run of this.#options.parts.running.in(session)) recordHandOver(run);
     resuming?.leave(reason(id));
     session?.leave(reason(id));
     for (const inner of this.#resumingWithin.of(id)) left.push(...this.#leave(inner, reason));

@@ -25,8 +25,8 @@ export function endsOfJobs(open: readonly OpenCall[], { cancelled, runsAgain }: 
       reasons.set(callId, reason);
       ends.set(callId, cancelledJob(call, reason));
     } else if (ends.has(parentCallId ?? "")) ends.set(callId, madeInParked(call));
-    else if (runsAgain && job !== undefined && job.starts - job.waits >= MAX_STARTS)
-      ends.set(callId, parkedJob(call, job.starts - job.waits));
+    else if (runsAgain && job !== undefined && job.starts - job.harmlessStarts >= MAX_STARTS)
+      ends.set(callId, parkedJob(call, job.starts - job.harmlessStarts));
   }
   return ends;
 }

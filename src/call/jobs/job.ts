@@ -50,8 +50,8 @@ export interface EarlierJob extends JobSettings {
   readonly toolName: string;
   /** How many times it was begun to be run. */
   readonly starts: number;
-  /** After how many of these it waits, or waited when its process ended, for an answer to what it had asked: none of its code ran. */
-  readonly waits: number;
+  /** After how many of these it waits, or waited when its process ended, for an answer to what it had asked, or was handed over: it ended none. */
+  readonly harmlessStarts: number;
   /** It waits for such an answer. */
   readonly isAsking: boolean;
   /** It is recorded that it waits for its place. */

@@ -26,7 +26,8 @@ export function runInBackground(run: AdmittedCall, work: Work): Answer {
   if (job instanceof ToolError) return finishCall(run, job);
   run.jobSlot = isSuspect(run) ? undefined : tryTake(lenderOfJobSlot(run), run.parts.jobs.slots);
   if (earlier === undefined) recordStart(run, job, run.jobSlot === undefined);
-  else if (run.jobSlot === undefined && run.resumed?.job?.isQueued !== true) recordRun(run, run.resumed?.job?.starts ?? 0, true);
+  else if (run.jobSlot === undefined && run.resumed?.job?.isQueued !== true)
+    recordRun(run, run.resumed?.job?.starts ?? 0, { queued: true });
   const { turns } = run.turn.session;
   const place = turns.beside(run.turn);
   run.beside = place;
@@ -96,7 +97,7 @@ const SUSPECT_MS = 10_000;
 
 function isSuspect({ resumed, isAnswered }: AdmittedCall): boolean {
   const job = resumed?.job;
-  return job !== undefined && job.starts - job.waits >= SUSPECT_STARTS && !isAnswered;
+  return job !== undefined && job.starts - job.harmlessStarts >= SUSPECT_STARTS && !isAnswered;
 }
 
 /** The places of a job that is started alone; the next one may start when it has ended, or has run for long. */
@@ -153,20 +154,20 @@ export function startIsKept(run: AdmittedCall): AdmittedCall | ToolError | Promi
   return kept === undefined ? run : kept.then((error) => error ?? run.cancelled ?? run);
 }
 
-/** Takes back that a job from before a crash was begun once more, as its session is handed over: it is not what ends this process. */
-export function uncountStart(run: CallRun): void {
-  const starts = run.resumed?.job?.starts ?? 0;
-  if (starts > 0 && isAdmitted(run) && run.jobSlot !== undefined) recordRun(run, starts, true);
+/** Records that a job which runs is handed over with its session: it is not what ends this process. */
+export function recordHandOver(run: CallRun): void {
+  if (isAdmitted(run) && run.jobSlot !== undefined) recordRun(run, (run.resumed?.job?.starts ?? 0) + 1, { queued: true, handedOver: true });
 }
 
-function recordRun(run: AdmittedCall, starts: number, queued: boolean = false): void {
+function recordRun(run: AdmittedCall, starts: number, place: { readonly queued?: true; readonly handedOver?: true } = {}): void {
   const traceparent = run.resumed?.job?.traceparent;
   run.record({
     ...run.eventBase,
     type: "job-run",
     toolName: run.toolName,
     starts,
-    ...omitUndefined({ queued: queued || undefined, traceparent }),
+    ...place,
+    ...omitUndefined({ traceparent }),
   });
 }
 

@@ -268,6 +268,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       toolName: id,
       starts: fc.nat(),
       queued: fc.constant(true as const),
+      handedOver: fc.constant(true as const),
       traceparent: id,
     },
     { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "toolName", "starts"] },

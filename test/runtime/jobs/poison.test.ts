@@ -292,11 +292,36 @@ test("a job is not parked by orderly stops, which are no ends of its process tha
   for (stops = 1; stops < 5; stops++) {
     const runtime = runtimeOf();
     await runtime.resume("s");
-    await vi.waitFor(async () => expect(await runtime.jobs.listStored()).toMatchObject([{ state: "running", starts: 2 }]));
+    await vi.waitFor(async () => expect(await runtime.jobs.listStored()).toMatchObject([{ state: "running", starts: stops + 1 }]));
     await runtime.sessions.handOver("s");
-    expect(await runtime.jobs.listStored()).toMatchObject([{ state: "queued", starts: 1 }]);
+    expect(await runtime.jobs.listStored()).toMatchObject([{ state: "queued", starts: stops + 1 }]);
   }
   const last = runtimeOf();
   await last.resume("s");
   expect(await last.jobs.wait(id)).toMatchObject({ state: "done", result: { output: "done" } });
+});
+
+test("a job that was handed over at its first start is parked at the third end of its process, as any other", async () => {
+  let store = new FailingStore();
+  const started = vi.fn<() => Promise<never>>(never);
+  const runtimeOf = (life: number) =>
+    testRuntime({
+      store,
+      tools: [tool("starts", started, { effects: READS, mode: "background" })],
+      ports: { ids: idsOf(life) },
+    });
+  const { runtime: first } = runtimeOf(0);
+  const { id } = await first.session("s").submit({ name: "starts" });
+  await first.sessions.handOver("s");
+  for (let life = 1; life <= 3; life++) {
+    const { runtime } = runtimeOf(life);
+    await runtime.resume("s");
+    await vi.waitFor(() => expect(started).toHaveBeenCalledTimes(life + 1));
+    await store.logs.get("s")?.whenDurable();
+    store = store.crash();
+  }
+  const { runtime: last } = runtimeOf(4);
+  await last.resume("s");
+  const { state, error } = (await last.jobs.wait(id)) as JobStatus;
+  expect([state, error?.message, started.mock.calls.length]).toEqual(["parked", expect.stringContaining("ended 3 times"), 4]);
 });
