@@ -113,6 +113,7 @@ export const OPTIONS = {
   },
   count: { kind: "integer", short: "n", value: "<n>", example: "1000", help: "how many conversations; 10, or one of each template" },
   calls: { kind: "integer", value: "<n>", example: "10", help: "calls of each conversation that is drawn; 5" },
+  "no-parallel-calls": { kind: "boolean", help: "no message with several calls" },
   sample: { kind: "string", value: "<kind>", example: "chain", help: "how tools are drawn: chain, random or neighbour; chain" },
   format: { kind: "string", value: "<format>", example: "openai", help: "neutral, openai, anthropic, huggingface or sharegpt" },
   concurrency: { kind: "integer", value: "<n>", example: "16", help: "conversations (8) or sessions (10) at a time" },
@@ -156,7 +157,7 @@ interface Values {
   readonly integer: number | undefined;
 }
 
-type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}` ? `${First}${Capitalize<Rest>}` : Name;
+type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : Name;
 
 export type CliOptions = { readonly [Name in OptionName as CamelCase<Name>]: Values[(typeof OPTIONS)[Name]["kind"]] };
 

@@ -72,6 +72,7 @@ const NONE: CliOptions = {
   format: undefined,
   concurrency: undefined,
   tools: [],
+  noParallelCalls: false,
   sample: undefined,
   overwrite: false,
   split: undefined,

@@ -46,6 +46,7 @@ describe.concurrent("issue 6.7 haft generate", { timeout: PATIENCE_MS }, () => {
       stderr: "",
       stdout: `conversations 10  in train.jsonl
 calls         40  40 ok
+parallel       5  messages with several calls
 answers       40  40 simulated by example (schema-valid)
 checked           0 dangling ids, 0 unresolved references, 0 duplicates
 described         in train.card.md
@@ -56,6 +57,18 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     const made = jsonLines(readFileSync(join(folder, "train.jsonl"), "utf8"));
     expect(made.length).toBe(10);
     expect(JSON.stringify(made)).not.toContain("this was real");
+  });
+
+  test("--no-parallel-calls makes no message with several calls, and the card says so", async () => {
+    const folder = folderWith(REAL);
+    const args = ["generate", "--sample", "random", "--calls", "6", "--out"];
+    const some = await haft([...args, "some.jsonl"], { folder });
+    const none = await haft([...args, "none.jsonl", "--no-parallel-calls"], { folder });
+    expect([some.stdout, none.stdout]).toEqual([
+      expect.stringMatching(/^parallel +\d+ {2}messages? with several calls$/mu),
+      expect.not.stringContaining("several calls"),
+    ]);
+    expect(readFileSync(join(folder, "none.card.md"), "utf8")).toContain("| messages with several calls | 0 |");
   });
 
   testInCI("the same seed makes the same file, whatever the concurrency; another seed makes another", async () => {

@@ -10,6 +10,7 @@ const SUMMARY = {
   written: 1_000,
   failed: 0,
   calls: 10_000,
+  parallelMessages: 0,
   statuses: { ok: 9_990, error: 10 },
   answers: [
     { origin: "simulated", answeredBy: "example", fidelity: "schema-valid", calls: 9_980 },
@@ -26,6 +27,7 @@ const SUMMARY = {
     conversations: 1_000,
     failed: 0,
     calls: 10_000,
+    parallelMessages: 0,
     tools: {},
     statuses: {},
     answers: {},

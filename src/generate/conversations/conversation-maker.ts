@@ -26,7 +26,7 @@ import { planFingerprint, type PlanFingerprintParts } from "./plan-fingerprint.t
 import { callIds } from "./template-references.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { RecordedMaker } from "./recorded/recorded-maker.ts";
-import { withPlainIds, type Trajectory, type TrajectoryOrigin } from "./trajectory.ts";
+import { withCallsApart, withPlainIds, type Trajectory, type TrajectoryOrigin } from "./trajectory.ts";
 
 export interface ConversationMakerOptions extends Omit<PlanFingerprintParts, "tools" | "label" | "split" | "recorded"> {
   readonly runtime: Runtime;
@@ -68,10 +68,11 @@ export class ConversationMaker {
   readonly #prepared: Prepared;
 
   private constructor(options: ConversationMakerOptions, prepared: Prepared) {
-    const { plan, seed, format, maxTools, split = 0, label = "" } = options;
+    const { plan, seed, format, maxTools, parallelCalls, split = 0, label = "" } = options;
     this.seed = seed;
     const { drawing, recorded, offered } = prepared;
-    this.plan = planFingerprint({ plan, seed, format, maxTools, split, label, tools: offered.all, recorded: recorded?.set.digest });
+    const settings = { plan, seed, format, maxTools, parallelCalls, split, label };
+    this.plan = planFingerprint({ ...settings, tools: offered.all, recorded: recorded?.set.digest });
     this.notes = drawing?.notes ?? recorded?.set.notes ?? [];
     this.#options = options;
     this.#prepared = prepared;
@@ -141,7 +142,8 @@ export class ConversationMaker {
     { draws, signal }: { readonly draws: string; readonly signal: AbortSignal },
   ): Promise<Omit<Trajectory, keyof TrajectoryOrigin>> {
     const { messages: made, tools, needed } = await recorded.make(index, { draws, signal });
-    const messages = asOffered(made, this.#options.runtime.registry);
+    const { runtime, parallelCalls } = this.#options;
+    const messages = asOffered(parallelCalls ? made : withCallsApart(made), runtime.registry);
     const offered = [...this.#offer(needed, index), ...tools];
     return { system: undefined, tools: offered, messages, checks: checkConversation({ system: undefined, messages }) };
   }
@@ -150,9 +152,10 @@ export class ConversationMaker {
     id: string,
     { play, signal, variation }: Pick<Cast, "play"> & { readonly signal: AbortSignal; readonly variation: string },
   ): Promise<{ readonly messages: Trajectory["messages"]; readonly end: ConversationEnd }> {
-    const session = this.#options.runtime.session(id);
+    const { runtime, parallelCalls } = this.#options;
+    const session = runtime.session(id);
     try {
-      const end = await play({ session, signal, allow: this.#prepared.allow, variation }).catch((thrown: unknown) => ({
+      const end = await play({ session, signal, allow: this.#prepared.allow, variation, parallelCalls }).catch((thrown: unknown) => ({
         error: ToolError.fromUnknown(thrown).toJSON(),
       }));
       return { messages: withPlainIds(pairMessages(conversationOf(session.log))), end };

@@ -13,6 +13,8 @@ export interface DatasetSummary {
   /** How many broke off with an error. */
   readonly failed: number;
   readonly calls: number;
+  /** Messages with several calls. */
+  readonly parallelMessages: number;
   /** Calls by tool, the most frequent first. */
   readonly tools: Readonly<Record<string, number>>;
   readonly statuses: Readonly<Record<string, number>>;
@@ -29,12 +31,15 @@ export class DatasetCounts {
   #conversations = 0;
   #failed = 0;
   #calls = 0;
+  #parallelMessages = 0;
 
   add(line: JsonObject): void {
     const mark = markOf(line);
     this.#conversations++;
     if (mark["error"] !== undefined) this.#failed++;
     for (const problem of itemsOf(mark["problems"])) this.#addProblem(String(problem));
+    const { report } = mark;
+    if (isJsonObject(report ?? null)) this.#parallelMessages += Number(Object(report)["parallelMessages"]);
     const results = mark["results"] ?? itemsOf(line["messages"]).filter((message) => isJsonObject(message) && message["role"] === "tool");
     for (const result of itemsOf(results)) if (isJsonObject(result)) this.#addResult(result);
   }
@@ -45,6 +50,7 @@ export class DatasetCounts {
       conversations: this.#conversations,
       failed: this.#failed,
       calls: this.#calls,
+      parallelMessages: this.#parallelMessages,
       tools: this.#tools.counts,
       statuses: this.#statuses.counts,
       answers: this.#answers.counts,

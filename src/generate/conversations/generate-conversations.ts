@@ -38,6 +38,14 @@ export interface GenerateOptions {
   readonly allow?: VisibilityRules;
   /** Most tools that a conversation is made with: those it needs, and others drawn. Integer ≥ 1. @default 32 */
   readonly maxTools?: number;
+  /**
+   * Whether a message may have several calls, which some chat templates drop or refuse. With `false`, calls that a template, a recording
+   * or a sampled plan has in one message are in a message each, one after the other. A model is asked for one call at a time; of a message
+   * with several all the same, only the first is taken, and the model is asked again with its result.
+   *
+   * @default true
+   */
+  readonly parallelCalls?: boolean;
   /** How many conversations in a row may fail before the rest is given up; those are not written. Integer ≥ 1. @default 10 */
   readonly maxFailures?: number;
   /** Anything else that the conversations depend on, such as the sources that answer: a file of another label is not continued. */
@@ -119,6 +127,7 @@ async function generated(options: GenerateOptions, planned: number | undefined):
     format,
     seed: String(options.seed ?? 0),
     maxTools: options.maxTools ?? DEFAULT_MAX_TOOLS,
+    parallelCalls: options.parallelCalls ?? true,
   });
   const { plan, seed } = maker;
   const total = planned ?? maker.recordings ?? 0;
@@ -161,6 +170,7 @@ const OPTIONS: OptionNames<GenerateOptions> = {
   concurrency: true,
   allow: true,
   maxTools: true,
+  parallelCalls: "boolean",
   maxFailures: true,
   label: true,
   split: true,
@@ -178,7 +188,7 @@ function checkOptions(options: GenerateOptions): number | undefined {
   checkNumber(maxTools, `maxTools of ${owner}`, COUNT);
   checkNumber(maxFailures, `maxFailures of ${owner}`, COUNT);
   checkNumber(split, `split of ${owner}`, PORTION);
-  trajectoryWriter(format);
+  trajectoryWriter(format, { parallelCalls: true });
   if (out === "" || (typeof out !== "string" && typeof out?.write !== "function"))
     throw new ToolError("invalid_argument", `out of ${owner} is the path of a file, or has write().`);
   if (split !== undefined && split > 0 && typeof out !== "string")
@@ -205,7 +215,8 @@ class Generation {
   constructor(options: GenerateOptions, parts: GenerationParts) {
     this.#options = options;
     this.#parts = parts;
-    this.#write = trajectoryWriter(options.format ?? "neutral");
+    const { format = "neutral", parallelCalls = true } = options;
+    this.#write = trajectoryWriter(format, { parallelCalls });
     this.#slots = new Limit(options.concurrency ?? DEFAULT_CONCURRENCY);
   }
 

@@ -7,7 +7,7 @@ import { CHECK_NAMES, NO_PROBLEMS, type ConversationChecks } from "./check-conve
 import type { WritingReport } from "./conversation-writer.ts";
 import type { DatasetSummary } from "./dataset-counts.ts";
 import { Tally } from "./tally.ts";
-import { resultsOf, type Trajectory } from "./trajectory.ts";
+import { parallelMessages, resultsOf, type Trajectory } from "./trajectory.ts";
 
 /** The counts are those of the conversations that this run has written; those that were there before are `existing`. */
 export interface GenerationSummary {
@@ -19,6 +19,8 @@ export interface GenerationSummary {
   /** How many of the written ones broke off with an error, which is in their line. */
   readonly failed: number;
   readonly calls: number;
+  /** Messages with several calls. */
+  readonly parallelMessages: number;
   readonly statuses: Readonly<Record<string, number>>;
   /** Where the answers came from, the most frequent first. */
   readonly answers: readonly AnswerCount[];
@@ -82,12 +84,14 @@ export class GenerationCounts {
   written = 0;
   failed = 0;
   calls = 0;
+  parallelMessages = 0;
   remade = 0;
   readonly #checks: Record<keyof ConversationChecks, number> = { ...NO_PROBLEMS };
 
   add(trajectory: Trajectory): void {
     this.written++;
     if (trajectory.error !== undefined) this.failed++;
+    this.parallelMessages += parallelMessages(trajectory);
     for (const name of CHECK_NAMES) this.#checks[name] += trajectory.checks[name];
     if (trajectory.stop !== undefined) this.#stops.add(trajectory.stop);
     for (const { status, error, fault, origin, answeredBy, fidelity } of resultsOf(trajectory)) {
@@ -103,11 +107,12 @@ export class GenerationCounts {
     GenerationSummary,
     "conversations" | "existing" | "notes" | "split" | "dataset" | "writing" | "durationMs" | "stopped"
   > {
-    const { written, failed, calls, remade } = this;
+    const { written, failed, calls, parallelMessages: parallel, remade } = this;
     const answers = Object.entries(this.#answers.counts).map(([key, count]) => answerCount(key, count));
     const [errors, faults, stops] = [this.#errors.counts, this.#faults.counts, this.#stops.counts];
     const checks = { ...this.#checks };
-    return { written, failed, calls, statuses: this.#statuses.counts, answers, errors, faults, stops, checks, remade };
+    const made = { written, failed, calls, parallelMessages: parallel };
+    return { ...made, statuses: this.#statuses.counts, answers, errors, faults, stops, checks, remade };
   }
 }
 

@@ -13,6 +13,7 @@ export interface PlanFingerprintParts {
   readonly seed: string;
   readonly format: TrajectoryFormat;
   readonly maxTools: number;
+  readonly parallelCalls: boolean;
   /** The share of conversations that go to another file. */
   readonly split: number;
   readonly tools: readonly ModelTool[];
@@ -22,7 +23,7 @@ export interface PlanFingerprintParts {
 }
 
 /** Changed whenever the same plan makes other lines. */
-const VERSION = 6;
+const VERSION = 7;
 const LENGTH = 16;
 const MAX_DEPTH = 1_000;
 

@@ -37,6 +37,8 @@ export interface TurnPlannerOptions {
   readonly count: number;
   readonly random: Random;
   readonly flow: ToolFlow;
+  /** Whether a message may have several calls. */
+  readonly parallelCalls: boolean;
 }
 
 /** Most calls that one turn asks for. */
@@ -95,7 +97,7 @@ export class TurnPlanner {
     { id, qualifiedName, tool }: CatalogTool,
     place: { readonly earlier: readonly DraftCall[]; readonly parallel: boolean },
   ): DraftCall | undefined {
-    const { random, flow } = this.#options;
+    const { random, flow, parallelCalls } = this.#options;
     const drawn = drawInput(tool, random);
     if (drawn === undefined) return undefined;
     const inputs = new Map(flow.inputsOf(id).map((input) => [input.name, input]));
@@ -121,7 +123,7 @@ export class TurnPlanner {
     }
     input = this.#withinPaid(tool, input);
     const given = Object.fromEntries(Object.entries(input).filter(([name]) => !Object.hasOwn(taken, name)));
-    return { id, tool, qualifiedName, given, taken, parallel: place.parallel, input, awaited };
+    return { id, tool, qualifiedName, given, taken, parallel: place.parallel && parallelCalls, input, awaited };
   }
 
   /** A refund is no larger than what was paid for the thing that it names. */

@@ -11,6 +11,7 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { PlayedPlan } from "./conversation-plan.ts";
 import type { Random } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
+import { oneCallModel } from "./one-call-model.ts";
 import type { AnsweredCall, ConversationWriter } from "./conversation-writer.ts";
 import type { ConversationTemplate, TemplateMessage } from "./conversation-template.ts";
 import { TemplateReferences, callIds } from "./template-references.ts";
@@ -23,6 +24,8 @@ export interface ConversationPlace {
   readonly allow: Visibility | undefined;
   /** Of this conversation, for engines that make answers up. */
   readonly variation: string;
+  /** Whether a message may have several calls. */
+  readonly parallelCalls: boolean;
 }
 
 /** How a conversation ended. */
@@ -107,12 +110,16 @@ class OpenTurn {
   }
 }
 
-/** Runs the calls of one message. */
-export function runCalls(
+/** Runs the calls of one message; one message after the other where a message may not have several. */
+export async function runCalls(
   calls: readonly ToolCall[],
-  { session, signal, allow, variation }: ConversationPlace,
+  { session, signal, allow, variation, parallelCalls }: ConversationPlace,
 ): Promise<readonly ToolResult[]> {
-  return session.execute(calls, omitUndefined({ signal, allow, variation }));
+  const options = omitUndefined({ signal, allow, variation });
+  if (parallelCalls) return await session.execute(calls, options);
+  const results: ToolResult[] = [];
+  for (const call of calls) results.push(...(await session.execute([call], options)));
+  return results;
 }
 
 /** Further options of a played conversation. */
@@ -125,13 +132,13 @@ export interface ModelPart {
 /** Says what the users say, one after the other, each when the model has answered the one before. */
 export async function playWithModel(
   messages: readonly TemplateMessage[],
-  { session, signal, allow, variation }: ConversationPlace,
+  { session, signal, allow, variation, parallelCalls }: ConversationPlace,
   { plan: { model, loop: options = {} }, tools, system }: ModelPart,
 ): Promise<ConversationEnd> {
   const loop = createLoop({
     ...options,
     calls: { ...options.calls, variation },
-    model,
+    ...(parallelCalls ? { model } : { model: oneCallModel(model), parallelCalls }),
     session,
     tools: () => tools,
     ...omitUndefined({ system, allow }),

@@ -21,8 +21,8 @@ export async function playSampled(
   { tools, count, flow, writer, random }: SampledScript,
   place: ConversationPlace,
 ): Promise<ConversationEnd> {
-  const planner = new TurnPlanner({ tools, count, random, flow });
-  const { session, signal } = place;
+  const { session, signal, parallelCalls } = place;
+  const planner = new TurnPlanner({ tools, count, random, flow, parallelCalls });
   for (let index = 0; !planner.isDone; index++) {
     const drafts = planner.next();
     if (drafts.length === 0) {

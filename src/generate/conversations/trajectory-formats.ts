@@ -38,15 +38,20 @@ export const OPENINGS: Readonly<Record<TrajectoryFormat, readonly string[]>> = {
 
 export type TrajectoryWriter = (trajectory: Trajectory) => JsonObject;
 
+export interface TrajectoryWriterOptions {
+  /** `false` is said in lines for OpenAI's fine-tuning, which has a field for it. */
+  readonly parallelCalls: boolean;
+}
+
 /** @throws ToolError `invalid_argument` for a format that is not known */
-export function trajectoryWriter(format: TrajectoryFormat): TrajectoryWriter {
-  const write = writerOf(format);
+export function trajectoryWriter(format: TrajectoryFormat, options: TrajectoryWriterOptions): TrajectoryWriter {
+  const write = writerOf(format, options);
   return (trajectory) => wellFormedJson(write(trajectory));
 }
 
-function writerOf(format: TrajectoryFormat): (trajectory: Trajectory) => object {
+function writerOf(format: TrajectoryFormat, { parallelCalls }: TrajectoryWriterOptions): (trajectory: Trajectory) => object {
   if (format === "neutral") return writeNeutral;
-  if (format === "openai") return providerWriter(openAiChat());
+  if (format === "openai") return providerWriter(openAiChat(), parallelCalls ? {} : { parallel_tool_calls: false });
   if (format === "anthropic") return providerWriter(anthropicMessages());
   if (format === "huggingface") return templateWriter();
   if (format === "sharegpt") return shareGptWriter();
@@ -67,11 +72,12 @@ function writeNeutral(trajectory: Trajectory): object {
     })),
     messages: trajectoryMessages(trajectory),
     ...omitUndefined({ stop, error }),
-    report: reportOf(resultsOf(trajectory)),
+    report: reportOf(trajectory),
   };
 }
 
-function providerWriter(format: WireFormat): (trajectory: Trajectory) => object {
+/** @param further fields of every line */
+function providerWriter(format: WireFormat, further: JsonObject = {}): (trajectory: Trajectory) => object {
   const toolsOf = toolWriter(format);
   return (trajectory) => {
     const { messages, system } = format.encodeMessages(spokenMessages(trajectory));
@@ -79,6 +85,7 @@ function providerWriter(format: WireFormat): (trajectory: Trajectory) => object 
       ...(system === undefined ? {} : { system }),
       messages,
       tools: toolsOf(trajectory),
+      ...further,
       metadata: jsonText(metadataOf(trajectory)),
     };
   };
@@ -147,6 +154,6 @@ function metadataOf(trajectory: Trajectory): object {
       return { ...rest, ...(failure === undefined ? {} : { code: failure.code }) };
     }),
     ...omitUndefined({ stop, error }),
-    report: reportOf(results),
+    report: reportOf(trajectory),
   };
 }

@@ -63,6 +63,8 @@ export type TrajectoryMessage =
 /** The counts of the answers. */
 export interface TrajectoryReport {
   readonly calls: number;
+  /** Messages with several calls. */
+  readonly parallelMessages: number;
   readonly statuses: Readonly<Record<string, number>>;
   /** Of the calls for which a source was asked: what ends before, such as a call of a tool that is not there, came from nowhere. */
   readonly origins: Readonly<Record<string, number>>;
@@ -88,6 +90,16 @@ export function withPlainIds(messages: readonly ModelMessage[]): readonly ModelM
     }
     const { native: _native, ...said } = message;
     return { ...said, at: 0 };
+  });
+}
+
+/** Messages of one call each: of several calls in one, each is followed by its result. */
+export function withCallsApart(paired: readonly ModelMessage[]): readonly ModelMessage[] {
+  const results = new Map(paired.flatMap((message) => (message.role === "result" ? [[message.callId, message]] : [])));
+  return paired.flatMap((message): readonly ModelMessage[] => {
+    if (message.role === "result") return [];
+    const result = message.role === "call" ? results.get(message.callId) : undefined;
+    return result === undefined ? [message] : [message, result];
   });
 }
 
@@ -129,7 +141,13 @@ export function trajectoryResult(result: ToolResult): TrajectoryResult {
   };
 }
 
-export function reportOf(results: readonly ToolResult[]): TrajectoryReport {
+/** How many messages have several calls. */
+export function parallelMessages({ messages }: Pick<Trajectory, "messages">): number {
+  return groupRounds(messages).filter((round) => round.by === "assistant" && round.calls.length > 1).length;
+}
+
+export function reportOf(trajectory: Pick<Trajectory, "messages">): TrajectoryReport {
+  const results = resultsOf(trajectory);
   const statuses = new Tally();
   const origins = new Tally();
   const fidelities = new Tally();
@@ -139,7 +157,8 @@ export function reportOf(results: readonly ToolResult[]): TrajectoryReport {
     origins.add(origin);
     if (fidelity !== undefined) fidelities.add(fidelity);
   }
-  return { calls: results.length, statuses: statuses.counts, origins: origins.counts, fidelities: fidelities.counts };
+  const counts = { calls: results.length, parallelMessages: parallelMessages(trajectory) };
+  return { ...counts, statuses: statuses.counts, origins: origins.counts, fidelities: fidelities.counts };
 }
 
 /** The messages in our fields: an assistant's message with its calls, then one message for each result. */

@@ -89,7 +89,7 @@ export function datasetCard(summary: GenerationSummary, place: CardPlace): strin
   return lines.join("\n");
 }
 
-function answerLines({ answers, statuses, tools, checks, failed }: GenerationSummary["dataset"]): readonly string[] {
+function answerLines({ answers, statuses, tools, parallelMessages, checks, failed }: GenerationSummary["dataset"]): readonly string[] {
   const called = Object.entries(tools);
   const shown = called.slice(0, MAX_TOOLS).map(([tool, count]) => [code(tool), number(count)]);
   const found = CHECK_NAMES.map((name) => [CHECK_WORDS[name][1], number(checks[name])]);
@@ -110,7 +110,10 @@ function answerLines({ answers, statuses, tools, checks, failed }: GenerationSum
     "",
     "## Checks",
     "",
-    ...table(["found", "count"], [...found, ["conversations that broke off with an error", number(failed)]]),
+    ...table(
+      ["found", "count"],
+      [...found, ["conversations that broke off with an error", number(failed)], ["messages with several calls", number(parallelMessages)]],
+    ),
   ];
 }
 

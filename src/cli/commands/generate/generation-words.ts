@@ -34,13 +34,14 @@ export interface SummaryPlace {
 /** One line for each count, aligned. */
 export function summaryLines(summary: GenerationSummary, { where, card, peakBytes, usage }: SummaryPlace): readonly string[] {
   const { checks, remade, split, writing, notes } = summary;
-  const { written, existing, failed, calls, statuses, answers, errors, faults, stops, durationMs } = summary;
+  const { written, existing, failed, calls, parallelMessages, statuses, answers, errors, faults, stops, durationMs } = summary;
   const before = existing === 0 ? "" : `, after ${number(existing)} that were there`;
   const rows: (readonly [name: string, count: number | undefined, words: string])[] = [
     ["conversations", written, `${where}${before}${failed === 0 ? "" : `, ${number(failed)} of them failed`}`],
     ["calls", calls, tally(statuses) + inBrackets(errors)],
   ];
   if (split !== undefined) rows.splice(1, 0, ["for tests", split.test, `in ${split.testFile}, and ${number(split.train)} for training`]);
+  if (parallelMessages > 0) rows.push(["parallel", parallelMessages, `message${parallelMessages === 1 ? "" : "s"} with several calls`]);
   if (answers.length > 0) rows.push(["answers", sum(answers.map((answer) => answer.calls)), answers.map(answerWords).join(", ")]);
   if (Object.keys(faults).length > 0) rows.push(["faults", sum(Object.values(faults)), tally(faults)]);
   if (Object.keys(stops).length > 0) rows.push(["ended", sum(Object.values(stops)), tally(stops)]);
