@@ -6,6 +6,7 @@ import type { Random } from "../../core/ports.ts";
 import { seededRandom } from "../../core/base/seeded-random.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { isPromiseLike } from "../../policy/attempts/deadline.ts";
 import { toolSubject } from "./tool-subject.ts";
 import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 import { topicText } from "../../schema/example/topics.ts";
@@ -189,6 +190,8 @@ const REFUNDED = /^(?:amount|refund|refund_amount|amount_refunded|total|value|su
 /** People name few things at a time. */
 const MAX_INPUT_ITEMS = 2;
 const MAX_READ = 200;
+/** How often an input is drawn that the tool's own rules refuse. */
+const MAX_DRAWS = 24;
 const refunds = new WeakMap<Tool, { readonly input: string | undefined }>();
 
 /** The input that holds the amount of a refund; undefined for any other tool. */
@@ -208,9 +211,18 @@ function fits(schema: JsonSchema, input: JsonObject): boolean {
   return getOrAdd(validators, schema, () => compileSchema(schema)).check(input);
 }
 
+/** Whether the tool's own rules, of which its schema says nothing, let the input pass. Rules that answer later are taken to let it pass. */
+function isAllowed({ validate, parseInput }: Tool, input: JsonObject): boolean {
+  if (validate !== undefined && validate(input).length > 0) return false;
+  const parsed = parseInput?.(input);
+  if (!isPromiseLike(parsed)) return parsed === undefined || !("issues" in parsed);
+  void Promise.resolve(parsed).catch(() => undefined); // the call says what is wrong
+  return true;
+}
+
 /** The input with a known value in it, spelled as the schema wants it. */
 function withValue(
-  { inputSchema }: Tool,
+  tool: Tool,
   { input, name, known: { value } }: { readonly input: JsonObject; readonly name: string; readonly known: KnownValue },
 ): JsonObject | undefined {
   const isNumber = typeof value === "string" && /^-?\d{1,15}(?:\.\d{1,6})?$/u.test(value) && String(Number(value)) === value; // not 007
@@ -219,7 +231,7 @@ function withValue(
     : [value, ...(typeof value === "number" ? [String(value)] : isNumber ? [Number(value)] : [])];
   for (const spelling of spellings) {
     const changed = { ...input, [name]: spelling };
-    if (fits(inputSchema, changed)) return changed;
+    if (fits(tool.inputSchema, changed) && isAllowed(tool, changed)) return changed;
   }
   return undefined;
 }
@@ -231,10 +243,15 @@ function drawInput(tool: Tool, random: Random): JsonObject | undefined {
   const { isDeclaring, subject, about } = getOrAdd(inputFacts, tool, () => readInputFacts(tool, inputSchema));
   if (!isDeclaring) return {};
   try {
-    const { value, valid } = exampleValue(inputSchema, { random, subject, maxItems: MAX_INPUT_ITEMS, about });
-    return valid && isJsonObject(value) && fits(inputSchema, value) ? withoutSome(inputSchema, value, random) : undefined;
+    for (let tries = 0; tries < MAX_DRAWS; tries++) {
+      const { value, valid } = exampleValue(inputSchema, { random, subject, maxItems: MAX_INPUT_ITEMS, about });
+      if (!valid || !isJsonObject(value) || !fits(inputSchema, value)) return undefined;
+      const input = withoutSome(inputSchema, value, random);
+      if (isAllowed(tool, input)) return input;
+    }
+    return undefined;
   } catch {
-    return undefined; // a schema that cannot be used
+    return undefined; // a schema or rules that cannot be used
   }
 }
 
