@@ -73,6 +73,7 @@ const NONE: CliOptions = {
   concurrency: undefined,
   tools: [],
   noParallelCalls: false,
+  weights: false,
   sample: undefined,
   overwrite: false,
   split: undefined,

@@ -68,10 +68,10 @@ export class ConversationMaker {
   readonly #prepared: Prepared;
 
   private constructor(options: ConversationMakerOptions, prepared: Prepared) {
-    const { plan, seed, format, maxTools, parallelCalls, split = 0, label = "" } = options;
+    const { plan, seed, format, maxTools, parallelCalls, weights, split = 0, label = "" } = options;
     this.seed = seed;
     const { drawing, recorded, offered } = prepared;
-    const settings = { plan, seed, format, maxTools, parallelCalls, split, label };
+    const settings = { plan, seed, format, maxTools, parallelCalls, weights, split, label };
     this.plan = planFingerprint({ ...settings, tools: offered.all, recorded: recorded?.set.digest });
     this.notes = drawing?.notes ?? recorded?.set.notes ?? [];
     this.#options = options;

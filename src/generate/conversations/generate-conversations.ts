@@ -18,7 +18,7 @@ import type { WritingReport } from "./conversation-writer.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { GenerationCounts, type GenerationProgress, type GenerationSummary } from "./generation-summary.ts";
 import type { LineSink } from "./trajectory-file.ts";
-import { trajectoryWriter, type TrajectoryFormat } from "./trajectory-formats.ts";
+import { trajectoryWriter, type TrajectoryFormat, type TrajectoryWriter } from "./trajectory-formats.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 /** How conversations are generated. */
@@ -46,6 +46,13 @@ export interface GenerateOptions {
    * @default true
    */
   readonly parallelCalls?: boolean;
+  /**
+   * Whether each message of the assistant has a `weight`: 0 for one with a call that was refused because of its name or input, so that a
+   * trainer does not learn it, and 1 for every other. For the formats `openai` and `huggingface`.
+   *
+   * @default false
+   */
+  readonly weights?: boolean;
   /** How many conversations in a row may fail before the rest is given up; those are not written. Integer ≥ 1. @default 10 */
   readonly maxFailures?: number;
   /** Anything else that the conversations depend on, such as the sources that answer: a file of another label is not continued. */
@@ -128,6 +135,7 @@ async function generated(options: GenerateOptions, planned: number | undefined):
     seed: String(options.seed ?? 0),
     maxTools: options.maxTools ?? DEFAULT_MAX_TOOLS,
     parallelCalls: options.parallelCalls ?? true,
+    weights: options.weights ?? false,
   });
   const { plan, seed } = maker;
   const total = planned ?? maker.recordings ?? 0;
@@ -171,6 +179,7 @@ const OPTIONS: OptionNames<GenerateOptions> = {
   allow: true,
   maxTools: true,
   parallelCalls: "boolean",
+  weights: "boolean",
   maxFailures: true,
   label: true,
   split: true,
@@ -183,17 +192,22 @@ const OPTIONS: OptionNames<GenerateOptions> = {
 function checkOptions(options: GenerateOptions): number | undefined {
   const owner = "generateConversations()";
   checkKnownKeys(options, OPTIONS, owner);
-  const { plan, out, concurrency, maxTools, maxFailures, split, format = "neutral" } = options;
+  const { plan, out, concurrency, maxTools, maxFailures, split } = options;
   checkNumber(concurrency, `concurrency of ${owner}`, COUNT);
   checkNumber(maxTools, `maxTools of ${owner}`, COUNT);
   checkNumber(maxFailures, `maxFailures of ${owner}`, COUNT);
   checkNumber(split, `split of ${owner}`, PORTION);
-  trajectoryWriter(format, { parallelCalls: true });
+  writerFor(options);
   if (out === "" || (typeof out !== "string" && typeof out?.write !== "function"))
     throw new ToolError("invalid_argument", `out of ${owner} is the path of a file, or has write().`);
   if (split !== undefined && split > 0 && typeof out !== "string")
     throw new ToolError("invalid_argument", `split of ${owner} makes a second file, so out must be the path of the first.`);
   return checkPlan(plan);
+}
+
+/** @throws ToolError as `trajectoryWriter` */
+function writerFor({ format = "neutral", parallelCalls = true, weights = false }: GenerateOptions): TrajectoryWriter {
+  return trajectoryWriter(format, { parallelCalls, weights });
 }
 
 interface GenerationParts {
@@ -206,7 +220,7 @@ class Generation {
   readonly counts = new GenerationCounts();
   readonly #options: GenerateOptions;
   readonly #parts: GenerationParts;
-  readonly #write: ReturnType<typeof trajectoryWriter>;
+  readonly #write: TrajectoryWriter;
   readonly #slots: Limit;
   readonly #controller = new AbortController();
   /** Conversations that failed, one after the other, and are not written before one is well. */
@@ -215,8 +229,7 @@ class Generation {
   constructor(options: GenerateOptions, parts: GenerationParts) {
     this.#options = options;
     this.#parts = parts;
-    const { format = "neutral", parallelCalls = true } = options;
-    this.#write = trajectoryWriter(format, { parallelCalls });
+    this.#write = writerFor(options);
     this.#slots = new Limit(options.concurrency ?? DEFAULT_CONCURRENCY);
   }
 

@@ -14,6 +14,7 @@ export interface PlanFingerprintParts {
   readonly format: TrajectoryFormat;
   readonly maxTools: number;
   readonly parallelCalls: boolean;
+  readonly weights: boolean;
   /** The share of conversations that go to another file. */
   readonly split: number;
   readonly tools: readonly ModelTool[];

@@ -11,6 +11,7 @@ import { openAiChat } from "../../wire/openai-chat.ts";
 import { wellFormed } from "../../wire/conversation-steps.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { WireFormat } from "../../wire/wire-format.ts";
+import { withWeights } from "./message-weights.ts";
 import { shareGptConversation, templateMessages } from "./training-lines.ts";
 import { originOf, reportOf, resultsOf, trajectoryMessages, trajectoryResult, type Trajectory } from "./trajectory.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -36,17 +37,26 @@ export const OPENINGS: Readonly<Record<TrajectoryFormat, readonly string[]>> = {
   sharegpt: ['{"conversations":['],
 };
 
+const WEIGHTED: ReadonlySet<TrajectoryFormat> = new Set<TrajectoryFormat>(["openai", "huggingface"]);
+
 export type TrajectoryWriter = (trajectory: Trajectory) => JsonObject;
 
 export interface TrajectoryWriterOptions {
   /** `false` is said in lines for OpenAI's fine-tuning, which has a field for it. */
   readonly parallelCalls: boolean;
+  /** Whether messages of the assistant have a `weight`. */
+  readonly weights: boolean;
 }
 
-/** @throws ToolError `invalid_argument` for a format that is not known */
+/** @throws ToolError `invalid_argument` for a format that is not known, and for weights in one that has none */
 export function trajectoryWriter(format: TrajectoryFormat, options: TrajectoryWriterOptions): TrajectoryWriter {
   const write = writerOf(format, options);
-  return (trajectory) => wellFormedJson(write(trajectory));
+  if (!options.weights) return (trajectory) => wellFormedJson(write(trajectory));
+  if (!WEIGHTED.has(format))
+    throw new ToolError("invalid_argument", `Messages of the format ${quoted(format)} have no weights.`, {
+      hint: `The formats with weights are ${[...WEIGHTED].join(" and ")}.`,
+    });
+  return (trajectory) => withWeights(wellFormedJson(write(trajectory)), resultsOf(trajectory));
 }
 
 function writerOf(format: TrajectoryFormat, { parallelCalls }: TrajectoryWriterOptions): (trajectory: Trajectory) => object {

@@ -60,6 +60,19 @@ describe("issue 16.3 lines are taken by what reads them elsewhere", () => {
     }
   });
 
+  test("huggingface: with one call a message, a chat template that shows the first call only shows all of them", async () => {
+    const template = new Template(
+      "{% for message in messages %}{% if message.tool_calls %}{{ message.tool_calls[0].function.name }}({{ message.tool_calls[0].function.arguments | tojson }})\n{% endif %}{% endfor %}",
+    );
+    const { lines, summary } = await generated({ plan: PLAN, format: "huggingface", parallelCalls: false });
+    const shown = lines.map((line) => template.render({ messages: JSON.parse(line).messages }).match(/^\w+\(\{.*\}\)$/gmu)?.length ?? 0);
+    expect(shown.reduce((sum, calls) => sum + calls, 0)).toBe(summary.calls);
+    const several = (await linesOf("huggingface")).map(
+      ({ messages }) => template.render({ messages }).match(/^\w+\(\{.*\}\)$/gmu)?.length ?? 0,
+    );
+    expect(several.reduce((sum, calls) => sum + calls, 0)).toBeLessThan(summary.calls); // it is such a template
+  });
+
   test("openai: Chat Completions take the messages and tools", async () => {
     const dialect = openAiChatDialect(OPENAI_CHAT);
     for (const line of await linesOf("openai")) {

@@ -99,7 +99,7 @@ async function generate(
   context: CommandContext,
   { open: { runtime, config }, clock, meters, material, out, format, split }: Generating,
 ): Promise<Made> {
-  const { concurrency, tools, overwrite, noParallelCalls } = context.options;
+  const { concurrency, tools, overwrite, noParallelCalls, weights } = context.options;
   const seed = context.options.seed ?? config.config.simulation?.seed;
   const progress = new Progress(context.err);
   const { plan, meter } = planFor(context, { config, material, clock });
@@ -114,6 +114,7 @@ async function generate(
       split,
       overwrite,
       parallelCalls: !noParallelCalls,
+      weights,
       label: labelOf(config, plan),
       signal: context.signal,
       onProgress: (state) => watch.tell(state),

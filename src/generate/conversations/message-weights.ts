@@ -1,0 +1,29 @@
+/** Which messages of the assistant a trainer should learn. */
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { ERROR_CODES } from "../../core/error-codes.ts";
+import type { ToolResult } from "../../core/result.ts";
+
+/**
+ * The line with a `weight` in each message of the assistant: 0 where it has a call that was refused because of what the model wrote. A call that
+ * its tool answered with a failure, or that met a fault, was right.
+ *
+ * @param results of all calls, in their order
+ * @see https://platform.openai.com/docs/api-reference/fine-tuning/chat-input
+ */
+export function withWeights(line: JsonObject, results: readonly ToolResult[]): JsonObject {
+  const { messages = [] } = line;
+  let made = 0;
+  const weighted = (isJsonArray(messages) ? messages : []).map((message): JsonValue => {
+    if (!isJsonObject(message) || message["role"] !== "assistant") return message;
+    const { tool_calls: calls = [] } = message;
+    const own = results.slice(made, (made += isJsonArray(calls) ? calls.length : 0));
+    return { ...message, weight: own.some(isRefused) ? 0 : 1 };
+  });
+  return { ...line, messages: weighted };
+}
+
+function isRefused({ error, attempts, fault }: ToolResult): boolean {
+  if (error === undefined || attempts > 0 || fault !== undefined) return false;
+  const { actor, category } = ERROR_CODES[error.code];
+  return actor === "model" && (category === "validation" || category === "lookup");
+}

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import { ToolError } from "../../../src/core/error.ts";
+import { TRAJECTORY_FORMATS } from "../../../src/generate/conversations/trajectory-formats.ts";
+import { scriptedModel } from "../../../src/model/scripted-model.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
+import { generated } from "./generated.ts";
+import { plainAnswer, shop } from "./shop.ts";
+
+const FORMATS = ["openai", "huggingface"] as const;
+const TEA = { name: "shop::create_order", input: { article: "tea", count: 1 } };
+const TOO_MANY = { name: "shop::create_order", input: { article: "tea", count: 99 } };
+const UNKNOWN = { name: "shop::order_tea", input: {} };
+const CLOSED = { name: "shop::fail", input: {} };
+const GONE = { name: "shop::get_order", input: { order_id: "gone" } };
+
+/** An order that is not there, besides what the shop answers. */
+const runtime = () =>
+  shop((request, context) => {
+    if (request.input["order_id"] === "gone") throw new ToolError("not_found", "There is no such order.");
+    return plainAnswer(request, context);
+  });
+
+const user = { role: "user", content: "Tea, please." } as const;
+const assistant = (...calls: readonly (typeof TEA | typeof UNKNOWN | typeof GONE)[]) => ({ role: "assistant", calls }) as const;
+const TEMPLATE = {
+  messages: [user, assistant(TOO_MANY), assistant(UNKNOWN), assistant(TEA, TOO_MANY), assistant(CLOSED), assistant(GONE), assistant(TEA)],
+};
+const PLAN = { kind: "scripted", templates: [TEMPLATE] } as const;
+
+interface Message {
+  readonly role: string;
+  readonly weight?: number;
+  readonly tool_calls?: readonly unknown[];
+}
+
+const messagesOf = (line = ""): readonly Message[] => JSON.parse(line).messages;
+const weights = (line?: string) => messagesOf(line).flatMap(({ role, weight }) => (role === "assistant" ? [weight] : []));
+
+describe("weights", () => {
+  test.for(FORMATS)(
+    "%s: messages with a call that was refused for its name or input have 0, all others of the assistant 1",
+    async (format) => {
+      const { lines } = await generated({ plan: PLAN, format, weights: true, runtime: runtime() });
+      expect(weights(lines[0])).toEqual([0, 0, 0, 1, 1, 1, 1]);
+      expect(messagesOf(lines[0]).filter(({ role, weight }) => role !== "assistant" && weight !== undefined)).toEqual([]);
+      const one = await generated({ plan: PLAN, format, weights: true, parallelCalls: false, runtime: runtime() });
+      expect(weights(one.lines[0])).toEqual([0, 0, 1, 0, 1, 1, 1, 1]);
+    },
+  );
+
+  test.for(FORMATS)("%s: besides weights a line is the same, and without the option it has none", async (format) => {
+    const plain = await generated({ plan: PLAN, format, runtime: runtime() });
+    const weighted = await generated({ plan: PLAN, format, weights: true, runtime: runtime() });
+    expect(messagesOf(weighted.lines[0]).map(({ weight: _weight, ...rest }) => rest)).toEqual(messagesOf(plain.lines[0]));
+    expect(plain.lines[0]).not.toContain('"weight"');
+  });
+
+  test("a model's mistakes are not learned, and what it does after them is", async () => {
+    const model = scriptedModel([{ calls: [UNKNOWN] }, { calls: [TOO_MANY] }, { calls: [TEA] }, { text: "Ordered." }]);
+    const plan = { kind: "played", templates: [{ messages: [user] }], model } as const;
+    const { lines } = await generated({ plan, format: "openai", weights: true });
+    expect(weights(lines[0])).toEqual([0, 0, 1, 1]);
+  });
+
+  test("formats without weights refuse them before anything is made", async () => {
+    for (const format of TRAJECTORY_FORMATS.filter((each) => each !== "openai" && each !== "huggingface"))
+      await expect(generated({ plan: PLAN, format, weights: true })).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: `Messages of the format "${format}" have no weights.`,
+        hint: "The formats with weights are openai and huggingface.",
+      });
+  });
+
+  test("a file is continued with weights or without, as it began", async () => {
+    const out = `${temporaryFolder()}/train.jsonl`;
+    await generated({ plan: PLAN, format: "openai", weights: true, out, runtime: runtime() });
+    await expect(generated({ plan: PLAN, format: "openai", out, runtime: runtime() })).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+});
