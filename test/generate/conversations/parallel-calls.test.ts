@@ -1,9 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { ToolCall } from "../../../src/core/call.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { ConversationPlan } from "../../../src/generate/conversations/conversation-plan.ts";
 import { TRAJECTORY_FORMATS } from "../../../src/generate/conversations/trajectory-formats.ts";
+import { modelFrom } from "../../../src/model/model-from.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
+import { KEY, hasty, serve } from "../../model/listen.ts";
+import { FORMATS, NAMES } from "../../model/served-providers.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { generated } from "./generated.ts";
 import { shop } from "./shop.ts";
@@ -89,7 +93,13 @@ describe("messages with several calls", () => {
       { role: "assistant", content: "Let me see.", calls: [{ id: "call_3", name: "shop::get_order", input: { order_id: tea.output.id } }] },
     ]);
     expect(messages.map(({ role, id }: Line) => id ?? role)).toEqual([
-      ...["user", "assistant", "call_1", "assistant", "call_2", "assistant", "call_3"],
+      "user",
+      "assistant",
+      "call_1",
+      "assistant",
+      "call_2",
+      "assistant",
+      "call_3",
     ]);
   });
 
@@ -109,6 +119,24 @@ describe("messages with several calls", () => {
       expect.objectContaining({ role: "tool", id: "call_2" }),
       { role: "assistant", content: "Ordered." },
     ]);
+  });
+
+  test.for(NAMES)("%s: a message of which only the first call was taken is accepted with what the provider signed", async (name) => {
+    const served = ({ input }: ToolCall) => ({ name: "shop__create_order", input: input as JsonObject });
+    const script = [
+      { reasoning: "Both.", text: "I order both.", calls: [served(TEA), served(MILK)] },
+      { calls: [served(MILK)] },
+      { text: "Ordered." },
+    ];
+    const server = await serve({ format: FORMATS[name], script, key: KEY });
+    const of = { provider: name, model: name === "bedrock" ? "anthropic.claude-opus-4-6" : "some-model", baseUrl: server.url, apiKey: KEY };
+    const model = modelFrom({ ...of, ports: hasty().ports }, { environment: {} });
+    const { lines, summary } = await generated({ plan: { kind: "played", templates: ASKED, model }, parallelCalls: false });
+    expect([summary.failed, server.requests.length, server.requests.flatMap(({ refused }) => refused ?? [])]).toEqual([0, 3, []]);
+    const [{ messages }] = lines.map((line) => JSON.parse(line));
+    expect(messages.flatMap(({ calls = [] }: Line) => (calls.length === 0 ? [] : [calls.map(({ input }: Line) => input.article)]))).toEqual(
+      [["tea"], ["milk"]],
+    );
   });
 
   test("a file is continued with the same setting only", async () => {
