@@ -314,7 +314,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     await one.submit(1, "long");
     await until(async () => (await one.effects("long")).all === 1);
     expect(await stop(first)).toEqual({ held: 0, taken: 1, finished: 0, left: 1 });
-    expect(await one.store.jobs.list()).toMatchObject([{ state: "running", starts: 1 }]);
+    expect(await one.store.jobs.list()).toMatchObject([{ state: "queued", starts: 1 }]);
     expect(await one.store.jobs.unattended()).toEqual(["s0"]);
     await worker(one);
     await until(async () => (await one.effects("long")).all === 2);
