@@ -148,8 +148,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   declare enteredTurn: string | undefined;
   /** Of a composite call: how many `context.execute` have not come back with answers to all their calls. */
   declare unanswered: number | undefined;
-  /** Set while it waits for a slot of this limit. */
-  declare awaitedSlot: HeldSlot | undefined;
+  declare awaitedSlot: HeldSlot | undefined; // set while it waits for a slot of this limit
+  declare safetyChecks: JsonObject | undefined; // the fields of its input that the model's provider wants confirmed
   /** Its state in the cache; set while it may be answered from there, or may answer others. */
   declare read: CachedRead | undefined;
   declare covers: Map<string, number> | undefined; // the calls in it that its own approval covers, by digest

@@ -205,8 +205,9 @@ function approve(run: AdmittedCall): Phase<AdmittedCall> {
   if (run.isAnswered || !run.route.rules.isConsequential) return run;
   if (options.approved === true) return run.resumed !== undefined && plan.tool.approveWhole === true ? coverAgain(run) : run;
   if (plan.tool.providerExecuted === true) return approveForProvider(run);
+  const isAsked = run.safetyChecks !== undefined || run.resumed?.askedFor !== undefined;
   if (plan.tool.approveWhole === true && run.turn.session.simulation === undefined) return approveWhole(run);
-  if (!parts.approvals.mayAsk && !run.effects.destructive && run.resumed?.askedFor === undefined) return run;
+  if (!parts.approvals.mayAsk && !run.effects.destructive && !isAsked) return run;
   if (plan.tool.composite === true && run.turn.session.simulation?.mayBeReal === false) return run; // all its calls are pretended
   const reason = approvalNeed(run, run.effects.destructive);
   return reason === undefined || wasAllowed(run) || isCovered(run) ? run : askApproval(run, reason);

@@ -10,6 +10,8 @@ export interface NativeMessage {
   readonly format: string;
   /** The parts of the message there, in order: content blocks, output items, parts; of Chat Completions the one message. */
   readonly blocks: readonly JsonValue[];
+  /** The id of the container that code of the message runs in; the provider wants it with the results that the code waits for. */
+  readonly container?: string;
 }
 
 /** A message that people or programs add to a session; calls and results join it by being made. */

@@ -113,6 +113,8 @@ export interface ModelCall extends ToolCall {
   readonly warnings?: readonly string[];
   /** The name that its provider was given for one of several tools of this name: the answer goes by it. Left out elsewhere. */
   readonly offeredName?: string;
+  /** The call in the provider's form, where its answer depends on that: `shell_call` has another answer than `function_call`. Left out elsewhere. */
+  readonly native?: JsonObject;
 }
 
 /** A call that the provider has run, or runs: never ours. */

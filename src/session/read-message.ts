@@ -34,8 +34,10 @@ export function readNative(raw: unknown): NativeMessage {
   const { value } = copyJson(raw, EVENT_LIMITS);
   const format = isJsonObject(value) ? value["format"] : undefined;
   const blocks = isJsonObject(value) ? value["blocks"] : undefined;
+  const container = isJsonObject(value) ? value["container"] : undefined;
   if (typeof format !== "string" || format === "" || !isJsonArray(blocks)) throw wrong("with a native form that has a format and blocks");
-  return Object.freeze({ format, blocks });
+  if (container !== undefined && typeof container !== "string") throw wrong("with a native form whose container is an id");
+  return Object.freeze({ format, blocks, ...(container === undefined ? {} : { container }) });
 }
 
 function wrong(expected: string): ToolError {

@@ -14,6 +14,7 @@ import {
   isErrorAnswer,
   isShownImage,
   nativeBlocks,
+  wellFormed,
   withReturnableName,
 } from "./conversation-steps.ts";
 import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
@@ -68,7 +69,7 @@ const writeAssistant = writtenOnce(
 );
 const writeResults = writtenOnce((step: AssistantStep) => {
   const made = nativeBlocks(step, ANTHROPIC, callIdOf) ?? [];
-  return step.calls.map(({ id, result }) => ({ ...toolResultBlock(id, result), ...toolsetOf(made, id) }));
+  return step.calls.map(({ id, result }) => toolResultBlock(id, result, toolsetOf(made, id)));
 });
 const writeSpoken = writtenOnce(spokenBlocks);
 const writeNote = writtenOnce(({ content }: SpokenStep) => textBlock(contentText(content)));
@@ -110,7 +111,11 @@ function callOf(block: JsonObject, { calls }: AssistantStep): WireCall | undefin
 
 /** The answer to a call of a toolset's member names the toolset, too. */
 function toolsetOf(made: readonly JsonValue[], id: string): JsonObject {
-  const { toolset_name: name } = made.filter(isJsonObject).find((block) => callIdOf(block) === id) ?? {};
+  return toolsetIn(made.filter(isJsonObject).find((block) => callIdOf(block) === id) ?? {});
+}
+
+/** The field of a call that its answer has, too. */
+export function toolsetIn({ toolset_name: name }: JsonObject): JsonObject {
   return typeof name === "string" ? { toolset_name: name } : {};
 }
 
@@ -121,12 +126,15 @@ function isSendable(block: JsonValue): block is JsonObject {
   return type !== "text" || (typeof text === "string" && text.trim() !== "");
 }
 
-/** The answer to one call. */
-export function toolResultBlock(id: string, result: ToolResult | undefined): JsonObject {
-  const block = { type: "tool_result", tool_use_id: id };
+/** The answer to one call. @param toolset as `toolsetIn` gives it */
+export function toolResultBlock(id: string, result: ToolResult | undefined, toolset: JsonObject = {}): JsonObject {
+  const block = { type: "tool_result", tool_use_id: id, ...toolset };
   if (isErrorAnswer(result)) return { ...block, content: answerText(result), is_error: true };
-  if (result?.content?.some(isShown) !== true) return { ...block, content: answerText(result) };
+  const { output } = result ?? {};
+  const isState = toolset["toolset_name"] === "browser" && isJsonObject(output) && output["type"] === "browser_state";
+  if (result === undefined || (!isState && result.content?.some(isShown) !== true)) return { ...block, content: answerText(result) };
   const { content = [], ...rest } = result;
+  if (isState) return { ...block, content: [wellFormed(output), ...content.flatMap(partBlock)] };
   return { ...block, content: [...textBlock(answerText({ ...rest, content: [] })), ...content.flatMap(partBlock)] };
 }
 

@@ -4,7 +4,7 @@ import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import type { AskOptions } from "./alternating-turns.ts";
 import { checkingAnswers } from "./answered-calls.ts";
-import { ANTHROPIC, isThought, toAnthropicMessages, toolResultBlock } from "./anthropic-conversation.ts";
+import { ANTHROPIC, isThought, toAnthropicMessages, toolResultBlock, toolsetIn } from "./anthropic-conversation.ts";
 import { ADAPTIVE, claudeCanBeForced, claudeEfforts, claudeTakesTemperature } from "./anthropic/claude-models.ts";
 import { MessageReader } from "./anthropic/message-reader.ts";
 import { withoutThoughts } from "./anthropic/refused-thoughts.ts";
@@ -15,6 +15,7 @@ import { chosenTool, namedWords } from "./own-tools.ts";
 import { textOf } from "./read-field.ts";
 import { effortFields, noTemperature } from "./reasoning-effort.ts";
 import { heldSchema, unsupportedReply } from "./response-format.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
   AnsweredCall,
@@ -108,6 +109,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     max_tokens,
     ...(system.length === 0 ? {} : { system }),
     messages: said.messages,
+    ...omitUndefined({ container: containerOf(request.messages) }),
     ...(tools.length === 0 ? {} : { tools }),
     ...choiceOf(request, encoded, { model, notes }),
     ...(temperature === undefined || !temperate ? {} : { temperature }),
@@ -117,6 +119,13 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     ...mergeNative("output_config", { ...effort, ...outputConfig(request, model, notes) }, native),
   };
   return { body, toolNames: new Map([...said.toolNames, ...toolNames]), notes };
+}
+
+/** The container of what runs since the user spoke: code that waits there for results is not found without it. */
+function containerOf(messages: readonly ModelMessage[]): string | undefined {
+  const since = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1);
+  const last = since.findLast((message) => message.role === "assistant" && message.native?.container !== undefined);
+  return last?.role === "assistant" && last.native?.format === ANTHROPIC ? last.native.container : undefined;
 }
 
 /** Models from before the API had structured outputs, which refuse to be asked for them. */
@@ -156,6 +165,6 @@ function choiceOf(
 }
 
 function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
-  const content = answers.map(({ id, result }) => toolResultBlock(id ?? result.callId, result));
+  const content = answers.map(({ id, result, native = {} }) => toolResultBlock(id ?? result.callId, result, toolsetIn(native)));
   return content.length === 0 ? [] : [{ role: "user", content }];
 }

@@ -1,7 +1,6 @@
 /** A conversation as the system instruction and contents of Gemini's generateContent. */
 import type { ContentPart } from "../core/content.ts";
 import { pdfData } from "../core/data-uri.ts";
-import { canonicalJson } from "../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
@@ -19,6 +18,8 @@ import {
   withReturnableName,
 } from "./conversation-steps.ts";
 import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import { withDecisions } from "./decided-calls.ts";
+import { isAcknowledged, isInputOf, isOfComputer } from "./gemini/computer-use.ts";
 import { textOf } from "./read-field.ts";
 import { writtenOnce } from "./written-once.ts";
 
@@ -69,7 +70,7 @@ export function toGeminiContents(
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const system: JsonObject[] = [];
   const contents = new Contents();
-  for (const step of steps) {
+  for (const step of withDecisions(steps)) {
     if (step.kind === "assistant") writeAssistant(step, contents, options);
     else if (step.kind !== "system") contents.say(writeSpoken(step));
     else if (contents.takesNotes) contents.say(writeNote(step));
@@ -137,7 +138,10 @@ const writeResponses = writtenOnce((step: AssistantStep, options: GeminiOptions)
   const names = nativeParts(step)?.names;
   return step.calls.map((call) => responsePart({ ...call, name: names?.get(call) ?? call.name }, options));
 });
-const writeMedia = writtenOnce(({ calls }: AssistantStep, options: GeminiOptions) => calls.flatMap((call) => mediaParts(call, options)));
+const writeMedia = writtenOnce((step: AssistantStep, options: GeminiOptions) => {
+  const names = nativeParts(step)?.names;
+  return step.calls.flatMap((call) => mediaParts({ ...call, name: names?.get(call) ?? call.name }, options));
+});
 
 function callPart(call: WireCall, options: GeminiOptions): JsonObject {
   return { functionCall: { ...idOf(call, options), name: call.name, args: inputObject(call.input) } };
@@ -198,9 +202,10 @@ function isThought({ thought, thoughtSignature }: JsonObject): boolean {
   return thought === true && thoughtSignature === undefined;
 }
 
-function isSame({ id, args = {} }: JsonObject, call: WireCall): boolean {
+function isSame(named: JsonObject, call: WireCall): boolean {
+  const { id } = named;
   if (id !== undefined && id !== "") return call.id === id && call.providerId === id;
-  return call.providerId === undefined && canonicalJson(inputObject(args)) === canonicalJson(inputObject(call.input));
+  return call.providerId === undefined && isInputOf(call.input, named);
 }
 
 /** The media types that Gemini 3 takes inside a result. */
@@ -208,22 +213,30 @@ const RESPONSE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", 
 
 /** The part that answers a call. */
 export function responsePart(call: WireCall, options: GeminiOptions = {}): JsonObject {
-  const inside = mediaOf(call).filter((part) => isInside(part, options));
+  const inside = mediaOf(call).filter((part) => isInside(part, call, options));
   return {
     functionResponse: {
       ...idOf(call, options),
       name: call.name,
-      response: responseOf(call.result),
+      response: responseOf(call),
       ...(inside.length === 0 ? {} : { parts: inside.flatMap(writePart) }),
     },
   };
 }
 
-function isInside(part: ContentPart, { mediaInResponses = false }: GeminiOptions): boolean {
-  return mediaInResponses && part.type === "image" && RESPONSE_TYPES.has(part.mediaType);
+function isInside(part: ContentPart, call: WireCall, { mediaInResponses = false }: GeminiOptions): boolean {
+  return (mediaInResponses || isOfComputer(call.name, call.input)) && part.type === "image" && RESPONSE_TYPES.has(part.mediaType);
 }
 
-function responseOf(result: WireCall["result"]): JsonObject {
+/** @see https://ai.google.dev/gemini-api/docs/computer-use (2026-11): of the computer, the fields themselves are the answer */
+function responseOf({ name, input, result }: WireCall): JsonObject {
+  const { output } = result ?? {};
+  const isOwn = isOfComputer(name, input) && isJsonObject(output) && !isErrorAnswer(result);
+  const response = isOwn ? wellFormed(output) : plainResponse(result);
+  return isAcknowledged(input, result) ? { ...response, safety_acknowledgement: "true" } : response;
+}
+
+function plainResponse(result: WireCall["result"]): JsonObject {
   if (result === undefined || isErrorAnswer(result)) return { error: answerText(result) };
   const { error, ...answer } = result;
   const output = answer.content === undefined ? wellFormed(answer.output ?? null) : answerText(answer);
@@ -232,7 +245,7 @@ function responseOf(result: WireCall["result"]): JsonObject {
 
 /** The media of a result that follow it, in a content of the user. */
 export function mediaParts(call: WireCall, options: GeminiOptions): readonly JsonObject[] {
-  const media = mediaOf(call).filter((part) => !isInside(part, options));
+  const media = mediaOf(call).filter((part) => !isInside(part, call, options));
   return media.length === 0 ? [] : [...textPart(`Attachments of ${call.id}:`), ...media.flatMap(writePart)];
 }
 

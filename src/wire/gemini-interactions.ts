@@ -9,9 +9,11 @@ import { encodeEachTool } from "./encode-tools.ts";
 import { NEW_MODEL } from "./gemini/gemini-model.ts";
 import { geminiLevels } from "./gemini/thinking.ts";
 import { effortFields } from "./reasoning-effort.ts";
+import { ownNames } from "./gemini/computer-use.ts";
 import { InteractionReader } from "./gemini/interaction-reader.ts";
 import { INTERACTIONS, resultSteps, toInteractionSteps } from "./gemini/interaction-steps.ts";
 import { chosenTool } from "./own-tools.ts";
+import { textOf } from "./read-field.ts";
 import { isEmpty, replySchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
@@ -49,7 +51,7 @@ export function geminiInteractions(): WireFormat {
 }
 
 function encodeTools(tools: readonly ModelTool[]): EncodedTools {
-  return encodeEachTool(tools, { format: INTERACTIONS, subset: "gemini-json-schema" }, ({ name, description, schema }) => ({
+  return encodeEachTool(tools, { format: INTERACTIONS, subset: "gemini-json-schema", ownNames }, ({ name, description, schema }) => ({
     type: "function",
     name,
     description,
@@ -120,5 +122,12 @@ function toolChoice(choice: ToolChoice, encoded: EncodedTools, strict: boolean):
 }
 
 function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
-  return resultSteps(answers.map(({ id, result, ...named }) => ({ id: id ?? result.callId, name: answeredName(named), result })));
+  return resultSteps(
+    answers.map(({ id, result, native, ...named }) => ({
+      id: id ?? result.callId,
+      name: textOf(native?.["name"]) ?? answeredName(named),
+      input: native?.["input"] ?? {},
+      result,
+    })),
+  );
 }

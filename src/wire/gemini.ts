@@ -11,9 +11,11 @@ import { GEMINI, mediaParts, responsePart, toGeminiContents, type GeminiOptions 
 import { NEW_MODEL } from "./gemini/gemini-model.ts";
 import { geminiEfforts } from "./gemini/thinking.ts";
 import { effortFields } from "./reasoning-effort.ts";
+import { ownNames } from "./gemini/computer-use.ts";
 import { GeminiReader } from "./gemini/gemini-reader.ts";
 import { mergeNative } from "./merge-native.ts";
 import { chosenTool } from "./own-tools.ts";
+import { textOf } from "./read-field.ts";
 import { isEmpty, replySchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
@@ -75,7 +77,7 @@ function modelPath(model: string): string {
 function encodeTools(tools: readonly ModelTool[], { schemaField = "parametersJsonSchema" }: GeminiFormatOptions): EncodedTools {
   const subset = schemaField === "parameters" ? "gemini-openapi" : "gemini-json-schema";
   const declared = new Set<JsonObject>();
-  const encoded = encodeEachTool(tools, { format: GEMINI, subset }, ({ name, description, schema }) => {
+  const encoded = encodeEachTool(tools, { format: GEMINI, subset, ownNames }, ({ name, description, schema }) => {
     const { additionalProperties: others = false } = schema;
     const declaration = { name, description, ...(isEmpty(schema) && others === false ? {} : { [schemaField]: schema }) };
     declared.add(declaration);
@@ -175,11 +177,11 @@ function toolConfig(choice: ToolChoice, encoded: EncodedTools, strict: boolean):
 
 function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
   if (answers.length === 0) return [];
-  const calls = answers.map(({ id, result, ...named }) => ({
+  const calls = answers.map(({ id, result, native, ...named }) => ({
     id: id ?? result.callId,
     providerId: id,
-    name: answeredName(named),
-    input: {},
+    name: textOf(native?.["name"]) ?? answeredName(named),
+    input: native?.["input"] ?? {},
     result,
   }));
   const shown = calls.flatMap((call) => mediaParts(call, {}));

@@ -152,10 +152,14 @@ function choiceOf(choice: ToolChoice, tools: readonly ModelTool[], { tools: writ
   return { tool_choice: { type: "allowed_tools", mode: "required", tools: names.map((one) => ({ type: "function", name: one })) } };
 }
 
-function answerItem({ id, kind, result }: AnsweredCall): JsonObject {
+function answerItem({ id, kind, native, result }: AnsweredCall): JsonObject {
   const type = kind === "custom" ? "custom_tool_call" : kind === "approval" ? APPROVAL_REQUEST : undefined;
-  const call = type === undefined ? undefined : { type };
-  return resultItem({ id: id ?? result.callId, result, call }) ?? {};
+  const call = native ?? (type === undefined ? undefined : { type });
+  const item = resultItem({ id: id ?? result.callId, result, call });
+  if (item !== undefined) return item;
+  throw new ToolError("invalid_argument", `The computer call ${JSON.stringify(id)} has no screenshot, which is the only answer to it.`, {
+    hint: "Return an image from the tool, or go on without the message that makes the call.",
+  });
 }
 
 function decodeReply(body: JsonValue, options?: DecodeOptions): ModelReply {

@@ -2,7 +2,7 @@
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import type { ContentPart } from "../core/content.ts";
-import { isJsonObject, type JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { NativeMessage } from "../core/message.ts";
 import { endedWell } from "../core/model.ts";
 import type { FinishReason, ModelCall, ModelEvent, ModelReply, ProviderCall, TokenUsage } from "../core/model.ts";
@@ -25,6 +25,7 @@ interface OpenCall {
   name: string;
   readonly reasoning: string | undefined;
   readonly warnings: readonly string[] | undefined;
+  native: JsonObject | undefined;
   /** Pieces of the arguments as text. */
   pieces: string[];
   /** The input as JSON, where the format sends it so. */
@@ -44,6 +45,8 @@ export interface CallParts {
   readonly reasoning?: string | undefined;
   /** Corrections made when the call was read. */
   readonly warnings?: readonly string[] | undefined;
+  /** As in `ModelCall`; the last one counts, also of a call that is sealed. */
+  readonly native?: JsonObject | undefined;
 }
 
 /**
@@ -131,7 +134,7 @@ export class ReplyBuilder {
   }
 
   /** Opens a call, or adds to one what was not known of it; what is known stays. */
-  open(key: string | number, { id, name, kind = "function", reasoning, warnings }: CallParts): void {
+  open(key: string | number, { id, name, kind = "function", reasoning, warnings, native }: CallParts): void {
     let call = this.#calls.get(key);
     if (call === undefined) {
       if (this.#calls.size >= MAX_CALLS) throw tooMany();
@@ -142,6 +145,7 @@ export class ReplyBuilder {
         name: "",
         reasoning,
         warnings,
+        native: undefined,
         pieces: [],
         input: undefined,
         told: false,
@@ -151,6 +155,8 @@ export class ReplyBuilder {
       this.#calls.set(key, call);
       this.#opened.push(call);
     }
+    if (native !== undefined && call.made === undefined) call.native = native;
+    else if (native !== undefined) this.#sealed = this.#sealed.map((one) => (one === call?.made ? { ...one, native } : one));
     if (call.id === undefined && id !== undefined && id !== "") call.id = id;
     if (call.name === "" && name !== undefined) call.name = name;
     if (call.told || call.name === "") return;
@@ -295,7 +301,7 @@ export class ReplyBuilder {
     }
   }
 
-  #modelCall({ kind, id, name, reasoning, warnings, pieces, input }: OpenCall): ModelCall {
+  #modelCall({ kind, id, name, reasoning, warnings, native, pieces, input }: OpenCall): ModelCall {
     const text = pieces.join("");
     const qualified = this.#qualified(name);
     return {
@@ -303,7 +309,7 @@ export class ReplyBuilder {
       name: qualified,
       input: kind === "custom" ? { input: text } : (input ?? readArguments(text)),
       ...(kind === "function" ? {} : { kind }),
-      ...omitUndefined({ reasoning, warnings }),
+      ...omitUndefined({ reasoning, warnings, native }),
       ...(isMarked(name) && this.#names.has(name) && providerName(qualified) !== name ? { offeredName: name } : {}),
     };
   }

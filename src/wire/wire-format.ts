@@ -106,6 +106,8 @@ export interface AnsweredCall {
   readonly kind?: "function" | "custom" | "approval";
   /** Of a reply's call, where it has one. @default that of `name` */
   readonly offeredName?: string;
+  /** Of a reply's call, where it has one. @default what `kind` says */
+  readonly native?: JsonObject;
   readonly result: ToolResult;
 }
 

@@ -151,7 +151,9 @@ describe("Anthropic", () => {
 
     test("is one tool: the calls of its members are calls of it, with the member as action", () => {
       for (const { calls } of replies())
-        expect(calls).toEqual([{ id: "t", name: "pc::use", input: { coordinate: [1, 2], action: "left_click" } }]);
+        expect(calls).toEqual([
+          { id: "t", name: "pc::use", input: { coordinate: [1, 2], action: "left_click" }, native: { toolset_name: "computer" } },
+        ]);
     });
 
     test("is told the member also where the text of the input is damaged, so that it can be repaired", () => {
@@ -159,7 +161,9 @@ describe("Anthropic", () => {
       const start = { type: "content_block_start", index: 0, content_block: { ...member, input: {} } };
       const [begin = {}, ...rest] = events([], "tool_use");
       const { calls } = streamed(FORMAT, [begin, start, piece, ...rest]);
-      expect(calls).toEqual([{ id: "t", name: "pc::use", input: '{"action":"left_click","coordinate":[1,2],}' }]);
+      expect(calls).toEqual([
+        { id: "t", name: "pc::use", input: '{"action":"left_click","coordinate":[1,2],}', native: { toolset_name: "computer" } },
+      ]);
     });
 
     test("gets its calls back as they came, and results that name it", () => {

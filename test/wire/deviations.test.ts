@@ -382,7 +382,7 @@ const ANTHROPIC: readonly Deviation[] = [
     format,
     pieces: [begin(), ...block(0, { ...USE, toolset_name: "browser" }, '{"x":1}'), ...finished("tool_use")],
     body: message([{ ...USE, input: X, toolset_name: "browser" }], "tool_use"),
-    calls: [{ ...USED, name: "browser", input: { ...X, action: "get" } }],
+    calls: [{ ...USED, name: "browser", input: { ...X, action: "get" }, native: { toolset_name: "browser" } }],
   },
   {
     title: "blocks and deltas that nobody knows",
@@ -451,7 +451,7 @@ const RESPONSES: readonly Deviation[] = [
       COMPLETED,
     ],
     body: response([PATCH]),
-    calls: [{ id: "call_1", name: "apply_patch_call", input: { operation: PATCH.operation } }],
+    calls: [{ id: "call_1", name: "apply_patch_call", input: { operation: PATCH.operation }, native: PATCH }],
   },
   {
     title: "a shell call whose commands come in pieces",
@@ -466,7 +466,7 @@ const RESPONSES: readonly Deviation[] = [
       COMPLETED,
     ],
     body: response([SHELL]),
-    calls: [{ id: "call_1", name: "shell_call", input: { action: { commands: ["ls"] } } }],
+    calls: [{ id: "call_1", name: "shell_call", input: { action: { commands: ["ls"] } }, native: SHELL }],
   },
   {
     title: "a custom call",
@@ -509,7 +509,7 @@ const RESPONSES: readonly Deviation[] = [
       COMPLETED,
     ],
     body: response([PROGRAM, { ...CALL, caller: { type: "program", caller_id: "call_p" } }]),
-    calls: [GET],
+    calls: [{ ...GET, native: { type: "function_call", caller: { type: "program", caller_id: "call_p" } } }],
     providerCalls: [{ id: "call_p", name: "program", kind: "program", input: { code: "get()" } }],
   },
   {

@@ -64,7 +64,7 @@ describe("requests", () => {
       { toolNames },
     );
     expect(reply.calls).toEqual([
-      { id: "call_1", name: "box::run", input: { action: { commands: ["ls"] } } },
+      { id: "call_1", name: "box::run", input: { action: { commands: ["ls"] } }, native: reply.native?.blocks[0] },
       { id: "call_2", name: "db::sql", kind: "custom", input: { input: "SELECT 1" } },
     ]);
   });

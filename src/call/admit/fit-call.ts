@@ -1,6 +1,7 @@
 /** Makes the input fit the tool's schema, or says why it cannot. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { PENDING_CHECKS, SAFETY_DECISION, safetyChecks, withoutChecks } from "../../core/safety-checks.ts";
 import type { ParsedInput } from "../../core/tool.ts";
 import { compileSchema } from "../../schema/compile-schema.ts";
 import { InputFitter } from "../../schema/repair/repair-input.ts";
@@ -13,10 +14,32 @@ import { settleParsing } from "./settle-parsing.ts";
 export const ANY_OBJECT = compileSchema(true);
 const FITS_ANY_OBJECT = new InputFitter(ANY_OBJECT);
 
-export function fitCall(run: ResolvedCall): FittedCall | ToolError | Promise<FittedCall | ToolError> {
+type Fitted = FittedCall | ToolError;
+
+export function fitCall(run: ResolvedCall): Fitted | Promise<Fitted> {
+  const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
+  return mayHaveChecks(sent) ? fitBeside(run, sent) : fitInput(run, sent);
+}
+
+function mayHaveChecks(sent: JsonValue): boolean {
+  if (typeof sent === "string") return sent.includes(PENDING_CHECKS) || sent.includes(SAFETY_DECISION);
+  return isJsonObject(sent) && (Object.hasOwn(sent, PENDING_CHECKS) || Object.hasOwn(sent, SAFETY_DECISION));
+}
+
+/** The provider's checks are shown and recorded with the input; the tool, whose schema may not have them, is not given them. */
+function fitBeside(run: ResolvedCall, sent: JsonValue): Fitted | Promise<Fitted> {
+  const input = isJsonObject(sent) ? sent : fitSent(run, sent, FITS_ANY_OBJECT);
+  if (input instanceof Error) return input;
+  const checks = (run.safetyChecks = safetyChecks(input));
+  if (checks === undefined) return fitInput(run, sent);
+  const came = fitInput(run, withoutChecks(input, checks));
+  const withChecks = (call: Fitted): Fitted => (call instanceof Error ? call : fitted(call, { ...call.input, ...checks }, call.parsed));
+  return came instanceof Promise ? came.then(withChecks) : withChecks(came);
+}
+
+function fitInput(run: ResolvedCall, sent: JsonValue): Fitted | Promise<Fitted> {
   const { plan } = run;
   const validate = run.options.validate && plan.tool.providerExecuted !== true; // its schema is not that of a provider's question
-  const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
   if (!plan.registered.hasWarned && validate) warnOnce(run, plan.registered);
   // Without validation an input still is an object: there is nothing else to record and to hand on.
   const fitter = (validate ? plan.inputFitter : undefined) ?? FITS_ANY_OBJECT;
@@ -48,7 +71,7 @@ function warnOnce(run: ResolvedCall, registered: RegisteredTool): void {
 }
 
 /** The tool's own rules, then its own schema library. */
-function applyOwnRules(run: ResolvedCall, input: JsonObject): FittedCall | ToolError | Promise<FittedCall | ToolError> {
+function applyOwnRules(run: ResolvedCall, input: JsonObject): Fitted | Promise<Fitted> {
   const { tool } = run.plan;
   run.input = input; // recorded, whatever the rules say
   if (tool.validate !== undefined) {

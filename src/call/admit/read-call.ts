@@ -50,9 +50,10 @@ const PASSED_OVER: ReadonlyMap<string, (value: unknown) => boolean> = new Map<st
   ["_meta", isJsonObject],
   ["warnings", isStringArray],
   ["offeredName", (value) => typeof value === "string"],
+  ["native", isJsonObject],
 ]);
 /** Of those, the ones that tools have as parameters, too. */
-const LIKE_PARAMETERS = ["kind", "status", "warnings", "offeredName"] as const;
+const LIKE_PARAMETERS = ["kind", "status", "warnings", "offeredName", "native"] as const;
 const INPUT_KEYS = ["input", "arguments", "parameters"] as const;
 
 /** The key that is meant by a key with these words. */

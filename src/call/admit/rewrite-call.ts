@@ -4,6 +4,7 @@ import { isJsonObject } from "../../core/base/json.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Hook, HookDecision } from "../../core/hook.ts";
+import { safetyChecks } from "../../core/safety-checks.ts";
 import { callHook, hookContext } from "../call-hook.ts";
 import type { CallRun } from "../call-run.ts";
 import { readCall } from "./read-call.ts";
@@ -18,7 +19,8 @@ export function rewriteCall(run: CallRun): CallRun | ToolError | Promise<CallRun
 
 /** Refuses another call in place of one that the provider makes: a person would be shown what is not done. */
 function changedQuestion({ isProviderQuestion, call }: CallRun, came: ToolCall): ToolError | undefined {
-  if (isProviderQuestion !== true || call === came) return undefined;
+  if (call === came) return undefined;
+  if (isProviderQuestion !== true) return changedChecks(call, came);
   const isSame = call.name === came.name && isJsonObject(call.input) && isJsonObject(came.input);
   if (isSame && canonicalJson(call.input) === canonicalJson(came.input)) return undefined;
   return new ToolError(
@@ -26,6 +28,19 @@ function changedQuestion({ isProviderQuestion, call }: CallRun, came: ToolCall):
     `The model's provider makes this call of ${came.name} as it asked for it, and a hook or rewriteInput changed it.`,
     {
       operatorHint: "Let hooks stop such a call with a veto, or leave it as it is.",
+    },
+  );
+}
+
+/** Refuses a call without the checks that it came with: nobody would be asked what the provider wants confirmed. */
+function changedChecks(call: ToolCall, came: ToolCall): ToolError | undefined {
+  const checks = safetyChecks(came.input);
+  if (checks === undefined || canonicalJson(checks) === canonicalJson(safetyChecks(call.input) ?? {})) return undefined;
+  return new ToolError(
+    "vetoed",
+    `The model's provider asks for a confirmation of this call of ${came.name}, and a hook or rewriteInput changed what it asks.`,
+    {
+      operatorHint: `Leave ${Object.keys(checks).join(" and ")} of the input as it is.`,
     },
   );
 }

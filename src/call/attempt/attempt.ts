@@ -8,6 +8,7 @@ import { RemoteJob } from "../../core/remote-job.ts";
 import { NoAnswer } from "../../core/no-answer.ts";
 import { StandInError } from "../../core/stand-in-error.ts";
 import { roundMs } from "../../core/system-ports.ts";
+import { withoutChecks } from "../../core/safety-checks.ts";
 import { circuitOutcome, type Circuit } from "../../policy/attempts/circuit.ts";
 import { classifyError, isServerFailure } from "../../policy/attempts/classify-error.ts";
 import { isPromiseLike, settleWithin, waitFor, type LateEnd, type WaitOutcome, type Waited } from "../../policy/attempts/deadline.ts";
@@ -203,7 +204,8 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
   let answer: unknown;
   let work: PromiseLike<unknown> | undefined;
   try {
-    const request = { tool, input: run.input, parsed: run.parsed, toolNamed: run.parts.toolNamed };
+    const input = run.safetyChecks === undefined ? run.input : withoutChecks(run.input, run.safetyChecks);
+    const request = { tool, input, parsed: run.parsed, toolNamed: run.parts.toolNamed };
     answer = run.faults === undefined ? ask(run, request, context) : askFaulty(run, request, context);
     work = workOf(run, answer, context);
   } catch (thrown: unknown) {

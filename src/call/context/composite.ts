@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Approvals } from "../../core/approvals.ts";
 import { splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
+import { safetyReason } from "../../core/safety-checks.ts";
 import { isOfSettings } from "../../policy/approval/approval-rules.ts";
 import type { Session } from "../../session/session.ts";
 import type { AdmittedCall, CallRun } from "../call-run.ts";
@@ -17,9 +18,12 @@ const SESSION_DEPTHS = new WeakMap<Session, number>();
 /** The composite call that a session was begun by. */
 const CALLERS = new WeakMap<Session, CallRun>();
 
-/** Why a call must be approved: by the settings, or by the own rule of its session or of one above it. */
-export function approvalNeed({ parts, plan, turn, resumed }: AdmittedCall, destructive: boolean): string | undefined {
-  return neededIn(turn.session, parts.approvals, { qualifiedName: plan.qualifiedName, destructive }) ?? resumed?.askedFor;
+/** Why a call must be approved: by the settings, by the own rule of its session or of one above it, or because the model's provider asks. */
+export function approvalNeed({ parts, plan, turn, resumed, safetyChecks }: AdmittedCall, destructive: boolean): string | undefined {
+  const { qualifiedName } = plan;
+  const need = neededIn(turn.session, parts.approvals, { qualifiedName, destructive: destructive || safetyChecks !== undefined });
+  if (need === undefined) return resumed?.askedFor;
+  return safetyChecks === undefined ? need : safetyReason(safetyChecks);
 }
 
 /** Why the own rule of one of these sessions asks before a call that begins; undefined where none does, and of a name that is no tool. */

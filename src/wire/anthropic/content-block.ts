@@ -61,6 +61,12 @@ export class ContentBlock {
     return this.text("toolset_name") || this.text("name");
   }
 
+  /** The fields of a call that its answer has, too: of a member of a toolset. */
+  get answered(): JsonObject | undefined {
+    const toolset_name = this.text("toolset_name");
+    return toolset_name === "" ? undefined : { toolset_name };
+  }
+
   /** The input of the tool: of a member of a toolset, with its name as `action`, also where its text is not JSON and is yet to be repaired. */
   get toolInput(): JsonValue {
     if (this.text("toolset_name") === "") return this.input;

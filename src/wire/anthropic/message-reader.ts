@@ -9,6 +9,7 @@ import { ContentBlock, needsNative } from "./content-block.ts";
 import { providerError } from "../provider-error.ts";
 import { refuseDamaged } from "../framing/wire-json.ts";
 import { countsBesideCache, nonEmptyText, textOf } from "../read-field.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { wordsFor } from "../../core/base/wording.ts";
 
 /** @see https://docs.anthropic.com/en/api/handling-stop-reasons */
@@ -29,6 +30,7 @@ export class MessageReader implements StreamDecoder {
   /** By the index in the stream, which of the blocks is there now. */
   #open = new Map<JsonValue | undefined, number>();
   #usage: JsonObject = {};
+  #container: string | undefined;
   #chars = 0;
   #begun = false;
   #over = false;
@@ -93,6 +95,7 @@ export class MessageReader implements StreamDecoder {
     this.#blocks = [];
     this.#open = new Map();
     this.#usage = {};
+    this.#container = undefined;
     this.#chars = 0;
   }
 
@@ -102,7 +105,7 @@ export class MessageReader implements StreamDecoder {
     this.#open.set(index, key);
     if (block.type === "text") this.#reply.text(block.text("text"));
     else if (block.type === "thinking") this.#reply.reasoning(block.text("thinking"));
-    else if (block.type === "tool_use") this.#reply.open(key, { id: block.text("id"), name: block.toolName });
+    else if (block.type === "tool_use") this.#reply.open(key, { id: block.text("id"), name: block.toolName, native: block.answered });
   }
 
   #add(index: JsonValue | undefined, delta: JsonObject): void {
@@ -142,7 +145,8 @@ export class MessageReader implements StreamDecoder {
   }
 
   #close(message: JsonValue | undefined, usage: JsonValue | undefined): void {
-    const { stop_reason: reason, stop_details: details } = isJsonObject(message) ? message : {};
+    const { stop_reason: reason, stop_details: details, container } = isJsonObject(message) ? message : {};
+    if (isJsonObject(container)) this.#container = textOf(container["id"]) ?? this.#container;
     if (typeof reason === "string") this.#reply.finish(FINISH.get(reason) ?? "other", detailOf(reason, details));
     if (!isJsonObject(usage)) return;
     const told = Object.entries(usage).filter(([, value]) => value !== null);
@@ -154,7 +158,9 @@ export class MessageReader implements StreamDecoder {
     const well = this.#reply.finished !== undefined && endedWell(this.#reply.finished);
     if (well) for (const index of this.#open.keys()) this.#stop(index);
     const blocks = this.#blocks.filter(({ stopped }) => stopped);
-    if (needsNative(blocks)) this.#reply.native({ format: ANTHROPIC, blocks: blocks.map(({ whole }) => whole) });
+    const container = this.#container;
+    if (needsNative(blocks) || container !== undefined)
+      this.#reply.native({ format: ANTHROPIC, blocks: blocks.map(({ whole }) => whole), ...omitUndefined({ container }) });
     return this.#reply.end();
   }
 

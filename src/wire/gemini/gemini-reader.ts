@@ -8,6 +8,7 @@ import { refuseDamaged } from "../framing/wire-json.ts";
 import { isFirst, numberIn, textOf } from "../read-field.ts";
 import { ReplyBuilder, readInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
+import { answeredCall, calledTool, toolInput } from "./computer-use.ts";
 import { geminiError } from "./gemini-error.ts";
 import { filePart } from "./gemini-media.ts";
 import { StreamedArguments } from "./streamed-arguments.ts";
@@ -35,6 +36,9 @@ const FINISH: ReadonlyMap<string, FinishReason> = new Map([
 /** A call whose arguments come value by value. */
 interface StreamedCall {
   readonly key: number;
+  /** As Gemini called it, and of which tool that is. */
+  readonly name: string;
+  readonly tool: string;
   /** The part it began with, and its place. */
   readonly part: JsonObject;
   readonly place: number;
@@ -45,6 +49,7 @@ interface StreamedCall {
 export class GeminiReader implements StreamDecoder {
   readonly #reply: ReplyBuilder;
   readonly #maxChars: number;
+  readonly #toolNames: DecodeOptions["toolNames"];
   /** As they came, pieces of one text put together. */
   readonly #parts: JsonObject[] = [];
   #needsNative = false;
@@ -57,6 +62,7 @@ export class GeminiReader implements StreamDecoder {
 
   constructor(options: DecodeOptions = {}) {
     this.#reply = new ReplyBuilder(options);
+    this.#toolNames = options.toolNames;
     this.#maxChars = options.maxChars ?? DEFAULT_MAX_CHARS;
   }
 
@@ -164,8 +170,11 @@ export class GeminiReader implements StreamDecoder {
 
   #begin({ id, name }: JsonObject, part: JsonObject): void {
     const key = this.#calls++;
-    this.#reply.open(key, { id: textOf(id), name: textOf(name) });
-    this.#streamed = { key, part, place: this.#parts.push(part) - 1, args: new StreamedArguments(this.#maxChars) };
+    const called = textOf(name) ?? "";
+    const tool = calledTool(called, this.#toolNames);
+    if (tool !== called) this.#needsNative = true;
+    this.#reply.open(key, { id: textOf(id), name: tool });
+    this.#streamed = { key, name: called, tool, part, place: this.#parts.push(part) - 1, args: new StreamedArguments(this.#maxChars) };
   }
 
   /** Some who speak for Gemini send the arguments as text; what cannot be read stays as it is, and is no input. */
@@ -175,7 +184,7 @@ export class GeminiReader implements StreamDecoder {
     this.#streamed = undefined;
     const input = readInput(args);
     if (args !== undefined && !isJsonObject(args)) this.#parts[streamed.place] = withArguments(streamed.part, input);
-    this.#seal(streamed.key, input);
+    this.#seal(streamed, input);
   }
 
   #endStreamed(isTold: boolean): void {
@@ -184,10 +193,12 @@ export class GeminiReader implements StreamDecoder {
     this.#streamed = undefined;
     const input = streamed.args.input(isTold);
     this.#parts[streamed.place] = withArguments(streamed.part, input);
-    this.#seal(streamed.key, input);
+    this.#seal(streamed, input);
   }
 
-  #seal(key: number, input: JsonValue): void {
+  #seal({ key, name, tool }: StreamedCall, args: JsonValue): void {
+    const input = toolInput(tool, name, args);
+    this.#reply.open(key, { native: answeredCall(name, tool, input) });
     this.#reply.argumentText(key, JSON.stringify(input));
     this.#reply.setInput(key, input);
     this.#reply.seal(key);

@@ -7,6 +7,7 @@ import { refuseDamaged } from "../framing/wire-json.ts";
 import { numberIn, textOf } from "../read-field.ts";
 import { ReplyBuilder, readInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
+import { answeredCall, calledTool, toolInput } from "./computer-use.ts";
 import { geminiError } from "./gemini-error.ts";
 import { mediaPart } from "./gemini-media.ts";
 import { InteractionStep } from "./interaction-step.ts";
@@ -30,6 +31,7 @@ const MAX_STEPS = 10_000;
 export class InteractionReader implements StreamDecoder {
   readonly #reply: ReplyBuilder;
   readonly #maxChars: number;
+  readonly #toolNames: DecodeOptions["toolNames"];
   /** By the index in the stream. */
   readonly #steps = new Map<JsonValue, InteractionStep>();
   #chars = 0;
@@ -37,6 +39,7 @@ export class InteractionReader implements StreamDecoder {
 
   constructor(options: DecodeOptions = {}) {
     this.#reply = new ReplyBuilder(options);
+    this.#toolNames = options.toolNames;
     this.#maxChars = options.maxChars ?? DEFAULT_MAX_CHARS;
   }
 
@@ -94,7 +97,7 @@ export class InteractionReader implements StreamDecoder {
     this.#grow(fields);
     const step = new InteractionStep(fields);
     this.#steps.set(index, step);
-    if (step.type === "function_call") this.#reply.open(keyOf(index), { id: textOf(step.field("id")), name: textOf(step.field("name")) });
+    if (step.type === "function_call") this.#reply.open(keyOf(index), { id: textOf(step.field("id")), name: this.#toolOf(step) });
     for (const content of step.content) this.#tellContent(content);
     for (const content of step.summary) this.#reply.reasoning(textOf(content["text"]) ?? "");
     return step;
@@ -145,8 +148,14 @@ export class InteractionReader implements StreamDecoder {
     }
   }
 
+  #toolOf(step: InteractionStep): string {
+    return calledTool(textOf(step.field("name")) ?? "", this.#toolNames);
+  }
+
   #seal(index: JsonValue, step: InteractionStep): void {
-    const { input } = step;
+    const [tool, name] = [this.#toolOf(step), textOf(step.field("name")) ?? ""];
+    const input = tool === name ? step.input : toolInput(tool, name, readInput(step.input));
+    this.#reply.open(keyOf(index), { native: answeredCall(name, tool, readInput(input)) });
     if (typeof input !== "string") this.#reply.argumentText(keyOf(index), JSON.stringify(input));
     this.#reply.setInput(keyOf(index), input);
     this.#reply.seal(keyOf(index));
@@ -156,7 +165,9 @@ export class InteractionReader implements StreamDecoder {
     this.#over = true;
     if (this.#reply.finished === "stop") for (const index of this.#steps.keys()) this.#stop(index);
     const steps = [...this.#steps.values()];
-    if (steps.some((step) => step.needsNative)) this.#reply.native({ format: INTERACTIONS, blocks: steps.map(wholeStep) });
+    const isOfComputer = (step: InteractionStep): boolean => step.type === "function_call" && this.#toolOf(step) !== step.field("name");
+    if (steps.some((step) => step.needsNative || isOfComputer(step)))
+      this.#reply.native({ format: INTERACTIONS, blocks: steps.map(wholeStep) });
   }
 
   #grow(piece: JsonObject): void {

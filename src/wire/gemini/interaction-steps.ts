@@ -13,10 +13,13 @@ import {
   inputObject,
   isErrorAnswer,
   nativeBlocks,
+  wellFormed,
   withReturnableName,
 } from "../conversation-steps.ts";
 import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "../conversation-steps.ts";
 import { inlineMedia } from "../gemini-conversation.ts";
+import { isAcknowledged } from "./computer-use.ts";
+import { withDecisions } from "../decided-calls.ts";
 import { textOf } from "../read-field.ts";
 import type { EncodedMessages } from "../wire-format.ts";
 import { writtenOnce } from "../written-once.ts";
@@ -39,7 +42,7 @@ export function toInteractionSteps(messages: readonly ModelMessage[], { asks = f
   const askToContinue = (): void => {
     if (written.length === 0 || isAnswered()) written.push(CONTINUE);
   };
-  for (const step of steps) {
+  for (const step of withDecisions(steps)) {
     if (step.kind === "system" && !takesNotes()) system.push(...textContent(contentText(step.content)));
     else {
       if (step.kind === "assistant") askToContinue();
@@ -84,20 +87,36 @@ function callIdOf(block: JsonValue): string | undefined {
  *
  * @see https://ai.google.dev/api/interactions-api — FunctionResultSubcontent
  */
-export function resultSteps(calls: readonly Pick<WireCall, "id" | "name" | "result">[]): readonly JsonObject[] {
+export function resultSteps(calls: readonly Pick<WireCall, "id" | "name" | "input" | "result">[]): readonly JsonObject[] {
   const shown = calls.flatMap(({ id, result }) => {
     const files = isErrorAnswer(result) ? [] : (result?.content?.filter(isAttached) ?? []);
     return files.length === 0 ? [] : [...textContent(`Attachments of ${id}:`), ...files.flatMap(writeContent)];
   });
-  return [...calls.map(({ id, name, result }) => resultStep(id, name, result)), ...userStep(shown)];
+  return [...calls.map(resultStep), ...userStep(shown)];
 }
 
-function resultStep(id: string, name: string, result: ToolResult | undefined): JsonObject {
-  const step = { type: "function_result", call_id: id, name };
-  if (isErrorAnswer(result)) return { ...step, is_error: true, result: answerText(result) };
-  if (result?.content?.some(isShown) !== true) return { ...step, result: answerText(result) };
+function resultStep({ id, name, input, result }: Pick<WireCall, "id" | "name" | "input" | "result">): JsonObject {
+  const step = { type: "function_result", call_id: id, name, ...(isErrorAnswer(result) ? { is_error: true } : {}) };
+  const text = acknowledged(input, result);
+  if (isErrorAnswer(result) || result?.content?.some(isShown) !== true) return { ...step, result: text ?? answerText(result) };
   const { content = [], ...rest } = result;
-  return { ...step, result: [...textContent(answerText({ ...rest, content: [] })), ...content.flatMap(answerContent)] };
+  return { ...step, result: [...textContent(text ?? answerText({ ...rest, content: [] })), ...content.flatMap(answerContent)] };
+}
+
+/**
+ * The answer to a call that was confirmed; undefined for any other.
+ *
+ * @see https://ai.google.dev/gemini-api/docs/computer-use (2026-11)
+ */
+function acknowledged(input: JsonValue, result: ToolResult | undefined): string | undefined {
+  if (result === undefined || !isAcknowledged(input, result)) return undefined;
+  const { output, content: _shown, ...rest } = result;
+  const fields = isErrorAnswer(result)
+    ? { error: answerText(result) }
+    : isJsonObject(output)
+      ? output
+      : { output: answerText({ ...rest, ...(output === undefined ? {} : { output }) }) };
+  return JSON.stringify(wellFormed({ ...fields, safety_acknowledgement: true }));
 }
 
 /** The media in the answer itself. */

@@ -1,5 +1,4 @@
 /** Requests of OpenAI's Responses for approval of a call that the provider makes, and their answers. */
-import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { approvalInput } from "../../core/provider-approval.ts";
 import type { ToolResult } from "../../core/result.ts";
@@ -31,25 +30,6 @@ export function approvalResponse(id: string, result: ToolResult | undefined): Js
   return { type: "mcp_approval_response", approval_request_id: id, approve, ...(approve ? {} : { reason }) };
 }
 
-/**
- * The steps with each request answered by what was decided later: a request that waited for a person is in one message, and its decision in a later one without
- * words, where nothing was said by the user in between.
- */
-export function withDecisions(steps: readonly ConversationStep[]): readonly ConversationStep[] {
-  if (!steps.some((step) => step.kind === "assistant" && step.calls.some((call) => isWaiting(step, call)))) return steps;
-  const settled = [...steps];
-  for (const [index, step] of steps.entries()) {
-    if (step.kind !== "assistant") continue;
-    const calls = step.calls.map((call) =>
-      isWaiting(step, call) ? { ...call, result: takeDecision(settled, index, call) ?? call.result } : call,
-    );
-    if (calls.some((call, at) => call.result !== step.calls[at]?.result)) settled[index] = { ...step, calls };
-  }
-  return settled.filter(
-    (step, index) => step === steps[index] || step.kind !== "assistant" || step.native !== undefined || step.calls.length > 0,
-  );
-}
-
 /** The steps with the ids of requests as they came: what is too long for the id of a call is none for them. */
 export function withRequestIds(steps: readonly ConversationStep[]): readonly ConversationStep[] {
   const isRenamed = (step: AssistantStep, call: WireCall): boolean => call.id !== call.providerId && isRequest(step, call);
@@ -61,26 +41,8 @@ export function withRequestIds(steps: readonly ConversationStep[]): readonly Con
   );
 }
 
-function isWaiting(step: AssistantStep, call: WireCall): boolean {
-  return call.result?.error?.code === "approval_required" && isRequest(step, call);
-}
-
-function isRequest({ native }: AssistantStep, { providerId }: WireCall): boolean {
+/** True for a call that is a request of the provider. */
+export function isRequest({ native }: AssistantStep, { providerId }: WireCall): boolean {
   if (native === undefined || providerId === undefined) return false;
   return native.blocks.some((block) => isJsonObject(block) && block["type"] === APPROVAL_REQUEST && block["id"] === providerId);
-}
-
-/** The result of the same call in a later message that does nothing but make waiting calls again, from which it is taken out. */
-function takeDecision(steps: ConversationStep[], from: number, { name, input }: WireCall): WireCall["result"] {
-  const wanted = canonicalJson(input);
-  for (let index = from + 1; index < steps.length; index++) {
-    const step = steps[index];
-    if (step === undefined || step.kind === "user") return undefined;
-    if (step.kind !== "assistant" || step.native !== undefined) continue;
-    const made = step.calls.find((call) => call.name === name && canonicalJson(call.input) === wanted);
-    if (made === undefined) continue;
-    steps[index] = { ...step, calls: step.calls.filter((call) => call !== made) };
-    if (made.result?.error?.code !== "approval_required") return made.result;
-  }
-  return undefined;
 }

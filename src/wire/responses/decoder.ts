@@ -5,7 +5,19 @@ import type { FinishReason, ModelEvent, ModelReply } from "../../core/model.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { FORMAT } from "./input-items.ts";
-import { callKind, isUnknown, itemId, itemInput, itemName, itemRole, itemType, madeImage, needsNative, providerCallOf } from "./items.ts";
+import {
+  answeredItem,
+  callKind,
+  isUnknown,
+  itemId,
+  itemInput,
+  itemName,
+  itemRole,
+  itemType,
+  madeImage,
+  needsNative,
+  providerCallOf,
+} from "./items.ts";
 import { textOf } from "../read-field.ts";
 import { refuseDamaged } from "../framing/wire-json.ts";
 import { responseError } from "./response-error.ts";
@@ -158,6 +170,7 @@ export class ResponsesDecoder implements StreamDecoder {
       id: itemId(item),
       name: itemName(item, this.#options.toolNames),
       kind: callKind(item),
+      native: answeredItem(item),
     });
   }
 

@@ -5,7 +5,8 @@ import { contentText, conversationSteps, documentHeading, nativeBlocks, withRetu
 import type { AssistantStep, ConversationStep, SpokenStep } from "../conversation-steps.ts";
 import { asTextNotes } from "../text-notes.ts";
 import type { EncodedMessages } from "../wire-format.ts";
-import { withDecisions, withRequestIds } from "./approvals.ts";
+import { withDecisions } from "../decided-calls.ts";
+import { isRequest, withRequestIds } from "./approvals.ts";
 import { itemId, itemRole, itemType } from "./items.ts";
 import { inputParts, inputText, isMedia, resultItem } from "./result-items.ts";
 import { writtenOnce } from "../written-once.ts";
@@ -39,7 +40,7 @@ export function toInputItems(
 ): EncodedMessages {
   const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ID_RULE);
   const kept = KEPT_REASONING[!reasons ? "none" : stored ? "all" : "readable"];
-  return { messages: withDecisions(withRequestIds(steps)).flatMap((step) => writeStep(step, kept)), toolNames };
+  return { messages: withDecisions(withRequestIds(steps), isRequest).flatMap((step) => writeStep(step, kept)), toolNames };
 }
 
 /** Whether an item of reasoning goes back; the same objects for each request, as what was written by them is known by them. */

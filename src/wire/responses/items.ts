@@ -2,6 +2,7 @@
 import { nonEmptyText, textOf } from "../read-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelCall, ProviderCall } from "../../core/model.ts";
+import { PENDING_CHECKS, pendingChecks } from "../../core/safety-checks.ts";
 import { readArguments } from "../reply-builder.ts";
 import { APPROVAL_REQUEST, approvalName, requestedApproval } from "./approvals.ts";
 
@@ -71,7 +72,16 @@ export function itemInput(item: JsonObject): JsonValue | undefined {
   if (type === "function_call") return item["arguments"];
   if (type === "custom_tool_call") return item["input"];
   if (type === APPROVAL_REQUEST) return requestedApproval(item);
-  return Object.fromEntries(CALL_FIELDS.flatMap((field) => (Object.hasOwn(item, field) ? [[field, item[field] ?? null]] : [])));
+  const asked = Object.fromEntries(CALL_FIELDS.flatMap((field) => (Object.hasOwn(item, field) ? [[field, item[field] ?? null]] : [])));
+  const checks = pendingChecks(item);
+  return checks.length === 0 ? asked : { ...asked, [PENDING_CHECKS]: checks };
+}
+
+/** The parts of an item on which its answer depends; undefined where the kind of the call says them. */
+export function answeredItem(item: JsonObject): JsonObject | undefined {
+  const { type = null, caller = null } = item;
+  if (BUILT_IN_TOOLS.has(itemType(item))) return item;
+  return isProgram(caller) ? { type, caller } : undefined;
 }
 
 export function callKind(item: JsonObject): NonNullable<ModelCall["kind"]> {

@@ -4,6 +4,7 @@ import type { ContentPart } from "../../core/content.ts";
 import { fileData } from "../../core/data-uri.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
+import { pendingChecks } from "../../core/safety-checks.ts";
 import { APPROVAL_REQUEST, approvalResponse } from "./approvals.ts";
 import { isProgram, itemType } from "./items.ts";
 
@@ -31,7 +32,7 @@ const OUTPUTS: Readonly<Record<string, WriteOutput>> = {
     ...shellLimit(call),
     output: shellOutput(result),
   }),
-  computer_call: ({ result }) => computerOutput(result),
+  computer_call: computerOutput,
   tool_search_call: ({ result }) => ({ type: "tool_search_output", execution: "client", status: "completed", tools: foundTools(result) }),
 };
 
@@ -110,11 +111,17 @@ function isShellChunk(value: JsonValue): boolean {
   );
 }
 
-function computerOutput(result: ToolResult | undefined): JsonObject | undefined {
+/** The checks of the call are acknowledged: it has run, so they were allowed. */
+function computerOutput({ call = {}, result }: AnsweredItem): JsonObject | undefined {
   const image = isErrorAnswer(result) ? undefined : result?.content?.find((part) => part.type === "image" && isMedia(part));
   if (image?.type !== "image") return undefined;
   const url = `data:${image.mediaType};base64,${image.data}`;
-  return { type: "computer_call_output", output: { type: "computer_screenshot", image_url: url } };
+  const checks = pendingChecks(call);
+  return {
+    type: "computer_call_output",
+    output: { type: "computer_screenshot", image_url: url },
+    ...(checks.length === 0 ? {} : { acknowledged_safety_checks: checks }),
+  };
 }
 
 function foundTools(result: ToolResult | undefined): readonly JsonValue[] {

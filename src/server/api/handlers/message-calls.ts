@@ -138,9 +138,9 @@ function whole(format: string, read: () => ModelReply): ModelReply {
 }
 
 /** The results of a batch are in the order of its calls. */
-function answeredBy(calls: readonly ModelCall[], index: number): Pick<ModelCall, "id" | "kind" | "offeredName"> {
-  const { id, kind, offeredName } = calls[index] ?? {};
-  return omitUndefined({ id, kind, offeredName });
+function answeredBy(calls: readonly ModelCall[], index: number): Pick<ModelCall, "id" | "kind" | "offeredName" | "native"> {
+  const { id, kind, offeredName, native } = calls[index] ?? {};
+  return omitUndefined({ id, kind, offeredName, native });
 }
 
 function listOf(message: JsonValue): readonly JsonValue[] {

@@ -1,0 +1,44 @@
+/** What the provider of a model wants a person to confirm before a call is run here: fields of the call's input, as the provider wrote them. */
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
+
+/** Of OpenAI's `computer_call`: objects with `id`, `code` and `message`. */
+export const PENDING_CHECKS = "pending_safety_checks";
+/** Of Gemini's computer use: an object with `decision` and `explanation`. */
+export const SAFETY_DECISION = "safety_decision";
+const MAX_LENGTH = 1_000;
+
+/** The fields of the input that ask for a confirmation; undefined where there are none. */
+export function safetyChecks(input: unknown): JsonObject | undefined {
+  if (!isJsonObject(input)) return undefined;
+  const checks = pendingChecks(input);
+  const decision = Object.hasOwn(input, SAFETY_DECISION) ? input[SAFETY_DECISION] : undefined;
+  const isAsked = isJsonObject(decision) && decision["decision"] === "require_confirmation";
+  if (checks.length === 0 && !isAsked) return undefined;
+  return { ...(checks.length === 0 ? {} : { [PENDING_CHECKS]: checks }), ...(isAsked ? { [SAFETY_DECISION]: decision } : {}) };
+}
+
+/** The input without these fields of it, as its tool is given it. */
+export function withoutChecks(input: JsonObject, checks: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(input).filter(([key]) => !Object.hasOwn(checks, key)));
+}
+
+/** OpenAI's checks of a call, which are acknowledged as they came. */
+export function pendingChecks(input: JsonObject): readonly JsonObject[] {
+  const checks = Object.hasOwn(input, PENDING_CHECKS) ? input[PENDING_CHECKS] : undefined;
+  return isJsonArray(checks) ? checks.filter(isJsonObject) : [];
+}
+
+/** Why a call with these fields needs approval. */
+export function safetyReason(checks: JsonObject): string {
+  const decision = checks[SAFETY_DECISION];
+  const said = [
+    ...pendingChecks(checks).map(({ code, message }) => joined(code, message)),
+    ...(isJsonObject(decision) ? [joined(undefined, decision["explanation"])] : []),
+  ].filter((text) => text !== "");
+  const texts = said.length === 0 ? "it does not say why" : said.join("; ");
+  return `The model's provider asks for a confirmation: ${texts.slice(0, MAX_LENGTH)}`;
+}
+
+function joined(code: JsonValue | undefined, message: JsonValue | undefined): string {
+  return [code, message].filter((text) => typeof text === "string" && text !== "").join(": ");
+}

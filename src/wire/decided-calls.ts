@@ -1,0 +1,43 @@
+/** Calls that waited for a person, answered where they were made: a provider has one place for the answer to what it asked. */
+import { canonicalJson } from "../core/base/canonical-json.ts";
+import { safetyChecks } from "../core/safety-checks.ts";
+import type { AssistantStep, ConversationStep, WireCall } from "./conversation-steps.ts";
+
+/**
+ * The steps with each call that the provider wanted confirmed answered by what was decided later: a call that waited for a person is in one message, and its decision in a later one without
+ * words, where nothing was said by the user in between.
+ */
+export function withDecisions(
+  steps: readonly ConversationStep[],
+  isRequest: (step: AssistantStep, call: WireCall) => boolean = () => false,
+): readonly ConversationStep[] {
+  const isWaiting = (step: AssistantStep, call: WireCall): boolean =>
+    call.result?.error?.code === "approval_required" && (safetyChecks(call.input) !== undefined || isRequest(step, call));
+  if (!steps.some((step) => step.kind === "assistant" && step.calls.some((call) => isWaiting(step, call)))) return steps;
+  const settled = [...steps];
+  for (const [index, step] of steps.entries()) {
+    if (step.kind !== "assistant") continue;
+    const calls = step.calls.map((call) =>
+      isWaiting(step, call) ? { ...call, result: takeDecision(settled, index, call) ?? call.result } : call,
+    );
+    if (calls.some((call, at) => call.result !== step.calls[at]?.result)) settled[index] = { ...step, calls };
+  }
+  return settled.filter(
+    (step, index) => step === steps[index] || step.kind !== "assistant" || step.native !== undefined || step.calls.length > 0,
+  );
+}
+
+/** The result of the same call in a later message that does nothing but make waiting calls again, from which it is taken out. */
+function takeDecision(steps: ConversationStep[], from: number, { name, input }: WireCall): WireCall["result"] {
+  const wanted = canonicalJson(input);
+  for (let index = from + 1; index < steps.length; index++) {
+    const step = steps[index];
+    if (step === undefined || step.kind === "user") return undefined;
+    if (step.kind !== "assistant" || step.native !== undefined) continue;
+    const made = step.calls.find((call) => call.name === name && canonicalJson(call.input) === wanted);
+    if (made === undefined) continue;
+    steps[index] = { ...step, calls: step.calls.filter((call) => call !== made) };
+    if (made.result?.error?.code !== "approval_required") return made.result;
+  }
+  return undefined;
+}
