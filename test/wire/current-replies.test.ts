@@ -1,4 +1,4 @@
-/** Every reason, block and item that the providers' own libraries list is read without loss, whole and streamed. */
+/** Every reason and block that the providers' own libraries list is read without loss, whole and streamed; items are in `client-tools.test.ts`. */
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { ModelReply } from "../../src/core/model.ts";
@@ -205,32 +205,6 @@ describe("OpenAI's Responses", () => {
     const fields = { status: "incomplete", incomplete_details: { reason } };
     for (const reply of [FORMAT.decodeReply(whole([], fields)), streamed(FORMAT, events([], fields))])
       expect([reply.finish, reply.finishDetail]).toEqual([finish, reason]);
-  });
-
-  /** The items of `ResponseOutputItem` that are not calls of ours. */
-  const ITEMS: readonly JsonObject[] = [
-    { type: "reasoning", id: "rs", summary: [], encrypted_content: "e" },
-    { type: "file_search_call", id: "i", status: "completed", queries: ["q"] },
-    { type: "web_search_call", id: "i", status: "completed", action: { type: "search", query: "q" } },
-    { type: "code_interpreter_call", id: "i", status: "completed", code: "1", container_id: "c", outputs: [] },
-    { type: "image_generation_call", id: "i", status: "completed", result: "iVBORw==" },
-    { type: "program", id: "i", call_id: "p", code: "1", fingerprint: "f" },
-    { type: "program_output", id: "i", call_id: "p", result: "1", status: "completed" },
-    { type: "tool_search_call", id: "i", call_id: null, execution: "server", arguments: {}, status: "completed" },
-    { type: "tool_search_output", id: "i", call_id: null, execution: "server", tools: [], status: "completed" },
-    { type: "additional_tools", id: "i", tools: [] },
-    { type: "compaction", id: "i", encrypted_content: "e" },
-    { type: "mcp_call", id: "i", name: "n", server_label: "s", arguments: "{}", output: "o" },
-    { type: "mcp_list_tools", id: "i", server_label: "s", tools: [] },
-    { type: "shell_call_output", id: "i", call_id: "s", output: [], max_output_length: null },
-    { type: "not_known_yet", id: "i", anything: [1] },
-  ];
-  test.each(ITEMS)("the item $type goes back as it came, and the call behind it is run once", (item) => {
-    const call = { type: "function_call", id: "fc", call_id: "t", name: "look", arguments: '{"at":1}', status: "completed", async: false };
-    for (const reply of [FORMAT.decodeReply(whole([item, call]), { toolNames: TOOL_NAMES }), streamed(FORMAT, events([item, call]))]) {
-      expect(reply.calls).toEqual([{ id: "t", name: "eyes::look", input: { at: 1 } }]);
-      expect(sentBack(FORMAT, reply).slice(1, 3)).toEqual([item, call]);
-    }
   });
 });
 

@@ -146,7 +146,7 @@ describe("conversations", () => {
         output: [{ stdout: "done", stderr: "", outcome: { type: "exit", exit_code: 0 } }],
       },
       { type: "apply_patch_call_output", call_id: "c4", status: "completed", output: "done" },
-      { type: "local_shell_call_output", call_id: "c5", output: "done" },
+      { type: "local_shell_call_output", id: "c5", call_id: "c5", output: "done" },
       { type: "tool_search_output", call_id: "c6", execution: "client", status: "completed", tools: [] },
     ]);
   });

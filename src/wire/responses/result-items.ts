@@ -21,7 +21,8 @@ type WriteOutput = (answer: AnsweredItem) => JsonObject | undefined;
 const OUTPUTS: Readonly<Record<string, WriteOutput>> = {
   function_call: ({ result }) => ({ type: "function_call_output", output: outputOf(result) }),
   custom_tool_call: ({ result }) => ({ type: "custom_tool_call_output", output: outputOf(result) }),
-  local_shell_call: ({ result }) => ({ type: "local_shell_call_output", output: answerText(result) }),
+  // its `id` is that of the call, by the type of openai 7.59
+  local_shell_call: ({ id, result }) => ({ type: "local_shell_call_output", id, output: answerText(result) }),
   apply_patch_call: ({ result }) => ({
     type: "apply_patch_call_output",
     status: isErrorAnswer(result) ? "failed" : "completed",
