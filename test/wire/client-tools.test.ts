@@ -299,6 +299,70 @@ describe("Anthropic's Messages", () => {
   });
 });
 
+/** Of @google/genai 3.3.0: the members of `Step` that are not words or calls of functions, and the fields of `Part`. */
+describe("Gemini", () => {
+  const PAIRS = [
+    "code_execution",
+    "file_search",
+    "google_maps",
+    "google_search",
+    "mcp_server_tool",
+    "processing",
+    "retrieval",
+    "url_context",
+  ];
+  const STEPS: readonly JsonObject[] = [
+    ...PAIRS.flatMap((name) => [
+      { type: `${name}_call`, id: "i", arguments: { q: 1 }, signature: "s" },
+      { type: `${name}_result`, call_id: "i", result: [{ url: "u" }], is_error: false, signature: "s" },
+    ]),
+    { type: "thought", signature: "s", summary: [{ type: "text", text: "Hm." }] },
+    { type: "not_known_yet", anything: [1] },
+  ];
+  const PARTS: readonly JsonObject[] = [
+    { executableCode: { id: "e", language: "PYTHON", code: "1" } },
+    { codeExecutionResult: { id: "e", outcome: "OUTCOME_OK", output: "1" } },
+    { toolCall: { id: "s", toolType: "GOOGLE_SEARCH_WEB", args: { queries: ["q"] } }, thoughtSignature: "s" },
+    { toolResponse: { id: "s", toolType: "GOOGLE_SEARCH_WEB", response: {} } },
+    { text: "Hm.", thought: true, thoughtSignature: "s" },
+    { text: "Said.", thoughtSignature: "s" },
+    { text: "Said.", partMetadata: { of: "me" } },
+    { audioTranscription: { text: "Said." } },
+    { functionCall: { id: "d", name: "look", args: { at: 2 } }, partMetadata: { of: "me" } },
+    { notKnownYet: [1] },
+  ];
+
+  test.each(STEPS)("the step $type goes back as it came, and the call behind it is run once", (step) => {
+    const format = geminiInteractions();
+    const steps = [step, { type: "function_call", id: "c", name: "look", arguments: { at: 1 } }];
+    const decoder = format.decodeStream();
+    const events = [
+      ...steps.flatMap((one, index) => [
+        { event_type: "step.start", index, step: one },
+        { event_type: "step.stop", index },
+      ]),
+      { event_type: "interaction.completed", interaction: { id: "i", status: "requires_action" } },
+    ];
+    const last = [...events.flatMap((event) => decoder.push(event)), ...decoder.end()].at(-1);
+    for (const reply of [format.decodeReply({ status: "requires_action", steps }), last?.type === "reply-end" ? last.reply : undefined]) {
+      expect(reply?.calls).toEqual([{ id: "c", name: "look", input: { at: 1 } }]);
+      if (reply !== undefined) expect(sent(format, reply, { output: "done" }).loop.slice(1, 3)).toEqual(steps);
+    }
+  });
+
+  test.each(PARTS)("the part %o goes back as it came, and the call behind it is run once", (part) => {
+    const format = gemini();
+    const parts = [part, { functionCall: { id: "c", name: "look", args: { at: 1 } } }];
+    const body = { candidates: [{ content: { role: "model", parts }, finishReason: "STOP" }] };
+    const decoder = format.decodeStream();
+    const last = [...decoder.push(body), ...decoder.end()].at(-1);
+    for (const reply of [format.decodeReply(body), last?.type === "reply-end" ? last.reply : undefined]) {
+      expect(reply?.calls).toContainEqual({ id: "c", name: "look", input: { at: 1 } });
+      if (reply !== undefined) expect(sent(format, reply, { output: "done" }).loop[1]).toEqual({ role: "model", parts });
+    }
+  });
+});
+
 describe("Gemini's computer", () => {
   const ROWS = [
     [gemini(), { computerUse: { environment: "ENVIRONMENT_BROWSER" } }],

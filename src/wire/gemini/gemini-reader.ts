@@ -135,7 +135,8 @@ export class GeminiReader implements StreamDecoder {
 
   #part(part: JsonObject): void {
     const { functionCall, text, thought, thoughtSignature, inlineData, fileData } = part;
-    if (thoughtSignature !== undefined || thought === true) this.#needsNative = true;
+    const isPlain = isJsonObject(functionCall) ? Object.keys(part).length === 1 : text === undefined || isPlainText(part);
+    if (thoughtSignature !== undefined || thought === true || !isPlain) this.#needsNative = true;
     if (isJsonObject(functionCall)) return this.#call(functionCall, part);
     this.#remember(part);
     if (typeof text === "string") return thought === true ? this.#reply.reasoning(text) : this.#reply.text(text);
