@@ -1,4 +1,4 @@
-/** What the provider of a model wants a person to confirm before a call is run here: fields of the call's input, as the provider wrote them. */
+/** Fields of a call's input by which the model's provider wants a person to confirm it before it is run here. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
 
 /** Of OpenAI's `computer_call`: objects with `id`, `code` and `message`. */

@@ -32,7 +32,7 @@ function changedQuestion({ isProviderQuestion, call }: CallRun, came: ToolCall):
   );
 }
 
-/** Refuses a call without the checks that it came with: nobody would be asked what the provider wants confirmed. */
+/** Refuses a call without the checks that it came with: a person would not be asked what the provider wants confirmed. */
 function changedChecks(call: ToolCall, came: ToolCall): ToolError | undefined {
   const checks = safetyChecks(came.input);
   if (checks === undefined || canonicalJson(checks) === canonicalJson(safetyChecks(call.input) ?? {})) return undefined;

@@ -238,7 +238,10 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       message: fc.record({
         role: fc.constant("assistant" as const),
         content: text,
-        native: fc.record({ format: id, blocks: fc.array(object, { maxLength: 2 }) }),
+        native: fc.record(
+          { format: id, blocks: fc.array(object, { maxLength: 2 }), container: id },
+          { requiredKeys: ["format", "blocks"] },
+        ),
       }),
       finish: fc.constantFrom(...FINISH_REASONS),
       usage: fc.record({ inputTokens: fc.nat(), outputTokens: fc.nat() }),
