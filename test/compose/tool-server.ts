@@ -1,4 +1,4 @@
-/** A provider on 127.0.0.1 that answers each request with the next reply, and refuses requests as the provider would. */
+/** A provider on 127.0.0.1 that answers each request with the next reply. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -15,8 +15,6 @@ export interface ToolServerOptions {
   readonly replies: readonly JsonObject[];
   /** The events of a reply; left out where the replies are not streamed. */
   readonly streamed?: ((reply: JsonObject) => readonly JsonObject[]) | undefined;
-  /** Why the request is refused. */
-  readonly refuses?: (body: JsonObject) => string | undefined;
 }
 
 export interface ToolServer {
@@ -24,7 +22,7 @@ export interface ToolServer {
   readonly bodies: readonly JsonObject[];
 }
 
-export async function toolServer({ format, model, replies, streamed, refuses }: ToolServerOptions): Promise<ToolServer> {
+export async function toolServer({ format, model, replies, streamed }: ToolServerOptions): Promise<ToolServer> {
   const bodies: JsonObject[] = [];
   let answers = 0;
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -32,8 +30,6 @@ export async function toolServer({ format, model, replies, streamed, refuses }: 
     for await (const chunk of request) text += String(chunk);
     const body = JSON.parse(text) as JsonObject;
     bodies.push(body);
-    const refusal = refuses?.(body);
-    if (refusal !== undefined) return void response.writeHead(400).end(JSON.stringify({ error: { message: refusal } }));
     const reply = replies[Math.min(answers++, replies.length - 1)] ?? {};
     if (streamed === undefined) return void response.setHeader("content-type", "application/json").end(JSON.stringify(reply));
     response.setHeader("content-type", "text/event-stream");
