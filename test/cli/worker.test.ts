@@ -239,7 +239,7 @@ describe.skipIf(SKIPPED)(`issue 21.6 haft worker, over a PostgreSQL server ${IN_
       const [stored] = await store.list({ sessionId });
       expect(stored).not.toHaveProperty("openedBy");
       expect(await store.approvals.list({ now: 0, sessionId, first: "oldest", limit: 9 })).toMatchObject([{ status: "open" }]);
-      expect(await store.jobs.list({ sessionId })).toMatchObject([{ state: "running" }]);
+      expect(await store.jobs.list({ sessionId })).toMatchObject([{ state: "queued" }]);
       const next = await start(["worker", "--store", url()], folder, /working/u);
       await asked(3);
       next.control.signal("SIGKILL");

@@ -138,7 +138,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(`issue 21.3 over one Po
     hurry.abort();
     await closed;
     if (answer !== undefined) expect(await (await answer).text()).toContain("cancelled");
-    expect(await runtime.store?.jobs.list({ sessionId: "s" })).toMatchObject([{ state: "running" }]);
+    expect(await runtime.store?.jobs.list({ sessionId: "s" })).toMatchObject([{ state: "queued" }]);
     expect(await runtime.store?.jobs.unattended()).toEqual(["s"]);
   });
 
