@@ -5,7 +5,7 @@ import type { Session } from "../session/session.ts";
 /** A call, with its neighbours while it runs. */
 export interface RunningCall<Run> {
   readonly callId: string;
-  readonly turn: { readonly session: Pick<Session, "callsEnded"> };
+  readonly turn: { readonly session: object };
   earlier: Run | undefined;
   later: Run | undefined;
   cancel(reason: string): void;
@@ -23,7 +23,7 @@ export class RunningCalls<Run extends RunningCall<Run>> {
   /** Made when a call is first asked for by its id, and kept until none runs. */
   #byId: Map<string, Run> | undefined;
   /** By their sessions; made when those of one are first asked for, and kept until none runs. */
-  #bySession: Groups<Run["turn"]["session"], Run> | undefined;
+  #bySession: Groups<object, Run> | undefined;
   readonly #waits = new Set<Wait>();
 
   add(run: Run): void {
@@ -67,7 +67,7 @@ export class RunningCalls<Run extends RunningCall<Run>> {
   }
 
   /** Those of one session, the oldest first. */
-  in(session: Run["turn"]["session"]): readonly Run[] {
+  in(session: object): readonly Run[] {
     if (this.#bySession === undefined) {
       this.#bySession = new Groups();
       for (const run of this.all()) this.#bySession.add(run.turn.session, run);
@@ -107,7 +107,7 @@ export class RunningCalls<Run extends RunningCall<Run>> {
 }
 
 /** Cancels every call of a session, also those of a batch that have not begun yet. */
-export function endCalls<Run extends RunningCall<Run>>(session: Run["turn"]["session"], running: RunningCalls<Run>, reason: string): void {
+export function endCalls<Run extends RunningCall<Run>>(session: Session, running: RunningCalls<Run>, reason: string): void {
   session.callsEnded ??= reason;
   running.cancelAll(reason, () => running.in(session));
 }

@@ -3,11 +3,11 @@ import { RunningCalls } from "../../src/call/running-calls.ts";
 
 class Call {
   readonly callId: string;
-  readonly turn: { readonly session: { callsEnded: string | undefined } };
+  readonly turn: { readonly session: object };
   earlier: Call | undefined;
   later: Call | undefined;
 
-  constructor(callId: string, session: Call["turn"]["session"] = { callsEnded: undefined }) {
+  constructor(callId: string, session: object = {}) {
     this.callId = callId;
     this.turn = { session };
   }

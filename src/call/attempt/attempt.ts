@@ -104,10 +104,9 @@ async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedC
     const { attempts } = run;
     const next = await attempt(run, sameEnd);
     if (next === undefined) return run;
-    const hasRun = run.attempts !== attempts;
-    // A circuit that opened meanwhile says less than the failure that opened it.
-    if (!hasRun && next.code === "circuit_open") return error;
-    error = hasRun ? sinceEarlier(run, error, next) : endedBetween(error, next);
+    if (run.attempts !== attempts) error = sinceEarlier(run, error, next);
+    else if (next.code === "circuit_open") return error; // which opened meanwhile, and says less than the failure that opened it
+    else error = endedBetween(error, next);
   }
   return error;
 }

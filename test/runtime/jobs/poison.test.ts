@@ -322,6 +322,6 @@ test("a job that was handed over at its first start is parked at the third end o
   }
   const { runtime: last } = runtimeOf(4);
   await last.resume("s");
-  const { state, error } = (await last.jobs.wait(id)) as JobStatus;
+  const { state, error } = await last.jobs.wait(id);
   expect([state, error?.message, started.mock.calls.length]).toEqual(["parked", expect.stringContaining("ended 3 times"), 4]);
 });
