@@ -29,7 +29,7 @@ testInCI("haft serve --base-path counts before [serve] basePath, and origins of 
 
 test.each([
   [["--base-path", "haft/"], 'The basePath "haft/" must be a path such as "/haft"'],
-  [["--base-path", "/v1"], 'The basePath "/v1" begins as paths of the server do'],
+  [["--base-path", "/v1"], 'The basePath "/v1" must not begin as a path of the server'],
   [["--allowed-origin", "https://app.example/"], 'The --allowed-origin "https://app.example/" is no origin of pages'],
 ])("haft serve refuses %j and starts nothing", { timeout: PATIENCE_MS }, async (args, reason) => {
   const { exitCode, stderr } = await haft(["serve", "--port", "0", ...args], { folder: folderWith({ "haft.toml": "" }) });

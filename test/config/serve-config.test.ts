@@ -62,6 +62,7 @@ const ISSUER = '[serve.auth]\nresource = "https://a"\n[[serve.auth.issuers]]\nis
 test.each([
   ['[serve]\ncorsOrigins = ["*"]', "serve.corsOrigins[0] is no origin of pages such as https://app.example."],
   ['[serve]\nbasePath = "haft/"', 'serve.basePath must be a path such as "/haft"'],
+  ['[serve]\nbasePath = "/v1/haft"', "serve.basePath must not begin as a path of the server"],
   ['[serve]\nallowedOrigins = ["app.example", "https://app.example/"]', "serve.allowedOrigins[1] is no origin of pages"],
   ['[serve]\nallowedOrigins = ["https://app.example:443"]', "serve.allowedOrigins[0] is no origin of pages"],
   ['[serve]\nallowedOrigins = ["*"]', "serve.allowedOrigins[0] is no origin of pages"],

@@ -13,7 +13,11 @@ import { UserLogins, mcpToolset } from "haft/mcp";
 import { createServer, openServerAccess, staticToken, type ServerOptions } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test } from "vitest";
+import { basePathFault } from "../../src/core/base/base-path.ts";
 import { systemPorts } from "../../src/core/system-ports.ts";
+import { MCP_PATH } from "../../src/server/api/mcp-mount.ts";
+import { API } from "../../src/server/api.ts";
+import { SCREENS } from "../../src/server/dashboard/dashboard-files.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { authorizationServer, ticketServer } from "../engine/mcp/login/authorization-server.ts";
 import { Browser } from "../engine/mcp/login/browser.ts";
@@ -202,15 +206,21 @@ test.each([
   ['/a"b', "must be a path"],
   ["/\u00e4", "must be a path"],
   ["https://app.example/haft", "must be a path"],
-  ["/v1", "begins as paths of the server do"],
-  ["/mcp/haft", "begins as paths of the server do"],
-  ["/sessions", "begins as paths of the server do"],
-  ["/assets", "begins as paths of the server do"],
-  ["/upstreams/x", "begins as paths of the server do"],
-  ["/metrics", "begins as paths of the server do"],
+  ["/v1", "must not begin as a path of the server"],
+  ["/mcp/haft", "must not begin as a path of the server"],
+  ["/sessions", "must not begin as a path of the server"],
+  ["/assets", "must not begin as a path of the server"],
+  ["/upstreams/x", "must not begin as a path of the server"],
+  ["/metrics", "must not begin as a path of the server"],
 ])("the basePath %j is refused", (basePath, reason) => {
   const runtime = createRuntime();
   expect(() => createServer(runtime, { auth: staticToken({ token: TOKEN }), basePath })).toThrow(reason);
+});
+
+test("no path of the server begins as a base path may", () => {
+  const paths = [MCP_PATH, "/assets/", "/upstreams/", ...Object.values(API).map(({ path }) => path)];
+  const firstParts = new Set([...paths.map((path) => path.split("/")[1] ?? ""), ...SCREENS]);
+  for (const part of firstParts) expect([part, basePathFault(`/${part}`)]).toEqual([part, expect.any(String)]);
 });
 
 test.each(["/haft", "/tools.v2/haft_1", "/~ada/-x"])("the basePath %s is taken", async (basePath) => {
