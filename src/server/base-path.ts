@@ -1,5 +1,6 @@
 /** Servers that are reached below a path. */
 import { basePathFault, withoutBasePath } from "../core/base/base-path.ts";
+import { keepWith } from "../core/base/keep-with.ts";
 import { quoted } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 
@@ -16,5 +17,8 @@ export function requestWithoutBasePath(request: Request, basePath: string | unde
   const pathname = withoutBasePath(url.pathname, basePath);
   if (pathname === url.pathname) return request;
   url.pathname = pathname;
-  return new Request(url, request);
+  const { method, headers, body, signal } = request; // the rest says how to send it: `keepalive` would be refused with a stream
+  const own = new Request(url, { method, headers, body, signal, ...(body === null ? {} : { duplex: "half" }) });
+  keepWith(request, own);
+  return own;
 }

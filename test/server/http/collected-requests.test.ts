@@ -4,17 +4,23 @@ import { expect, onTestFinished, test } from "vitest";
 import { MemoryLog } from "haft/testing";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { countedRequest } from "../../../src/server/api/requests/counted-bytes.ts";
+import { requestWithoutBasePath } from "../../../src/server/base-path.ts";
 import { listenOn } from "../../../src/server/http/listen.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-test.each(["GET", "POST"])(
-  "the signal of a %s request aborts when the client leaves its stream, after a collection of garbage as well",
-  async (method) => {
+test.each([
+  ["GET", "/"],
+  ["POST", "/"],
+  ["GET", "/haft/"],
+  ["POST", "/haft/"],
+])(
+  "the signal of a %s request to %s aborts when the client leaves its stream, after a collection of garbage as well",
+  async (method, path) => {
     let aborted = 0;
     const handler = async (given: Request): Promise<Response> => {
-      const request = countedRequest(given, () => {});
+      const request = countedRequest(requestWithoutBasePath(given, "/haft"), () => {});
       await request.text();
       request.signal.addEventListener("abort", () => aborted++);
       return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("begun")) }));
@@ -23,7 +29,7 @@ test.each(["GET", "POST"])(
     onTestFinished(() => listener.close(async () => {}));
     const leave = new AbortController();
     const body = method === "GET" ? {} : { body: new Blob(["x"]).stream(), duplex: "half" };
-    const response = await fetch(listener.origin, { method, signal: leave.signal, ...body } as RequestInit);
+    const response = await fetch(listener.origin + path, { method, signal: leave.signal, ...body } as RequestInit);
     await response.body?.getReader().read();
     for (let round = 0; round < 5; round++) {
       await new Promise((resolve) => setTimeout(resolve, 5));

@@ -12,7 +12,8 @@ export function countedRequest(request: Request, count: Count): Request {
   if (body === null) return request;
   const declared = declaredLength(headers);
   if (declared === undefined) {
-    const copy = new Request(request, { method: request.method, body: counted(body, count), duplex: "half" });
+    const sent = { method: request.method, body: counted(body, count), duplex: "half", keepalive: false } as const;
+    const copy = new Request(request, sent);
     keepWith(request, copy);
     return copy;
   }
