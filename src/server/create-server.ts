@@ -57,7 +57,7 @@ import { HttpError } from "./http/http-error.ts";
 import { listenOn } from "./http/listen.ts";
 import { securityHeaders } from "./http/security-headers.ts";
 import { HttpGateway } from "./mcp/http.ts";
-import { LOCAL_NAMES, isLocalAddress, type McpHttpOptions } from "./mcp/http-options.ts";
+import { LOCAL_NAMES, checkedOrigin, isLocalAddress, type McpHttpOptions } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
 import { StoreWorker, checkWorkerOptions, type WorkerOptions } from "./worker/create-worker.ts";
 
@@ -205,7 +205,7 @@ class RuntimeServer implements HaftServer {
     const { mcp = {}, name = "haft", version = "0.0.0", corsOrigins = [] } = options;
     this.#trusted = {
       allowedHosts: (options.allowedHosts ?? LOCAL_NAMES).map((host) => host.toLowerCase()),
-      allowedOrigins: options.allowedOrigins?.map((origin) => origin.toLowerCase()),
+      allowedOrigins: options.allowedOrigins?.map(checkedOrigin),
       corsOrigins,
     };
     this.#secured = securityHeaders({ corsOrigins });

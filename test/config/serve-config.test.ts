@@ -65,6 +65,7 @@ test.each([
   ['[serve]\nbasePath = "/v1/haft"', "serve.basePath must not begin as a path of the server"],
   ['[serve]\nallowedOrigins = ["app.example", "https://app.example/"]', "serve.allowedOrigins[1] is no origin of pages"],
   ['[serve]\nallowedOrigins = ["https://app.example:443"]', "serve.allowedOrigins[0] is no origin of pages"],
+  ['[serve]\nallowedOrigins = ["null"]', "serve.allowedOrigins[0] is no origin of pages"],
   ['[serve]\nallowedOrigins = ["*"]', "serve.allowedOrigins[0] is no origin of pages"],
   ["[serve]\nauht = 1", "unknown key"],
   ["[serve.limits]\nmaxBytesPerMinute = 0", "serve.limits.maxBytesPerMinute must be an integer"],

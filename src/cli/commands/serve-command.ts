@@ -1,7 +1,7 @@
 /** `haft serve`: the tools of the configuration over HTTP, and over MCP on the same port. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { allowedOriginFault } from "../../core/base/page-origin.ts";
 import { quoted } from "../../core/base/wording.ts";
-import { allowedOriginFault } from "../../config/tables/serve-config.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkBasePath } from "../../server/base-path.ts";
 import { createServer, type HaftServer } from "../../server/create-server.ts";

@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { basePathFault } from "../../core/base/base-path.ts";
 import { MILLISECONDS } from "../../core/base/number-bounds.ts";
+import { allowedOriginFault, originFault } from "../../core/base/page-origin.ts";
 import type { TableReader } from "../table-reader.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -167,21 +168,6 @@ function readRule(table: TableReader): readonly AccessRule[] {
 function algorithmFault(text: string): string | undefined {
   return /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/u.test(text) ? undefined : "is no asymmetric algorithm such as ES256.";
 }
-
-function originFault(text: string): string | undefined {
-  const isOrigin = URL.canParse(text) && !text.includes("*") && /^https?:/u.test(text) && new URL(text).origin === text;
-  return isOrigin ? undefined : "is no origin of pages such as https://app.example.";
-}
-
-/** Why the pages of an origin or a host cannot be let in, as the end of a sentence; undefined where they can. */
-export function allowedOriginFault(text: string): string | undefined {
-  const lower = text.toLowerCase();
-  const isNamed = /^https?:/u.test(lower) ? originFault(lower) === undefined : HOST_OR_APP.test(lower);
-  return isNamed ? undefined : "is no origin of pages such as https://app.example, and no host name such as app.example.";
-}
-
-/** A host name, or the origin of pages in a program, such as `app://notes`. */
-const HOST_OR_APP = /^(?:[a-z][a-z\d+.-]*:\/\/)?(?:[a-z\d._-]+|\[[\da-f:.]+\])$/u;
 
 /** Whether what is sent there can be read by its receiver alone. */
 export function isSafeAddress(address: string): boolean {

@@ -1,4 +1,6 @@
 /** The options of an MCP server over HTTP, and their defaults. */
+import { allowedOriginFault } from "../../core/base/page-origin.ts";
+import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import type { OptionNames } from "../../core/known-keys.ts";
 import type { Authenticator } from "../auth/principal.ts";
@@ -69,7 +71,7 @@ export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
     throw new ToolError("invalid_argument", "An MCP server has a token or an authenticator, not both.");
   return {
     allowedHosts: (options.allowedHosts ?? LOCAL_NAMES).map((name) => name.toLowerCase()),
-    allowedOrigins: options.allowedOrigins?.map((name) => name.toLowerCase()),
+    allowedOrigins: options.allowedOrigins?.map(checkedOrigin),
     token,
     authenticator: options.authenticator,
     maxBodyBytes,
@@ -78,6 +80,13 @@ export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
     sessionIdleMs,
     graceMs,
   };
+}
+
+/** One of `allowedOrigins`, as it is compared with that of a request. @throws ToolError `invalid_argument` for one that no page has */
+export function checkedOrigin(allowed: string): string {
+  const fault = allowedOriginFault(allowed);
+  if (fault !== undefined) throw new ToolError("invalid_argument", `The allowed origin ${quoted(allowed)} ${fault}`);
+  return allowed.toLowerCase();
 }
 
 /** Whether an address can be reached from this machine only. */
