@@ -118,6 +118,15 @@ test.each(["a proxy that passes the path on", "a framework that passes the path 
   },
 );
 
+test("the path is removed once, so that one more gets past a proxy that removes it as well, as the guide says", async () => {
+  const statusBy = async (way: string): Promise<number> => {
+    const request = await (WAYS[way] ?? expect.fail())(served());
+    return (await request("/haft/haft/metrics", { headers: AUTHORIZATION })).status;
+  };
+  expect(await statusBy("a proxy that passes the path on")).toBe(404);
+  expect(await statusBy("a proxy that removes the path")).toBe(200);
+});
+
 test("an OAuth client of MCP finds the metadata at the root of the host, by the challenge and by the address of the server", async () => {
   const issuer = await LoopbackIssuer.start(() => systemPorts.clock.wallTime() / 1_000);
   const port = await freePort();
