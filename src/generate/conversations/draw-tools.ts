@@ -10,6 +10,7 @@ import { dataflow, DATAFLOW } from "../dataflow.ts";
 import { DataflowGraph } from "../dataflow-graph.ts";
 import { enrich } from "../enrich.ts";
 import { matchByWords } from "../text-match.ts";
+import type { Tool } from "../../core/tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { DEFAULT_CALLS, type SampledPlan, type SampleKind } from "./conversation-plan.ts";
 import { canBeCalled } from "./plan-turns.ts";
@@ -37,11 +38,11 @@ export async function prepareDraw(plan: SampledPlan, { registry, offered }: Draw
   const listed = registry.list().filter(({ qualifiedName }) => offered.has(qualifiedName));
   const tools = { list: () => listed.filter(({ quarantine }) => quarantine === undefined) };
   const enriched = await enrich(tools, [dataflow()]);
-  const usable = enriched.tools.filter(({ tool }) => saysInput(tool.inputSchema));
-  const silent = enriched.tools.filter((tool) => !usable.includes(tool));
+  const { silent = [], refused = [], usable = [] } = Object.groupBy(enriched.tools, ({ tool }) => usability(tool));
   const notes = [
     ...leftOut(namesOf(listed.filter(({ quarantine }) => quarantine !== undefined)), "they cannot be used"),
     ...leftOut(namesOf(silent), "they do not say what they take"),
+    ...leftOut(namesOf(refused), "their own rules refuse every input that was made up"),
   ];
   const flow = new ToolFlow(usable, enriched.artifacts.require(DATAFLOW, DataflowGraph));
   if (sampler !== undefined) return { draw: (seed) => sampler.sample({ seed }), flow, notes };
@@ -62,9 +63,12 @@ function thereAre(tools: number): string {
   return tools === 1 ? "there is 1 tool: it is" : `there are ${tools} tools: they are`;
 }
 
-/** An empty schema says nothing of what the tool takes. */
-function saysInput(schema: unknown): boolean {
-  return typeof schema === "object" && schema !== null && Object.keys(schema).length > 0;
+/** `silent`: an empty schema says nothing of what the tool takes. Tools without rules of their own are tried when they are drawn, as there may be many. */
+function usability(tool: Tool): "silent" | "refused" | "usable" {
+  const { inputSchema, validate, parseInput } = tool;
+  if (typeof inputSchema !== "object" || Object.keys(inputSchema).length === 0) return "silent";
+  const hasRules = validate !== undefined || parseInput !== undefined;
+  return hasRules && !canBeCalled(tool) ? "refused" : "usable";
 }
 
 function namesOf(tools: readonly { readonly qualifiedName: string }[]): readonly string[] {

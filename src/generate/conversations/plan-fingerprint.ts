@@ -24,7 +24,7 @@ export interface PlanFingerprintParts {
 }
 
 /** Changed whenever the same plan makes other lines. */
-const VERSION = 7;
+const VERSION = 8;
 const LENGTH = 16;
 const MAX_DEPTH = 1_000;
 

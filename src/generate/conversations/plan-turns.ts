@@ -1,12 +1,13 @@
 /** Plans the turns of a sampled conversation: which calls each has, what the user says, and what results give. */
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 import type { ToolCall } from "../../core/call.ts";
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { copyJson, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Random } from "../../core/ports.ts";
 import { seededRandom } from "../../core/base/seeded-random.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { isPromiseLike } from "../../policy/attempts/deadline.ts";
+import { readParsed, readProblems } from "../../registry/check-input.ts";
 import { toolSubject } from "./tool-subject.ts";
 import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 import { topicText } from "../../schema/example/topics.ts";
@@ -191,7 +192,7 @@ const REFUNDED = /^(?:amount|refund|refund_amount|amount_refunded|total|value|su
 const MAX_INPUT_ITEMS = 2;
 const MAX_READ = 200;
 /** How often an input is drawn that the tool's own rules refuse. */
-const MAX_DRAWS = 24;
+const MAX_DRAWS = 100;
 const refunds = new WeakMap<Tool, { readonly input: string | undefined }>();
 
 /** The input that holds the amount of a refund; undefined for any other tool. */
@@ -211,13 +212,23 @@ function fits(schema: JsonSchema, input: JsonObject): boolean {
   return getOrAdd(validators, schema, () => compileSchema(schema)).check(input);
 }
 
-/** Whether the tool's own rules, of which its schema says nothing, let the input pass. Rules that answer later are taken to let it pass. */
+/**
+ * Whether the tool's own rules, of which its schema says nothing, let the input pass, as a call reads their answer. Rules that are broken refuse
+ * every call; those of `parseInput` that answer later are taken to let it pass.
+ */
 function isAllowed({ validate, parseInput }: Tool, input: JsonObject): boolean {
-  if (validate !== undefined && validate(input).length > 0) return false;
-  const parsed = parseInput?.(input);
-  if (!isPromiseLike(parsed)) return parsed === undefined || !("issues" in parsed);
-  void Promise.resolve(parsed).catch(() => undefined); // the call says what is wrong
-  return true;
+  if (validate === undefined && parseInput === undefined) return true;
+  try {
+    const given = copyJson(input).value as JsonObject; // frozen, as a call gives it: rules that change it would change the data
+    if (validate !== undefined && readProblems(validate(given)).length > 0) return false;
+    if (parseInput === undefined) return true;
+    const parsed = parseInput(given);
+    if (!isPromiseLike(parsed)) return !("issues" in readParsed(parsed, "input"));
+    void Promise.resolve(parsed).then(undefined, () => {}); // the call says what is wrong
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The input with a known value in it, spelled as the schema wants it. */
@@ -241,8 +252,8 @@ function drawInput(tool: Tool, random: Random): JsonObject | undefined {
   const { inputSchema } = tool;
   if (typeof inputSchema !== "object") return {};
   const { isDeclaring, subject, about } = getOrAdd(inputFacts, tool, () => readInputFacts(tool, inputSchema));
-  if (!isDeclaring) return {};
   try {
+    if (!isDeclaring && fits(inputSchema, {}) && isAllowed(tool, {})) return {};
     for (let tries = 0; tries < MAX_DRAWS; tries++) {
       const { value, valid } = exampleValue(inputSchema, { random, subject, maxItems: MAX_INPUT_ITEMS, about });
       if (!valid || !isJsonObject(value) || !fits(inputSchema, value)) return undefined;
@@ -251,7 +262,7 @@ function drawInput(tool: Tool, random: Random): JsonObject | undefined {
     }
     return undefined;
   } catch {
-    return undefined; // a schema or rules that cannot be used
+    return undefined; // a schema that cannot be used
   }
 }
 

@@ -56,17 +56,71 @@ test("the edits of files that are drawn are whole", async () => {
   expect(summary.errors).toEqual({});
 });
 
-test("a tool whose rules refuse every input, or are broken, is not called; one whose rules answer later is", async () => {
-  const never: Tool = { name: "never", description: "Never.", inputSchema: FROM_TO, validate: () => ["never"] };
-  const broken: Tool = {
-    name: "broken",
-    description: "Broken.",
-    inputSchema: FROM_TO,
-    validate: () => {
-      throw new Error("broken");
-    },
+const LEFT_OUT = "Left out, since their own rules refuse every input that was made up: ";
+const NO_PARAMETERS = { type: "object" } as const;
+// oxlint-disable-next-line typescript/no-explicit-any -- rules of programs without types
+const broken = (rules: any): Tool => ({ name: "broken", description: "Broken.", inputSchema: FROM_TO, ...rules });
+
+test.for<readonly [what: string, tool: Tool]>([
+  ["refuses every input", broken({ validate: () => ["never"] })],
+  ["refuses every input later in a chain of rules", broken({ validate: () => [], parseInput: () => ({ issues: ["never"] }) })],
+  ["refuses the only input of a schema without properties", broken({ inputSchema: NO_PARAMETERS, validate: () => ["never"] })],
+  ["throws", broken({ validate: () => JSON.parse("{") })],
+  ["answers validate() with a promise, which rejects", broken({ validate: async () => JSON.parse("{") })],
+  ["answers validate() with nothing", broken({ validate: () => undefined })],
+  ["answers parseInput() with nothing", broken({ parseInput: () => undefined })],
+  ["changes its input, which is frozen in a call", broken({ validate: (input: JsonValue[]) => (Object.assign(input, { from: 0 }), []) })],
+])("a tool that %s is not called, and a note says so", async ([, tool]) => {
+  const unhandled: unknown[] = [];
+  const listener = (reason: unknown): void => void unhandled.push(reason);
+  process.on("unhandledRejection", listener);
+  const free: Tool = { name: "list_guests", description: "List guests.", inputSchema: EITHER };
+  const { summary } = await generated({ plan: { ...PLAN, calls: 2 }, runtime: hotel([tool, free]) });
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("unhandledRejection", listener);
+  expect([summary.dataset.tools, summary.failed, unhandled]).toEqual([{ "hotel::list_guests": 80 }, 0, []]);
+  expect(summary.notes).toContain(`${LEFT_OUT}hotel::broken.`);
+});
+
+test("where the rules of all tools refuse everything, nothing is generated, and the error names the tools", async () => {
+  const never = broken({ validate: () => ["never"] });
+  await expect(generated({ plan: PLAN, runtime: hotel([never]) })).rejects.toMatchObject({
+    code: "invalid_argument",
+    details: [`${LEFT_OUT}hotel::broken.`],
+  });
+});
+
+test("rules that answer later are not asked before the call", async () => {
+  const later = broken({ parseInput: async (input: JsonValue) => ({ value: input }) });
+  const { summary } = await generated({ plan: { ...PLAN, calls: 2 }, runtime: hotel([later]) });
+  expect([summary.dataset.tools, summary.notes.filter((note) => note.startsWith("Left out"))]).toEqual([{ "hotel::broken": 80 }, []]);
+});
+
+test("rules that throw for a value of an earlier result leave that value out, and the conversation goes on", async () => {
+  const order = { type: "object", properties: { order_id: { type: "string" } }, required: ["order_id"] } as const;
+  const create: Tool = { name: "create_order", description: "Create an order.", inputSchema: EITHER, outputSchema: order };
+  let asked = 0;
+  const validate = ({ order_id: id }: JsonObject): readonly string[] =>
+    asked++ > 8 && /[02468]$/u.test(String(id)) ? JSON.parse("{") : [];
+  const get: Tool = { name: "get_order", description: "Get an order.", inputSchema: order, validate };
+  const { summary } = await generated({ plan: { ...PLAN, sample: "chain" }, runtime: hotel([create, get]) });
+  expect([summary.failed, summary.errors, Object.keys(summary.dataset.tools).length]).toEqual([0, {}, 2]);
+});
+
+test("one input of twenty that its rules let pass is enough for a tool", async () => {
+  const sum = (text: string): number => [...text].reduce((total, letter) => (total * 31 + letter.charCodeAt(0)) % 1_009, 7);
+  const rare: Tool = {
+    name: "get_order",
+    description: "Get an order.",
+    inputSchema: { type: "object", properties: { order_id: { type: "string" } }, required: ["order_id"] },
+    validate: ({ order_id: id }) => (sum(String(id)) % 20 === 0 ? [] : ["no"]),
   };
-  const later: Tool = { name: "later", description: "Later.", inputSchema: FROM_TO, parseInput: async (input) => ({ value: input }) };
-  const { summary } = await generated({ plan: { ...PLAN, calls: 2 }, runtime: hotel([never, broken, later]) });
-  expect(summary.dataset.tools).toEqual({ "hotel::later": 80 });
+  const { summary } = await generated({ plan: { ...PLAN, count: 100, calls: 2 }, runtime: hotel([rare]) });
+  expect([summary.failed, summary.statuses]).toEqual([0, { ok: 200 }]);
+});
+
+test("a schema without properties that wants some is called with what it takes", async () => {
+  const note: Tool = { name: "add_labels", description: "Add labels.", inputSchema: { type: "object", minProperties: 1 } };
+  const { summary } = await generated({ plan: PLAN, runtime: hotel([note]) });
+  expect(summary.statuses).toEqual({ ok: 240 });
 });
