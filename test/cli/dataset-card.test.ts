@@ -92,6 +92,14 @@ describe("issue 16.4 a card describes the data", () => {
       expect(text).toContain(row);
   });
 
+  test("says what weights mean where messages have them, and nothing of them where they have none", async () => {
+    const out = newFile();
+    const summary = await made({ out });
+    const place = { out, format: "openai", kind: "sampled" } as const;
+    expect(datasetCard(summary, { ...place, weights: true })).toMatch(/^\| weights \| `weight` is 0 in a message with a call that was refused .*loss; else 1 \|$/mu);
+    expect(datasetCard(summary, place)).not.toContain("weight");
+  });
+
   test("its own card is replaced; the card of another file, and another's file, are refused", async () => {
     const out = newFile();
     const summary = await made({ out });

@@ -47,8 +47,8 @@ export interface GenerateOptions {
    */
   readonly parallelCalls?: boolean;
   /**
-   * Whether each message of the assistant has a `weight`: 0 for one with a call that was refused because of its name or input, so that a
-   * trainer does not learn it, and 1 for every other. For the formats `openai` and `huggingface`.
+   * Whether each message of the assistant has a `weight`: 0 for one with a call that was refused because of its name or input, or whose input
+   * had to be repaired, so that a trainer does not learn it, and 1 for every other. For the formats `openai` and `huggingface`.
    *
    * @default false
    */

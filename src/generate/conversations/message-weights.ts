@@ -4,8 +4,8 @@ import { ERROR_CODES } from "../../core/error-codes.ts";
 import type { ToolResult } from "../../core/result.ts";
 
 /**
- * The line with a `weight` in each message of the assistant: 0 where it has a call that was refused because of what the model wrote. A call that
- * its tool answered with a failure, or that met a fault, was right.
+ * The line with a `weight` in each message of the assistant: 0 where it has a call that was refused because of what the model wrote, or whose
+ * input had to be repaired: the line has the input as it was sent. A call that its tool answered with a failure, or that met a fault, was right.
  *
  * @param results of all calls, in their order
  * @see https://platform.openai.com/docs/api-reference/fine-tuning/chat-input
@@ -17,7 +17,7 @@ export function withWeights(line: JsonObject, results: readonly ToolResult[]): J
     if (!isJsonObject(message) || message["role"] !== "assistant") return message;
     const { tool_calls: calls = [] } = message;
     const own = results.slice(made, (made += isJsonArray(calls) ? calls.length : 0));
-    return { ...message, weight: own.some(isRefused) ? 0 : 1 };
+    return { ...message, weight: own.some((result) => isRefused(result) || isRepaired(result)) ? 0 : 1 };
   });
   return { ...line, messages: weighted };
 }
@@ -26,4 +26,9 @@ function isRefused({ error, attempts, fault }: ToolResult): boolean {
   if (error === undefined || attempts > 0 || fault !== undefined) return false;
   const { actor, category } = ERROR_CODES[error.code];
   return actor === "model" && (category === "validation" || category === "lookup");
+}
+
+/** A value that was left out, and that the schema has a default for, is no mistake. */
+function isRepaired({ repairs }: ToolResult): boolean {
+  return repairs.some(({ kind }) => kind !== "defaulted");
 }

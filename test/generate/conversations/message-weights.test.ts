@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import { TRAJECTORY_FORMATS } from "../../../src/generate/conversations/trajectory-formats.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { generated } from "./generated.ts";
 import { plainAnswer, shop } from "./shop.ts";
@@ -47,6 +49,34 @@ describe("weights", () => {
       expect(weights(one.lines[0])).toEqual([0, 0, 1, 0, 1, 1, 1, 1]);
     },
   );
+
+  test.for<readonly [what: string, input: unknown, weight: number]>([
+    ["a number as text", { article: "tea", count: "1" }, 0],
+    ["the whole input as text", '{"article": "tea", "count": 1}', 0],
+    ["a property in other letters", { Article: "tea", count: 1 }, 0],
+    ["nothing wrong", { article: "tea", count: 1 }, 1],
+  ])("a call that was made fit, with %s, is answered and has its weight by what was sent", async ([, input, weight]) => {
+    const calls = [{ name: TEA.name, input: input as JsonObject }];
+    const plan = { kind: "scripted", templates: [{ messages: [user, { role: "assistant", calls }] }] } as const;
+    const { lines, summary } = await generated({ plan, format: "openai", weights: true, runtime: runtime() });
+    expect([summary.statuses, weights(lines[0])]).toEqual([{ ok: 1 }, [weight, 1]]);
+  });
+
+  test("a default that is filled in, a denied approval and a second call of a turn are no mistakes", async () => {
+    const city = { type: "object", properties: { city: { type: "string" }, days: { type: "integer", default: 3 } }, required: ["city"] } as const;
+    const tools = [
+      { name: "weather", description: "The weather.", inputSchema: city, execute: () => "sunny" },
+      { name: "book", description: "Book it.", inputSchema: city, execute: () => "booked" },
+      { name: "pay", description: "Pay it.", inputSchema: city, oncePerTurn: true, execute: () => "paid" },
+    ];
+    const own = createRuntime({ toolsets: [{ name: "trip", tools }], approval: { always: ["trip::book"], approve: () => false } });
+    const call = (name: string) => ({ name: `trip::${name}`, input: { city: "Rome" } });
+    const calls = [["weather"], ["book"], ["pay", "pay"]].map((names) => ({ role: "assistant", calls: names.map(call) }) as const);
+    const plan = { kind: "scripted", templates: [{ messages: [user, ...calls] }] } as const;
+    const { lines, summary } = await generated({ plan, format: "openai", weights: true, runtime: own });
+    expect(summary.errors).toEqual({ approval_denied: 1, limit_exceeded: 1 });
+    expect(weights(lines[0])).toEqual([1, 1, 1, 1]);
+  });
 
   test.for(FORMATS)("%s: besides weights a line is the same, and without the option it has none", async (format) => {
     const plain = await generated({ plan: PLAN, format, runtime: runtime() });

@@ -21,6 +21,8 @@ export interface CardPlace {
   readonly out: string;
   readonly format: TrajectoryFormat;
   readonly kind: ConversationPlan["kind"];
+  /** Whether messages of the assistant have a `weight`. @default false */
+  readonly weights?: boolean;
 }
 
 /** `train.card.md` for `train.jsonl`. */
@@ -117,16 +119,22 @@ function answerLines({ answers, statuses, tools, parallelMessages, checks, faile
   ];
 }
 
-function originLines({ dataset: { seed, plan }, notes, writing }: GenerationSummary, { format, kind }: CardPlace): readonly string[] {
+function originLines({ dataset: { seed, plan }, notes, writing }: GenerationSummary, { format, kind, weights = false }: CardPlace): readonly string[] {
   const settings = [
     ["plan", `${kind}, fingerprint ${code(plan)}`],
     ["seed", code(seed)],
     ["format", code(format)],
     ["texts", textsBy(kind, writing !== undefined)],
+    ...(weights ? [WEIGHTS] : []),
   ];
   const remarks = notes.map((note) => `- ${note}`);
   return ["", "## How it was made", "", ...table(["setting", "value"], settings), ...(remarks.length === 0 ? [] : ["", ...remarks])];
 }
+
+const WEIGHTS = [
+  "weights",
+  "`weight` is 0 in a message with a call that was refused because of its name or input, or whose input had to be repaired: leave it out of the loss; else 1",
+];
 
 const LICENSE = [
   "",

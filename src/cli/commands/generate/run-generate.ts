@@ -50,7 +50,7 @@ export async function runGenerate(context: CommandContext): Promise<number> {
   const inputs = context.args.map((path) => ({ what, path }));
   await refuseInputs(context, { paths: out === "-" ? [] : [out, testFileOf(out)], named: "--out names", inputs });
   const { summary, usage, kind } = await withMaterial(context, make);
-  if (card !== undefined) await writeCard(summary, { out, format: known, kind });
+  if (card !== undefined) await writeCard(summary, { out, format: known, kind, weights: context.options.weights });
   tell(context, summary, { file: out, card, usage });
   if (summary.stopped !== undefined) throw stopOf(context, { stopped: summary.stopped, summary, out });
   return summary.failed === 0 ? 0 : ERROR_CODES.execution_failed.exit;
