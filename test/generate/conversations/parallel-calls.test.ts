@@ -10,7 +10,7 @@ import { KEY, hasty, serve } from "../../model/listen.ts";
 import { FORMATS, NAMES } from "../../model/served-providers.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { generated } from "./generated.ts";
-import { shop } from "./shop.ts";
+import { plainAnswer, shop } from "./shop.ts";
 
 const TEA = { name: "shop::create_order", input: { article: "tea", count: 1 } };
 const MILK = { name: "shop::create_order", input: { article: "milk", count: 2 } };
@@ -101,6 +101,40 @@ describe("messages with several calls", () => {
       "assistant",
       "call_3",
     ]);
+  });
+
+  test("the same seed makes the same calls and results with and without it, with faults too, each result right behind its call", async () => {
+    const faults = { seed: 1, rules: [{ tools: "*", type: "network_error", probability: 0.3, attempts: 5 }] } as const;
+    const said = (line: string): Line => {
+      const { messages } = JSON.parse(line);
+      const calls = messages.flatMap((message: Line) => message.calls ?? []);
+      return { calls, results: messages.filter(({ role }: Line) => role === "tool") };
+    };
+    for (const [seed, sample] of (["random", "chain", "neighbour"] as const).entries()) {
+      const plan = { kind: "sampled", count: 40, calls: 6, sample } as const;
+      const made = { seed, plan } as const;
+      const runtime = () => shop(plainAnswer, { faults, maxAttempts: 1, circuit: false });
+      const together = await generated({ ...made, runtime: runtime() });
+      const apart = await generated({ ...made, runtime: runtime(), parallelCalls: false, concurrency: 3 });
+      expect(together.summary.statuses["error"]).toBeGreaterThan(0);
+      expect(apart.lines.map(said)).toEqual(together.lines.map(said));
+      for (const { calls, results } of apart.lines.map(said)) expect(results.map(({ id }: Line) => id)).toEqual(calls.map(({ id }: Line) => id));
+      for (const line of apart.lines)
+        for (const [at, { calls: [call] = [] }] of JSON.parse(line).messages.entries())
+          if (call !== undefined) expect(JSON.parse(line).messages[at + 1]).toMatchObject({ role: "tool", id: call.id, name: call.name });
+    }
+  });
+
+  test("a tool that ends the turn stops the calls of its message only", async () => {
+    const tools = [
+      { name: "finish", description: "Finish.", endsTurn: true, inputSchema: { type: "object" }, execute: () => "finished" },
+      { name: "look", description: "Look.", inputSchema: { type: "object" }, execute: () => "seen" },
+    ] as const;
+    const calls = [{ name: "desk::finish", input: {} }, { name: "desk::look", input: {} }];
+    const plan = { kind: "scripted", templates: [{ messages: [{ role: "user", content: "Go." }, { role: "assistant", calls }] }] } as const;
+    const runtime = () => createRuntime({ toolsets: [{ name: "desk", tools }] });
+    expect((await generated({ plan, runtime: runtime() })).summary.statuses).toEqual({ ok: 1, skipped: 1 });
+    expect((await generated({ plan, runtime: runtime(), parallelCalls: false })).summary.statuses).toEqual({ ok: 2 });
   });
 
   test("a model is told, and where its message has several all the same it is asked again with the result of the first", async () => {

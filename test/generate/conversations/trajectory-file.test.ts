@@ -55,10 +55,12 @@ describe("issue 6.7 a file is gone on with", () => {
       { format: "openai" },
       { label: "other" },
       { allow: { deny: ["*::fail"] } },
+      { parallelCalls: false },
+      { maxTools: 2 },
     ] as const) {
       await expect(generateConversations({ ...made, ...other })).rejects.toMatchObject({
         code: "invalid_argument",
-        message: expect.stringMatching(/was made with (the seed "1"|another plan, other tools or another format)/u),
+        message: expect.stringMatching(/was made with (the seed "1"|another plan, other tools or another format or setting)/u),
         hint: "Take another name, or set overwrite (--overwrite on the command line).",
       });
       expect(readFileSync(path, "utf8")).toBe(before);
