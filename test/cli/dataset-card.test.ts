@@ -96,7 +96,9 @@ describe("issue 16.4 a card describes the data", () => {
     const out = newFile();
     const summary = await made({ out });
     const place = { out, format: "openai", kind: "sampled" } as const;
-    expect(datasetCard(summary, { ...place, weights: true })).toMatch(/^\| weights \| `weight` is 0 in a message with a call that was refused .*loss; else 1 \|$/mu);
+    expect(datasetCard(summary, { ...place, weights: true })).toMatch(
+      /^\| weights \| `weight` is 0 in a message with a call that was refused .*loss; else 1 \|$/mu,
+    );
     expect(datasetCard(summary, place)).not.toContain("weight");
   });
 

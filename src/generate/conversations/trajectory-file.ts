@@ -151,7 +151,8 @@ async function checkFirst(path: string, file: FileHandle, { firstEnd, plan, seed
   const line = lineOf(await readLine(path, file, { start: 0, end: firstEnd }));
   if (line === undefined) throw occupied(`${path} is there already, and holds something else.`);
   const mark = markOf(line);
-  const madeWith = mark["seed"] === seed ? "another plan, other tools or another format or setting" : `the seed ${JSON.stringify(mark["seed"])}`;
+  const madeWith =
+    mark["seed"] === seed ? "another plan, other tools or another format or setting" : `the seed ${JSON.stringify(mark["seed"])}`;
   if (mark["plan"] !== plan) throw occupied(`${path} was made with ${madeWith}, so it cannot be continued.`);
 }
 

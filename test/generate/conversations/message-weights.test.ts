@@ -63,13 +63,17 @@ describe("weights", () => {
   });
 
   test("a default that is filled in, a denied approval and a second call of a turn are no mistakes", async () => {
-    const city = { type: "object", properties: { city: { type: "string" }, days: { type: "integer", default: 3 } }, required: ["city"] } as const;
+    const city = {
+      type: "object",
+      properties: { city: { type: "string" }, days: { type: "integer", default: 3 } },
+      required: ["city"],
+    } as const;
     const tools = [
       { name: "weather", description: "The weather.", inputSchema: city, execute: () => "sunny" },
       { name: "book", description: "Book it.", inputSchema: city, execute: () => "booked" },
       { name: "pay", description: "Pay it.", inputSchema: city, oncePerTurn: true, execute: () => "paid" },
     ];
-    const own = createRuntime({ toolsets: [{ name: "trip", tools }], approval: { always: ["trip::book"], approve: () => false } });
+    const own = createRuntime({ toolsets: [{ name: "trip", tools }], approval: { always: ["trip::book"], approve: () => "deny" } });
     const call = (name: string) => ({ name: `trip::${name}`, input: { city: "Rome" } });
     const calls = [["weather"], ["book"], ["pay", "pay"]].map((names) => ({ role: "assistant", calls: names.map(call) }) as const);
     const plan = { kind: "scripted", templates: [{ messages: [user, ...calls] }] } as const;

@@ -108,7 +108,7 @@ test("rules that throw for a value of an earlier result leave that value out, an
 });
 
 test("one input of twenty that its rules let pass is enough for a tool", async () => {
-  const sum = (text: string): number => [...text].reduce((total, letter) => (total * 31 + letter.charCodeAt(0)) % 1_009, 7);
+  const sum = (text: string): number => Array.from(text).reduce((total, letter) => (total * 31 + letter.charCodeAt(0)) % 1_009, 7);
   const rare: Tool = {
     name: "get_order",
     description: "Get an order.",

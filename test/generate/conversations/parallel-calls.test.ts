@@ -118,7 +118,8 @@ describe("messages with several calls", () => {
       const apart = await generated({ ...made, runtime: runtime(), parallelCalls: false, concurrency: 3 });
       expect(together.summary.statuses["error"]).toBeGreaterThan(0);
       expect(apart.lines.map(said)).toEqual(together.lines.map(said));
-      for (const { calls, results } of apart.lines.map(said)) expect(results.map(({ id }: Line) => id)).toEqual(calls.map(({ id }: Line) => id));
+      for (const { calls, results } of apart.lines.map(said))
+        expect(results.map(({ id }: Line) => id)).toEqual(calls.map(({ id }: Line) => id));
       for (const line of apart.lines)
         for (const [at, { calls: [call] = [] }] of JSON.parse(line).messages.entries())
           if (call !== undefined) expect(JSON.parse(line).messages[at + 1]).toMatchObject({ role: "tool", id: call.id, name: call.name });
@@ -130,8 +131,21 @@ describe("messages with several calls", () => {
       { name: "finish", description: "Finish.", endsTurn: true, inputSchema: { type: "object" }, execute: () => "finished" },
       { name: "look", description: "Look.", inputSchema: { type: "object" }, execute: () => "seen" },
     ] as const;
-    const calls = [{ name: "desk::finish", input: {} }, { name: "desk::look", input: {} }];
-    const plan = { kind: "scripted", templates: [{ messages: [{ role: "user", content: "Go." }, { role: "assistant", calls }] }] } as const;
+    const calls = [
+      { name: "desk::finish", input: {} },
+      { name: "desk::look", input: {} },
+    ];
+    const plan = {
+      kind: "scripted",
+      templates: [
+        {
+          messages: [
+            { role: "user", content: "Go." },
+            { role: "assistant", calls },
+          ],
+        },
+      ],
+    } as const;
     const runtime = () => createRuntime({ toolsets: [{ name: "desk", tools }] });
     expect((await generated({ plan, runtime: runtime() })).summary.statuses).toEqual({ ok: 1, skipped: 1 });
     expect((await generated({ plan, runtime: runtime(), parallelCalls: false })).summary.statuses).toEqual({ ok: 2 });

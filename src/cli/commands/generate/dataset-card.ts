@@ -119,7 +119,10 @@ function answerLines({ answers, statuses, tools, parallelMessages, checks, faile
   ];
 }
 
-function originLines({ dataset: { seed, plan }, notes, writing }: GenerationSummary, { format, kind, weights = false }: CardPlace): readonly string[] {
+function originLines(
+  { dataset: { seed, plan }, notes, writing }: GenerationSummary,
+  { format, kind, weights = false }: CardPlace,
+): readonly string[] {
   const settings = [
     ["plan", `${kind}, fingerprint ${code(plan)}`],
     ["seed", code(seed)],
