@@ -13,7 +13,7 @@ import { matchByWords } from "../text-match.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { DEFAULT_CALLS, type SampledPlan, type SampleKind } from "./conversation-plan.ts";
-import { canBeCalled } from "./plan-turns.ts";
+import { answersLater, canBeCalled } from "./plan-turns.ts";
 import { ToolFlow } from "./tool-flow.ts";
 
 /** Draws the tools that a conversation calls, in their order. The same seed draws the same. */
@@ -43,6 +43,7 @@ export async function prepareDraw(plan: SampledPlan, { registry, offered }: Draw
     ...leftOut(namesOf(listed.filter(({ quarantine }) => quarantine !== undefined)), "they cannot be used"),
     ...leftOut(namesOf(silent), "they do not say what they take"),
     ...leftOut(namesOf(refused), "their own rules refuse every input that was made up"),
+    ...unasked(namesOf(usable.filter(({ tool }) => answersLater(tool)))),
   ];
   const flow = new ToolFlow(usable, enriched.artifacts.require(DATAFLOW, DataflowGraph));
   if (sampler !== undefined) return { draw: (seed) => sampler.sample({ seed }), flow, notes };
@@ -77,6 +78,10 @@ function namesOf(tools: readonly { readonly qualifiedName: string }[]): readonly
 
 function leftOut(names: readonly string[], reason: string): readonly string[] {
   return names.length === 0 ? [] : [`Left out, since ${reason}: ${someAndMore(names)}.`];
+}
+
+function unasked(names: readonly string[]): readonly string[] {
+  return names.length === 0 ? [] : [`Inputs may be refused by rules that answer later, which were not asked: ${someAndMore(names)}.`];
 }
 
 interface Drawing {

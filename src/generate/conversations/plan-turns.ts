@@ -224,6 +224,7 @@ function isAllowed({ validate, parseInput }: Tool, input: JsonObject): boolean {
     if (parseInput === undefined) return true;
     const parsed = parseInput(given);
     if (!isPromiseLike(parsed)) return !("issues" in readParsed(parsed, "input"));
+    late.add(parseInput);
     void Promise.resolve(parsed).then(undefined, () => {}); // the call says what is wrong
     return true;
   } catch {
@@ -279,6 +280,14 @@ const callable = new WeakMap<Tool, boolean>();
 /** Whether an input can be made up for the tool. */
 export function canBeCalled(tool: Tool): boolean {
   return getOrAdd(callable, tool, () => TRIALS.some((trial) => drawInput(tool, seededRandom(trial)) !== undefined));
+}
+
+/** Each `parseInput` that has answered by a promise. */
+const late = new WeakSet<object>();
+
+/** Whether the rules of a tool answer later: known once an input was made up for it. */
+export function answersLater({ parseInput }: Tool): boolean {
+  return parseInput !== undefined && late.has(parseInput);
 }
 
 const inputFacts = new WeakMap<Tool, InputFacts>();

@@ -90,10 +90,11 @@ test("where the rules of all tools refuse everything, nothing is generated, and 
   });
 });
 
-test("rules that answer later are not asked before the call", async () => {
+test("rules that answer later are not asked before the call, and a note says so", async () => {
   const later = broken({ parseInput: async (input: JsonValue) => ({ value: input }) });
   const { summary } = await generated({ plan: { ...PLAN, calls: 2 }, runtime: hotel([later]) });
   expect([summary.dataset.tools, summary.notes.filter((note) => note.startsWith("Left out"))]).toEqual([{ "hotel::broken": 80 }, []]);
+  expect(summary.notes).toContain("Inputs may be refused by rules that answer later, which were not asked: hotel::broken.");
 });
 
 test("rules that throw for a value of an earlier result leave that value out, and the conversation goes on", async () => {
