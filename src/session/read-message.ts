@@ -36,7 +36,8 @@ export function readNative(raw: unknown): NativeMessage {
   const blocks = isJsonObject(value) ? value["blocks"] : undefined;
   const container = isJsonObject(value) ? value["container"] : undefined;
   if (typeof format !== "string" || format === "" || !isJsonArray(blocks)) throw wrong("with a native form that has a format and blocks");
-  if (container !== undefined && typeof container !== "string") throw wrong("with a native form whose container is an id");
+  if (container !== undefined && (typeof container !== "string" || container === "" || container.length > MAX_ID_LENGTH))
+    throw wrong("with a native form whose container is an id");
   return Object.freeze({ format, blocks, ...(container === undefined ? {} : { container }) });
 }
 

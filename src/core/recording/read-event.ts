@@ -140,7 +140,7 @@ const message = shape({
   content: spoken,
   title: optional(anyText),
   inboxId: optional(id),
-  native: optional(shape({ format: textOf(1, MAX_ID_LENGTH), blocks: listOf(anyJson), container: optional(textOf(0, MAX_ID_LENGTH)) })),
+  native: optional(shape({ format: textOf(1, MAX_ID_LENGTH), blocks: listOf(anyJson), container: optional(id) })),
 });
 const usage = shape({
   inputTokens: count,

@@ -1,6 +1,7 @@
 /** Reads messages of Anthropic's Messages API, whole and streamed. */
 import { ToolError } from "../../core/error.ts";
 import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { MAX_ID_LENGTH } from "../../core/recording/read-event.ts";
 import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type TokenUsage } from "../../core/model.ts";
 import { ANTHROPIC } from "../anthropic-conversation.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
@@ -146,7 +147,8 @@ export class MessageReader implements StreamDecoder {
 
   #close(message: JsonValue | undefined, usage: JsonValue | undefined): void {
     const { stop_reason: reason, stop_details: details, container } = isJsonObject(message) ? message : {};
-    if (isJsonObject(container)) this.#container = textOf(container["id"]) ?? this.#container;
+    const id = isJsonObject(container) ? nonEmptyText(container["id"]) : undefined;
+    if (id !== undefined && id.length <= MAX_ID_LENGTH) this.#container = id;
     if (typeof reason === "string") this.#reply.finish(FINISH.get(reason) ?? "other", detailOf(reason, details));
     if (!isJsonObject(usage)) return;
     const told = Object.entries(usage).filter(([, value]) => value !== null);
