@@ -33,7 +33,7 @@ function takeDecision(steps: ConversationStep[], from: number, { name, input }: 
   for (let index = from + 1; index < steps.length; index++) {
     const step = steps[index];
     if (step === undefined || step.kind === "user") return undefined;
-    if (step.kind !== "assistant" || step.native !== undefined) continue;
+    if (step.kind !== "assistant" || step.native !== undefined || step.content.length > 0) continue; // a message of the model's own
     const made = step.calls.find((call) => call.name === name && canonicalJson(call.input) === wanted);
     if (made === undefined) continue;
     steps[index] = { ...step, calls: step.calls.filter((call) => call !== made) };

@@ -157,9 +157,13 @@ function answerItem({ id, kind, native, result }: AnsweredCall): JsonObject {
   const call = native ?? (type === undefined ? undefined : { type });
   const item = resultItem({ id: id ?? result.callId, result, call });
   if (item !== undefined) return item;
-  throw new ToolError("invalid_argument", `The computer call ${JSON.stringify(id)} has no screenshot, which is the only answer to it.`, {
-    hint: "Return an image from the tool, or go on without the message that makes the call.",
-  });
+  throw new ToolError(
+    "invalid_argument",
+    `The computer call ${JSON.stringify(id)} was not run, or returned no screenshot, which is the only answer to it.`,
+    {
+      hint: "Return an image from the tool, or go on without the message that makes the call.",
+    },
+  );
 }
 
 function decodeReply(body: JsonValue, options?: DecodeOptions): ModelReply {

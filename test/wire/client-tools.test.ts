@@ -156,7 +156,9 @@ describe("OpenAI's Responses", () => {
     if (reply === undefined) throw new Error("no reply");
     const [call] = reply.calls;
     const { result } = answered("c", "computer_call", { output: "done" });
-    expect(() => FORMAT.encodeResults([{ name: "computer_call", ...call, result }])).toThrow('The computer call "c" has no screenshot');
+    expect(() => FORMAT.encodeResults([{ name: "computer_call", ...call, result }])).toThrow(
+      'The computer call "c" was not run, or returned no screenshot',
+    );
   });
 
   /** What the provider has done itself, or only wants back. */

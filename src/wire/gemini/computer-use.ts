@@ -2,7 +2,7 @@
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
-import { safetyChecks } from "../../core/safety-checks.ts";
+import { safetyChecks, wasConfirmed } from "../../core/safety-checks.ts";
 import { inputObject } from "../conversation-steps.ts";
 import { namedWords } from "../own-tools.ts";
 
@@ -41,7 +41,7 @@ export function isOfComputer(name: string, input: JsonValue): boolean {
   return isJsonObject(input) && input["action"] === name;
 }
 
-/** Whether the answer says that a person has allowed the call, because it has run. */
+/** Whether the answer says that a person has allowed the call, because it could not run before. */
 export function isAcknowledged(input: JsonValue, result: ToolResult | undefined): boolean {
-  return safetyChecks(input) !== undefined && result !== undefined && result.attempts > 0;
+  return safetyChecks(input) !== undefined && wasConfirmed(result);
 }

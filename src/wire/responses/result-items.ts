@@ -4,7 +4,7 @@ import type { ContentPart } from "../../core/content.ts";
 import { fileData } from "../../core/data-uri.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
-import { pendingChecks } from "../../core/safety-checks.ts";
+import { pendingChecks, wasConfirmed } from "../../core/safety-checks.ts";
 import { APPROVAL_REQUEST, approvalResponse } from "./approvals.ts";
 import { isProgram, itemType } from "./items.ts";
 
@@ -112,12 +112,13 @@ function isShellChunk(value: JsonValue): boolean {
   );
 }
 
-/** The checks of the call are acknowledged: it has run, so they were allowed. */
+/** The checks of the call are acknowledged: it has run, so they were allowed. Of a call that has not, an image that a hook gave it is no answer. */
 function computerOutput({ call = {}, result }: AnsweredItem): JsonObject | undefined {
   const image = isErrorAnswer(result) ? undefined : result?.content?.find((part) => part.type === "image" && isMedia(part));
   if (image?.type !== "image") return undefined;
   const url = `data:${image.mediaType};base64,${image.data}`;
   const checks = pendingChecks(call);
+  if (checks.length > 0 && !wasConfirmed(result)) return undefined;
   return {
     type: "computer_call_output",
     output: { type: "computer_screenshot", image_url: url },
