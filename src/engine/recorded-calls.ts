@@ -6,6 +6,7 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
+import { safetyChecks, withoutChecks } from "../core/safety-checks.ts";
 import { wasKeptFromStarting } from "../core/kept-from-starting.ts";
 import type { ToolResult } from "../core/result.ts";
 import { leavesOf, similarity, type Leaves } from "./compare-input.ts";
@@ -120,8 +121,8 @@ export class ToolAnswers {
   }
 
   add({ call, input, result, isNested }: RecordedCall): void {
-    const sent = isJsonObject(call.input) ? call.input : {};
-    const ran = input ?? sent;
+    const sent = asGiven(isJsonObject(call.input) ? call.input : {});
+    const ran = input === undefined ? sent : asGiven(input);
     const group = getOrAdd(this.#groups, canonicalJson(ran), (key) => new OpenGroup(stateKeyOf(`${this.#name}\n${key}`), ran));
     group.lists[isNested ? "nested" : "outer"].answers.push({ result, place: this.#added++ });
     const key = canonicalJson(sent);
@@ -155,6 +156,11 @@ export class ToolAnswers {
     }
     return nearest;
   }
+}
+
+/** The input as an engine is given it: without what the model's provider wants confirmed. */
+function asGiven(input: JsonObject): JsonObject {
+  return withoutChecks(input, safetyChecks(input));
 }
 
 function stateKeyOf(name: string): string {

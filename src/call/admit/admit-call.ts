@@ -5,6 +5,7 @@ import { ToolError } from "../../core/error.ts";
 import { noHandler } from "../../core/missing-handler.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { readProviderApproval } from "../../core/provider-approval.ts";
+import { withoutChecks } from "../../core/safety-checks.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { chooseOverload, offeredFingerprint } from "../../registry/overload.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
@@ -108,7 +109,7 @@ function runAtProvider({ plan: { qualifiedName }, call, turn, isProviderQuestion
 export function routeCall(run: FittedCall): AdmittedCall | ToolError {
   const { plan, turn, parts, options } = run;
   const { session } = turn;
-  const effects = plan.effects ?? plan.effectsOf(run.input);
+  const effects = plan.effects ?? plan.effectsOf(withoutChecks(run.input, run.safetyChecks));
   const isOrdinary =
     session.parent === undefined && session.simulation === undefined && options.answerers === undefined && !parts.chains.hasRules;
   const found = isOrdinary ? plan.live : findRoute(run, effects);

@@ -22,7 +22,7 @@ export function fitCall(run: ResolvedCall): Fitted | Promise<Fitted> {
 }
 
 function mayHaveChecks(sent: JsonValue): boolean {
-  if (typeof sent === "string") return sent.includes(PENDING_CHECKS) || sent.includes(SAFETY_DECISION);
+  if (typeof sent === "string") return sent.includes(PENDING_CHECKS) || sent.includes(SAFETY_DECISION) || sent.includes("\\u"); // a name may be escaped
   return isJsonObject(sent) && (Object.hasOwn(sent, PENDING_CHECKS) || Object.hasOwn(sent, SAFETY_DECISION));
 }
 

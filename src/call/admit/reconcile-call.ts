@@ -1,6 +1,7 @@
 /** Finds out what became of a call that a crash interrupted, before anything is done twice. */
 import type { Effects, Reconciled } from "../../core/effects.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
+import { withoutChecks } from "../../core/safety-checks.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { writeEnded } from "../cache/announce-write.ts";
 import type { AdmittedCall } from "../call-run.ts";
@@ -25,7 +26,8 @@ export function reconcileCall(run: AdmittedCall): AdmittedCall | ToolError | Pro
 async function ask(run: AdmittedCall, reconcile: Reconcile): Promise<AdmittedCall | ToolError> {
   const controller = new AbortController();
   const { callId, toolName, idempotencyKey } = run;
-  const context = { callId, toolName, idempotencyKey, data: run.options.data, input: run.input, signal: controller.signal };
+  const input = withoutChecks(run.input, run.safetyChecks);
+  const context = { callId, toolName, idempotencyKey, data: run.options.data, input, signal: controller.signal };
   const waited = await waitFor(run, new Promise<Reconciled | undefined>((resolve) => resolve(reconcile(context))), {
     endsAt: Math.min(run.clock.now() + TIMEOUT_MS, run.deadlineAt),
     late: () => new ToolError("timeout", "Its reconcile did not answer in time."),

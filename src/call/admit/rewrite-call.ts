@@ -7,6 +7,7 @@ import type { Hook, HookDecision } from "../../core/hook.ts";
 import { safetyChecks } from "../../core/safety-checks.ts";
 import { callHook, hookContext } from "../call-hook.ts";
 import type { CallRun } from "../call-run.ts";
+import { readableInput } from "./admit-call.ts";
 import { readCall } from "./read-call.ts";
 
 export function rewriteCall(run: CallRun): CallRun | ToolError | Promise<CallRun | ToolError> {
@@ -34,8 +35,8 @@ function changedQuestion({ isProviderQuestion, call }: CallRun, came: ToolCall):
 
 /** Refuses a call without the checks that it came with: a person would not be asked what the provider wants confirmed. */
 function changedChecks(call: ToolCall, came: ToolCall): ToolError | undefined {
-  const checks = safetyChecks(came.input);
-  if (checks === undefined || canonicalJson(checks) === canonicalJson(safetyChecks(call.input) ?? {})) return undefined;
+  const checks = safetyChecks(readableInput(came.input));
+  if (checks === undefined || canonicalJson(checks) === canonicalJson(safetyChecks(readableInput(call.input)) ?? {})) return undefined;
   return new ToolError(
     "vetoed",
     `The model's provider asks for a confirmation of this call of ${came.name}, and a hook or rewriteInput changed what it asks.`,

@@ -1,5 +1,6 @@
 /** Takes back what the calls of a failed batch did in the world, where their tools say how. */
 import { ToolError, describeThrown } from "../../core/error.ts";
+import { withoutChecks } from "../../core/safety-checks.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import type { CallRun } from "../call-run.ts";
 
@@ -46,7 +47,8 @@ async function undoCall(run: CallRun): Promise<void> {
   const controller = new AbortController();
   // The handler's answer, neither cut nor changed by hooks.
   const { callId, toolName, output } = run;
-  const context = { callId, toolName, data: run.options.data, input: run.input ?? {}, output, signal: controller.signal };
+  const input = withoutChecks(run.input ?? {}, run.safetyChecks);
+  const context = { callId, toolName, data: run.options.data, input, output, signal: controller.signal };
   const undoing = new Promise<void>((resolve) => {
     resolve(run.plan?.tool.effects?.undo?.(context));
   });

@@ -1,5 +1,6 @@
 /** The grants of this process's sessions besides the rules: a tool until the session ends, one call of a digest once, and all that a simulation allows. */
 import type { ApprovalScope, NewApproval } from "../../core/approval-store.ts";
+import { safetyChecks } from "../../core/safety-checks.ts";
 
 interface SessionGrants {
   /** Tools that are allowed for good, by name, as they were defined then; undefined = however they are defined. */
@@ -16,9 +17,10 @@ export class ApprovalGrants {
   readonly #sessions = new Map<string, SessionGrants>();
 
   /** Whether the session has allowed this call; one that was allowed once is used up by it. */
-  allow({ sessionId, toolName, definition, digest }: NewApproval): boolean {
+  allow(question: NewApproval): boolean {
+    const { sessionId, digest } = question;
     const grants = this.#sessions.get(sessionId);
-    return grants !== undefined && (isAlways(grants, toolName, definition) || grants.inputs.has(digest) || takeOnce(grants, digest));
+    return grants !== undefined && (isAlways(grants, question) || grants.inputs.has(digest) || takeOnce(grants, digest));
   }
 
   /** Notes that the session is a simulation. */
@@ -73,8 +75,9 @@ export class ApprovalGrants {
   }
 }
 
-function isAlways({ always }: SessionGrants, toolName: string, definition: string): boolean {
-  return always.has(toolName) && (always.get(toolName) ?? definition) === definition;
+/** Checks of the model's provider were not shown to the person who allowed the tool. */
+function isAlways({ always }: SessionGrants, { toolName, definition, input }: NewApproval): boolean {
+  return always.has(toolName) && (always.get(toolName) ?? definition) === definition && safetyChecks(input) === undefined;
 }
 
 function takeOnce({ once }: SessionGrants, digest: string): boolean {

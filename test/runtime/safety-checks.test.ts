@@ -1,0 +1,149 @@
+/** Calls with checks of the model's provider: which answers allow them, in which forms they are found, and what the tool is given. */
+import { expect, onTestFinished, test } from "vitest";
+import type { ApprovalAnswer, ApprovalRequest } from "../../src/core/ask.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { replayEngine, toolsetsOfRecording } from "../../src/engine/replay.ts";
+import { createRuntime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
+
+const CHECKS: JsonValue = [{ id: "sc_1", code: "malicious_instructions", message: "The page has instructions of its own." }];
+const OTHER: JsonValue = [{ id: "sc_2", code: "sensitive_domain", message: "This is a bank." }];
+
+interface Setup {
+  readonly runtime: ReturnType<typeof createRuntime>;
+  readonly asked: ApprovalRequest[];
+  readonly given: JsonObject[];
+}
+
+function setUp(answer: ApprovalAnswer, fields: Partial<Tool> = {}, options: RuntimeOptions = {}): Setup {
+  const asked: ApprovalRequest[] = [];
+  const given: JsonObject[] = [];
+  const computer: Tool = {
+    name: "computer",
+    description: "A computer.",
+    inputSchema: { type: "object" },
+    effects: { reads: ["screen"], writes: [] },
+    execute: (input) => (given.push(input as JsonObject), { seen: true }),
+    ...fields,
+  };
+  const approve = (request: ApprovalRequest): ApprovalAnswer => (asked.push(request), answer);
+  const runtime = createRuntime({ tools: [computer], approval: { approve }, ...options });
+  onTestFinished(async () => void (await runtime.close()));
+  return { runtime, asked, given };
+}
+
+const callWith = (checks: JsonValue, x = 1): { name: string; input: JsonObject } => ({
+  name: "computer",
+  input: { x, pending_safety_checks: checks },
+});
+
+test.each(["allow-always", "allow-input"] as const)("%s does not reach checks that were not shown", async (answer) => {
+  const { runtime, asked } = setUp(answer);
+  const session = runtime.session();
+  for (const call of [callWith(CHECKS), callWith(OTHER), callWith(CHECKS, 2)]) await session.execute(call);
+  expect(asked.map(({ input }) => input)).toEqual([callWith(CHECKS).input, callWith(OTHER).input, callWith(CHECKS, 2).input]);
+});
+
+test("checks that were shown are allowed again by the answer allow-input", async () => {
+  const { runtime, asked, given } = setUp("allow-input");
+  const session = runtime.session();
+  for (const call of [callWith(CHECKS), callWith(CHECKS)]) await session.execute(call);
+  expect([asked.length, given]).toEqual([1, [{ x: 1 }, { x: 1 }]]);
+});
+
+test("a rule by pattern allows the tool, and no checks", async () => {
+  const { runtime, asked, given } = setUp("deny", { effects: { reads: [], writes: ["screen"], destructive: true } });
+  await runtime.approvals.addRule({ pattern: "*" });
+  const plain = await runtime.execute({ name: "computer", input: { x: 1 } });
+  const checked = await runtime.execute(callWith(CHECKS));
+  expect([plain.status, checked.error?.code, asked.length, given]).toEqual(["ok", "approval_denied", 1, [{ x: 1 }]]);
+});
+
+const ASKING: readonly JsonObject[] = [
+  { pending_safety_checks: ["a check that is text"] },
+  { pending_safety_checks: [null, [{ id: "in an array" }]] },
+  { safety_decision: { decision: "REQUIRE_CONFIRMATION" } },
+  { safety_decision: { decision: "a decision of a later version" } },
+];
+test.each(ASKING)("checks in a form that is not known are asked about: %j", async (checks) => {
+  const { runtime, asked, given } = setUp("deny");
+  await runtime.execute({ name: "computer", input: { x: 1, ...checks } });
+  expect([asked.length, given]).toEqual([1, []]);
+});
+
+const SILENT: readonly JsonObject[] = [
+  { pending_safety_checks: null },
+  { pending_safety_checks: [] },
+  { pending_safety_checks: [null] },
+  { safety_decision: { decision: "regular" } },
+  { safety_decision: { decision: "allowed" } },
+  { safety_decision: "the tool's own" },
+];
+test.each(SILENT)("fields without a check are the tool's own: %j", async (fields) => {
+  const { runtime, asked, given } = setUp("deny");
+  await runtime.execute({ name: "computer", input: { x: 1, ...fields } });
+  expect([asked, given]).toEqual([[], [{ x: 1, ...fields }]]);
+});
+
+const IN_TEXT = JSON.stringify(callWith(CHECKS).input);
+test.each([IN_TEXT, `${IN_TEXT.slice(0, -1)},}`, IN_TEXT.replace("_safety_", String.raw`\u005fsafety\u005f`)])(
+  "in text they are found, and no hook takes them out: %s",
+  async (input) => {
+    const { runtime, asked, given } = setUp("deny");
+    const denied = await runtime.execute({ name: "computer", input });
+    const taken = await runtime.execute({ name: "computer", input }, { rewriteInput: () => ({ x: 1 }) });
+    expect([denied.error?.code, taken.error?.code, asked.length, given]).toEqual(["approval_denied", "vetoed", 1, []]);
+  },
+);
+
+test("the reason of the question is whole characters, however long the message is", async () => {
+  const { runtime, asked } = setUp("deny");
+  for (const start of ["", "a"])
+    await runtime.execute(callWith(Array.from({ length: 1_000 }, () => ({ message: `${start}${"😀".repeat(100)}` }))));
+  expect(asked.map(({ reason }) => [reason.isWellFormed(), reason.length < 1_100])).toEqual([
+    [true, true],
+    [true, true],
+  ]);
+});
+
+test("what the tool says about its effects, and how it undoes them, is asked without the checks", async () => {
+  const seen: unknown[] = [];
+  const { promise: hasRun, resolve } = Promise.withResolvers<void>();
+  const fail = async (): Promise<never> => {
+    await hasRun;
+    await new Promise((over) => setImmediate(over));
+    throw new Error("boom");
+  };
+  const boom: Tool = { name: "boom", description: "Fails.", inputSchema: true, effects: { reads: [], writes: ["b"] }, execute: fail };
+  const effects: Tool["effects"] = {
+    reads: [],
+    writes: (input) => (seen.push(input), ["screen"]),
+    undo: ({ input }) => void seen.push(input),
+  };
+  const { runtime } = setUp("allow-once", { effects, execute: () => resolve() });
+  runtime.registry.register(boom);
+  await expect(runtime.session().execute([callWith(CHECKS), { name: "boom" }], { onError: "throw" })).rejects.toThrow("boom");
+  expect(seen).toEqual([{ x: 1 }, { x: 1 }]);
+});
+
+test("a recording with them is played again, also where nobody is asked", async () => {
+  const { runtime } = setUp("allow-once");
+  const session = runtime.session();
+  const [first, second] = await session.execute([callWith(CHECKS), callWith(OTHER, 2)]);
+  const engine = replayEngine(session.log);
+  const stubbed = setUp("allow-once", {}, { tools: [], toolsets: toolsetsOfRecording(session.log) });
+  const replayed = setUp(
+    "allow-once",
+    {},
+    {
+      tools: [],
+      toolsets: [{ name: "default", tools: [{ name: "computer", description: "A computer.", inputSchema: true }], engine }],
+    },
+  );
+  for (const { runtime: again } of [stubbed, replayed])
+    for (const [call, recorded] of [
+      [callWith(CHECKS), first],
+      [callWith(OTHER, 2), second],
+    ] as const)
+      expect(await again.execute(call)).toMatchObject({ status: "ok", output: recorded?.output });
+});
