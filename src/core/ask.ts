@@ -16,7 +16,7 @@ export interface ApprovalRequest extends NewApproval {
 
 /**
  * `allow-once`: this call. `allow-input`: this call, and calls of the session with the same tool and input. `allow-always`: this call, and
- * calls of this tool until the session ends. Both hold for the tool as it is defined now.
+ * calls of this tool until the session ends, but those that the model's provider wants confirmed. Both hold for the tool as it is defined now.
  */
 export type ApprovalAnswer = "allow-once" | "allow-input" | "allow-always" | "deny";
 

@@ -168,6 +168,13 @@ export const approvalsContract: readonly ApprovalsCase[] = [
     for (const id of ["a", "b"]) approvals.forget(id);
     deepEqual([await outcome("a"), await outcome("b")], ["approval_denied", "approval_denied"]);
   }),
+  caseOf("a tool that is allowed for good is asked about where the model's provider wants the call confirmed", async (make) => {
+    const approvals = make(() => "deny");
+    approvals.allowAlways("a", "files::delete");
+    const input = { path: "/a", pending_safety_checks: [{ id: "check_1" }] };
+    equal(codeOf(await approvals.ask(question())), "allowed");
+    equal(codeOf(await approvals.ask(question({ input }))), "approval_denied");
+  }),
 ];
 
 function caseOf(title: string, run: ApprovalsCase["run"]): ApprovalsCase {

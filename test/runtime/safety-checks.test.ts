@@ -23,7 +23,7 @@ function setUp(answer: ApprovalAnswer, fields: Partial<Tool> = {}, options: Runt
     description: "A computer.",
     inputSchema: { type: "object" },
     effects: { reads: ["screen"], writes: [] },
-    execute: (input) => (given.push(input as JsonObject), { seen: true }),
+    execute: (input) => (given.push(input), { seen: true }),
     ...fields,
   };
   const approve = (request: ApprovalRequest): ApprovalAnswer => (asked.push(request), answer);

@@ -90,6 +90,13 @@ test.each<[string, ApprovalsMaker, string]>([
     approvalsWith((gate) => ({ ask: ({ isLeft: _isLeft, ...question }) => gate.ask(question) })),
     "stays open",
   ],
+  [
+    "that allow a tool for good with whatever its provider wants confirmed",
+    approvalsWith((gate) => ({
+      ask: ({ input: { pending_safety_checks: _checks, ...input }, ...question }) => gate.ask({ ...question, input }),
+    })),
+    "wants the call confirmed",
+  ],
   ["that forget no session's rule", approvalsWith(() => ({ forget: () => {} })), "until the session ends"],
 ])("approvals %s break the contract", async (_, make, title) => {
   expect((await failures(approvalsContract, () => make)).join("\n")).toContain(title);
