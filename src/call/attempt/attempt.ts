@@ -187,10 +187,7 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
     run.cancelled ??
     (startedAt < run.deadlineAt ? undefined : tooLateToStart(run)) ??
     (run.plan.foundAt === run.parts.registry.version ? undefined : definitionChanged(run));
-  if (refusal !== undefined) {
-    giveBack(run);
-    return after(run, refusal);
-  }
+  if (refusal !== undefined) return proceed(run, refusal, after);
   const timeoutMs = run.job !== undefined && !run.plan.hasOwnTimeout ? 0 : settings.timeoutMs;
   const endsAt = Math.min(timeoutMs === 0 ? Infinity : startedAt + timeoutMs, run.deadlineAt);
   if (run.attempts++ === 0 && run.isReal) countRequest(run);
