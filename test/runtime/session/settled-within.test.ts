@@ -113,7 +113,11 @@ const clean: Tool = { ...delegate, name: "clean", execute: (_input, context) => 
 
 test.each<[string, Tool, string]>([
   ["in a session of its own", delegate, "session-start call-start approval-ask call-end"],
-  ["in the session itself", clean, "session-start call-start job-start batch-start call-start approval-ask call-end call-end job-end"],
+  [
+    "in the session itself",
+    clean,
+    "session-start call-start job-start batch-start call-start approval-ask job-run call-end call-end job-end",
+  ],
 ])(
   "a job that is cancelled while no process has it leaves no call of its handler %s without an end, and no question",
   async (_where, made, log) => {
