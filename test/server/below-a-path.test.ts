@@ -34,7 +34,7 @@ const lateTool = () =>
     description: "Answers after the request that called it.",
     inputSchema: { type: "object" },
     effects: readOnly("time"),
-    execute: () => new Promise((resolve) => setTimeout(resolve, 20, "done")),
+    execute: () => new Promise((resolve) => setTimeout(resolve, 300, "done")),
   });
 
 function served(options: Partial<ServerOptions> = {}): ReturnType<typeof createServer> {
@@ -73,7 +73,7 @@ const WAYS: Readonly<Record<string, (server: ReturnType<typeof createServer>) =>
     return async (path, init) => app.request(`http://localhost${path}`, init);
   },
   "a server of Node's": async (server) => {
-    const listener = getRequestListener(server.fetch);
+    const listener = getRequestListener(server.fetch, { overrideGlobalObjects: false }); // other tests of the process need Node's own
     const node = createNodeServer((incoming, outgoing) => void listener(incoming, outgoing)).listen(0, "127.0.0.1");
     await once(node, "listening");
     onTestFinished(() => void node.close());

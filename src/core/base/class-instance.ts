@@ -38,7 +38,8 @@ export function opaqueInstance(value: object, keys: readonly string[]): { readon
   };
 }
 
+/** Without the number that bundlers put behind a name which is taken: `Response$1`. */
 function nameOf(value: object): string {
   const name: unknown = value.constructor?.name;
-  return typeof name === "string" && name !== "" ? name.slice(0, 100) : "object";
+  return (typeof name === "string" && name.slice(0, 100).replace(/\$\d+$/u, "")) || "object";
 }

@@ -56,6 +56,7 @@ describe("F0.10 an answer of a handler", () => {
     [{ rows: new Set([1]) }, "$.rows: a Set is not JSON"],
     [{ id: 1n }, "$.id: a bigint is not JSON"],
     [[new Response("text")], "$[0]: a Response is not JSON"],
+    [[new (class Response$1 extends Response {})("text")], "$[0]: a Response is not JSON"],
     [{ failure: new TypeError("x") }, "$.failure: a TypeError is not JSON"],
     [new Uint8Array(3), "$: an Uint8Array is not JSON"],
     [new Serialised(undefined), "$: undefined is not JSON"],
