@@ -7,6 +7,7 @@ import type { ApprovalRequest } from "../../src/core/ask.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Model, ModelCall } from "../../src/core/model.ts";
 import type { ToolCall } from "../../src/core/call.ts";
+import type { Store } from "../../src/core/store.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { modelTools } from "../../src/compose/prompt/model-tools.ts";
@@ -196,7 +197,8 @@ test("another process goes on with what waits, after a crash", async () => {
   expect(responses()).toEqual([response("mcpr_1", true)]);
 });
 
-test("a process that ends while a person is asked leaves the question, which is asked again", async () => {
+/** The store of a process that asks a person about the session `s`, and goes no further. */
+async function leftWhileAsked(): Promise<Store> {
   const store = memoryStore();
   const { model } = await provider([[asks("mcpr_1")], [says("Closed.")]]);
   const { promise: isAsked, resolve } = Promise.withResolvers<void>();
@@ -205,6 +207,11 @@ test("a process that ends while a person is asked leaves the question, which is 
     .run("Close 7.")
     .catch(() => undefined);
   await isAsked;
+  return store;
+}
+
+test("a process that ends while a person is asked leaves the question, which is asked again", async () => {
+  const store = await leftWhileAsked();
 
   const asked: unknown[] = [];
   const after = runtimeWith({ store, approval: { approve: ({ input }) => (asked.push(input), "allow-once") } });
@@ -386,14 +393,7 @@ describe("a program that changes the question", () => {
   });
 
   test("a hook of the process that takes a waiting question up does not change it either", async () => {
-    const store = memoryStore();
-    const { model } = await provider([[asks("mcpr_1")], [says("Closed.")]]);
-    const { promise: isAsked, resolve } = Promise.withResolvers<void>();
-    const before = runtimeWith({ store, approval: { approve: () => (resolve(), new Promise(() => undefined)) } });
-    void createLoop({ model, session: before.session("s") })
-      .run("Close 7.")
-      .catch(() => undefined);
-    await isAsked;
+    const store = await leftWhileAsked();
 
     const [[, beforeCall] = []] = changes;
     const after = runtimeWith({

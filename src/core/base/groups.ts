@@ -1,11 +1,11 @@
+import { getOrAdd } from "./get-or-add.ts";
+
 /** Values by a key that many of them have: those of one key are found without a look at the others. */
 export class Groups<Key, Value> {
   readonly #groups = new Map<Key, Set<Value>>();
 
   add(key: Key, value: Value): void {
-    const group = this.#groups.get(key);
-    if (group === undefined) this.#groups.set(key, new Set([value]));
-    else group.add(value);
+    getOrAdd(this.#groups, key, () => new Set()).add(value);
   }
 
   /** Without effect where it is not there. */

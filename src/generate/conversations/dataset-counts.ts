@@ -39,7 +39,8 @@ export class DatasetCounts {
     if (mark["error"] !== undefined) this.#failed++;
     for (const problem of itemsOf(mark["problems"])) this.#addProblem(String(problem));
     const { report } = mark;
-    if (isJsonObject(report ?? null)) this.#parallelMessages += Number(Object(report)["parallelMessages"]);
+    const parallel = isJsonObject(report) ? report["parallelMessages"] : undefined;
+    if (typeof parallel === "number") this.#parallelMessages += parallel;
     const results = mark["results"] ?? itemsOf(line["messages"]).filter((message) => isJsonObject(message) && message["role"] === "tool");
     for (const result of itemsOf(results)) if (isJsonObject(result)) this.#addResult(result);
   }
