@@ -4,14 +4,12 @@ import type { ArtifactStore } from "../core/artifact.ts";
 import type { CoveredCall } from "../core/approval-store.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
-import type { ContentPart } from "../core/content.ts";
 import type { ResolvedEffects, LockKeys } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
-import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
 import type { JsonLimits } from "../core/base/json-limits.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { LockTicket, Locks } from "../core/locks.ts";
 import type { Clock, Ports } from "../core/ports.ts";
 import type { SlotLimit } from "../core/slots.ts";
@@ -27,6 +25,7 @@ import type { VisibilityRules } from "../policy/visibility.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { ClaimWatch } from "./claim-watch.ts";
 import type { CallCounters, OrphanCount } from "./call-counters.ts";
+import { CallAnswer } from "./finish/call-answer.ts";
 import type { CallTiming } from "./finish/call-timing.ts";
 import type { EarlierRun, ResumedCall } from "./admit/earlier-calls.ts";
 import type { FallbackChains } from "./fallback-chains.ts";
@@ -125,94 +124,71 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   readonly clock: Clock;
   readonly callId: string;
   readonly startedAt: number;
-  /** On the clock; `Infinity` until the tool is known. */
-  deadlineAt = Infinity;
+
+  // The call as it came, and as hooks left it.
   call: ToolCall;
+  isRewritten = false; // a hook or its caller made another input of the one that it came with
+  declare isProviderQuestion: true | undefined; // its answer goes to the model's provider, which makes the call
+  declare background: boolean | undefined; // its caller said whether it goes to the background, in place of its options
+  declare resumed: ResumedCall | undefined; // set for a call that had begun before a crash
   /** Why it is not to be admitted: it cannot be read, its round refuses it, or it may not be run again after a crash. It ends with this. */
   declare refusal: ToolError | undefined;
-  repairs: readonly Repair[] = NO_REPAIRS;
-  warnings: readonly string[] = NO_WARNINGS;
-  /** The plan of its tool, from `ResolvedCall` on. */
+
+  // From `ResolvedCall` on.
   plan: ToolPlan | undefined;
+  /** On the clock; `Infinity` until the tool is known. */
+  deadlineAt = Infinity;
+
+  // From `FittedCall` on.
   input: JsonObject | undefined;
   parsed: unknown;
-  /** From `AdmittedCall` on, as is the route. */
+  declare safetyChecks: JsonObject | undefined; // the fields of its input that the model's provider wants confirmed
+
+  // From `AdmittedCall` on.
   effects: ResolvedEffects | undefined;
   route: Route | undefined;
+  declare enteredTurn: string | undefined; // its tool, where a rule of its turn has noted it
+  declare awaiting: number | undefined; // how many calls wait for approval: it, and those made in it, of any session
+
+  // While it is attempted.
   ticket: LockTicket | undefined;
   slots: readonly HeldSlot[] | undefined;
-  declare jobSlot: HeldSlot | undefined;
-  /** The call whose handler made it, of any session, which lends it its locks and slots. `turn.madeIn` is of the same session only. */
-  declare madeBy: CallRun | undefined;
-  /** Its tool, where a rule of its turn has noted it. */
-  declare enteredTurn: string | undefined;
-  /** Of a composite call: how many `context.execute` have not come back with answers to all their calls. */
-  declare unanswered: number | undefined;
   declare awaitedSlot: HeldSlot | undefined; // set while it waits for a slot of this limit
-  declare safetyChecks: JsonObject | undefined; // the fields of its input that the model's provider wants confirmed
-  /** Its state in the cache; set while it may be answered from there, or may answer others. */
-  declare read: CachedRead | undefined;
-  declare covers: Map<string, number> | undefined; // the calls in it that its own approval covers, by digest
-  declare isProviderQuestion: true | undefined; // its answer goes to the model's provider, which makes the call
-  fromCache = false; // its answer was an equal call's
-  /** Set where calls may meet faults on purpose. */
-  declare faults: CallFaults | undefined;
+  declare read: CachedRead | undefined; // set while it may be answered from the cache, or may answer others
+  declare faults: CallFaults | undefined; // set where calls may meet faults on purpose
   attempts = 0;
-  /** When the latest of them began, on the clock. */
-  attemptAt = -Infinity;
-  /** Set once it has waited, or is tried again. */
-  declare timing: CallTiming | undefined;
-  questions = 0; // that it has put to a person
-  declare awaiting: number | undefined; // how many calls wait for approval: it, and those made in it, of any session
-  raw: unknown;
-  output: JsonValue | undefined;
-  declare content: readonly ContentPart[] | undefined;
-  declare metadata: JsonObject | undefined;
-  /** As its handler said last: kept where the call is cancelled or runs out of time. */
-  declare partialOutput: unknown;
-  /** The error of a call that has an answer: both are kept. */
-  declare partial: ToolError | undefined;
-  declare exitCode: number | undefined;
-  /** The JSON text of its output has no more bytes than this, where that is known. */
-  outputBound: number | undefined;
-  /** As the engine says that answered; undefined = as its origin says. */
-  declare fidelity: Fidelity | undefined;
-  changedState = false; // a value of the session's, by its handler
-  isRewritten = false; // a hook or its caller made another input of the one that it came with
-  /** The earlier call whose result its answer refers to. */
-  declare sameAs: string | undefined;
-  declare cut: ToolResult["truncation"]; // of a recorded answer that was cut then
-  /** The error that its engine answered with on purpose, in the latest attempt that failed. */
-  declare answeredError: ToolError | undefined;
-  result: ToolResult | undefined;
-  /** The error that it ended with, with its cause, which no result has. */
-  failure: ToolError | undefined;
-  /** Set when the call was cancelled; what every later step ends with. */
-  declare cancelled: ToolError | undefined;
+  attemptAt = -Infinity; // when the latest of them began, on the clock
+  declare timing: CallTiming | undefined; // set once it has waited, or is tried again
   wait: Interrupt | undefined;
-  earlier: CallRun | undefined = undefined;
-  later: CallRun | undefined = undefined;
-  /** Why its message was voided, or its batch rolled back; the calls that its handler makes from then on are not run. */
-  declare takenBack: string | undefined;
-  /** It may have been run before a crash, and its outcome is unknown. */
-  isInterrupted = false;
-  /** `raw` has its answer, and nothing need be run. */
-  isAnswered = false;
-  /** Its caller said whether it goes to the background, in place of its options. */
-  declare background: boolean | undefined;
-  declare job: CallJob | undefined; // set once it continues in the background
   /** The promise of the latest attempt whose handler was waited for. */
   awaited: { readonly promise: Promise<unknown>; readonly resolve: (answer: never) => void } | undefined;
-  /** The promise that its caller waits for; set while it may still continue in the background. */
+
+  // Its end.
+  readonly answer = new CallAnswer();
+  repairs: readonly Repair[] = NO_REPAIRS;
+  warnings: readonly string[] = NO_WARNINGS;
+  declare cancelled: ToolError | undefined; // what every later step ends with
+  failure: ToolError | undefined; // the error that it ended with, with its cause, which no result has
+  result: ToolResult | undefined;
+  declare atEnd: (() => void) | undefined; // called when it has its result
+
+  // As a background job.
+  /** The promise that its caller waits for; set while it may still become one. */
   pendingAnswer: { readonly resolve: (answer: ToolResult) => void } | undefined;
-  /** Called when it has its result. */
-  declare atEnd: (() => void) | undefined;
-  /** Set for a call that had begun before a crash. */
-  declare resumed: ResumedCall | undefined;
-  /** Where its handler's own calls belong while it is a job: outside the turns of its session. */
-  declare beside: RunningTurn | undefined;
-  /** Nothing takes it back any more, as its batch or message is over. */
-  isSettled = false;
+  declare job: CallJob | undefined;
+  declare jobSlot: HeldSlot | undefined;
+  declare beside: RunningTurn | undefined; // where its handler's own calls belong: outside the turns of its session
+
+  // Among other calls.
+  earlier: CallRun | undefined = undefined;
+  later: CallRun | undefined = undefined;
+  /** The call whose handler made it, of any session, which lends it its locks and slots. `turn.madeIn` is of the same session only. */
+  declare madeBy: CallRun | undefined;
+  declare unanswered: number | undefined; // how many `context.execute` in it have not come back with answers to all their calls
+  /** Why its message was voided, or its batch rolled back; the calls that its handler makes from then on are not run. */
+  declare takenBack: string | undefined;
+  isSettled = false; // nothing takes it back any more, as its batch or message is over
+
   #outputBuffer: JobOutputBuffer | undefined;
   #idempotencyKey: string | undefined;
   #holdsProcess = false;
@@ -241,6 +217,16 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   /** Its events are in the log of its session. */
   get isLogged(): boolean {
     return this.turn.session.recorded && this.options.recordHistory;
+  }
+
+  /** It had its effect before a crash, and its answer is known. */
+  get isAnswered(): boolean {
+    return this.resumed?.isAnswered === true;
+  }
+
+  /** It holds locks, or a slot. */
+  get holdsAnything(): boolean {
+    return this.ticket !== undefined || this.slots !== undefined || this.jobSlot !== undefined;
   }
 
   get simulated(): boolean {

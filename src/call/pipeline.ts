@@ -196,7 +196,8 @@ function noteEarlier(run: AdmittedCall): AdmittedCall {
 }
 
 function reconcile(run: AdmittedCall): Phase<AdmittedCall> {
-  return run.isInterrupted && !continuesElsewhere(run) ? reconcileCall(run) : run;
+  const { resumed } = run;
+  return resumed?.isInterrupted === true && !continuesElsewhere(run) ? reconcileCall(run, resumed) : run;
 }
 
 /** A person may have to allow a call that cannot be undone. */

@@ -287,8 +287,12 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
   const call = intent === undefined ? (flag?.call ?? open.call) : { ...open.call, ...intent.call };
   const run = new CallRun(partsOf(session), turn, callOptions, call, { callId, idempotencyKey: intent?.idempotencyKey });
   const isDecided = intent !== undefined;
+  const wasReal = open.answerFrom?.every(isReal) ?? true;
+  const isInterrupted = isDecided || (wasReal && session.eventLog?.options.durability === "async");
   run.resumed = {
     isDecided,
+    isInterrupted,
+    isAnswered: false,
     job,
     calls: undefined,
     remoteId,
@@ -300,13 +304,11 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
   };
   if (job !== undefined) run.job = run.parts.jobs.adopt(run, job); // whatever becomes of it now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
-  const wasReal = open.answerFrom?.every(isReal) ?? true;
   if (asksForProvider(session, call)) run.isProviderQuestion = true;
-  run.isInterrupted = intent !== undefined || (wasReal && session.eventLog?.options.durability === "async");
   const ended = open.wasNeverWhole ? undefined : options.ends.get(callId);
   const never =
     ended === undefined ? whyNotRun(session, open, { answerers, wasReal, runsAgain: options.interrupted !== "settle" }) : undefined;
-  run.refusal = ended ?? (never !== undefined && run.isInterrupted && never !== answerers ? outcomeUnknown(open.call.name) : never);
+  run.refusal = ended ?? (never !== undefined && isInterrupted && never !== answerers ? outcomeUnknown(open.call.name) : never);
   return run;
 }
 

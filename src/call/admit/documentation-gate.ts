@@ -21,7 +21,7 @@ export function passDocumentationGate(run: ResolvedCall): ToolError | undefined 
   if (tool.requiresReading !== true || run.options.knowsDocumentation === true) return undefined;
   const read = readingOf(run.turn.session.state(DOCUMENTATION_TOOLSET, qualifiedName));
   const isKnown = read !== undefined && (read.callId === undefined || isShown(run.turn, read.callId));
-  if (isKnown && (run.isInterrupted || read.message !== run.turn.message)) return undefined;
+  if (isKnown && (run.resumed?.isInterrupted === true || read.message !== run.turn.message)) return undefined;
   const why =
     read === undefined || isKnown
       ? `${qualifiedName} may be called once its documentation was read in this session`

@@ -15,6 +15,10 @@ export interface EarlierCalls {
 export interface ResumedCall {
   /** Its intent was recorded: it has the tool and the input that hooks left it, and none is asked again. */
   readonly isDecided: boolean;
+  /** It may have been run, and its outcome is unknown. */
+  isInterrupted: boolean;
+  /** It had its effect, and `answer.raw` has what it answered: it is not run. */
+  isAnswered: boolean;
   /** Set where it was a background job. */
   job: EarlierJob | undefined;
   /** The calls that were made in it, until they have ended. */

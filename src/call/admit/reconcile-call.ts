@@ -5,6 +5,7 @@ import { withoutChecks } from "../../core/safety-checks.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { writeEnded } from "../cache/announce-write.ts";
 import type { AdmittedCall } from "../call-run.ts";
+import type { ResumedCall } from "./earlier-calls.ts";
 
 type Reconcile = NonNullable<Effects["reconcile"]>;
 
@@ -12,18 +13,18 @@ type Reconcile = NonNullable<Effects["reconcile"]>;
 const TIMEOUT_MS = 30_000;
 
 /** Asks the tool of an interrupted call that may not be repeated. Without an answer, its outcome is unknown. */
-export function reconcileCall(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
+export function reconcileCall(run: AdmittedCall, resumed: ResumedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   writeEnded(run);
   if (run.effects.repeatable) {
-    run.isInterrupted = false;
-    if (run.resumed?.isDecided === true) run.resumed.mayHaveRun = true;
+    resumed.isInterrupted = false;
+    if (resumed.isDecided) resumed.mayHaveRun = true;
     return run;
   }
   const { reconcile } = run.plan.tool.effects ?? {};
-  return reconcile === undefined ? outcomeUnknown(run.toolName) : ask(run, reconcile);
+  return reconcile === undefined ? outcomeUnknown(run.toolName) : ask(run, resumed, reconcile);
 }
 
-async function ask(run: AdmittedCall, reconcile: Reconcile): Promise<AdmittedCall | ToolError> {
+async function ask(run: AdmittedCall, resumed: ResumedCall, reconcile: Reconcile): Promise<AdmittedCall | ToolError> {
   const controller = new AbortController();
   const { callId, toolName, idempotencyKey } = run;
   const input = withoutChecks(run.input, run.safetyChecks);
@@ -40,11 +41,11 @@ async function ask(run: AdmittedCall, reconcile: Reconcile): Promise<AdmittedCal
   const { value } = waited;
   // Anything but a plain yes or no is not an answer: taken for a no, it would be run twice.
   if (value?.happened === true) {
-    run.raw = value.output;
-    run.isAnswered = true;
-    run.resumed?.repeatChanges();
+    run.answer.raw = value.output;
+    resumed.isAnswered = true;
+    resumed.repeatChanges();
   } else if (value?.happened !== false) return outcomeUnknown(run.toolName);
-  run.isInterrupted = false;
+  resumed.isInterrupted = false;
   return run;
 }
 

@@ -14,7 +14,10 @@ const MAX_COVERED = 200;
 const MAX_COVERED_BYTES = 64 * 1024;
 
 /** How often a call with this digest may still be made, without being asked about. */
-export type Covers = Map<string, number>;
+type Covers = Map<string, number>;
+
+/** Of calls that were approved as a whole. */
+const COVERS = new WeakMap<CallRun, Covers>();
 
 /**
  * Simulates the call. Where it, or a call that it would make, needs approval, it is put to the approver with all of those calls. The answer covers each as
@@ -32,7 +35,7 @@ export async function approveWhole(run: AdmittedCall): Promise<AdmittedCall | To
   const allowed = await askApproval(run, reason ?? "", { preview, covers, onAllowed: () => (answer.isOfPerson = true) });
   if (isToolError(allowed) || !answer.isOfPerson) return allowed;
   // A question that an earlier process asked is answered as it was shown then.
-  run.covers = coversOf(run, (await questionOf(run))?.covers ?? covers);
+  COVERS.set(run, coversOf(run, (await questionOf(run))?.covers ?? covers));
   return run;
 }
 
@@ -42,7 +45,7 @@ export async function coverAgain(run: AdmittedCall): Promise<AdmittedCall> {
   if (question?.status !== "allowed" || question.covers === undefined) return run;
   const covers = coversOf(run, question.covers);
   for (const call of await endedIn(run)) takeOne(covers, digestOf(run, call));
-  run.covers = covers;
+  COVERS.set(run, covers);
   return run;
 }
 
@@ -57,9 +60,10 @@ export function isCovered(run: AdmittedCall): boolean {
   let outer: unknown = run.turn.madeIn;
   let digest: string | undefined;
   while (outer instanceof CallRun) {
-    if (outer.covers !== undefined) {
+    const covers = COVERS.get(outer);
+    if (covers !== undefined) {
       digest ??= digestOf(run, { toolName: run.plan.qualifiedName, input: run.input });
-      if (takeOne(outer.covers, digest)) {
+      if (takeOne(covers, digest)) {
         noteAllowed(run, digest);
         return true;
       }

@@ -33,7 +33,7 @@ import { AttemptContext } from "../context/tool-context.ts";
 import { beginUndoable, noteAnswered } from "../finish/undo-calls.ts";
 import { BLOCK_MS, reportBlock } from "./report-block.ts";
 
-/** The end of an attempt: its error, or undefined when `run.raw` holds the answer. */
+/** The end of an attempt: its error, or undefined when `run.answer.raw` holds it. */
 type End = ToolError | undefined;
 
 /** Continues the call after an attempt. Never throws or rejects. */
@@ -362,7 +362,7 @@ function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unk
   if (run.read !== undefined) readAnswered(run.read);
   if (!run.plan.holdsNothing) release(run);
   circuitOf(run)?.record("success", run.attemptAt);
-  run.raw = answer;
+  run.answer.raw = answer;
   return undefined;
 }
 
@@ -383,8 +383,8 @@ function noteAnswer(run: AdmittedCall, error: ToolError, isMeant: boolean): void
   const { faults } = run;
   if (faults !== undefined) faults.spoils = undefined;
   if (!isMeant || error instanceof NoAnswer || faults?.met !== undefined) return;
-  run.answeredError = error;
-  run.fidelity = error instanceof StandInError && FIDELITIES.includes(error.fidelity) ? error.fidelity : undefined;
+  run.answer.engineError = error;
+  run.answer.fidelity = error instanceof StandInError && FIDELITIES.includes(error.fidelity) ? error.fidelity : undefined;
 }
 
 /** A failure that was put in on purpose says nothing about what the tool depends on. */

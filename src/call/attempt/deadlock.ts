@@ -48,8 +48,7 @@ function mayBeWaitedFor({ parts, turn, awaitedSlot }: CallRun): boolean {
 }
 
 function holdsAnything(caller: CallRun): boolean {
-  for (let around: CallRun | undefined = caller; around !== undefined; around = around.madeBy)
-    if (around.ticket !== undefined || around.slots !== undefined || around.jobSlot !== undefined) return true;
+  for (let around: CallRun | undefined = caller; around !== undefined; around = around.madeBy) if (around.holdsAnything) return true;
   return false;
 }
 

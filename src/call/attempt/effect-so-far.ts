@@ -37,7 +37,7 @@ export function sinceCrash(run: CallRun, last: ToolError): ToolError {
 function atLeast(run: AdmittedCall, outcome: Outcome, last: ToolError): ToolError {
   if (run.effects.writes.length === 0 || !run.isReal || DOUBT[outcome] <= DOUBT[last.outcome]) return last;
   const error = withOutcome(last, outcome);
-  if (run.answeredError === last) run.answeredError = error; // it is the engine's answer all the same
+  if (run.answer.engineError === last) run.answer.engineError = error; // it is the engine's answer all the same
   return error;
 }
 

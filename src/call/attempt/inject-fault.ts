@@ -68,7 +68,7 @@ export function spoiledAnswer(run: AdmittedCall): ToolError | undefined {
   if (fault === undefined) return undefined;
   meet(run, fault);
   if (fault.rule.type !== "schema_violation" && fault.rule.type !== "crash_after_commit") return undefined;
-  run.raw = undefined;
+  run.answer.raw = undefined;
   return errorOf(fault.rule);
 }
 
@@ -83,12 +83,12 @@ export function spoiledOutput(
   answer: unknown,
 ): { readonly output: unknown; readonly isChecked: boolean } {
   if (rule.type === "empty_result") {
-    run.content = undefined;
+    run.answer.content = undefined;
     return { output: emptiest(run.plan.tool.outputSchema), isChecked: false };
   }
   if (rule.type === "unparseable_result") {
     const said = answer === undefined ? undefined : copyJson(answer).value;
-    run.content = undefined;
+    run.answer.content = undefined;
     return { output: said === undefined ? `<garbled: ${rule.message ?? GARBLED}>` : garbled(said), isChecked: false };
   }
   return { output: partOf(run, answer), isChecked: true };
@@ -183,14 +183,16 @@ function plannedError(
 
 /** Half of the answer; of one that has only parts for the model, half of those. */
 function partOf(run: AdmittedCall, answer: unknown): JsonValue | undefined {
-  const { content } = run;
+  const { content } = run.answer;
   if (answer !== undefined || content === undefined) {
-    run.content = undefined;
+    run.answer.content = undefined;
     return firstHalf(answer === undefined ? null : copyJson(answer).value);
   }
   const [first] = content;
   if (content.length === 1 && first?.type === "text")
-    run.content = Object.freeze([Object.freeze({ ...first, text: first.text.slice(0, Math.floor(first.text.length / 2)).toWellFormed() })]);
-  else run.content = Object.freeze(content.slice(0, Math.floor(content.length / 2)));
+    run.answer.content = Object.freeze([
+      Object.freeze({ ...first, text: first.text.slice(0, Math.floor(first.text.length / 2)).toWellFormed() }),
+    ]);
+  else run.answer.content = Object.freeze(content.slice(0, Math.floor(content.length / 2)));
   return undefined;
 }

@@ -65,14 +65,15 @@ export function endRead(run: CallRun, error: ToolError | undefined): void {
   run.read = undefined;
   const isSound =
     error === undefined &&
-    run.partial === undefined &&
+    run.answer.error === undefined &&
     run.faults?.spoils === undefined &&
-    run.sameAs === undefined && // it refers to what its own session was shown
-    !run.changedState && // what it remembered is part of having read
+    run.answer.sameAs === undefined && // it refers to what its own session was shown
+    run.answer.changedState !== true && // what it remembered is part of having read
     !run.simulated &&
     run.parts.cache.versions.unchangedSince(read.asOf, read.reads);
   // As the tool answered it, before hooks and before it is cut: both come again with every hit.
-  const answer = isSound ? { output: run.output, content: run.content, metadata: run.metadata, exitCode: run.exitCode } : undefined;
+  const { output, content, metadata, exitCode } = run.answer;
+  const answer = isSound ? { output, content, metadata, exitCode } : undefined;
   if (answer !== undefined) keep(run, read, answer);
   endFlight(read, answer);
 }
@@ -135,11 +136,12 @@ function simulatedSession(session: Session): Session {
 
 /** Makes the answer the call's own: it ends with it as if it had run. */
 function take(run: CallRun, answer: CachedAnswer): "answered" {
-  run.output = answer.output;
-  run.content = answer.content;
-  run.metadata = answer.metadata;
-  run.exitCode = answer.exitCode;
-  run.fromCache = true;
+  const own = run.answer;
+  own.output = answer.output;
+  own.content = answer.content;
+  own.metadata = answer.metadata;
+  own.exitCode = answer.exitCode;
+  own.isCached = true;
   leave(run, answer);
   return "answered";
 }
@@ -164,14 +166,10 @@ function endFlight(read: CachedRead, answer: CachedAnswer | undefined): void {
  */
 function mayFollow({ madeBy }: CallRun, { leader }: Flight<CachedAnswer>): boolean {
   let holder = madeBy;
-  while (holder !== undefined && !holds(holder)) holder = holder.madeBy;
+  while (holder !== undefined && !holder.holdsAnything && holder.result === undefined) holder = holder.madeBy;
   let around = leader instanceof CallRun ? leader.madeBy : undefined;
   while (around !== undefined && around !== holder) around = around.madeBy;
   return around === holder;
-}
-
-function holds({ ticket, slots, jobSlot, result }: CallRun): boolean {
-  return ticket !== undefined || slots !== undefined || jobSlot !== undefined || result !== undefined;
 }
 
 async function joinFlight(run: AdmittedCall, read: CachedRead, flight: Flight<CachedAnswer>): Promise<Found> {

@@ -17,13 +17,18 @@ export interface Asking {
   readonly asker: string | undefined;
 }
 
+/** How many questions calls have put to a person. */
+const ASKED = new WeakMap<CallRun, number>();
+
 /** Never rejects: what goes wrong is `cancel`, and logged. */
 export async function askQuestion(question: Question, { run, signal, asker = run.toolName }: Asking): Promise<QuestionAnswer> {
   const { ask } = run.options;
   if (ask === undefined || run.simulated || signal.aborted) return NOBODY;
   try {
-    if (++run.questions > MAX_QUESTIONS + 1) return NOBODY; // it has been said
-    if (run.questions > MAX_QUESTIONS) throw new ToolError("limit_exceeded", `one call asks at most ${MAX_QUESTIONS} questions`);
+    const asked = (ASKED.get(run) ?? 0) + 1;
+    ASKED.set(run, asked);
+    if (asked > MAX_QUESTIONS + 1) return NOBODY; // it has been said
+    if (asked > MAX_QUESTIONS) throw new ToolError("limit_exceeded", `one call asks at most ${MAX_QUESTIONS} questions`);
     const { callId, toolName, turn } = run;
     const request = { ...checkQuestion(question), asker, callId, toolName, sessionId: turn.session.id, signal };
     const answer = new Promise<QuestionAnswer>((resolve) => resolve(ask(request))); // it may also throw at once

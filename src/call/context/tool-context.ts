@@ -236,7 +236,7 @@ export class AttemptContext implements ToolContext {
   /** As `progress`, it may be taken out of the context. */
   get partial(): (output: unknown) => void {
     return (output) => {
-      if (this.#ended === undefined) this.#run.partialOutput = output;
+      if (this.#ended === undefined) this.#run.answer.partialOutput = output;
     };
   }
 
@@ -262,7 +262,7 @@ export class AttemptContext implements ToolContext {
       update: (key, change) => {
         if (this.#ended !== undefined)
           throw new ToolError("invalid_argument", `${this.toolName} changed state after its call had ended; that is too late.`);
-        this.#run.changedState = true;
+        this.#run.answer.changedState = true;
         state.update(key, change);
       },
     };

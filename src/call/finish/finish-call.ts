@@ -47,7 +47,9 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
 }
 
 function endSinceCrash(run: CallRun, error: ToolError): ToolError {
-  return run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : sinceCrash(run, error);
+  return run.resumed?.isInterrupted === true && error.outcome === "not_started"
+    ? outcomeUnknown(run.toolName, error.message)
+    : sinceCrash(run, error);
 }
 
 interface CallEnd {
@@ -57,7 +59,7 @@ interface CallEnd {
 }
 
 function finishWith(run: CallRun, { end, status, partial }: CallEnd): Answer {
-  const result = buildResult(run, end ?? run.partial, status ?? statusOf(run, end));
+  const result = buildResult(run, end ?? run.answer.error, status ?? statusOf(run, end));
   if (partial !== undefined) takePartial(result, partial);
   if (run.parts.afterHooks.length === 0 || run.plan === undefined) return recordResult(run, result);
   run.holdProcess();
@@ -66,14 +68,14 @@ function finishWith(run: CallRun, { end, status, partial }: CallEnd): Answer {
 
 function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
   if (error !== undefined) return error.code === "cancelled" ? "cancelled" : "error";
-  if (run.partial === undefined) return "ok";
-  return run.partial.code === "execution_failed" ? "error" : "partial";
+  if (run.answer.error === undefined) return "ok";
+  return run.answer.error.code === "execution_failed" ? "error" : "partial";
 }
 
 /** Where the answer came from. An engine that only simulates a tool cannot present its answers as live. */
-function originOf({ route, fromCache, simulated, isAnswered, isInterrupted }: CallRun): Origin {
-  if (isAnswered || isInterrupted) return "live"; // its result is about what it did before a crash, whatever would answer it now
-  if (fromCache || route?.rules.onlyKept === true) return "cache";
+function originOf({ route, answer, simulated, resumed }: CallRun): Origin {
+  if (resumed !== undefined && (resumed.isAnswered || resumed.isInterrupted)) return "live"; // its result is about what it did before a crash, whatever would answer it now
+  if (answer.isCached === true || route?.rules.onlyKept === true) return "cache";
   if (route === undefined) return simulated ? "simulated" : "live";
   const { origin = "live" } = route.engine;
   return route.rules.isPretended && origin === "live" ? "simulated" : origin;
@@ -82,12 +84,12 @@ function originOf({ route, fromCache, simulated, isAnswered, isInterrupted }: Ca
 /** The engine that answered in place of the tool, and its fidelity. */
 function stampOrigin(run: CallRun, result: Mutable<ToolResult>, error: ToolError | undefined): void {
   if (result.origin !== "cache" && run.route !== undefined) result.answeredBy = run.route.engine.kind;
-  result.fidelity = isAnswer(run, error) ? (run.fidelity ?? fidelityOf(run, result)) : "unchecked";
+  result.fidelity = isAnswer(run, error) ? (run.answer.fidelity ?? fidelityOf(run, result)) : "unchecked";
 }
 
 /** False where that is not known: a fault is in it, or it ended otherwise than with an answer. */
-function isAnswer({ faults, partial, answeredError }: CallRun, error: ToolError | undefined): boolean {
-  return faults?.spoils === undefined && (error === undefined || error === partial || error === answeredError);
+function isAnswer({ faults, answer }: CallRun, error: ToolError | undefined): boolean {
+  return faults?.spoils === undefined && (error === undefined || error === answer.error || error === answer.engineError);
 }
 
 function fidelityOf({ plan }: CallRun, { origin, status }: ToolResult): Fidelity {
@@ -97,6 +99,7 @@ function fidelityOf({ plan }: CallRun, { origin, status }: ToolResult): Fidelity
 }
 
 function buildResult(run: CallRun, error: ToolError | undefined, status: ResultStatus): Mutable<ToolResult> {
+  const { answer } = run;
   const result: Mutable<ToolResult> = {
     callId: run.callId,
     name: run.toolName,
@@ -110,14 +113,14 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
   if (run.call.id !== undefined) result.id = run.call.id;
   run.failure = error;
   if (error !== undefined) result.error = Object.freeze(errorInfo(error));
-  if (error === run.partial) {
-    if (run.exitCode !== undefined) result.exitCode = run.exitCode;
-    if (run.output !== undefined) result.output = run.output;
-    if (run.content !== undefined) result.content = run.content;
-    if (run.sameAs !== undefined) result.sameAs = run.sameAs;
+  if (error === answer.error) {
+    if (answer.exitCode !== undefined) result.exitCode = answer.exitCode;
+    if (answer.output !== undefined) result.output = answer.output;
+    if (answer.content !== undefined) result.content = answer.content;
+    if (answer.sameAs !== undefined) result.sameAs = answer.sameAs;
   }
   if (status === "error" && error instanceof ReturnedFailure && error.answer !== undefined) result.output = error.answer;
-  if (run.metadata !== undefined) result.metadata = run.metadata;
+  if (answer.metadata !== undefined) result.metadata = answer.metadata;
   if (result.origin !== "live") stampOrigin(run, result, error);
   if (run.faults?.met !== undefined) result.fault = run.faults.met;
   return result;
@@ -125,8 +128,8 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
 
 /** The output that a handler had when it was cut off: unchecked, and left out where it cannot be recorded. */
 function partialOf(run: CallRun, { code }: ToolError): AnswerParts | Promise<AnswerParts> | undefined {
-  if (run.partialOutput === undefined || (code !== "cancelled" && code !== "timeout")) return undefined;
-  const { partialOutput } = run;
+  const { partialOutput } = run.answer;
+  if (partialOutput === undefined || (code !== "cancelled" && code !== "timeout")) return undefined;
   const { output: answer, metadata } = partialOutput instanceof ToolOutput ? partialOutput : { output: partialOutput, metadata: undefined };
   if (metadata !== undefined) takeMetadata(run, metadata);
   if (answer === undefined) return undefined;
@@ -199,8 +202,8 @@ function withoutAnswer(run: CallRun, end: ToolError): Mutable<ToolResult> {
 }
 
 /** The report of a delegate about its calls and its spending: hooks do not change it, as `taint` and budgets count on it. */
-function reportOf({ plan, metadata }: CallRun): JsonObject | undefined {
-  const report = plan?.tool.composite === true ? metadata?.["delegate"] : undefined;
+function reportOf({ plan, answer }: CallRun): JsonObject | undefined {
+  const report = plan?.tool.composite === true ? answer.metadata?.["delegate"] : undefined;
   return report === undefined ? undefined : { delegate: report };
 }
 
@@ -234,7 +237,7 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   run.parts.counters.calls++;
   if (result.status === "ok") run.parts.counters.succeeded++;
   run.parts.counters.repairs += run.repairs.length;
-  const isWrittenDown = run.route?.source === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);
+  const isWrittenDown = run.route?.source === "record" && (run.attempts > 0 || run.answer.isCached === true) && leavesTraces(run);
   if (run.hasObservers || isWrittenDown) {
     const end = endOf(run, result);
     if (run.job !== undefined) endJob(run, run.job, end);
@@ -300,16 +303,17 @@ function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult
 const NOTE_BYTES = 1_000;
 
 /** How the answer was cut when it was recorded, where it is as it was then and no more than is shown here. */
-function cutThen({ cut, output, content, failure, plan }: CallRun, result: Shown): ToolResult["truncation"] {
-  if (cut === undefined && failure === undefined) return undefined;
+function cutThen({ answer, failure, plan }: CallRun, result: Shown): ToolResult["truncation"] {
+  const { truncation, output, content } = answer;
+  if (truncation === undefined && failure === undefined) return undefined;
   const ofError = failure instanceof StandInError && result.output === failure.answer ? failure.truncation : undefined;
-  const found = ofError ?? (result.output === output && result.content === content ? cut : undefined);
+  const found = ofError ?? (result.output === output && result.content === content ? truncation : undefined);
   if (found === undefined || plan === undefined || plan.settings.maxResultBytes === 0) return found;
   return truncateResult(result.output, result.content, plan.settings.maxResultBytes + NOTE_BYTES, () => "").cut ? undefined : found;
 }
 
 /** Whether the answer is known to be within the limit without another look at it. */
-function isSmall({ output, outputBound }: CallRun, maxResultBytes: number, result: Shown): boolean {
+function isSmall({ answer: { output, outputBound } }: CallRun, maxResultBytes: number, result: Shown): boolean {
   return outputBound !== undefined && outputBound <= maxResultBytes && result.output === output && result.content === undefined;
 }
 

@@ -34,7 +34,8 @@ export function recordsFiles({ artifacts }: Pick<CallParts, "artifacts">, sessio
 
 /** Replaces the files of the answer, which is checked already. Where they cannot be kept the answer stays whole, with a warning. */
 export function keepAnswerFiles(run: AdmittedCall): AdmittedCall | Promise<AdmittedCall> {
-  const { parts, output, content } = run;
+  const { parts } = run;
+  const { output, content } = run.answer;
   if (recordsFiles(parts, run.turn.session)) return run;
   const replacement = replacementFor(parts);
   const replaced = replaceInAnswer({ output, content }, replacement);
@@ -125,16 +126,16 @@ export function storeIsSilent(): ToolError {
 }
 
 function take(run: AdmittedCall, { output, content }: AnswerParts): AdmittedCall {
-  run.output = output === undefined ? undefined : deepFreeze(output);
-  run.content = content === undefined ? undefined : deepFreeze(content);
-  run.outputBound = undefined;
+  run.answer.output = output === undefined ? undefined : deepFreeze(output);
+  run.answer.content = content === undefined ? undefined : deepFreeze(content);
+  run.answer.outputBound = undefined;
   return run;
 }
 
 function stayWhole(run: AdmittedCall, problem: string): AdmittedCall {
   run.parts.ports.log.warn(`The files in the answer of ${run.toolName} stay in the log: ${problem}`);
   run.warnings = [...run.warnings, `The files of the answer could not be kept as artifacts: ${problem}`];
-  const lifted = liftData(run.output, run.content);
-  if (lifted !== undefined) run.content = deepFreeze(lifted);
+  const lifted = liftData(run.answer.output, run.answer.content);
+  if (lifted !== undefined) run.answer.content = deepFreeze(lifted);
   return run;
 }

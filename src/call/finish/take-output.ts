@@ -19,74 +19,84 @@ import { settleParsing } from "../admit/settle-parsing.ts";
 type Taken = AdmittedCall | ToolError;
 
 export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
-  if (run.fromCache) return run; // taken and checked when it was kept
-  const { raw } = run;
-  run.raw = undefined;
+  const { answer } = run;
+  if (answer.isCached === true) return run; // taken and checked when it was kept
+  const { raw } = answer;
+  answer.raw = undefined;
   // Of the error of an earlier attempt; a field that was never set is not made here.
-  if (run.fidelity !== undefined) run.fidelity = undefined;
-  let answer = raw;
+  if (answer.fidelity !== undefined) answer.fidelity = undefined;
+  let output = raw;
   let isRest = false;
   try {
     if (isNoPlainObject(raw) && raw instanceof ToolOutput) {
-      if (raw.content !== undefined) run.content = copyContent(raw.content);
-      if (raw.metadata !== undefined) takeMetadata(run, raw.metadata);
-      if (raw.fidelity !== undefined && FIDELITIES.includes(raw.fidelity)) run.fidelity = raw.fidelity;
-      if (typeof raw.sameAs === "string" && raw.sameAs !== "" && raw.sameAs.length <= MAX_ID_LENGTH) run.sameAs = raw.sameAs;
-      if (raw.exitCode !== undefined || raw.error !== undefined) takeFailure(run, raw);
-      answer = raw.output;
-      if (raw instanceof CutOutput) {
-        run.cut = raw.truncation;
-        isRest = !raw.isChecked;
-      }
+      takeFields(run, raw);
+      output = raw.output;
+      isRest = raw instanceof CutOutput && !raw.isChecked;
     }
     const spoils = run.faults?.spoils;
     if (spoils !== undefined) {
-      const { output, isChecked } = spoiledOutput(run, spoils, answer);
-      answer = output;
-      if (!isChecked) return recordJson(run, answer);
+      const spoiled = spoiledOutput(run, spoils, output);
+      output = spoiled.output;
+      if (!spoiled.isChecked) return recordJson(run, output);
     }
   } catch (thrown: unknown) {
     return notRecordable(run, thrown);
   }
-  if (isRest) return recordJson(run, answer);
+  if (isRest) return recordJson(run, output);
   const { tool } = run.plan;
-  if (tool.parseOutput === undefined || !run.options.validate) return takeJson(run, answer);
-  return settleParsing(run, { what: "output", work: tool.parseOutput(answer), take: (parsed) => takeParsed(run, answer, parsed) });
+  return tool.parseOutput === undefined || !run.options.validate
+    ? takeJson(run, output)
+    : settleOutput(run, output, tool.parseOutput(output));
+}
+
+function settleOutput(run: AdmittedCall, output: unknown, work: unknown): Taken | Promise<Taken> {
+  return settleParsing(run, { what: "output", work, take: (parsed) => takeParsed(run, output, parsed) });
+}
+
+/** What a handler says beside its output. */
+function takeFields(run: AdmittedCall, said: ToolOutput): void {
+  const { answer } = run;
+  if (said.content !== undefined) answer.content = copyContent(said.content);
+  if (said.metadata !== undefined) takeMetadata(run, said.metadata);
+  if (said.fidelity !== undefined && FIDELITIES.includes(said.fidelity)) answer.fidelity = said.fidelity;
+  if (typeof said.sameAs === "string" && said.sameAs !== "" && said.sameAs.length <= MAX_ID_LENGTH) answer.sameAs = said.sameAs;
+  if (said.exitCode !== undefined || said.error !== undefined) takeFailure(run, said);
+  if (said instanceof CutOutput) answer.truncation = said.truncation;
 }
 
 /** The call has failed by its own account; its answer is kept. */
-function takeFailure(run: AdmittedCall, { exitCode, error }: ToolOutput): void {
-  if (Number.isSafeInteger(exitCode)) run.exitCode = exitCode;
+function takeFailure({ answer, toolName }: AdmittedCall, { exitCode, error }: ToolOutput): void {
+  if (Number.isSafeInteger(exitCode)) answer.exitCode = exitCode;
   const said = typeof error === "string" && error !== "" ? error : undefined;
-  if (said === undefined && run.exitCode !== exitCode) {
-    run.partial = new ToolError("invalid_output", `${run.toolName} ended with an exit code that is not an integer, so it may have failed.`);
+  if (said === undefined && answer.exitCode !== exitCode) {
+    answer.error = new ToolError("invalid_output", `${toolName} ended with an exit code that is not an integer, so it may have failed.`);
     return;
   }
-  if (said === undefined && (run.exitCode === undefined || run.exitCode === 0)) return;
-  const message = said ?? `${run.toolName} ended with exit code ${run.exitCode}.`;
-  run.partial = new ToolError("execution_failed", message, { retryable: false });
+  if (said === undefined && (answer.exitCode === undefined || answer.exitCode === 0)) return;
+  const message = said ?? `${toolName} ended with exit code ${answer.exitCode}.`;
+  answer.error = new ToolError("execution_failed", message, { retryable: false });
 }
 
 /** Metadata must not cost the answer, as no model sees it: metadata that cannot be recorded is left out with a warning. */
 export function takeMetadata(run: CallRun, metadata: unknown): void {
   try {
     const { value } = copyJson(metadata);
-    if (isJsonObject(value)) run.metadata = value;
+    if (isJsonObject(value)) run.answer.metadata = value;
     else run.warnings = [...run.warnings, "The metadata was left out: it is not an object."];
   } catch (thrown: unknown) {
     run.warnings = [...run.warnings, `The metadata was left out: ${describeThrown(thrown)}`];
   }
 }
 
-function takeParsed(run: AdmittedCall, answer: unknown, parsed: ParsedInput): Taken {
+function takeParsed(run: AdmittedCall, output: unknown, parsed: ParsedInput): Taken {
   if (!("issues" in parsed)) return takeJson(run, parsed.value);
-  const end = takeJson(run, answer);
-  if (!(end instanceof ToolError)) run.partial ??= invalidOutput(run, parsed.issues);
+  const end = takeJson(run, output);
+  if (!(end instanceof ToolError)) run.answer.error ??= invalidOutput(run, parsed.issues);
   return end;
 }
 
-function takeJson(run: AdmittedCall, answer: unknown): Taken {
-  const end = recordJson(run, answer);
+function takeJson(run: AdmittedCall, output: unknown): Taken {
+  const end = recordJson(run, output);
   if (!(end instanceof Error)) checkOutput(run);
   return end;
 }
@@ -96,28 +106,29 @@ function isNoPlainObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && Object.getPrototypeOf(value) !== Object.prototype;
 }
 
-function recordJson(run: AdmittedCall, answer: unknown): Taken {
+function recordJson(run: AdmittedCall, output: unknown): Taken {
+  const { answer } = run;
   let mayHold = false;
-  if (answer === undefined) {
-    if (run.content === undefined) run.output = null;
+  if (output === undefined) {
+    if (answer.content === undefined) answer.output = null;
   } else {
     try {
-      const { value, wasCut, found, maxBytes } = fitJson(answer, ANSWER_LIMITS, mayHoldData);
-      run.output = value;
-      run.outputBound = maxBytes;
+      const { value, wasCut, found, maxBytes } = fitJson(output, ANSWER_LIMITS, mayHoldData);
+      answer.output = value;
+      answer.outputBound = maxBytes;
       mayHold = found;
       const { execute } = run.plan.tool;
-      if (run.content === undefined && execute !== undefined && isMcpResult(value) && !isForeign(execute))
+      if (answer.content === undefined && execute !== undefined && isMcpResult(value) && !isForeign(execute))
         run.warnings = [...run.warnings, MCP_RESULT];
-      if (wasCut && run.partial === undefined) run.partial = tooLarge(run);
+      if (wasCut && answer.error === undefined) answer.error = tooLarge(run);
       else if (wasCut) run.warnings = [...run.warnings, "The answer is too large: the beginning is kept."];
     } catch (thrown: unknown) {
-      return notRecordable(run, thrown, answer);
+      return notRecordable(run, thrown, output);
     }
   }
-  if ((!mayHold && run.content === undefined) || !recordsFiles(run.parts, run.turn.session)) return run;
-  const lifted = liftData(run.output, run.content);
-  if (lifted !== undefined) run.content = Object.freeze(lifted.map((part) => Object.freeze(part)));
+  if ((!mayHold && answer.content === undefined) || !recordsFiles(run.parts, run.turn.session)) return run;
+  const lifted = liftData(answer.output, answer.content);
+  if (lifted !== undefined) answer.content = Object.freeze(lifted.map((part) => Object.freeze(part)));
   return run;
 }
 
@@ -145,31 +156,32 @@ function tooLarge(run: AdmittedCall): ToolError {
 }
 
 function checkOutput(run: AdmittedCall): void {
-  if (!run.options.validate || run.partial !== undefined) return;
+  const { answer } = run;
+  if (!run.options.validate || answer.error !== undefined) return;
   const validator = run.plan.outputValidator;
-  if (validator === undefined || validator.check(run.output)) return;
-  run.partial = invalidOutput(
+  if (validator === undefined || validator.check(answer.output)) return;
+  answer.error = invalidOutput(
     run,
-    validator.problems(run.output).map((problem) => `${problem.path}: ${problem.message}`),
+    validator.problems(answer.output).map((problem) => `${problem.path}: ${problem.message}`),
   );
 }
 
-function notRecordable(run: AdmittedCall, thrown: unknown, answer?: unknown): ToolError {
+function notRecordable(run: AdmittedCall, thrown: unknown, output?: unknown): ToolError {
   const error = ToolError.fromUnknown(thrown, "not_json");
   return new ToolError(error.code, `${run.toolName} ran, but its answer cannot be recorded: ${error.message}`, {
     cause: thrown,
     outcome: "unknown",
     retryable: false,
     ...hintsOf(error),
-    ...(isGenerator(answer) ? { operatorHint: NO_GENERATOR } : {}),
+    ...(isGenerator(output) ? { operatorHint: NO_GENERATOR } : {}),
   });
 }
 
 const NO_GENERATOR =
   'It answered with a generator. A tool that asks has mode: "stateful", and execute is an async generator: async *execute() { … }.';
 
-function isGenerator(answer: unknown): boolean {
-  return typeof answer === "object" && answer !== null && (Symbol.asyncIterator in answer || Symbol.iterator in answer) && "next" in answer;
+function isGenerator(value: unknown): boolean {
+  return typeof value === "object" && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value) && "next" in value;
 }
 
 function invalidOutput(run: AdmittedCall, problems: readonly string[]): ToolError {

@@ -36,7 +36,7 @@ export async function undoCalls(runs: readonly CallRun[]): Promise<void> {
 
 /** Its handler answered, and did not say that it failed. */
 function wasDone(run: CallRun): boolean {
-  return latest.get(run)?.hasAnswered === true && run.partial?.code !== "execution_failed";
+  return latest.get(run)?.hasAnswered === true && run.answer.error?.code !== "execution_failed";
 }
 
 function numberOf(run: CallRun): number {
@@ -46,7 +46,8 @@ function numberOf(run: CallRun): number {
 async function undoCall(run: CallRun): Promise<void> {
   const controller = new AbortController();
   // The handler's answer, neither cut nor changed by hooks.
-  const { callId, toolName, output } = run;
+  const { callId, toolName } = run;
+  const { output } = run.answer;
   const input = withoutChecks(run.input ?? {}, run.safetyChecks);
   const context = { callId, toolName, data: run.options.data, input, output, signal: controller.signal };
   const undoing = new Promise<void>((resolve) => {
