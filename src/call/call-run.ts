@@ -25,7 +25,7 @@ import type { VisibilityRules } from "../policy/visibility.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { ClaimWatch } from "./claim-watch.ts";
 import type { CallCounters, OrphanCount } from "./call-counters.ts";
-import { CallAnswer } from "./finish/call-answer.ts";
+import type { CallAnswer } from "./finish/call-answer.ts";
 import type { CallTiming } from "./finish/call-timing.ts";
 import type { EarlierRun, ResumedCall } from "./admit/earlier-calls.ts";
 import type { FallbackChains } from "./fallback-chains.ts";
@@ -164,7 +164,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   awaited: { readonly promise: Promise<unknown>; readonly resolve: (answer: never) => void } | undefined;
 
   // Its end.
-  readonly answer = new CallAnswer();
+  readonly answer: CallAnswer = { raw: undefined, output: undefined, outputBound: undefined };
   repairs: readonly Repair[] = NO_REPAIRS;
   warnings: readonly string[] = NO_WARNINGS;
   declare cancelled: ToolError | undefined; // what every later step ends with

@@ -5,30 +5,29 @@ import type { ToolError } from "../../core/error.ts";
 import type { Fidelity } from "../../core/fidelity.ts";
 import type { ToolResult } from "../../core/result.ts";
 
-/** One that few calls set is declared only: it takes no room in the others. */
-export class CallAnswer {
+export interface CallAnswer {
   /** As the handler returned it; `takeOutput` makes the rest of it. */
   raw: unknown;
   output: JsonValue | undefined;
   /** The JSON text of the output has no more bytes than this, where that is known. */
   outputBound: number | undefined;
-  declare content: readonly ContentPart[] | undefined;
-  declare metadata: JsonObject | undefined;
-  declare exitCode: number | undefined;
+  content?: readonly ContentPart[] | undefined;
+  metadata?: JsonObject | undefined;
+  exitCode?: number | undefined;
   /** The error of a call that has an answer: both are kept. */
-  declare error: ToolError | undefined;
+  error?: ToolError | undefined;
   /** The error that its engine answered with on purpose, in the latest attempt that failed. */
-  declare engineError: ToolError | undefined;
+  engineError?: ToolError | undefined;
   /** As the engine says that answered; undefined = as its origin says. */
-  declare fidelity: Fidelity | undefined;
+  fidelity?: Fidelity | undefined;
   /** The earlier call whose result it refers to. */
-  declare sameAs: string | undefined;
+  sameAs?: string | undefined;
   /** How a recorded answer was cut then. */
-  declare truncation: ToolResult["truncation"];
+  truncation?: ToolResult["truncation"];
   /** The handler changed a value of its session. */
-  declare changedState: true | undefined;
+  changedState?: true | undefined;
   /** It was an equal call's. */
-  declare isCached: true | undefined;
+  isCached?: true | undefined;
   /** As the handler said last: kept where the call is cancelled or runs out of time. */
-  declare partialOutput: unknown;
+  partialOutput?: unknown;
 }
