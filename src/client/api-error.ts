@@ -1,12 +1,11 @@
-/** The error of a failed operation: the server's problem, or that the server could not be reached. */
 import type { Problem } from "../server/http/problem.ts";
 
-/** The error of every operation of a client. */
+/** The error of a failed operation: the server's problem, or the reason why the server could not be reached. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
-  /** 0 where there was no answer. */
+  /** The HTTP status; 0 if there was no response. */
   readonly status: number;
-  /** Undefined where the answer was none of a Haft server. */
+  /** The problem that the server reported; undefined if the response did not come from a Haft server. */
   readonly problem: Problem | undefined;
 
   /** @internal */
@@ -33,16 +32,16 @@ export class ApiError extends Error {
   }
 }
 
-/** The error that an answer is. */
+/** Makes the error that an unsuccessful response stands for. */
 export function errorOf({ status, headers }: Response, text: string): ApiError {
   if (headers.get("content-type")?.startsWith("application/problem+json") !== true)
     return new ApiError(`The server answered with status ${status}.`, { status });
-  const problem = parseAnswer(text, status) as Problem; // the server says so
+  const problem = parseAnswer(text, status) as Problem; // the server's content type says so
   const hint = problem.hint === undefined ? "" : ` ${problem.hint}`;
   return new ApiError(`${problem.detail}${hint}`, { status, problem });
 }
 
-/** @throws ApiError for what is no JSON, such as an answer that a proxy has cut */
+/** Parses the JSON of a response. @throws ApiError if it is not JSON, such as a response that a proxy truncated */
 export function parseAnswer(text: string, status: number): unknown {
   try {
     return JSON.parse(text);
@@ -51,7 +50,7 @@ export function parseAnswer(text: string, status: number): unknown {
   }
 }
 
-/** A part of a path. @throws ApiError for text that no address can have: `fetch` drops dots as a part of a path */
+/** Encodes a part of a path. @throws ApiError if no URL can have it: `fetch` removes the path segments "." and ".." */
 export function pathPart(value: string): string {
   if (typeof value === "string" && value !== "." && value !== ".." && value.isWellFormed()) return encodeURIComponent(value);
   throw new ApiError(`${JSON.stringify(value)} cannot be part of an address.`, { status: 0 });

@@ -1,4 +1,4 @@
-/** A client of a Haft server, for browsers and Node: typed by the server's table of routes, without dependencies. @packageDocumentation */
+/** A client of a Haft server for browsers and Node, typed by the server's table of routes, without dependencies. @packageDocumentation */
 import { readRetryAfter } from "../core/retry-after.ts";
 import { neverConnected } from "../net/never-connected.ts";
 import { API, type AnswerOf, type BodyOf, type OperationId, type ParamsOf, type QueryInput } from "../server/api.ts";
@@ -16,13 +16,13 @@ export type { Problem } from "../server/http/problem.ts";
 export interface ClientOptions {
   /** The address of the server: `http://127.0.0.1:3000`. */
   readonly url: string;
-  /** A key or token of the server, or what gives it each time it is needed. */
+  /** A key or token of the server, or a function that returns it and is called for each request. */
   readonly token?: string | (() => string | Promise<string>);
   /** @default the global `fetch` */
   readonly fetch?: typeof fetch;
   /** How often a request that may be repeated is sent in all, the first time included. Integer ≥ 1. @default 5 */
   readonly maxAttempts?: number;
-  /** The wait before the second attempt, in milliseconds; doubled before each further one. @default 200 */
+  /** The delay before the second attempt, in milliseconds; doubled for each further attempt. @default 200 */
   readonly retryDelayMs?: number;
 }
 
@@ -38,18 +38,18 @@ type Given<Name extends string, Value> = [Value] extends [undefined]
 export type RequestInput<Id extends OperationId> = Given<"params", ParamsOf<Id>> &
   Given<"query", QueryInput<Id>> &
   Given<"body", BodyOf<Id>> & {
-    /** Sent as `Idempotency-Key`: the request may then be repeated, and is by the client itself. */
+    /** Sent as `Idempotency-Key`. The client then repeats the request after failures, which is safe with a key. */
     readonly idempotencyKey?: string;
-    /** Ends the wait for the answer; the calls that the request began continue on the server. */
+    /** Stops waiting for the response. Calls that the request started continue on the server. */
     readonly signal?: AbortSignal;
     /** A body that is not JSON, such as a recording. */
     readonly text?: string;
   };
 
-/** Operations that can be called with nothing. */
+/** The arguments of `call` after the id. The input may be left out if the operation needs none. */
 type Input<Id extends OperationId> = object extends RequestInput<Id> ? [input?: RequestInput<Id>] : [input: RequestInput<Id>];
 
-/** The answer of an operation: JSON by its schema, or text where that is not JSON. */
+/** The answer of an operation: JSON by its schema, or text if the operation does not answer with JSON. */
 export type ClientAnswer<Id extends OperationId> = AnswerOf<Id> extends undefined ? string : AnswerOf<Id>;
 
 /** A client, made by `createClient`. */
@@ -57,23 +57,24 @@ export interface HaftClient {
   /**
    * Calls an operation by its id. Waits for the results of calls that take longer than `waitMs`.
    *
-   * A request that changes something is sent once, unless it has an `idempotencyKey`; others are repeated after failures of the
-   * network. Every request is repeated where nothing was begun: there was no connection, or the answer says so. A redirect is followed
-   * for what only reads.
+   * A request that changes something is sent once, unless it has an `idempotencyKey`; others are repeated after network failures. Every
+   * request is repeated if nothing was started: there was no connection, or the response says so. Redirects are followed for read-only
+   * requests alone.
    *
-   * @throws ApiError with the server's problem, or why it could not be reached; before anything is sent for an operation that there is
-   * not or that answers with a stream, an unknown part of the input and a missing parameter. By rejecting
+   * @throws ApiError, as a rejection, with the server's problem, or with the reason why the server could not be reached. Before anything
+   * is sent: for an unknown operation, one that answers with a stream, an unknown part of the input and a missing parameter
    */
   call<Id extends OperationId>(id: Id, ...input: Input<Id>): Promise<ClientAnswer<Id>>;
   /**
-   * Follows a session's events from a position on, over lost connections: each comes once, in order. Ends with the signal, or when left.
+   * Follows a session's events after a position, and reconnects when the connection is lost. Yields each event once, in order, until the signal
+   * aborts or the loop is left.
    *
-   * @throws ApiError for an answer that a new attempt would not change, and at the place where the log is damaged
+   * @throws ApiError for a response that a new attempt would not change, and at the place where the log is damaged
    */
   follow(sessionId: string, options?: FollowOptions): AsyncGenerator<ReceivedEvent, void, undefined>;
 }
 
-/** Makes a client. @throws TypeError for an address that is none */
+/** Makes a client. @throws TypeError if `url` is not a valid address */
 export function createClient(options: ClientOptions): HaftClient {
   return new HttpClient(options);
 }
@@ -98,7 +99,7 @@ class HttpClient implements HaftClient {
         `The operation ${JSON.stringify(id)} answers with a stream, which call() does not read. follow() reads that of a session.`,
         { status: 0 },
       );
-    const given = input as PlainInput; // its parts are those of the table, which the compiler cannot follow for every operation at once
+    const given = input as PlainInput; // it has the parts that the table lists, but the compiler cannot follow this for all operations at once
     const answer = await this.#ended(route, given);
     const { response, text } = answer;
     if (!response.ok) throw errorOf(response, text);
@@ -118,7 +119,10 @@ class HttpClient implements HaftClient {
     yield* follower.events();
   }
 
-  /** Waits for results that were not there in time. A server that does not know them any more, such as one that was started again, knows a request by its key. */
+  /**
+   * Sends a request, and polls for results that took longer than `waitMs`. Sends it again with its key if the server lost it, for example in a
+   * restart.
+   */
   async #ended(route: Route, given: PlainInput): Promise<WholeAnswer> {
     let answer = await this.#send(route, given);
     for (let attempt = 1; answer.response.status === 202;) {
@@ -134,7 +138,7 @@ class HttpClient implements HaftClient {
     return Math.min(MAX_DELAY_MS, (this.#options.retryDelayMs ?? 200) * 2 ** (attempt - 1));
   }
 
-  /** The results that were not there in time. */
+  /** Fetches the results of a request that the server answered with 202. */
   async #later(accepted: Response, signal: AbortSignal | undefined): Promise<WholeAnswer> {
     const { pathname, searchParams } = new URL(accepted.headers.get("location") ?? "", this.#origin);
     const id = decodeURIComponent(pathname.slice(pathname.lastIndexOf("/") + 1));
@@ -145,7 +149,7 @@ class HttpClient implements HaftClient {
     });
   }
 
-  /** Sends it until there is a whole answer: a server may also die while it writes one. */
+  /** Sends a request until a whole response was read: a server may also crash while it writes one. */
   async #send(route: Route, input: PlainInput): Promise<WholeAnswer> {
     const url = this.#origin + pathOf(route, input);
     const mayRepeat = route.method === "GET" || input.idempotencyKey !== undefined;
@@ -174,7 +178,7 @@ class HttpClient implements HaftClient {
       ...(sent === undefined ? {} : { "content-type": bodyType ?? "application/json" }),
       ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
     });
-    // A redirect that is followed would hide from a failure whether anything was sent, and makes a GET of most requests.
+    // Following a redirect would hide from the error whether anything was sent, and turns most requests into a GET.
     const redirect = method === "GET" ? "follow" : "manual";
     return { method, headers, redirect, ...(sent === undefined ? {} : { body: sent }), ...(signal === undefined ? {} : { signal }) };
   }
@@ -190,7 +194,7 @@ class HttpClient implements HaftClient {
   }
 }
 
-/** @throws ApiError with the reason as its cause. By rejecting */
+/** Calls the token function. @throws ApiError, as a rejection, with the reason as its cause */
 async function askedFor(token: () => string | Promise<string>): Promise<string> {
   try {
     return await token();
@@ -199,13 +203,13 @@ async function askedFor(token: () => string | Promise<string>): Promise<string> 
   }
 }
 
-/** An answer with its body, which was read to its end. */
+/** A response with its whole body. */
 interface WholeAnswer {
   readonly response: Response;
   readonly text: string;
 }
 
-/** The same for operations of all kinds. */
+/** The input of any operation, without its types. */
 interface PlainInput {
   readonly params?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;
@@ -215,14 +219,14 @@ interface PlainInput {
   readonly signal?: AbortSignal;
 }
 
-/** @throws ApiError for an answer that is not JSON, such as the page of a proxy */
+/** Parses a JSON response. @throws ApiError if it is not JSON, such as the error page of a proxy */
 function jsonOf({ status, headers }: Response, text: string): unknown {
   const type = headers.get("content-type") ?? "no type";
   if (/^application\/json *(?:;|$)/u.test(type)) return parseAnswer(text, status);
   throw new ApiError(`The server answered with status ${status}, and with ${type} in place of JSON.`, { status });
 }
 
-/** @throws TypeError */
+/** Returns the address of the server. @throws TypeError if it is not valid */
 function addressOf(options: ClientOptions | undefined): URL {
   const url: unknown = options?.url;
   if ((typeof url === "string" || url instanceof URL) && URL.canParse(String(url))) return new URL(url);
@@ -230,7 +234,7 @@ function addressOf(options: ClientOptions | undefined): URL {
   throw new TypeError(`createClient({ url }) takes the address of a server, such as "http://127.0.0.1:3000"; this is ${given}.`);
 }
 
-/** The route of an operation. Mistakes of a program without types are refused, as they would be sent as something else. @throws ApiError */
+/** Returns the route of an operation. Refuses mistakes of untyped programs, which would be sent as something else. @throws ApiError */
 function routeOf(id: string, input: object): Route {
   if (typeof id !== "string" || !Object.hasOwn(API, id)) throw new ApiError(`There is no operation ${JSON.stringify(id)}.`, { status: 0 });
   if (typeof input !== "object" || input === null)
@@ -238,12 +242,12 @@ function routeOf(id: string, input: object): Route {
   const unknown = Object.keys(input).find((part) => !Object.hasOwn(PARTS, part));
   if (unknown !== undefined)
     throw new ApiError(`The input of ${id} has no ${JSON.stringify(unknown)}. It has ${Object.keys(PARTS).join(", ")}.`, { status: 0 });
-  return API[id as OperationId]; // it has it
+  return API[id as OperationId]; // checked above
 }
 
 const PARTS = { params: 0, query: 0, body: 0, text: 0, idempotencyKey: 0, signal: 0 } satisfies Record<keyof PlainInput, unknown>;
 
-/** @throws ApiError for a parameter of the path that is missing */
+/** Returns the path and query of a request. @throws ApiError if a parameter of the path is missing */
 function pathOf({ path }: Route, { params = {}, query = {} }: PlainInput): string {
   const filled = path.replaceAll(/\{([A-Za-z]+)\}/gu, (_, name: string) => {
     const value = Object.hasOwn(params, name) ? params[name] : undefined;
@@ -256,18 +260,18 @@ function pathOf({ path }: Route, { params = {}, query = {} }: PlainInput): strin
   return text === "" ? filled : `${filled}?${text}`;
 }
 
-/** Browsers hide where a redirect leads, and its status. */
+/** Whether the response is a redirect. Browsers hide its status and target. */
 function isRedirect({ type, status, headers }: Response): boolean {
   return type === "opaqueredirect" || (status >= 300 && status < 400 && headers.has("location"));
 }
 
-/** The header says that nothing was begun; other failures of a server may come after it. */
+/** Whether to send a request again. The header means that nothing was started; other server failures may come after the request took effect. */
 function isWorthRepeating(response: Response, mayRepeat: boolean): boolean {
   if (response.headers.get("x-should-retry") === "true") return true;
   return mayRepeat && [502, 503, 504].includes(response.status);
 }
 
-/** Node's `fetch` says why in the cause; browsers do not say it. */
+/** Whether the request never left this machine. Node's `fetch` gives the reason in `cause`; browsers do not give it. */
 function wasNotSent(thrown: unknown): boolean {
   return neverConnected(thrown instanceof Error ? thrown.cause : thrown);
 }

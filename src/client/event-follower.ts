@@ -1,22 +1,25 @@
-/** Follows an event stream over lost connections, with the cursor of what was received. */
+/** Follows an event stream and reconnects when the connection is lost, with the cursor of the last received event. */
 import type { RuntimeEvent } from "../core/event.ts";
 import { ApiError, errorOf, parseAnswer } from "./api-error.ts";
 import { EventStreamParser } from "./event-stream-parser.ts";
 import { wait } from "./wait.ts";
 
-/** How events are followed. */
+/** Options of `client.follow()`. */
 export interface FollowOptions {
-  /** The position of the last event that is known. @default 0: from the first */
+  /** The position of the last known event. @default 0: start with the first event */
   readonly after?: number;
-  /** Ends it. */
+  /** Ends the stream of events. */
   readonly signal?: AbortSignal;
-  /** Have events as well that are not part of the log, such as progress: they come without position, and are lost with a connection. @default false */
+  /**
+   * Whether to also receive events that are not part of the log, such as progress. They have no position, and are lost if the connection is. @default
+   * false
+   */
   readonly live?: boolean;
 }
 
 /** An event as it was received. */
 export interface ReceivedEvent {
-  /** Its place in the session's log; undefined for one that is not part of it. */
+  /** Its position in the session's log; undefined if it is not part of the log. */
   readonly position?: number;
   readonly event: RuntimeEvent;
 }
@@ -38,7 +41,11 @@ export class EventFollower {
     this.#position = options.after ?? 0;
   }
 
-  /** @throws ApiError for an answer that a new attempt would not change, a log that is damaged, and where the token could not be had */
+  /**
+   * Yields the events.
+   *
+   * @throws ApiError for a response that a new attempt would not change, if the log is damaged, and if the token function failed
+   */
   async *events(): AsyncGenerator<ReceivedEvent, void, undefined> {
     const left = new AbortController();
     const { signal } = this.#options;
@@ -68,21 +75,22 @@ export class EventFollower {
         if (value === undefined || signal.aborted) return;
         for (const { id, data, type } of parser.push(value)) {
           if (type === "gap") throwDamage(data, response.status);
-          if (type === "gap" || type === "draining") return; // it continues from the cursor
+          if (type === "gap" || type === "draining") return; // events() reconnects, from the cursor
           this.#delayMs = FIRST_DELAY_MS;
           const position = id === undefined ? undefined : Number(id);
           if (position !== undefined && position <= this.#position) continue;
           if (position === undefined && this.#options.live !== true) continue;
           if (position !== undefined) this.#position = position;
-          yield { event: parseAnswer(data, response.status) as RuntimeEvent, ...(position === undefined ? {} : { position }) }; // as the server writes it
+          // as the server writes it
+          yield { event: parseAnswer(data, response.status) as RuntimeEvent, ...(position === undefined ? {} : { position }) };
         }
       }
     } finally {
-      await reader.cancel().catch(() => {}); // it is lost already
+      await reader.cancel().catch(() => {}); // the connection is lost already
     }
   }
 
-  /** Undefined when there was no answer, or one that may be another the next time. */
+  /** Opens a connection. Returns undefined if there was no response, or one that a new attempt may change. */
   async #connect(signal: AbortSignal): Promise<Response | undefined> {
     try {
       const response = await this.#open({ accept: "text/event-stream", "last-event-id": String(this.#position) }, signal);
@@ -98,9 +106,11 @@ export class EventFollower {
 }
 
 /**
- * Damage stays; all else that ends a stream with a code is over the next time, or refused then: a server of a newer version reads what one before it cannot.
+ * Throws if a stream ended because its log is damaged, which does not change. Other errors are gone at the next connection, or are its response; one
+ * that is
+ * `retryable` is not damage: a newer version of the server can read what an older one cannot.
  *
- * @throws ApiError where the log is damaged: it stays so
+ * @throws ApiError if the log is damaged
  */
 function throwDamage(data: string, status: number): void {
   const {
@@ -115,16 +125,16 @@ function throwDamage(data: string, status: number): void {
   if (code === "corrupt_record" && retryable !== true) throw new ApiError(message, { status });
 }
 
-/** The server writes every 15 seconds: a connection that brings nothing for so long is lost. */
+/** How long a connection may be silent before it counts as lost, in milliseconds. The server writes every 15 seconds. */
 const SILENT_MS = 45_000;
 
-/** Undefined at the end, and when the connection is lost. */
+/** Returns the next chunk; undefined at the end, and if the connection is lost. */
 async function nextOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
   const came = new AbortController();
   const drop = (): unknown => (came.signal.aborted ? undefined : reader.cancel());
   void wait(SILENT_MS, came.signal)
     .then(drop)
-    .catch(() => {}); // it is lost already
+    .catch(() => {}); // the connection is lost already
   try {
     return (await reader.read()).value;
   } catch {

@@ -2,7 +2,7 @@
 
 /** One message of a stream. */
 export interface StreamMessage {
-  /** Set where the message itself has one. */
+  /** The `id` field; undefined if the message has none. */
   readonly id: string | undefined;
   readonly type: string;
   readonly data: string;
@@ -10,13 +10,13 @@ export interface StreamMessage {
 
 export class EventStreamParser {
   readonly #decoder = new TextDecoder("utf-8");
-  /** The pieces of a line that is not whole: a long one is put together once. */
+  /** Chunks of an incomplete line, joined only once it is complete. */
   #rest: string[] = [];
   #id: string | undefined;
   #type = "";
   #data: string[] = [];
 
-  /** The messages that are whole with this piece. */
+  /** Returns the messages that this chunk completes. */
   push(piece: Uint8Array): readonly StreamMessage[] {
     const messages: StreamMessage[] = [];
     const more = this.#decoder.decode(piece, { stream: true });
@@ -25,7 +25,7 @@ export class EventStreamParser {
     this.#rest.push(more);
     if (!isAfterReturn && !/[\r\n]/u.test(more)) return messages;
     const text = this.#rest.join("");
-    const lines = text.includes("\r") ? text.split(/\r\n|\n|\r(?!$)/u) : text.split("\n"); // the latter is many times as fast
+    const lines = text.includes("\r") ? text.split(/\r\n|\n|\r(?!$)/u) : text.split("\n"); // the latter is many times faster
     this.#rest = [lines.pop() ?? ""];
     for (const line of lines) {
       if (line !== "") this.#take(line);

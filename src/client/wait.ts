@@ -1,6 +1,5 @@
-/** Waits, in a browser as in Node. */
 
-/** Ends early when the signal aborts. */
+/** Waits, in browsers and Node alike. Resolves early when the signal aborts. */
 export function wait(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, delayMs);

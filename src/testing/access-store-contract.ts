@@ -1,4 +1,4 @@
-/** The contract of the keys, refusals, audited calls and keyed requests of every store, as cases that any test runner can run. */
+/** The contract for keys, refused requests, audited calls and keyed requests of every store, as cases for any test runner. */
 import { deepEqual, equal } from "node:assert/strict";
 import {
   MAX_REFUSALS,
@@ -233,5 +233,5 @@ function callAt(at: number): AuditedCall {
   return { at, toolName: "notes::add", via: "api", outcome: "ok", durationMs: 1 };
 }
 
-/** The cases. Each wants a subject of its own. */
+/** The cases. Each needs a subject of its own. */
 export const accessStoreContract: readonly StoreCase[] = [...alone, ...shared];

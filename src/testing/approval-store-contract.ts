@@ -1,4 +1,4 @@
-/** The contract of the approvals of every store, as cases that any test runner can run. */
+/** The contract for the approvals of every store, as cases for any test runner. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { ApprovalRecord, ApprovalRule, NewApproval, StoredApprovalQuery } from "../core/approval-store.ts";
 import type { Store } from "../core/store.ts";
@@ -45,7 +45,7 @@ const alone: readonly StoreCase[] = [
     const askedIn = async (id: string): Promise<string | undefined> => (await list(store, { ids: [id] }))[0]?.askedIn;
     for (const id of ["q1", "q2", "q3"]) {
       const { digest, position } = await approvals.put(question({ id }));
-      await approvals.leave({ id, digest, position: position + 1 }); // another one of this id
+      await approvals.leave({ id, digest, position: position + 1 }); // another question with this id
       ok((await askedIn(id)) !== undefined);
       await approvals.leave({ id, digest, position });
       equal(await askedIn(id), undefined);
@@ -213,7 +213,7 @@ const shared: readonly StoreCase[] = [
     for (const id of ids) await one.approvals.put(question({ id }));
     for (const id of ids) {
       const put = other.approvals.put(question({ id }));
-      await list(one, { ids: [id] }); // as an inbox does before it answers
+      await list(one, { ids: [id] }); // an inbox lists a question before it answers
       equal(await one.approvals.end(end({ id })), true);
       await put;
     }
@@ -322,7 +322,7 @@ async function idsOf(store: Store, query: Partial<StoredApprovalQuery>): Promise
   return (await list(store, query)).map(({ id }) => id);
 }
 
-/** All questions, without the processes that wait for them. */
+/** Returns all questions without `askedIn`, the process that waits for the answer. */
 async function listed(store: Store): Promise<readonly ApprovalRecord[]> {
   return (await list(store, {})).map(bare);
 }
@@ -336,5 +336,5 @@ async function placesAfter(store: Store, asked: NewApproval): Promise<readonly [
   return [position, status];
 }
 
-/** The cases. Each wants a subject of its own. */
+/** The cases. Each needs a subject of its own. */
 export const approvalStoreContract: readonly StoreCase[] = [...alone, ...shared];

@@ -1,4 +1,4 @@
-/** The contract of every implementation of approvals, as cases that any test runner can run. */
+/** The contract of every implementation of `Approvals`, as cases for any test runner. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { ApprovalQuestion, Approvals } from "../core/approvals.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
@@ -12,17 +12,17 @@ export type ApprovalsMaker = (approve: Approver | undefined) => Approvals;
 
 /** One case of the contract that every `Approvals` keeps. */
 export interface ApprovalsCase {
-  /** A claim: `an answer to another input decides nothing`. */
+  /** The promise that is checked: `an answer to another input decides nothing`. */
   readonly title: string;
-  /** Rejects with what is wrong. */
+  /** Rejects if the promise is broken; the error says how. */
   run(make: ApprovalsMaker): Promise<void>;
 }
 
-/** An approver that leaves every answer to others, and keeps what it was asked. */
+/** Approvals whose approver never answers, so that answers come from elsewhere; records the requests. */
 class SilentApprover {
   readonly requests: ApprovalRequest[] = [];
   readonly approvals: Approvals;
-  /** Whether its calls continue in another process. */
+  /** Whether the calls continue in another process. */
   isLeft = false;
   #calls = 0;
 
@@ -33,7 +33,7 @@ class SilentApprover {
     });
   }
 
-  /** Puts a question and waits until it can be answered. */
+  /** Asks a question and waits until it is pending. */
   async ask(sessionId: string, input: JsonObject, toolName = "files::delete"): Promise<Asked> {
     const callId = `call_${++this.#calls}`;
     const controller = new AbortController();
@@ -57,11 +57,11 @@ class SilentApprover {
 interface Asked {
   readonly callId: string;
   readonly controller: AbortController;
-  /** The code of the error that the call ends with; `allowed` when it may run. */
+  /** The code of the error that the call ends with; `allowed` if the call may run. */
   readonly ended: Promise<string>;
 }
 
-/** The cases. Each wants approvals of its own. */
+/** The cases. Each needs approvals of its own. */
 export const approvalsContract: readonly ApprovalsCase[] = [
   caseOf("without an approver a call is refused with approval_required, and nothing is pending", async (make) => {
     const approvals = make(undefined);
@@ -115,7 +115,7 @@ export const approvalsContract: readonly ApprovalsCase[] = [
     const digest = silent.requests[0]?.digest ?? "";
     equal(await silent.approvals.answer({ callId, digest: "0".repeat(64), answer: "allow-once" }), false);
     equal(await silent.approvals.answer({ callId: "call_0", digest, answer: "allow-once" }), false);
-    const wrong = "yes" as ApprovalAnswer; // what a program without types may give
+    const wrong = "yes" as ApprovalAnswer; // as an untyped program may pass
     await refuses(() => silent.approvals.answer({ callId, digest, answer: wrong }), "invalid_argument");
     equal(await silent.approvals.answer({ callId, digest, answer: "deny" }), true);
     equal(await silent.approvals.answer({ callId, digest, answer: "allow-once" }), false);
@@ -197,7 +197,7 @@ function question(fields: Partial<ApprovalQuestion> = {}): ApprovalQuestion {
   };
 }
 
-/** The digests that an approver is shown for the question as it is now. */
+/** Returns the digests that an approver is shown for the default question. */
 async function digestsOf(make: ApprovalsMaker): Promise<readonly string[]> {
   const digests: string[] = [];
   await make(({ digest }) => (digests.push(digest), "deny")).ask(question());
@@ -208,7 +208,7 @@ function codeOf(error: { readonly code: string } | undefined): string {
   return error?.code ?? "allowed";
 }
 
-/** Lets an implementation that reaches outside continue. */
+/** Yields to the event loop, so that an implementation with I/O can continue. */
 function nextMoment(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

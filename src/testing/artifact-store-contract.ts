@@ -1,18 +1,18 @@
-/** The contract of every place that artifacts are kept in, as cases that any test runner can run. */
+/** The contract of every store of artifacts, as cases for any test runner. */
 import { deepEqual, equal } from "node:assert/strict";
 import { artifactId, artifactOf, artifactUri, type ArtifactStore } from "../core/artifact.ts";
 
 /** One case of the contract that every `ArtifactStore` keeps. */
 export interface ArtifactStoreCase {
-  /** A claim. */
+  /** The promise that is checked. */
   readonly title: string;
-  /** Rejects with what is wrong. @param artifacts holds nothing yet */
+  /** Rejects if the promise is broken; the error says how. @param artifacts is empty */
   run(artifacts: ArtifactStore): Promise<void>;
 }
 
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, byte) => byte);
 
-/** The cases. Each wants a place of its own. */
+/** The cases. Each needs an empty store of its own. */
 export const artifactStoreContract: readonly ArtifactStoreCase[] = [
   caseOf("an artifact is found by its id with every byte and its type", async (artifacts) => {
     const kept = artifactOf("image/png", ALL_BYTES);

@@ -1,4 +1,4 @@
-/** The parts of the cases of the engine contract: a runtime around one engine, whose calls are watched. */
+/** Building blocks for the cases of the engine contract: a runtime around one engine whose calls are watched. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { qualifiedName, type ToolCall } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
@@ -11,33 +11,33 @@ import { countingIds, seededRandom } from "./fake-ports.ts";
 import { recordedAnswer, type RecordedAnswer } from "./recorded-toolset.ts";
 import { PATIENCE_MS, within } from "./within.ts";
 
-/** The subject of a case. The case opens and closes the engines it asks for. */
+/** The subject of a case. The case opens and closes the engines that it asks for. */
 export interface EngineSubject {
-  /** Makes a new engine; what it makes answers the same calls the same way each time. */
+  /** Makes a new engine. All engines that it makes answer the same calls in the same way. */
   engine(): Engine;
-  /** The tools of its toolset besides those that it lists. @default none */
+  /** Tools of the toolset besides those that the engine lists. @default none */
   readonly tools?: readonly Tool[];
-  /** Calls that it answers well when they are made in this order, with names that have no namespace. At least one. */
+  /** Calls that the engine answers without an error if they are made in this order, with names that have no namespace. At least one. */
   readonly calls: readonly ToolCall[];
-  /** A call that runs until it is cancelled, where there is one. */
+  /** A call that runs until it is cancelled, if the engine has one. */
   readonly endless?: ToolCall;
-  /** How long anything may take that must happen, in milliseconds of real time. @default 20_000 */
+  /** How long each expected step may take, in milliseconds of real time. @default 20_000 */
   readonly patienceMs?: number;
 }
 
 /** One promise of every engine, for one test of any runner. */
 export interface EngineCase {
-  /** A claim: `what a branch does leaves its parent as it was`. */
+  /** The promise that is checked: `what a branch does leaves its parent as it was`. */
   readonly title: string;
-  /** False for an engine that does not promise this: leave the case out. */
+  /** False if the engine does not make this promise: skip the case. */
   appliesTo(subject: EngineSubject): boolean;
-  /** Rejects with what is wrong. */
+  /** Rejects if the promise is broken; the error says how. */
   run(subject: EngineSubject): Promise<void>;
 }
 
 const NAMESPACE = "subject";
 
-/** One engine in a runtime of its own, open. */
+/** One engine in a runtime of its own. */
 export class EngineBench {
   readonly engine: Engine;
   readonly runtime: Runtime;
@@ -70,7 +70,7 @@ export class EngineBench {
     deepEqual(this.runtime.registry.check(), []);
   }
 
-  /** Every one of the calls in a message of its own. */
+  /** Makes each call in a message of its own, and returns their answers. */
   async answers(session: RuntimeSession, calls: readonly ToolCall[]): Promise<readonly RecordedAnswer[]> {
     const answers: RecordedAnswer[] = [];
     for (const call of calls) answers.push(recordedAnswer(await this.result(session, call)));
@@ -85,12 +85,12 @@ export class EngineBench {
     return await this.soon(session.execute(calls.map(called)), "the calls of a batch end");
   }
 
-  /** Resolves when the engine has been asked for an answer that it has not given. */
+  /** Resolves when the engine has a call that it has not answered. */
   async begun(): Promise<void> {
     await this.soon(this.#watch.begun(), "the call reaches the engine");
   }
 
-  /** Resolves when the engine has no open answer. */
+  /** Resolves when the engine has no unanswered call. */
   async idle(): Promise<void> {
     await this.soon(this.#watch.idle(), "the engine stops");
   }
@@ -100,12 +100,12 @@ export class EngineBench {
   }
 }
 
-/** The call with its namespace. */
+/** Returns the call with the namespace of the subject. */
 export function called(call: ToolCall): ToolCall {
   return { ...call, name: qualifiedName(NAMESPACE, call.name) };
 }
 
-/** A case for an engine that is open before and closed after. */
+/** Makes a case whose engine is opened before it and closed after it. */
 export function caseOfEngine(
   title: string,
   run: (bench: EngineBench, subject: EngineSubject) => Promise<void>,
@@ -129,7 +129,7 @@ export async function onBench<T>(
   }
 }
 
-/** How a new engine answers the calls in one session with nothing else running. */
+/** Returns the answers of a new engine to the calls in one session, with nothing else running. */
 export function answersAlone(subject: EngineSubject, sessionId: string): Promise<readonly RecordedAnswer[]> {
   return onBench(subject, async (bench) => {
     const answers = await bench.answers(bench.runtime.session(sessionId), subject.calls);
@@ -138,7 +138,7 @@ export function answersAlone(subject: EngineSubject, sessionId: string): Promise
   });
 }
 
-/** Sees what an engine is asked and whether it has answered. */
+/** Counts the calls that an engine has not answered. */
 class CallWatch {
   #underWay = 0;
   #waiting: { readonly when: (underWay: number) => boolean; readonly resolve: () => void }[] = [];
@@ -162,7 +162,7 @@ class CallWatch {
     );
   }
 
-  /** A runtime runs a tool's own handler without its engine. */
+  /** Wraps a tool's own handler, which the runtime runs without the engine. */
   within(tool: Tool): Tool {
     const { execute } = tool;
     if (execute === undefined) return tool;

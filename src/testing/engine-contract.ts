@@ -1,4 +1,4 @@
-/** The contract of every engine, as cases that any test runner can run. */
+/** The contract of every engine, as cases for any test runner. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { checkName, type ToolCall } from "../core/call.ts";
 import type { Engine, EngineContext } from "../core/engine.ts";
@@ -14,7 +14,7 @@ import { MemoryLog, countingIds } from "./fake-ports.ts";
 import { recordedAnswer } from "./recorded-toolset.ts";
 import { PATIENCE_MS, within } from "./within.ts";
 
-/** Inputs that engines of all kinds have been found to trip over. */
+/** Inputs that engines of all kinds have failed on. */
 const ODD_INPUTS: readonly JsonObject[] = [
   {},
   { "": "" },
@@ -25,7 +25,7 @@ const ODD_INPUTS: readonly JsonObject[] = [
   { list: Array.from({ length: 1_000 }, () => null) },
   { number: 1e308, minus: -0, none: null },
 ];
-/** A call with such an input may end with one of these errors, not with a fault of the program. */
+/** Codes of the errors that a call with an odd input may end with; any other code is a bug. */
 const CODES: ReadonlySet<string> = new Set(Object.keys(ERROR_CODES));
 
 const lifeCases: readonly EngineCase[] = [
@@ -176,7 +176,7 @@ function isEndless({ endless }: EngineSubject): boolean {
   return endless !== undefined;
 }
 
-/** Whether all that it remembers of a session is in the session, so that another engine answers the same. */
+/** Whether all that the engine remembers of a session is stored in the session, so that another engine gives the same answers. */
 function isKept(subject: EngineSubject): boolean {
   return subject.engine().state !== "remote";
 }
@@ -185,13 +185,13 @@ function nested(depth: number): JsonValue {
   return depth === 0 ? [] : [nested(depth - 1)];
 }
 
-/** Of a process that continues where another was: its ids are others. */
+/** Returns the ports of a process that continues the work of another: its ids differ from the first one's. */
 function laterPorts(): Pick<Ports, "ids"> {
   const ids = countingIds();
   return { ids: { next: (prefix) => ids.next(`later_${prefix}`) } };
 }
 
-/** One engine without a runtime, open; closed after. */
+/** Runs `work` with an open engine outside a runtime; closes the engine afterwards. */
 async function opened(subject: EngineSubject, work: (engine: Engine, tools: readonly Tool[]) => void | Promise<void>): Promise<void> {
   const { signal } = new AbortController();
   const context: EngineContext = { toolset: "subject", signal, log: new MemoryLog(), clock: systemPorts.clock, changed: () => undefined };
@@ -204,5 +204,5 @@ async function opened(subject: EngineSubject, work: (engine: Engine, tools: read
   }
 }
 
-/** The cases. Each wants a subject of its own; leave out those that do not apply to it. */
+/** The cases. Each needs a subject of its own; skip those that do not apply to it. */
 export const engineContract: readonly EngineCase[] = [...lifeCases, ...stopCases, ...sessionCases];

@@ -1,4 +1,4 @@
-/** A clock, a random source and ids that a test holds in its hand: the same run every time, and no sleep. */
+/** A clock, a random source and ids that a test controls: every run is the same, and no test sleeps. */
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Clock, Ids, Log, LogFields, Ports } from "../core/ports.ts";
@@ -19,7 +19,7 @@ export class FakeClock implements Clock {
   #order = 0;
   #pending = 0;
   readonly #origin: number;
-  /** A binary heap, the next timer first; cancelled ones leave it when they come up. */
+  /** A binary heap with the next timer first. Cancelled timers are removed when they reach the top. */
   readonly #timers: Timer[] = [];
 
   constructor(options: { readonly wallTime?: number } = {}) {
@@ -46,18 +46,18 @@ export class FakeClock implements Clock {
     };
   }
 
-  /** How many timers are waiting. */
+  /** Number of timers that are waiting. */
   get pending(): number {
     return this.#pending;
   }
 
-  /** When the next timer fires, in milliseconds from now; undefined when none waits. */
+  /** The time until the next timer fires, in milliseconds; undefined if none is waiting. */
   get nextIn(): number | undefined {
     const next = this.#peek();
     return next === undefined ? undefined : next.at - this.#now;
   }
 
-  /** Moves time on by `ms`, firing timers in order and letting promises settle before, between and after them. */
+  /** Advances the clock by `ms`. Fires timers in order and lets promises settle before, between and after them. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     await settle();
@@ -69,16 +69,16 @@ export class FakeClock implements Clock {
       next.fire();
       await settle();
     }
-    this.#now = Math.max(this.#now, end); // another advance may have come further meanwhile
+    this.#now = Math.max(this.#now, end); // a concurrent advance may have moved the clock further
   }
 
   /**
-   * Runs work to its end on this clock: whenever nothing else can run, time moves on to the next timer.
+   * Runs work until it settles: whenever nothing else can run, the clock advances to the next timer.
    *
-   * The work's own result or error comes back. Work that waits for real time or for the world, such as a socket, is taken for one
-   * that hangs: this sees promises and its own timers alone.
+   * Resolves or rejects as the work does. Work that waits for real time or I/O, such as a socket, is reported as hanging: the clock sees
+   * only promises and its own timers.
    *
-   * @throws ToolError `timeout` when the work waits for nothing that time could bring, or is not over after 100,000 timers. By rejecting
+   * @throws ToolError `timeout`, as a rejection, if the work waits and no timer is set, or has not settled after 100,000 timers
    */
   async run<T>(work: Promise<T> | (() => Promise<T>)): Promise<T> {
     const begun = this.#now;
@@ -136,9 +136,9 @@ export class FakeClock implements Clock {
   }
 }
 
-/** So many turns of the event loop without a timer are a hang: loading a module takes some. */
+/** Turns of the event loop without a timer after which the work counts as hanging. Loading a module takes several. */
 const MAX_IDLE_TURNS = 100;
-/** So many timers are work that never ends. */
+/** Number of timers after which the work counts as endless. */
 const MAX_TIMERS = 100_000;
 
 function hang(passedMs: number, nextIn: number | undefined): ToolError {
@@ -155,12 +155,12 @@ function isBefore(one: Timer | undefined, other: Timer | undefined): boolean {
   return one.at < other.at || (one.at === other.at && one.order < other.order);
 }
 
-/** Lets every promise that can settle without time or I/O do so. */
+/** Lets every promise settle that can do so without timers or I/O. */
 export async function settle(): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
-/** `call_1`, `call_2`, … counted per prefix. */
+/** Makes ids `call_1`, `call_2`, …, counted per prefix. */
 export function countingIds(): Ids {
   const counts = new Map<string, number>();
   return {
@@ -172,7 +172,7 @@ export function countingIds(): Ids {
   };
 }
 
-/** A log that keeps its lines. */
+/** A log that keeps its lines in memory. */
 export class MemoryLog implements Log {
   readonly lines: { readonly level: "debug" | "warn"; readonly message: string; readonly fields: LogFields }[] = [];
 
@@ -185,13 +185,13 @@ export class MemoryLog implements Log {
   }
 }
 
-/** Ports whose time, randomness and ids a test decides. */
+/** Ports whose time, randomness and ids are controlled by a test. */
 export interface FakePorts extends Ports {
   readonly clock: FakeClock;
   readonly log: MemoryLog;
 }
 
-/** All ports at once, each the same in every run. */
+/** Makes all ports at once, each the same in every run. */
 export function fakePorts(options: { readonly seed?: number } = {}): FakePorts {
   checkKnownKeys(options, { seed: true }, "fakePorts()");
   return { clock: new FakeClock(), random: seededRandom(options.seed ?? 1), ids: countingIds(), log: new MemoryLog() };

@@ -1,4 +1,4 @@
-/** The contract of the jobs of every store, as cases that any test runner can run. */
+/** The contract for the jobs of every store, as cases for any test runner. */
 import { deepEqual, equal } from "node:assert/strict";
 import type { SessionEvent } from "../core/event.ts";
 import type { StoredJob } from "../core/job-store.ts";
@@ -228,7 +228,7 @@ const shared: readonly StoreCase[] = [
     for (const log of logs) append(log, [started("j", 5), started("k", 5)]);
     const own = other.create("c", { at: 1, durability: "sync" });
     own.append([message("c", 1)]);
-    await own.whenDurable(); // a store that has a session may claim others in another way
+    await own.whenDurable(); // a store that already has a session may take another code path to claim more
     const requests = async (sessionId: string): Promise<readonly string[]> =>
       (await other.jobs.cancelRequests({ sessionId }))
         .filter((request) => request.sessionId === sessionId)
@@ -286,7 +286,7 @@ const shared: readonly StoreCase[] = [
   caseOfTwo("the job of a process that is gone stays as it was, and nobody has it open", async (one, other) => {
     const log = one.create("a", { at: 1, durability: "sync" });
     append(log, [started("j", 5)]);
-    await one.jobs.requestCancel({ sessionId: "a", id: "j", reason: "early" }); // not durable yet: there is no such job
+    await one.jobs.requestCancel({ sessionId: "a", id: "j", reason: "early" }); // the job is not durable yet, so this finds no job
     await log.whenDurable();
     await other.jobs.requestCancel({ sessionId: "a", id: "j", reason: "enough" });
     await one.close();
@@ -316,7 +316,7 @@ function told(callId: string, at: number): SessionEvent {
   return { type: "job-input", ...ofCall, callId, at, input: "that one" };
 }
 
-/** The end of a call and of its job, which belong together. */
+/** The events for the end of a call and of its job, which are recorded together. */
 function ended(
   callId: string,
   at: number,
@@ -341,15 +341,15 @@ function ended(
   ];
 }
 
-/** Appends events as those of the log's own session. */
+/** Appends events with the session id of the log. */
 function append(log: EventLog, events: readonly SessionEvent[]): void {
   log.append(events.map((event) => Object.freeze({ ...event, sessionId: log.sessionId })));
 }
 
-/** All jobs, without who has their sessions open. */
+/** Returns all jobs without `openedBy`. */
 async function listed(store: Store): Promise<readonly StoredJob[]> {
   return (await store.jobs.list()).map(({ openedBy: _openedBy, ...job }) => job);
 }
 
-/** The cases. Each wants a subject of its own. */
+/** The cases. Each needs a subject of its own. */
 export const jobStoreContract: readonly StoreCase[] = [...alone, ...shared];

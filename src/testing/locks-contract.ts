@@ -1,9 +1,9 @@
-/** The contract of every implementation of locks, as cases that any test runner can run. */
+/** The contract of every implementation of locks, as cases for any test runner. */
 import { deepEqual, equal } from "node:assert/strict";
 import type { LockRequest, LockTicket, Locks } from "../core/locks.ts";
 import { PATIENCE_MS, within } from "./within.ts";
 
-/** The subject of a case: the same locks twice, as two processes would have them; of locks of one process both are one object. */
+/** The subject of a case: the same locks as seen by two processes. For locks of a single process both are one object. */
 export interface LocksSubject {
   readonly locks: Locks;
   readonly other: Locks;
@@ -11,9 +11,9 @@ export interface LocksSubject {
 
 /** One case of the contract that every `Locks` keeps. */
 export interface LocksCase {
-  /** A claim: `a writer waits for earlier readers`. */
+  /** The promise that is checked: `a writer waits for earlier readers`. */
   readonly title: string;
-  /** Rejects with what is wrong. */
+  /** Rejects if the promise is broken; the error says how. */
   run(subject: LocksSubject): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ const read = (...reads: readonly string[]): Partial<LockRequest> => ({ reads });
 const write = (...writes: readonly string[]): Partial<LockRequest> => ({ writes });
 const add = (...writes: readonly string[]): Partial<LockRequest> => ({ writes, commutative: true });
 
-/** The cases. Each wants locks of its own. */
+/** The cases. Each needs locks of its own. */
 export const locksContract: readonly LocksCase[] = [
   caseOf("a request without keys is granted at once", async (line) => {
     await line.granted(await line.request("w", write(KEY)));
@@ -119,7 +119,7 @@ function caseOf(title: string, run: (line: Line) => Promise<void>): LocksCase {
   };
 }
 
-/** Requests that come from two processes by turns, so that each case tries both. */
+/** Sends requests from two processes in turn, so that each case tests both. */
 class Line {
   readonly #locks: readonly Locks[];
   readonly #tickets: LockTicket[] = [];
@@ -129,9 +129,9 @@ class Line {
     this.#locks = locks;
   }
 
-  /** Resolves when it is granted or has its place in line: locks of several processes may learn of it later. */
+  /** Resolves once the request is granted or queued: locks of several processes may queue it asynchronously. */
   async request(owner: string, wish: Partial<LockRequest>): Promise<LockTicket> {
-    const locks = this.#locks[this.#turn++ % this.#locks.length] as Locks; // there are two
+    const locks = this.#locks[this.#turn++ % this.#locks.length] as Locks; // the index is in bounds
     const ticket = this.#ask(locks, owner, wish);
     if (!ticket.granted) await this.granted(this.#ask(locks, "marker", read(`marker:/${this.#tickets.length}`)));
     return ticket;
@@ -143,13 +143,13 @@ class Line {
     return ticket;
   }
 
-  /** Requests by owners that are numbered from `call_1`. */
+  /** Makes requests with the owners `call_1`, `call_2`, …. */
   async requests<const Wishes extends readonly Partial<LockRequest>[]>(
     ...wishes: Wishes
   ): Promise<{ readonly [Index in keyof Wishes]: LockTicket }> {
     const tickets: LockTicket[] = [];
     for (const [index, wish] of wishes.entries()) tickets.push(await this.request(`call_${index + 1}`, wish));
-    return tickets as unknown as { [Index in keyof Wishes]: LockTicket }; // one for each wish
+    return tickets as unknown as { [Index in keyof Wishes]: LockTicket }; // one ticket for each wish
   }
 
   async granted(...tickets: readonly LockTicket[]): Promise<void> {
@@ -160,7 +160,7 @@ class Line {
     );
   }
 
-  /** Checked when a later request of each process was granted: by then these would have been as well. */
+  /** Asserts that tickets are not granted. First waits until a later request of each process is granted, by when these would be too. */
   async waits(...tickets: readonly LockTicket[]): Promise<void> {
     for (const _ of this.#locks) await this.granted(await this.request("marker", read(`marker:/${this.#tickets.length}`)));
     deepEqual(

@@ -1,4 +1,4 @@
-/** The parts of the cases of the model contract. */
+/** Building blocks for the cases of the model contract. */
 import { AssertionError, equal, ok } from "node:assert/strict";
 import { isToolError } from "../core/error.ts";
 import type { Model, ModelEvent, ModelOptions, ModelReply, ModelRequest } from "../core/model.ts";
@@ -6,29 +6,31 @@ import { PATIENCE_MS, within } from "./within.ts";
 
 /** The subject of a case. */
 export interface ModelSubject {
-  /** Makes a new model; what it makes answers the same request the same way each time. */
+  /** Makes a new model. All models that it makes answer the same request in the same way. */
   readonly model: () => Model | Promise<Model>;
-  /** The requests that it answers well, each as often as it is asked. At least one; with two that differ, replies that mix show. */
+  /**
+   * Requests that the model answers without an error, however often they are sent. At least one; use two different ones to detect mixed-up replies.
+   */
   readonly requests: readonly ModelRequest[];
-  /** Makes one that fails to answer the first of the requests, where that can be brought about. */
+  /** Makes a model that fails on the first request, if that can be arranged. */
   readonly failing?: () => Model | Promise<Model>;
-  /** Makes one that says something to the first of the requests, and then no more, where that can be brought about. */
+  /** Makes a model that begins to answer the first request and then stalls, if that can be arranged. */
   readonly stalling?: () => Model | Promise<Model>;
-  /** How long anything may take that must happen, in milliseconds of real time. @default 20_000 */
+  /** How long each expected step may take, in milliseconds of real time. @default 20_000 */
   readonly patienceMs?: number;
 }
 
 /** One promise of every model, for one test of any runner. */
 export interface ModelCase {
-  /** A claim: `two replies at once do not mix`. */
+  /** The promise that is checked: `two replies at once do not mix`. */
   readonly title: string;
-  /** False where the subject has not what the case needs: leave the case out. */
+  /** False if the subject lacks what the case needs: skip the case. */
   appliesTo(subject: ModelSubject): boolean;
-  /** Rejects with what is wrong. */
+  /** Rejects if the promise is broken; the error says how. */
   run(subject: ModelSubject): Promise<void>;
 }
 
-/** A subject whose every step is waited for no longer than it has patience. */
+/** A subject whose steps are each limited to its `patienceMs`. */
 export class ModelBench {
   readonly subject: ModelSubject;
   readonly #patienceMs: number;
@@ -39,7 +41,7 @@ export class ModelBench {
     this.#patienceMs = subject.patienceMs ?? PATIENCE_MS;
   }
 
-  /** The first of the requests. */
+  /** The first request. */
   get request(): ModelRequest {
     const [request] = this.subject.requests;
     ok(request !== undefined);
@@ -50,7 +52,7 @@ export class ModelBench {
     return within(work, this.#patienceMs, what);
   }
 
-  /** Everything that a model says. */
+  /** Returns all events of a reply. */
   async events(model: Model, request: ModelRequest = this.request, options?: ModelOptions): Promise<readonly ModelEvent[]> {
     const events: ModelEvent[] = [];
     const read = async (): Promise<void> => {
@@ -60,7 +62,7 @@ export class ModelBench {
     return events;
   }
 
-  /** The model's replies to each request, one after the other. */
+  /** Sends the requests one after the other, and returns the replies. */
   async replies(model: Model): Promise<readonly ModelReply[]> {
     const replies: ModelReply[] = [];
     for (const request of this.subject.requests) replies.push(replyOf(await this.events(model, request)));
@@ -76,19 +78,19 @@ export function caseOfModel(
   return { title, appliesTo, run: (subject) => run(new ModelBench(subject)) };
 }
 
-/** The reply that events end with. */
+/** Returns the reply of the last event. */
 export function replyOf(events: readonly ModelEvent[]): ModelReply {
   const last = events.at(-1);
   ok(last?.type === "reply-end", `The last event is ${last?.type ?? "none"}, not reply-end.`);
   return last.reply;
 }
 
-/** The part of a reply that stays the same when the same request is answered again: not its ids, not its costs. */
+/** Returns the part of a reply that is the same each time the request is answered: without ids and usage. */
 export function sayingOf({ text, reasoning, calls, finish }: ModelReply): unknown {
   return { text, reasoning, finish, calls: calls.map(({ name, input, kind = "function" }) => ({ name, input, kind })) };
 }
 
-/** Requires that work rejects with a ToolError, of this code where one is named. */
+/** Asserts that work rejects with a ToolError, with this code if one is given. */
 export async function failsWith(work: Promise<unknown>, code?: string): Promise<void> {
   let thrown: unknown;
   try {

@@ -1,4 +1,4 @@
-/** The contract of every model, as cases that any test runner can run. */
+/** The contract of every model, as cases for any test runner. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { FINISH_REASONS, endedWell, type ModelCall, type ModelEvent, type ModelReply } from "../core/model.ts";
 import { caseOfModel, failsWith, replyOf, sayingOf, type ModelBench, type ModelCase } from "./model-case.ts";
@@ -107,7 +107,7 @@ const streamCases: readonly ModelCase[] = [
   ),
 ];
 
-/** The model's events for each of the requests, one after the other. */
+/** Sends the requests one after the other, and returns the events of each. */
 async function everything(bench: ModelBench): Promise<readonly (readonly ModelEvent[])[]> {
   const model = await bench.subject.model();
   const all: (readonly ModelEvent[])[] = [];
@@ -115,7 +115,7 @@ async function everything(bench: ModelBench): Promise<readonly (readonly ModelEv
   return all;
 }
 
-/** The events that were not taken back. */
+/** Returns the events that were not voided. */
 function sinceVoid(events: readonly ModelEvent[]): readonly ModelEvent[] {
   return events.slice(events.findLastIndex(({ type }) => type === "reply-void") + 1);
 }
@@ -132,5 +132,5 @@ function checkCalls(events: readonly ModelEvent[], { calls, finish }: ModelReply
   if (endedWell(finish)) deepEqual(sealed, calls);
 }
 
-/** The cases. Each wants a subject of its own; leave out those that do not apply to it. */
+/** The cases. Each needs a subject of its own; skip those that do not apply to it. */
 export const modelContract: readonly ModelCase[] = [...replyCases, ...streamCases];

@@ -1,4 +1,3 @@
-/** A recording as a test fixture: toolsets that answer from it, the calls to make, and what must come back. */
 import { isOptionsObject } from "../core/base/wording.ts";
 import { checkArgument } from "../core/check-argument.ts";
 import { OWN_NAMESPACE, splitName, type ToolCall } from "../core/call.ts";
@@ -13,33 +12,33 @@ import type { Toolset } from "../core/toolset.ts";
 import { outerFirst, recordedCalls, type RecordedCall } from "../engine/recorded-calls.ts";
 import { NO_TOOL, toolsetsOfRecording, type ReplayToolsetOptions } from "../engine/replay.ts";
 
-/** The fixture that a recording gives a test: toolsets that answer from it, its calls and their results. */
+/** A recording as a test fixture: toolsets that answer from it, the calls to make, and the expected results. */
 export interface RecordedFixture {
-  /** For `createRuntime({ toolsets })`. */
+  /** Toolsets for `createRuntime({ toolsets })`. */
   readonly toolsets: readonly Toolset[];
-  /** The calls as the model made them, in order; for `session.execute(calls)`, or one after the other in one session. */
+  /** The calls as the model made them, in order. Pass them to one `session.execute(calls)`, or make them one by one in one session. */
   readonly calls: readonly ToolCall[];
-  /** For each call, what `recordedAnswer` makes of its result. */
+  /** For each call, the `recordedAnswer` of its result. */
   readonly expectedResults: readonly RecordedAnswer[];
 }
 
-/** The part of a result that stays the same when a call is answered again: not its id, its time, its origin. */
+/** The part of a result that is the same when the call is answered again: without its id, time and origin. */
 export interface RecordedAnswer {
   readonly name: string;
   readonly output?: JsonValue;
   readonly content?: readonly ContentPart[];
   readonly exitCode?: number;
-  /** Of a call without an answer. */
+  /** Set if the call has no answer. */
   readonly error?: ErrorCode;
 }
 
 /**
  * Makes a test fixture of a recording, or of the events of a session.
  *
- * The calls of the namespace `haft`, which every runtime answers itself, are not among those to make, and neither are those that a rule or
- * a hook refused by a name without a namespace: no toolset can refuse them.
+ * Leaves out calls of the namespace `haft`, which every runtime answers itself, and calls that a rule or a hook refused under a name without
+ * a namespace: no toolset can refuse those.
  *
- * @throws ToolError `corrupt_record` for a recording that is damaged
+ * @throws ToolError `corrupt_record` if the recording is damaged
  */
 export function recordedToolsets(recording: string | readonly SessionEvent[], options: ReplayToolsetOptions = {}): RecordedFixture {
   const events = typeof recording === "string" ? parseRecording(recording).events : recording;
@@ -51,13 +50,13 @@ export function recordedToolsets(recording: string | readonly SessionEvent[], op
   };
 }
 
-/** Whether toolsets can answer the call as it was. */
+/** Whether toolsets can answer the call as it was answered in the recording. */
 function canBeAnswered({ result: { name, error } }: RecordedCall): boolean {
   const { namespace } = splitName(name);
   return namespace === undefined ? error === undefined || NO_TOOL.has(error.code) : namespace !== OWN_NAMESPACE;
 }
 
-/** The part that two results share when one replays the other: compare `results.map(recordedAnswer)` with `expectedResults`. */
+/** Returns the part that a result shares with its replay: compare `results.map(recordedAnswer)` with `expectedResults`. */
 export function recordedAnswer(result: ToolResult): RecordedAnswer {
   checkArgument(
     isOptionsObject(result) && "status" in result,

@@ -1,10 +1,10 @@
-/** The contract of every implementation of slots, as cases that any test runner can run. */
+/** The contract of every implementation of slots, as cases for any test runner. */
 import { deepEqual, equal } from "node:assert/strict";
 import type { SlotLimit, SlotWaiter, Slots } from "../core/slots.ts";
 import { refusesAtOnce } from "./store-case.ts";
 import { PATIENCE_MS, within } from "./within.ts";
 
-/** The subject of a case: the same slots twice, as two processes would have them; of slots of one process both are one object. */
+/** The subject of a case: the same slots as seen by two processes. For slots of a single process both are one object. */
 export interface SlotsSubject {
   readonly slots: Slots;
   readonly other: Slots;
@@ -12,13 +12,13 @@ export interface SlotsSubject {
 
 /** One case of the contract that every `Slots` keeps. */
 export interface SlotsCase {
-  /** A claim: `a freed slot goes to the waiter`. */
+  /** The promise that is checked: `a freed slot goes to the waiter`. */
   readonly title: string;
-  /** Rejects with what is wrong. */
+  /** Rejects if the promise is broken; the error says how. */
   run(subject: SlotsSubject): Promise<void>;
 }
 
-/** The cases. Each wants slots of its own. */
+/** The cases. Each needs slots of its own. */
 export const slotsContract: readonly SlotsCase[] = [
   {
     title: "a limit is an integer from 1, or none",
@@ -104,7 +104,7 @@ function caseOf(title: string, maxConcurrent: number, run: (one: SlotLimit, othe
   return { title, run: ({ slots, other }) => run(slots.limit("name", maxConcurrent), other.limit("name", maxConcurrent)) };
 }
 
-/** Takes a slot that is free, here or at once. */
+/** Takes a free slot. Waits if the slots of several processes need a round trip to grant it. */
 async function take(limit: SlotLimit): Promise<void> {
   if (!limit.tryTake()) await taken(limit.wait("taking"));
 }

@@ -1,4 +1,4 @@
-/** The parts of the cases of the store contract. */
+/** Building blocks for the cases of the store contract. */
 import { equal, fail } from "node:assert/strict";
 import type { ErrorCode } from "../core/error-codes.ts";
 import { isToolError } from "../core/error.ts";
@@ -6,30 +6,30 @@ import type { SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Store } from "../core/store.ts";
 
-/** The subject of a case. The case opens and closes the stores it asks for. */
+/** The subject of a case. The case opens and closes the stores that it asks for. */
 export interface StoreSubject {
-  /** Holds nothing, and is not open yet. */
+  /** An empty store that is not open yet. */
   readonly store: Store;
-  /** Makes another store over the same data, as another process would have it, not open yet. */
+  /** Makes another store over the same data, as another process would. It is not open yet. */
   another(): Store;
 }
 
 /** One case of the contract that every store keeps. */
 export interface StoreCase {
-  /** A claim: `an id that is taken is refused`. */
+  /** The promise that is checked: `an id that is taken is refused`. */
   readonly title: string;
-  /** True when the case needs `another`: leave it out for a store whose data belongs to one object. */
+  /** Whether the case needs `another`: skip it for a store whose data belongs to one object. */
   readonly needsAnother: boolean;
-  /** Rejects with what is wrong. */
+  /** Rejects if the promise is broken; the error says how. */
   run(subject: StoreSubject): Promise<void>;
 }
 
-/** A case for one store, which is opened before and closed after. */
+/** Makes a case for one store, which is opened before it and closed after it. */
 export function caseAlone(title: string, run: (store: Store) => Promise<void>): StoreCase {
   return { title, needsAnother: false, run: ({ store }) => whileOpen([store], () => run(store)) };
 }
 
-/** A case for two stores over the same data, both open. */
+/** Makes a case for two stores over the same data, both open. */
 export function caseOfTwo(title: string, run: (one: Store, other: Store) => Promise<void>): StoreCase {
   return {
     title,
@@ -50,24 +50,24 @@ async function whileOpen(stores: readonly Store[], run: () => Promise<void>): Pr
   }
 }
 
-/** A small frozen event; its number is also its time. */
+/** Makes a small frozen event whose number is also its time. */
 export function message(sessionId: string, number: number): SessionEvent {
   const message = Object.freeze({ role: "user", content: `message ${number}` } as const);
   return Object.freeze({ type: "message-add", sessionId, at: number, message });
 }
 
-/** Events with the numbers of a range, both ends included. */
+/** Makes the events whose numbers are in a range, both ends included. */
 export function messages(sessionId: string, first: number, last: number): readonly SessionEvent[] {
   return Array.from({ length: last - first + 1 }, (_, index) => message(sessionId, first + index));
 }
 
-/** The result of a call. */
+/** Makes the `call-end` event of a successful call. */
 export function callEnd(sessionId: string, output: JsonValue): SessionEvent {
   const result = { callId: "call_1", name: "a::b", status: "ok", output, origin: "live", attempts: 1, durationMs: 1.5 } as const;
   return { type: "call-end", sessionId, at: 1, callId: "call_1", turnId: "turn_1", result: { ...result, repairs: [], warnings: [] } };
 }
 
-/** Requires that an action throws or rejects with a ToolError of this code. */
+/** Asserts that an action throws or rejects with a ToolError of this code. */
 export async function refuses(action: () => unknown, code: ErrorCode): Promise<void> {
   try {
     await action();
@@ -78,7 +78,7 @@ export async function refuses(action: () => unknown, code: ErrorCode): Promise<v
   fail(`It was not refused with ${code}.`);
 }
 
-/** As `refuses`, for what must throw at once. */
+/** Like `refuses`, for an action that must throw synchronously. */
 export function refusesAtOnce(action: () => unknown, code: ErrorCode): void {
   try {
     action();

@@ -1,4 +1,4 @@
-/** The part of the store contract about results that outlive the process. */
+/** The part of the store contract about cached results that outlive the process. */
 import { deepEqual, equal, notEqual } from "node:assert/strict";
 import type { CacheRecord, CacheStore } from "../core/store.ts";
 import { caseAlone, caseOfTwo, type StoreCase } from "./store-case.ts";
@@ -56,7 +56,7 @@ export const cacheCases: readonly StoreCase[] = [
   }),
 ];
 
-/** Keeps a body as of now. */
+/** Stores a body with the current versions of its resources. */
 async function keep(cache: CacheStore, entry: Pick<CacheRecord, "key" | "body"> & Partial<CacheRecord>): Promise<void> {
   const { resources = [], expiresAt } = entry;
   await cache.put({ storedAt: 0, ...entry, resources, versions: await cache.versions(resources), expiresAt });

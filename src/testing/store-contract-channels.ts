@@ -108,7 +108,7 @@ export const channelCases: readonly StoreCase[] = [
   }),
 ];
 
-/** A store that keeps no messages on channels passes. */
+/** Makes a case that a store without channels passes. */
 function caseOfOne(title: string, run: (channels: ChannelStore) => Promise<void>): StoreCase {
   return caseAlone(title, async ({ channels }) => {
     if (channels !== undefined) await run(channels);

@@ -1,4 +1,4 @@
-/** The part of the contract of stores that is about the feed: the order in which the events of all sessions became durable. */
+/** The part of the store contract about the feed: the order in which the events of all sessions became durable. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { FeedEntry } from "../core/store-feed.ts";
 import type { Store } from "../core/store.ts";

@@ -1,4 +1,4 @@
-/** The part of the store contract about leases. What keeps calls apart is in the contract of locks, which leases keep as well. */
+/** The part of the store contract about leases. Which calls exclude each other is tested by the contract of locks, which leases satisfy too. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { LeaseAnswer, LeaseRequest } from "../core/lease-store.ts";
 import type { Store } from "../core/store.ts";

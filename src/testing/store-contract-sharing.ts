@@ -182,7 +182,7 @@ export const sharingCases: readonly StoreCase[] = [
     log.append([message("a", 1)]);
     await refuses(() => log.whenDurable(), "conflict");
     await refuses(() => one.read("a"), "not_found");
-    await one.create("a", { at: 2, durability: "sync" }).whenDurable(); // its id is free, and the later one can have branches
+    await one.create("a", { at: 2, durability: "sync" }).whenDurable(); // the id is free again, and the new session can have branches
     await one.create("branch", { at: 3, durability: "sync", parent: { sessionId: "a", length: 0 } }).whenDurable();
   }),
   caseOfTwo(
@@ -215,7 +215,7 @@ export const sharingCases: readonly StoreCase[] = [
   }),
 ];
 
-/** The announced part alone. */
+/** Returns only the fields that the process announced. */
 function described(process: StoredProcess | undefined): ProcessDescription {
   if (process === undefined) return {};
   const { id: _, host: _host, pid: _pid, own: _own, alive: _alive, startedAt: _start, seenAt: _seen, silentMs: _silent, ...rest } = process;

@@ -5,7 +5,7 @@ import type { WebhookStore } from "../core/webhook-store.ts";
 import { caseAlone, caseOfTwo, type StoreCase } from "./store-case.ts";
 
 const MINUTE_MS = 60_000;
-/** Times of one moment by clocks that are far apart: of 1970, 2001 and 2096. */
+/** The same moment by clocks that are far apart: in 1970, 2001 and 2096. */
 const CLOCKS = [1_000, 1e12, 4e12] as const;
 
 export const webhookCases: readonly StoreCase[] = [
@@ -54,12 +54,12 @@ export const webhookCases: readonly StoreCase[] = [
   }),
 ];
 
-/** Claims for a minute. */
+/** Options for a claim of one minute. */
 function claimAt(now: number): Parameters<WebhookStore["claim"]>[0] {
   return { now, until: now + MINUTE_MS, limit: 100 };
 }
 
-/** Of the messages that are due. */
+/** Claims the messages that are due, and returns how often each was attempted. */
 async function attemptsOf(webhooks: WebhookStore, now: number): Promise<readonly number[]> {
   return (await webhooks.claim(claimAt(now))).map(({ attempts }) => attempts);
 }

@@ -1,4 +1,4 @@
-/** The contract of every store, as cases that any test runner can run. */
+/** The contract of every store, as cases for any test runner. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { artifactStoreContract } from "./artifact-store-contract.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -12,7 +12,7 @@ import { sharingCases } from "./store-contract-sharing.ts";
 import { channelCases } from "./store-contract-channels.ts";
 import { webhookCases } from "./store-contract-webhooks.ts";
 
-/** The texts that stores of all kinds have been found to change. */
+/** Texts that stores of all kinds have altered. */
 const ODD_TEXTS: readonly string[] = [
   "",
   "a\u0000b\u0000",
@@ -140,7 +140,7 @@ const alone: readonly StoreCase[] = [
       [[["a"], process.pid]],
     );
     for (const wrong of [{ name: "x".repeat(501) }, { places: ["a", 1] }, { definitions: { a: {} } }, { nane: "a" }])
-      await refuses(() => store.announce(wrong as ProcessDescription), "invalid_argument"); // what a program without types may give
+      await refuses(() => store.announce(wrong as ProcessDescription), "invalid_argument"); // as an untyped program may pass
     await store.announce({ name: "web-1" });
     await store.announce({ role: "serve" });
     await log.close();
@@ -289,7 +289,7 @@ async function branchesShare(store: Store): Promise<void> {
   for (const id of ["twig", "early", "branch", "root"]) equal(await store.remove(id), true);
 }
 
-/** Every page of a log. */
+/** Returns all events of a log, read page by page. */
 async function allOf(log: EventLog): Promise<EventPage> {
   const events: SessionEvent[] = [];
   for (let from: number | undefined = 1; from !== undefined;) {
@@ -302,7 +302,7 @@ async function allOf(log: EventLog): Promise<EventPage> {
 
 const artifactCases = artifactStoreContract.map((one) => caseAlone(one.title, ({ artifacts }) => one.run(artifacts)));
 
-/** The cases. Each wants a subject of its own. */
+/** The cases. Each needs a subject of its own. */
 export const storeContract: readonly StoreCase[] = [
   ...alone,
   ...cacheCases,

@@ -1,11 +1,11 @@
-/** Waits that a contract makes for what must happen, and does not when a subject is broken. */
+/** Time limits for the steps of a contract, which a broken subject may never reach. */
 import { AssertionError } from "node:assert/strict";
 import { systemPorts } from "../core/system-ports.ts";
 
-/** So long what must happen is waited for, where a subject says nothing else. */
+/** How long an expected step may take, in milliseconds, unless the subject sets `patienceMs`. */
 export const PATIENCE_MS = 20_000;
 
-/** Rejects with what did not happen when it has not after `ms` of real time; leaves no timer behind. */
+/** Waits for work. Rejects with `what` if it has not settled after `ms` of real time. Leaves no timer behind. */
 export async function within<T>(work: PromiseLike<T>, ms: number, what: string): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const cancel = systemPorts.clock.timer(() => reject(new AssertionError({ message: `${what} within ${ms} ms: it did not.` })), ms);
