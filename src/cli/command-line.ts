@@ -8,7 +8,7 @@ export interface CommandLine {
   readonly command: string | undefined;
   readonly args: readonly string[];
   readonly options: CliOptions;
-  /** The options that were given. */
+  /** Names of the options that were given. */
   readonly given: readonly OptionName[];
 }
 
@@ -17,14 +17,14 @@ type Option =
   | {
       readonly kind: "string" | "strings" | "integer";
       readonly short?: string;
-      /** How the help names its value. */
+      /** The placeholder for its value in the help. */
       readonly value: string;
-      /** A value for the message that asks for one. */
+      /** An example value for the error message if the value is missing. */
       readonly example: string;
       readonly help: string;
     };
 
-/** Every option there is; `options` of a command names those that it takes. */
+/** All options; `options` of a command lists those that it takes. */
 export const OPTIONS = {
   config: {
     kind: "string",
@@ -150,7 +150,7 @@ export const OPTIONS = {
 
 export type OptionName = keyof typeof OPTIONS;
 
-/** The value of an option of each kind. */
+/** The type of the value for each kind of option. */
 interface Values {
   readonly boolean: boolean;
   readonly string: string | undefined;
@@ -162,7 +162,7 @@ type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}
 
 export type CliOptions = { readonly [Name in OptionName as CamelCase<Name>]: Values[(typeof OPTIONS)[Name]["kind"]] };
 
-/** @throws ToolError `invalid_argument` for an unknown option or a wrong value */
+/** Reads the arguments of the process. @throws ToolError `invalid_argument` for an unknown option or a wrong value */
 export function readCommandLine(argv: readonly string[]): CommandLine {
   const options = Object.fromEntries(optionEntries().map(([name, option]) => [name, argumentOf(option)]));
   const { values, positionals, tokens } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: false, tokens: true });
@@ -170,7 +170,7 @@ export function readCommandLine(argv: readonly string[]): CommandLine {
   for (const token of tokens) if (token.kind === "option") given.add(checkOption(token));
   const [command, ...args] = positionals;
   const read = optionEntries().map(([name, { kind }]) => [camelCase(name), valueOf(name, kind, values[name])]);
-  return { command, args, given: [...given], options: Object.fromEntries(read) as CliOptions }; // every option, read as its kind says
+  return { command, args, given: [...given], options: Object.fromEntries(read) as CliOptions }; // every option has the type of its kind
 }
 
 function optionEntries(): readonly (readonly [string, Option])[] {
@@ -194,10 +194,10 @@ function valueOf(name: string, kind: Option["kind"], value: unknown): boolean | 
 
 interface OptionToken {
   readonly name: string;
-  /** As it was typed: `-c`, `--config`. */
+  /** The option as it was typed: `-c`, `--config`. */
   readonly rawName: string;
   readonly value?: string | undefined;
-  /** Its value came in the same argument: `--config=file`. */
+  /** Whether the value came in the same argument: `--config=file`. */
   readonly inlineValue?: boolean | undefined;
 }
 
@@ -208,7 +208,7 @@ function checkOption({ name, rawName, value, inlineValue }: OptionToken): Option
     if (value !== undefined) throw new ToolError("invalid_argument", `${rawName} takes no value.`, { hint: `Write ${rawName} alone.` });
     return name;
   }
-  // "--config --json" is a value that was forgotten; "--config=--json" is a strange file name.
+  // In "--config --json" the value was forgotten; in "--config=--json" it is an unusual file name.
   if (value === undefined || value === "" || (inlineValue !== true && value.startsWith("-") && value !== "-")) {
     throw new ToolError("invalid_argument", `${rawName} needs a value.`, {
       hint: `${inlineHint(name, value)}For example: --${name} ${option.example}`,
@@ -217,7 +217,7 @@ function checkOption({ name, rawName, value, inlineValue }: OptionToken): Option
   return name;
 }
 
-/** For a value that begins as an option does, and is none. */
+/** Returns a hint for a value that begins with a dash and is not an option; else "". */
 function inlineHint(name: string, value: string | undefined): string {
   if (value === undefined || !value.startsWith("-") || isOption(value.replace(/^-+/u, "").split("=", 1)[0] ?? "")) return "";
   return `A value that begins with - is written in one piece: ${shellWord(`--${name}=${value}`)}. `;
@@ -239,7 +239,7 @@ function unknownOption(name: string): ToolError {
   return new ToolError("invalid_argument", `There is no option ${name}.`, { hint });
 }
 
-/** One of the words that an option takes. @throws ToolError `invalid_argument` naming them all */
+/** Returns `text` if it is one of the words that the option takes. @throws ToolError `invalid_argument`, which lists all of them */
 export function wordOf<Word extends string>(name: OptionName, text: string, words: readonly Word[]): Word {
   const word = words.find((known) => known === text);
   if (word !== undefined) return word;

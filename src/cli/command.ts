@@ -1,32 +1,32 @@
-/** The arguments of every command, and its description. */
+/** Types of commands, and of the arguments that every command is called with. */
 import type { CliOptions, OptionName } from "./command-line.ts";
 import type { Output, Screen } from "./terminal/terminal-text.ts";
 
-/** The world the program runs in. */
+/** The streams, environment and signals of the program. */
 export interface CommandWorld {
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Standard input, in pieces. */
+  /** Standard input, in chunks. */
   readonly stdin: AsyncIterable<Uint8Array>;
-  /** Puts a question to the person at the terminal; undefined when there is no terminal. */
+  /** Asks the person at the terminal; undefined if there is no terminal. */
   readonly ask: Ask | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Aborts on Ctrl-C, with a ToolError as reason. */
   readonly signal: AbortSignal;
   /**
-   * Takes the next Ctrl-C for something that can be stopped by itself; the one after it is the program's again. The returned function
-   * gives it back. Left out where it cannot be pressed.
+   * Sends the next Ctrl-C to `listener` instead of ending the program; the one after it ends the program again. The returned function removes
+   * the listener. Undefined if there is no terminal to press Ctrl-C at.
    */
   readonly onInterrupt?: (listener: () => void) => () => void;
 }
 
-/** Resolves to the line that was typed, undefined at the end of the input (Ctrl-D); rejects when the signal aborts. */
+/** Resolves to the line that was typed, or undefined at the end of the input (Ctrl-D). Rejects when the signal aborts. */
 export type Ask = (question: string, signal: AbortSignal, options?: AskOptions) => Promise<string | undefined>;
 
 export interface AskOptions {
   /**
-   * Asks for the next message: waits until open questions are answered, and takes text that was typed before it is shown. For a question
-   * that text is dropped. @default false
+   * Whether this asks for the next message. Such a prompt waits until open questions are answered, and takes text that was typed before it is
+   * shown. A question drops that text. @default false
    */
   readonly isPrompt?: boolean;
 }
@@ -34,38 +34,38 @@ export interface AskOptions {
 export interface CommandContext extends Omit<CommandWorld, "stdout" | "stderr"> {
   readonly args: readonly string[];
   readonly options: CliOptions;
-  /** The output of the command. */
+  /** Standard output: the output of the command. */
   readonly out: Screen;
-  /** Everything else: repairs, warnings, questions, errors. */
+  /** Standard error: everything else, such as repairs, warnings, questions and errors. */
   readonly err: Screen;
 }
 
 export interface Command {
-  /** As it is typed: `run`, `sessions list`. */
+  /** The name as it is typed: `run`, `sessions list`. */
   readonly name: string;
-  /** Its arguments, as the help shows them. */
+  /** The arguments in the help. */
   readonly usage: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** Its help beyond the summary, in lines of at most 80 characters. */
+  /** The help after the summary, in lines of at most 80 characters. */
   readonly details: readonly string[];
-  /** Fewest and most arguments. */
+  /** The least and the greatest number of arguments. */
   readonly args: readonly [number, number];
-  /** Its options besides `json` and `help`. */
+  /** The options besides `json` and `help`. */
   readonly options: readonly OptionName[];
   readonly examples: readonly string[];
-  /** Commands that its name and another word call; their names begin with its own. */
+  /** Commands that are called by this command's name and another word; their names begin with this name. */
   readonly subcommands?: readonly Command[];
-  /** Resolves to the exit code; rejects with a ToolError, which is printed and gives the exit code. */
+  /** Resolves to the exit code. Rejects with a ToolError, which is printed and decides the exit code. */
   run(context: CommandContext): Promise<number>;
 }
 
-/** Commands that belong together and are typed behind a common word. */
+/** Commands that share a first word. */
 export interface CommandGroup extends Pick<Command, "name" | "summary" | "details"> {
-  /** Their names begin with that of the group. */
+  /** The commands; their names begin with the name of the group. */
   readonly commands: readonly Command[];
 }
 
-/** A command as its file gives it; its name, usage and summary are in `COMMANDS`. */
+/** A command without its name, usage and summary, which are in `COMMANDS`. */
 export type CommandBody = Omit<Command, "name" | "usage" | "summary">;
 export type GroupBody = Omit<CommandGroup, "name" | "summary">;

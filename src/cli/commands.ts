@@ -1,12 +1,12 @@
 /**
- * Every command, with what the help of the program says of it. The rest is loaded when it is typed: most of the time that a short
- * command takes is that of loading.
+ * Every command, with its part of the general help. The rest is loaded when the command is run: loading is most of the time that a short command
+ * takes.
  */
 import { own } from "../core/base/own.ts";
 import type { Command, CommandBody, CommandGroup, GroupBody } from "./command.ts";
 
 export interface CommandEntry {
-  /** Its arguments, as the help shows them. */
+  /** The arguments in the help. */
   readonly usage: string;
   /** One line for the list of commands. */
   readonly summary: string;
@@ -15,7 +15,7 @@ export interface CommandEntry {
   load(): Promise<CommandBody | GroupBody>;
 }
 
-/** By name, in the order of the help. */
+/** Commands by name, in the order of the help. */
 export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   chat: {
     usage: "",
@@ -175,7 +175,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
 };
 
-/** Loads a command; undefined when there is none of that name. */
+/** Loads a command; undefined if there is none of that name. */
 export async function loadCommand(name: string): Promise<Command | CommandGroup | undefined> {
   const entry = own(COMMANDS, name);
   if (entry === undefined) return undefined;

@@ -1,9 +1,9 @@
-/** The help texts, made from the commands themselves. */
+/** Makes the help texts from the commands. */
 import type { Command, CommandGroup } from "./command.ts";
 import type { CommandEntry } from "./commands.ts";
 import { OPTIONS, type OptionName } from "./command-line.ts";
 
-/** The meaning of each exit code other than 0; the codes behind each are those of the error table. */
+/** The meaning of each exit code but 0. The error codes of each are in the table of errors. */
 const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
   [1, "the tool or the model failed, or nothing was found or matched"],
   [2, "wrong command line"],
@@ -15,7 +15,7 @@ const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
   [130, "stopped, for example by Ctrl-C; 143 by SIGTERM, 129 by SIGHUP"],
 ]);
 
-/** The output of `haft --help`. */
+/** Returns the output of `haft --help`. */
 export function programHelp(commands: Readonly<Record<string, CommandEntry>>): string {
   return `haft: runs the tool calls of language models.
 
@@ -40,7 +40,7 @@ ${Object.values(commands)
 `;
 }
 
-/** The output of `haft sessions --help` and `haft help sessions`. */
+/** Returns the output of `haft sessions --help` and `haft help sessions`. */
 export function groupHelp(group: CommandGroup): string {
   return `${group.summary}
 
@@ -61,7 +61,7 @@ ${group.commands.map((command) => `  ${command.examples[0] ?? ""}`).join("\n")}
 `;
 }
 
-/** The output of `haft <command> --help` and `haft help <command>`. */
+/** Returns the output of `haft <command> --help` and `haft help <command>`. */
 export function commandHelp(command: Command): string {
   return `${command.summary}
 
@@ -82,7 +82,7 @@ function subcommandLines({ subcommands = [] }: Command): string {
   return `\nCommands:\n${commandLines(subcommands.map(({ name, usage, summary }) => [lastWord(name), usage, summary]))}\n`;
 }
 
-/** `haft run <file>`: how a command is called. */
+/** Returns how a command is typed: `haft run <file>`. */
 export function usageOf(command: Command): string {
   return `haft ${command.name} ${command.usage}`.trimEnd();
 }
@@ -91,7 +91,7 @@ function lastWord(name: string): string {
   return name.slice(name.lastIndexOf(" ") + 1);
 }
 
-/** Name and usage, aligned, then the summary. */
+/** Returns a line for each row: name and usage, padded to one width, then the summary. */
 function commandLines(rows: readonly (readonly [string, string, string])[]): string {
   const calls = rows.map(([name, usage]) => `${name} ${usage}`.trimEnd());
   const column = Math.max(...calls.map((call) => call.length));
@@ -102,7 +102,7 @@ function optionLines(names: readonly OptionName[]): string {
   return names.map(optionLine).join("\n");
 }
 
-/** `  -c, --config <file>   configuration file; …` */
+/** Returns `  -c, --config <file>   configuration file; …`. */
 function optionLine(name: OptionName): string {
   const { short, value, help } = { short: undefined, value: undefined, ...OPTIONS[name] };
   const letter = short === undefined ? "    " : `-${short}, `;

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-/** The program `haft`: starts on a Node that can run it, and says so on one that cannot. */
+/** The program `haft`: checks the version of Node, then loads the rest. */
 import { tooOld } from "../core/node-version.ts";
 
 const problem = tooOld(process.versions);
 if (problem === undefined) {
-  // Not imported above: on an old Node already the import of the rest fails.
+  // Not a static import: on an old version of Node that would fail before the check.
   await import("./process-run.ts");
 } else {
   process.stderr.write(`${problem}\n`);

@@ -1,4 +1,4 @@
-/** One conversation being played: what is said is shown, what is called is run. */
+/** Plays one conversation: prints its messages, and runs its calls. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
@@ -21,7 +21,7 @@ import { duration, safeText } from "./terminal/terminal-text.ts";
 
 type ApproverLine = Extract<ConversationLine, { readonly role: "approver" }>;
 
-/** How long the late end of a call that was cut off is waited for when all else is done. */
+/** How long to wait at the end for abandoned handlers, in milliseconds. */
 const MAX_ORPHAN_WAIT_MS = 1_000;
 const ORPHAN_POLL_MS = 20;
 
@@ -29,16 +29,16 @@ const ORPHAN_POLL_MS = 20;
 export interface PlayPlace {
   readonly session: RuntimeSession;
   readonly registry: Registry;
-  /** Where calls may continue in the background: those that do are waited for at the end. */
+  /** The jobs, if calls may continue in the background; they are waited for at the end. */
   readonly jobs?: Jobs;
   /** Whether messages are added to the session, as calls and results are. @default false */
   readonly keepsMessages?: boolean;
-  /** Answers what the user says; left out = the file has the answers. */
+  /** Answers the messages of the user; undefined = the file has the answers. */
   readonly chat?: Chat | undefined;
 }
 
 export class Play {
-  /** Answers from the conversation first; undefined when neither it nor a person nor `--yes` can answer. */
+  /** Takes answers from the conversation first. Undefined if neither the conversation, a person nor `--yes` can answer. */
   readonly approver: Approver | undefined;
   readonly printer: EventPrinter;
   readonly #context: CommandContext;
@@ -47,7 +47,7 @@ export class Play {
   readonly #answers: ApproverLine[] = [];
   #chat: Chat | undefined;
   #exitCode = 0;
-  /** The end of a background job comes right behind that of its call. */
+  /** The last result. The end of a background job comes directly after the end of its call. */
   #lastResult: ToolResult | undefined;
 
   constructor(context: CommandContext, lines: readonly ConversationLine[]) {
@@ -73,12 +73,12 @@ export class Play {
     return this.#exitCode;
   }
 
-  /** Plays line after line; stops after the line in which the signal aborts, and after one that the model failed to answer. */
+  /** Plays line after line. Stops after the line in which the signal aborts, and after a line that the model failed to answer. */
   async run({ session, registry, jobs, keepsMessages = false, chat }: PlayPlace): Promise<void> {
     const { options, out, signal } = this.#context;
     this.#chat = chat;
     for (const line of this.#lines) {
-      await drained(this.#context).catch(() => {}); // the signal says so as well
+      await drained(this.#context).catch(() => {}); // the signal, which is checked next, tells the same
       if (signal.aborted || this.#exitCode !== 0) return;
       if (line.role === "approver") this.#answers.push(line);
       else if (line.role !== "tool") {
@@ -119,14 +119,14 @@ export class Play {
     for (const result of results) this.#context.out.writeJson(result);
   }
 
-  /** The model is notified of the ends of its jobs. */
+  /** Waits for jobs, so that the model is notified of their ends. */
   async #finish(chat: Chat): Promise<void> {
     const last = this.#context.signal.aborted ? undefined : await chat.finish().catch(unlessAborted(this.#context.signal));
     if (last !== undefined) this.#exitCode = exitOf(last);
     await chat.leave();
   }
 
-  /** Background jobs are played to their end as well; one that asks a question is cancelled. */
+  /** Waits for background jobs; cancels one that asks a question. */
   async #awaitJobs(session: RuntimeSession, jobs: Jobs): Promise<void> {
     const { signal } = this.#context;
     for (let [job] = session.jobs; job !== undefined && !signal.aborted; [job] = session.jobs) {
@@ -137,7 +137,7 @@ export class Play {
     }
   }
 
-  /** A call that was cut off may still end: its end belongs to the story, but not for long. */
+  /** Waits a short time for abandoned handlers, so that their late ends are printed. */
   async #awaitOrphans(): Promise<void> {
     const { signal, options } = this.#context;
     if (options.json) return;
@@ -180,7 +180,7 @@ function unlessAborted(signal: AbortSignal): (thrown: unknown) => undefined {
   };
 }
 
-/** The name a call asks for, and that of the tool it means. */
+/** Returns the name of a call, and that of the tool it resolves to. */
 function namesOf(call: unknown, registry: Registry): readonly string[] {
   const name: unknown = typeof call === "object" && call !== null && "name" in call ? call.name : undefined;
   return typeof name === "string" ? [name, registry.get(name)?.qualifiedName ?? ""] : [];

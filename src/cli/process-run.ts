@@ -1,4 +1,4 @@
-/** Runs the command line in this process: connects it to the streams and the signals. */
+/** Runs the command line in this process, connected to its streams and signals. */
 import { fstatSync, openSync } from "node:fs";
 import { constants } from "node:os";
 import { Readable } from "node:stream";
@@ -16,13 +16,13 @@ import type { Output } from "./terminal/terminal-text.ts";
 type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
 const stop = new AbortController();
-/** The first signal that stopped it all. */
+/** The first signal that stopped the whole program. */
 let stoppedBy: StopSignal | undefined;
 let readerIsGone = false;
 let outputIsLost = false;
 let isDone = false;
 
-/** Stops the part that the next Ctrl-C stops by itself; undefined when it stops everything. */
+/** Called at the next Ctrl-C in place of stopping the program; undefined if that Ctrl-C stops the program. */
 let interrupt: (() => void) | undefined;
 
 function onInterrupt(listener: () => void): () => void {
@@ -33,8 +33,8 @@ function onInterrupt(listener: () => void): () => void {
 }
 
 /**
- * The first signal stops the calls and closes the toolsets; a second one ends the process at once, but for SIGHUP: where a terminal is
- * closed, the system and the shell both send it.
+ * Handles a signal. The first one stops the calls and closes the toolsets; a second one ends the process at once, except SIGHUP: when a terminal is
+ * closed, both the system and the shell send it.
  */
 function onSignal(signal: StopSignal): void {
   if (signal === "SIGINT" && interrupt !== undefined && !stop.signal.aborted) {
@@ -50,12 +50,15 @@ function onSignal(signal: StopSignal): void {
   stop.abort(new ToolError("cancelled", `Stopped by ${signal === "SIGINT" ? "Ctrl-C" : signal}.`));
 }
 
-/** The exit code that shells give a program which a signal ended: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP. */
+/** Returns the exit code that shells use for a program that was ended by a signal: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP. */
 function exitCodeOf(signal: StopSignal): number {
   return 128 + constants.signals[signal];
 }
 
-/** `process.exit` alone would wait for threads, such as one in which SQLite waits for a lock. Those who listen for the exit are called before. */
+/**
+ * Ends the process by the signal. `process.exit` alone would wait for threads, such as one in which SQLite waits for a lock. Listeners of `exit` run
+ * first.
+ */
 function endAtOnce(signal: StopSignal): never {
   if (process.platform !== "win32")
     process.on("exit", () => {
@@ -66,23 +69,23 @@ function endAtOnce(signal: StopSignal): never {
 }
 
 process.on("SIGINT", () => {
-  if (stderr.isTTY === true && !errorsAreUnread) process.stderr.write("\n"); // the terminal has put "^C" into the line
+  if (stderr.isTTY === true && !errorsAreUnread) process.stderr.write("\n"); // the terminal has printed "^C" into the line
   onSignal("SIGINT");
 });
 process.on("SIGTERM", () => onSignal("SIGTERM"));
 process.on("SIGHUP", () => onSignal("SIGHUP"));
-/** Ctrl-Break on Windows: programs send it there in place of SIGTERM, which would end this process without a word. */
+/** Ctrl-Break on Windows. Programs send it there in place of SIGTERM, and it would end this process silently. */
 process.on("SIGBREAK", () => onSignal("SIGTERM"));
 
-/** A handler that throws where no call waits for it, such as in a timer: the state it left behind is unknown. */
+/** A handler threw where no call waits for it, such as in a timer: the state it left is unknown. */
 process.on("uncaughtException", (thrown) => {
   stop.abort(new ToolError("execution_failed", `Something threw outside any call: ${describeThrown(thrown)}`, { cause: thrown }));
 });
 
-/** Node's exit code for a program whose event loop ran empty while it still waited. */
+/** Node's exit code if the event loop became empty while the program still waited. */
 const NOTHING_LEFT_TO_WAIT_FOR = 13;
 
-/** A process that ends before the command is done must not pass for an answer, nor end without a word. */
+/** Reports a process that ends before its command is done, and sets an exit code that says so. */
 process.on("exit", (exitCode) => {
   if (isDone || stop.signal.aborted) return;
   const why = exitCode === NOTHING_LEFT_TO_WAIT_FOR ? "The process ended" : "A handler ended the process";
@@ -90,7 +93,7 @@ process.on("exit", (exitCode) => {
   process.exitCode = ERROR_CODES.execution_failed.exit;
 });
 
-/** A reader that has seen enough, such as `head`, stops us like a signal, but is no error of anybody's; a full disk is one. */
+/** A reader that has seen enough, such as `head`, stops the command like a signal and without an error; a full disk is an error. */
 process.stdout.on("error", (error) => {
   if (readerIsGone || outputIsLost) return;
   readerIsGone = systemCode(error) === "EPIPE";
@@ -113,7 +116,7 @@ const stderr: Output = {
 let terminal: ReadStream | undefined;
 
 const prompt = new TerminalPrompt({
-  /** The terminal, opened again where a command that takes `-` has read standard input up to Ctrl-D. */
+  /** The terminal. It is opened again if a command that takes `-` has read standard input up to Ctrl-D. */
   get input() {
     if (!process.stdin.readableEnded || process.platform === "win32") return process.stdin;
     return (terminal ??= new ReadStream(openSync("/dev/tty", "r")));
@@ -123,7 +126,7 @@ const prompt = new TerminalPrompt({
   onInterrupt: () => onSignal("SIGINT"),
 });
 
-/** Standard output for JSON alone: what tools print there goes to standard error. */
+/** Returns standard output for JSON alone: output of tools there goes to standard error. */
 function jsonOutput(stdout: NodeJS.WriteStream, { through }: DivertedOutput): Output {
   return {
     write: (text) => through(() => stdout.write(text)),
@@ -141,12 +144,12 @@ function jsonOutput(stdout: NodeJS.WriteStream, { through }: DivertedOutput): Ou
 const diverted = process.argv.includes("--json") ? divertOutput() : undefined;
 const stdout = diverted === undefined ? process.stdout : jsonOutput(process.stdout, diverted);
 
-/** Resolves when everything written has been taken, or will not be taken. */
+/** Resolves when everything that was written has been read, or cannot be read any more. */
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => (stream.destroyed ? resolve() : stream.write("", () => resolve())));
 }
 
-/** False where there is nothing: a program without a console may have no standard input. */
+/** Whether standard input is a folder. False if there is none, as for a program without a console. */
 function isFolder(descriptor: number): boolean {
   try {
     return fstatSync(descriptor).isDirectory();
@@ -155,7 +158,7 @@ function isFolder(descriptor: number): boolean {
   }
 }
 
-/** Fails when it is read: Node gives a folder as an empty input. */
+/** Returns an input that fails when it is read: Node reads a folder as an empty input. */
 function folderInput(): Readable {
   const error = new ToolError("invalid_argument", "Standard input is a folder, not text.", {
     hint: "Give it a file, or what a pipe sends.",
@@ -167,7 +170,7 @@ function folderInput(): Readable {
   });
 }
 
-/** A command that was cancelled by a signal ends with the code of that signal. */
+/** Returns the exit code of the signal for a command that a signal cancelled. */
 function finalCode(exitCode: number): number {
   return exitCode === ERROR_CODES.cancelled.exit && stoppedBy !== undefined ? exitCodeOf(stoppedBy) : exitCode;
 }
@@ -183,6 +186,6 @@ const exitCode = await runCli(process.argv.slice(2), {
 });
 diverted?.release();
 await Promise.all([readerIsGone ? undefined : flushed(process.stdout), errorsAreUnread ? undefined : flushed(process.stderr)]);
-// Not left to the event loop: a tool that was cut off may hold it for as long as it likes.
+// Exits without waiting for the event loop, which an abandoned handler may keep running indefinitely.
 isDone = true;
 process.exit(outputIsLost ? ERROR_CODES.execution_failed.exit : readerIsGone ? 0 : finalCode(exitCode));

@@ -1,4 +1,4 @@
-/** Finds the command, checks its arguments, runs it, and turns whatever goes wrong into a message and an exit code. */
+/** Finds the command, checks its arguments, runs it, and turns errors into a message and an exit code. */
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 import { didYouMean } from "../core/base/near-names.ts";
@@ -12,7 +12,7 @@ import { safeJson, screenFor } from "./terminal/terminal-text.ts";
 
 const COMMON_OPTIONS: readonly OptionName[] = ["json", "help", "version"];
 
-/** Runs one command line; resolves to the exit code and never rejects. */
+/** Runs one command line. Resolves to the exit code and never rejects. */
 export async function runCli(argv: readonly string[], world: CommandWorld): Promise<number> {
   try {
     return await dispatch(readCommandLine(argv), world);
@@ -64,7 +64,11 @@ async function run(
   });
 }
 
-/** Help that was asked for is the answer; otherwise it says what is missing. @throws ToolError `invalid_argument` in place of that where JSON is wanted */
+/**
+ * Prints help. If it was not asked for, a command is missing: it then goes to standard error and is an error. @throws ToolError `invalid_argument`
+ * instead
+ * with --json
+ */
 function help(
   world: CommandWorld,
   {
@@ -86,7 +90,7 @@ function print(world: CommandWorld, text: string): number {
   return 0;
 }
 
-/** @throws ToolError in any case */
+/** Fails for an unknown command. @throws ToolError in any case */
 function unknownCommand(words: readonly string[], word: string, group: string = ""): never {
   const meant = didYouMean(word, words, (near) => `"haft ${group}${near}"`);
   const hint = meant ?? `Commands: ${words.join(", ")}. See haft ${group}--help.`;

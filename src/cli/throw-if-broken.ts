@@ -1,7 +1,9 @@
-/** A command that runs until it is stopped, and was not stopped: something threw outside any call. */
 import { isToolError } from "../core/error.ts";
 
-/** @throws ToolError that the signal aborted with, except `cancelled`, by which a person or a system ends the command in order */
+/**
+ * Fails if something threw outside any call while a command ran. @throws ToolError the reason of the signal, unless that is `cancelled`, which ends a
+ * command in order
+ */
 export function throwIfBroken(signal: AbortSignal): void {
   if (isBroken(signal)) throw signal.reason;
 }

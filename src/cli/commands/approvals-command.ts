@@ -1,4 +1,4 @@
-/** `haft approvals`: calls that wait for a yes, whichever process asks. */
+/** `haft approvals`: calls that wait for approval, in any process. */
 import { allowApproval, denyApproval } from "./approvals/answer-approvals.ts";
 import { approvalRules } from "./approvals/approval-rules.ts";
 import { listApprovals } from "./approvals/list-approvals.ts";

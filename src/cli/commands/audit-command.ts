@@ -51,18 +51,18 @@ export const auditCommand: CommandBody = {
   },
 };
 
-/** A day, or a time of a day, of this time zone where it names none. Date.parse reads much more, and other days than were meant. */
+/** A day, or a time of a day, in the local time zone if none is given. Date.parse accepts much more, and reads some of it as another day. */
 const TIME = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/u;
 
 const DAY_LENGTH = "2026-11-26".length;
 
-/** Date.parse makes 2 March of 30 February. */
+/** Whether the day exists: Date.parse reads 30 February as 2 March. */
 function isDay(day: string): boolean {
   const time = Date.parse(`${day}T00:00Z`);
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(day);
 }
 
-/** @throws ToolError `invalid_argument` */
+/** Reads a time, or a span before `now`. @throws ToolError `invalid_argument` */
 function timeOf(option: "since" | "until", text: string, now: number): number {
   const span = spanOf(text);
   if (span !== undefined) return now - span;

@@ -50,7 +50,7 @@ export const callCommand: CommandBody = {
 
 interface Called {
   readonly result: ToolResult;
-  /** Of a simulation. */
+  /** Set if the call was simulated. */
   readonly diff?: SessionDiff;
 }
 
@@ -59,7 +59,7 @@ async function makeCall(context: CommandContext, call: ToolCall, recorder: CallR
   const approve = personApprover(context);
   const only = toolsetOf(call.name);
   if (!options.simulate) {
-    // The store is not for the call, which belongs to no session, but for results that outlive it and for those that it makes wrong.
+    // The call belongs to no session; the store is for cached results that outlive it, and for those that it invalidates.
     const store = (config: LoadedConfig): Store | undefined => storeOf(context, config);
     return withRuntime(context, { approve, only, store, storeMayWait: true, recorder, manual: true }, async ({ runtime }) => ({
       result: await runtime.execute(call, { signal, knowsDocumentation: true }),

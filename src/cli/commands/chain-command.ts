@@ -1,4 +1,4 @@
-/** `haft chain`: tools that are called one after the other. */
+/** `haft chain`: chains of tools that are called one after the other. */
 import type { GroupBody } from "../command.ts";
 import { checkChains } from "./chain/check-chains.ts";
 import { runChain } from "./chain/run-chain.ts";

@@ -66,11 +66,12 @@ export const chatCommand: CommandBody = {
     const otherMeters: UsageMeter[] = [];
     const approve = personApprover(context);
     const options = {
-      mayLackConfig: context.options.model !== undefined, // nothing else is needed to chat
+      mayLackConfig: context.options.model !== undefined, // a chat needs only a model
       onEvent: (event: RuntimeEvent) => (chat === undefined ? showInterrupted(context, events, event) : chat.notice(event)),
       approve,
       manual: true,
-      onConfig: (config: OpenRuntime["config"]) => void (chosen = chosenModel(context, config)), // wrong names and missing keys start nothing
+      // fails before anything is started if a name is wrong or a key is missing
+      onConfig: (config: OpenRuntime["config"]) => void (chosen = chosenModel(context, config)),
       model: () => chosen,
       onMeter: (meter: UsageMeter) => void otherMeters.push(meter),
       store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
@@ -99,12 +100,12 @@ export const chatCommand: CommandBody = {
   },
 };
 
-/** Before there is a chat: how the calls end that an earlier one left. */
+/** Shows how the interrupted calls of an earlier chat end, before this chat exists. */
 function showInterrupted({ options }: CommandContext, events: EventPrinter, event: RuntimeEvent): void {
   if (!options.json && "callId" in event) events.print(event);
 }
 
-/** Where the input is not a terminal, Ctrl-C ends the program. */
+/** Without a terminal, Ctrl-C ends the program. */
 function interruptible({ ask, onInterrupt }: CommandContext): Pick<CommandContext, "onInterrupt"> {
   return ask === undefined || onInterrupt === undefined ? {} : { onInterrupt };
 }
@@ -153,7 +154,7 @@ async function converse(context: CommandContext, place: Place): Promise<number> 
       else {
         const result = await place.chat.say(said);
         exitCode = exitOf(result);
-        if (result.reason === "approval") break; // another message would pass over what waits
+        if (result.reason === "approval") break; // another message would skip the calls that wait
       }
     }
     await drained(context);
@@ -165,10 +166,12 @@ async function converse(context: CommandContext, place: Place): Promise<number> 
   return last === undefined ? exitCode : exitOf(last);
 }
 
-/** A call that takes longer, and triggers that keep the model busy, give the person the prompt back. */
+/**
+ * How long a run may keep the prompt away before the person gets it back, in milliseconds, if a call takes longer or triggers keep the model busy.
+ */
 const PATIENCE_MS = 2_000;
 
-/** Resolves when the run is over, or a call of it takes long. */
+/** Resolves when the run is over, or while it waits for a long call. */
 async function sayAttended(
   { ask }: CommandContext,
   chat: Chat,
@@ -196,11 +199,11 @@ async function obey({ out, err, options }: CommandContext, { chat, open: { runti
 const MAX_LINE_LENGTH = 16 * 1024 * 1024;
 
 /**
- * The lines that a person types, or that another program sends, one at a time.
+ * Yields the lines that a person types, or that another program sends, one at a time.
  *
- * At a terminal each line is asked for with `prompt` when it is wanted. Ends with the input, and at Ctrl-D.
+ * At a terminal each line is asked for with `prompt` when it is needed. Ends with the input, and at Ctrl-D.
  *
- * @throws ToolError what the signal aborted with; `too_large` for a line without end
+ * @throws ToolError the reason of the signal; `too_large` for a line that is too long
  */
 async function* readLines(context: CommandContext, prompt: string): AsyncGenerator<string, void, undefined> {
   const { ask, signal } = context;
@@ -223,7 +226,7 @@ async function* sentLines({ stdin, signal }: CommandContext): AsyncGenerator<str
   for (;;) {
     const step = await untilAborted(pieces.next(), signal);
     const read = step.done === true ? decoder.end() : decoder.write(Buffer.from(step.value));
-    const text = isStart ? read.replace(/^\uFEFF/u, "") : read; // a byte order mark, which shells of Windows send
+    const text = isStart ? read.replace(/^\uFEFF/u, "") : read; // a byte order mark, which Windows shells send
     isStart &&= read === "";
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";

@@ -17,9 +17,9 @@ import { padColumns } from "../terminal/text-width.ts";
 import { cautionsOf } from "../open/tool-cautions.ts";
 import { allTools } from "../print/tool-words.ts";
 
-/** For a configuration that can be read, but has toolsets or tools that cannot be used. */
+/** The exit code for a configuration that can be read, but has toolsets or tools that cannot be used. */
 const EXIT_PROBLEMS = 3;
-/** Most warnings of a toolset that are printed; `--json` has all. */
+/** Maximum number of warnings that are printed for a toolset; `--json` has all. */
 const MAX_WARNINGS = 20;
 
 export const checkCommand: CommandBody = {
@@ -52,7 +52,7 @@ export const checkCommand: CommandBody = {
   },
 };
 
-/** The files of `documentation` that cannot be read. They are read late, by the commands in which models read about tools. */
+/** Returns the files of `documentation` that cannot be read. Otherwise they are only read when a model reads about tools. */
 async function documentationProblems({ config: { config, problems } }: OpenRuntime): Promise<readonly string[]> {
   const found = problems();
   for (const entry of config.documentation) {
@@ -69,21 +69,21 @@ interface ToolsetCheck {
   readonly name: string;
   readonly enabled: boolean;
   readonly tools: number;
-  /** How many of them the permission rules deny. Left out where none is. */
+  /** Number of its tools that the permission rules deny. Left out if none is denied. */
   readonly denied?: number;
   readonly problems: readonly string[];
-  /** Tools that are not called because they are not as they were pinned. Left out where there are none. */
+  /** Tools that are not called because they differ from their pins. Left out if there are none. */
   readonly blocked?: readonly string[];
-  /** Faults that do not stop its tools from being used, but make them work otherwise than it seems. Left out where there are none. */
+  /** Faults that leave its tools usable, but make them work in an unexpected way. Left out if there are none. */
   readonly warnings?: readonly string[];
-  /** Text that seems to be meant for the model, tool by tool. Left out where there is none. */
+  /** Text that seems to be meant for the model, by tool. Left out if there is none. */
   readonly suspicious?: readonly string[];
 }
 
 /**
- * The toolsets of the file in its order, then those that its sources and entries have made.
+ * Checks the toolsets of the file in its order, then those that its sources and entries have made.
  *
- * @param said what was said while they opened: of a tool that cannot be used, where it is described
+ * @param said messages from opening; one about an unusable tool names the place in its file
  */
 function checkToolsets({ runtime, config, report }: OpenRuntime, said: readonly string[]): readonly ToolsetCheck[] {
   const { registry } = runtime;
@@ -126,7 +126,7 @@ function checkToolsets({ runtime, config, report }: OpenRuntime, said: readonly 
   });
 }
 
-/** A SQLite that the store will refuse, before the first session meets it. */
+/** Returns a problem if the store will refuse this version of SQLite, which would else show at the first session. */
 function storeProblems({ config }: OpenRuntime): readonly string[] {
   if (config.config.store === undefined || !("path" in config.config.store)) return [];
   try {
@@ -137,7 +137,7 @@ function storeProblems({ config }: OpenRuntime): readonly string[] {
   }
 }
 
-/** The steps of its chains that cannot be run. */
+/** Returns the steps of its chains that cannot be run. */
 function brokenSteps(runtime: Runtime, toolset: ToolsetConfig | undefined): readonly string[] {
   if (toolset?.type !== "chains") return [];
   return [...toolset.chains].flatMap(([name, { chain }]) => {
@@ -146,13 +146,13 @@ function brokenSteps(runtime: Runtime, toolset: ToolsetConfig | undefined): read
   });
 }
 
-/** The warning about a tool that cannot be used, which names the place in its file. */
+/** Returns the warning about an unusable tool, which names the place in its file. */
 function placed(registered: RegisteredTool | undefined, said: readonly string[]): string | undefined {
   const unusable = registered?.tool.unusable;
   return unusable === undefined ? undefined : said.find((line) => line.endsWith(unusable));
 }
 
-/** Such as defaults that break their own schema. */
+/** Returns the warnings of tools, such as defaults that break their own schema. */
 function toolWarnings(tools: readonly RegisteredTool[]): readonly string[] {
   return tools.flatMap(({ tool, warnings }) => warnings.map((warning) => `${tool.name}: ${warning}`));
 }

@@ -1,4 +1,4 @@
-/** `haft fleet`: the processes that use a store, what each has open, and in what they differ. */
+/** `haft fleet`: the processes that use a store, the sessions that each has open, and how they differ. */
 import type { StoredProcess } from "../../core/process-store.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { fleetDifferences, processName } from "../../server/fleet.ts";
@@ -11,12 +11,12 @@ import { padColumns } from "../terminal/text-width.ts";
 import { throwIfBroken } from "../throw-if-broken.ts";
 
 const EVERY_MS = 2_000;
-/** One and a half times as long as a process that lives takes to say so. */
+/** How long a living process may be silent before it counts as late: one and a half heartbeat intervals of 5 seconds. */
 const LATE_MS = 7_500;
 const MAX_NAME = 28;
 const CLEAR = "\u001B[H\u001B[2J";
 const HEAD = ["PROCESS", "ROLE", "STATE", "SESSIONS", "BEHIND", "SEEN", "VERSION"] as const;
-/** So wide may the columns be. */
+/** Maximum width of each column. */
 const MOST: readonly number[] = [MAX_NAME, 8, 5, 8, 8, 12, 12];
 const NUMBERS: ReadonlySet<string> = new Set(["SESSIONS", "BEHIND"]);
 
@@ -42,7 +42,7 @@ export const fleetCommand: CommandBody = {
   },
 };
 
-/** False when it was interrupted: that is how a watch ends. */
+/** Waits for the next refresh. Resolves to false if the signal aborted, which is how a watch ends. */
 async function isTime(signal: AbortSignal): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const stop = systemPorts.clock.timer(resolve, EVERY_MS);

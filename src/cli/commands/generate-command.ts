@@ -1,4 +1,4 @@
-/** The command that generates conversations; what it runs is loaded when it is given. */
+/** `haft generate`: generates conversations. The implementation is loaded only when the command is run. */
 import type { CommandBody } from "../command.ts";
 
 export const generateCommand: CommandBody = {

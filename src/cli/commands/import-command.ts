@@ -1,4 +1,4 @@
-/** `haft import`: the servers of another MCP client's file, as a configuration of our own. */
+/** `haft import`: converts the servers in another MCP client's file to a Haft configuration. */
 import { basename, dirname, extname, resolve } from "node:path";
 import { stringify } from "smol-toml";
 import { CONFIG_NAMES } from "../../config/load-config.ts";
@@ -49,7 +49,7 @@ export const importCommand: CommandBody = {
   },
 };
 
-/** A file of another name is always named with --config, and not asked about. */
+/** Whether the file is found without `--config`. Only such a file asks for trust. */
 function isFound(out: string): boolean {
   return CONFIG_NAMES.includes(basename(out));
 }
@@ -63,12 +63,12 @@ function trustCommandFor(out: string): string {
   return dirname(resolve(out)) === process.cwd() ? "haft trust" : `haft trust --config ${shellWord(out)}`;
 }
 
-/** @param folder where the configuration will be */
+/** Returns the toolsets by name. @param folder where the configuration will be */
 function toolsetsOf(entries: readonly RegistryEntry[], folder: string): Readonly<Record<string, object>> {
   return Object.fromEntries(entries.map(({ namespace = "", toolset }) => [namespace, tableOf(toolset, folder)]));
 }
 
-/** The servers that a file of ours can hold. @throws ToolError `invalid_config` where it can hold none */
+/** Returns the servers that a Haft configuration can express. @throws ToolError `invalid_config` if it can express none of them */
 function writable(entries: readonly RegistryEntry[], onLeftOut: (text: string) => void): readonly RegistryEntry[] {
   const refused = entries.map(({ toolset, path }) => meaningless(toolset, path));
   const [first] = refused;
@@ -77,7 +77,7 @@ function writable(entries: readonly RegistryEntry[], onLeftOut: (text: string) =
   return entries.filter((_, index) => refused[index] === undefined);
 }
 
-/** In the files of other clients `env:` is text like any other; in ours it cannot be written at the beginning of a value. */
+/** Returns an error if a value begins with `env:`, which is plain text in the files of other clients and names a variable in a Haft configuration. */
 function meaningless(toolset: object, path: RegistryEntry["path"]): ToolError | undefined {
   const { command, args, env, url, headers }: Readonly<Record<string, unknown>> = { ...toolset };
   const found = [command, url, ...[args, env, headers].flatMap((values) => Object.values(values ?? {}))].find(
@@ -93,7 +93,7 @@ function meaningless(toolset: object, path: RegistryEntry["path"]): ToolError | 
   );
 }
 
-/** The keys that say something. */
+/** Returns the keys of a toolset that are not empty or defaults. */
 function tableOf(toolset: object, folder: string): object {
   const { enabled, command, args, env, cwd, url, transport, headers, ...more }: Readonly<Record<string, unknown>> = { ...toolset };
   const { description, include, exclude, timeoutMs, openTimeoutMs } = more;
@@ -130,7 +130,7 @@ async function writeOut(
   else out.print(`${safeText(options.out)}: written`);
 }
 
-/** @throws ToolError `invalid_config` for a text that TOML cannot hold, such as half of a surrogate pair */
+/** Formats the toolsets as TOML. @throws ToolError `invalid_config` for text that TOML cannot hold, such as half of a surrogate pair */
 function tomlOf(toolsets: Readonly<Record<string, object>>, file: string): string {
   try {
     return `${stringify({ toolsets }).trimEnd()}\n`;

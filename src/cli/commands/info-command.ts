@@ -1,4 +1,4 @@
-/** `haft info`: everything there is to know about one tool. */
+/** `haft info`: everything about one tool. */
 import { readDocumentation } from "../../config/tables/documentation-config.ts";
 import { valueText } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
@@ -46,7 +46,7 @@ export const infoCommand: CommandBody = {
   },
 };
 
-/** As `Registry.resolve`, and those that the permission rules deny: the author of the rules may look at them. */
+/** Like `Registry.resolve`, but also finds tools that the permission rules deny: the author of the rules may look at them. */
 function toolsNamed(registry: Registry, name: string): readonly RegisteredTool[] {
   const found = registry.resolve(name);
   if (!(found instanceof ToolError)) return found;
@@ -64,7 +64,7 @@ function jsonOf(registered: RegisteredTool, suspicious: readonly string[]): stri
   });
 }
 
-/** The documentation that replaces the tool's own, else its own. */
+/** Returns the documentation that the configuration gives the tool, else the tool's own. */
 function told({ qualifiedName, tool }: RegisteredTool, overrides: DocumentationOverrides): string | undefined {
   return overrides.get(qualifiedName) ?? overrides.get(tool.name) ?? tool.documentation;
 }
@@ -99,14 +99,14 @@ function describe(registered: RegisteredTool, { suspicious, documentation }: Bes
   return sections.map((lines) => lines.join("\n")).join("\n\n");
 }
 
-/** A call that may have had an effect is made once, however many attempts there may be. */
+/** Says how often a call is attempted. A call that may have had an effect is not repeated, whatever `maxAttempts` is. */
 function attemptsOf(registered: RegisteredTool): string {
   const { maxAttempts } = registered.settings;
   if (maxAttempts <= 1 || mayBeRepeated(registered)) return `at most ${maxAttempts}`;
   return `1 once a call has begun, for it is not declared repeatable; else at most ${maxAttempts}`;
 }
 
-/** Whether the server of a lazy toolset runs, and so whether this is what it says now; nothing for all others. */
+/** Says whether the server of a lazy toolset runs, and so whether the definition is current; "" for other toolsets. */
 function serverWords({ toolset: { engine } }: RegisteredTool): string {
   const state = engine === undefined ? undefined : stateOf(engine);
   return state === undefined ? "" : SERVER_WORDS[state];
@@ -119,7 +119,7 @@ const SERVER_WORDS: Readonly<Record<ServerState, string>> = {
   used: "running",
 };
 
-/** A section of its own, right under what it is about; none where nothing is suspicious. */
+/** Returns a section to print under the description; none if nothing is suspicious. */
 function suspicionLines(suspicious: readonly string[], { paint, width }: Pick<Screen, "paint" | "width">): readonly (readonly string[])[] {
   if (suspicious.length === 0) return [];
   return [["Suspicious", ...suspicious.flatMap((finding) => wrap(finding, width - 4)).map((line) => `  ${paint("red", `! ${line}`)}`)]];
@@ -139,7 +139,7 @@ function effectsOf(registered: RegisteredTool): string {
   ].join(", ");
 }
 
-/** One line for each property, or the schema itself where it has none. */
+/** Returns one line for each property, or the schema itself if it has no properties. */
 function schemaLines(schema: JsonSchema, width: number): readonly string[] {
   const properties = typeof schema === "object" && isJsonObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
   if (properties.length === 0)

@@ -16,11 +16,11 @@ import { writeFileWhole } from "../input/write-file.ts";
 
 /** The answers to the questions. */
 interface Answers {
-  /** As it is written in the file. */
+  /** The folder as it is written in the file. */
   readonly folder: string;
-  /** Undefined = none. */
+  /** The model; undefined = none. */
   readonly model: string | undefined;
-  /** Where the server of the model is; undefined where that is known. */
+  /** The address of the model's server; undefined if it is known. */
   readonly baseUrl: string | undefined;
   readonly shell: boolean;
 }
@@ -60,7 +60,7 @@ export const initCommand: CommandBody = {
   },
 };
 
-/** Two configurations in one folder are an error later. */
+/** Refuses to add a second configuration to a folder, which would be an error later. */
 function refuseOther(folder: string, out: string): void {
   const found = findConfig(folder);
   if (found === undefined || basename(found) === basename(out)) return;
@@ -103,14 +103,14 @@ async function answersOf(context: CommandContext, folder: string): Promise<Answe
   };
 }
 
-/** The provider has no address of its own, and no variable says it. */
+/** Whether the provider has no address of its own, and no variable gives one. */
 function needsAddress(model: string | undefined, environment: CommandContext["environment"]): boolean {
   if (model === undefined) return false;
   try {
     checkAddress(splitSpec(model), environment);
     return false;
   } catch {
-    return true; // the provider is known
+    return true; // the provider is known, so only the address can be missing
   }
 }
 
@@ -143,7 +143,7 @@ function checkedYes(text: string): boolean {
   throw new ToolError("invalid_argument", "Type y or n.");
 }
 
-/** Where an editor finds the schema: in the project's packages, or in this one. Undefined where there is none. */
+/** Returns where an editor finds the schema: in the project's packages, or in this package. Undefined if it is in neither. */
 function schemaOf(folder: string): string | undefined {
   if (existsSync(join(folder, "node_modules", "haft", SCHEMA))) return `./node_modules/haft/${SCHEMA}`;
   const own = packageFile(SCHEMA);
@@ -206,7 +206,7 @@ path = "haft.db"
 # inputSchema = { type = "object", properties = { path = { type = "string" }, count = { type = "integer", default = 10 } }, required = ["path"] }
 `;
 
-/** A table that is not wanted is written as a comment, to be switched on. */
+/** Comments out a table that is off, so that a person can turn it on. */
 function commented(isOff: boolean, text: string): string {
   return isOff ? text.replaceAll(/^(?!#|$)/gmu, "# ") : text;
 }

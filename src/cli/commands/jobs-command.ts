@@ -1,4 +1,4 @@
-/** `haft jobs`: the background jobs of a store, whichever process runs them. */
+/** `haft jobs`: the background jobs of a store, in any process. */
 import type { GroupBody } from "../command.ts";
 import { cancelJob } from "./jobs/cancel-job.ts";
 import { jobLogs } from "./jobs/job-logs.ts";

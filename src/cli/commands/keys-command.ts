@@ -1,4 +1,4 @@
-/** `haft keys`: the keys with which programs send requests to a server over the store. */
+/** `haft keys`: the keys with which programs authenticate to a server over the store. */
 import type { GroupBody } from "../command.ts";
 import { addKey } from "./keys/add-key.ts";
 import { listKeys } from "./keys/list-keys.ts";

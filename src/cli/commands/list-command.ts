@@ -1,4 +1,4 @@
-/** `haft list`: the tools there are. */
+/** `haft list`: lists the tools. */
 import { ToolError } from "../../core/error.ts";
 import { stateOf } from "../../engine/known-tools.ts";
 import { nearNames } from "../../core/base/near-names.ts";
@@ -31,7 +31,7 @@ export const listCommand: CommandBody = {
   },
 };
 
-/** Which servers were not asked, because their tools are known from before. */
+/** Prints which servers were not started because their tools are remembered from before. */
 function noteKnown({ out }: CommandContext, { runtime }: OpenRuntime, only: string | undefined): void {
   const known = runtime.registry
     .toolsets()

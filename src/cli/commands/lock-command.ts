@@ -1,4 +1,4 @@
-/** `haft lock`: pins third-party tools, and shows what has changed about them since. */
+/** `haft lock`: pins third-party tools, and shows how they differ from their pins. */
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
 import { loadConfig, type LoadedConfig } from "../../config/load-config.ts";
@@ -56,7 +56,7 @@ async function lock(context: CommandContext, open: OpenRuntime): Promise<number>
   return failed || (drift.drifted && !written) ? EXIT_DRIFT : 0;
 }
 
-/** Says which toolsets cannot be compared. True when there is one: a check must not take it for unchanged. */
+/** Warns about toolsets that could not be compared. Returns true if there are any: `--check` must not count them as unchanged. */
 function noteUnseen(
   context: CommandContext,
   { report }: OpenRuntime,
@@ -64,7 +64,7 @@ function noteUnseen(
 ): boolean {
   const unseen = names.filter((name) => !removed.includes(name) && !seen.some((toolset) => toolset.name === name));
   for (const name of unseen) {
-    if (report.failed.some(({ toolset }) => toolset === name)) continue; // it has been said why
+    if (report.failed.some(({ toolset }) => toolset === name)) continue; // the reason was printed already
     warn(context, `The toolset ${JSON.stringify(name)} did not open, so that its tools cannot be compared.`);
   }
   return unseen.length > 0;
@@ -86,7 +86,7 @@ function conclude({ out, options }: CommandContext, { drift, path, written, seen
   out.print(`${safeText(path)}: ${words}`);
 }
 
-/** Without a person to ask, or a yes beforehand, nothing is agreed to. */
+/** Whether to write the file. Writes nothing without `--yes` or a person who agrees. */
 async function mayWrite(context: CommandContext, path: string): Promise<boolean> {
   const { ask, options, signal } = context;
   if (options.check) return false;
@@ -101,7 +101,7 @@ async function mayWrite(context: CommandContext, path: string): Promise<boolean>
 
 type Origins = ReadonlyMap<string, ToolOrigin>;
 
-/** The toolsets that were named, or all that are pinned or could be. @throws ToolError for one that cannot be pinned */
+/** Returns the toolsets that were named, or all that are pinned or could be. @throws ToolError for one that cannot be pinned */
 function namesToLock(args: readonly string[], origins: Origins, before: LockData): readonly string[] {
   const thirdParty = [...origins].filter(([, { isThirdParty }]) => isThirdParty).map(([name]) => name);
   const gone = [...before.toolsets.keys()].filter((name) => !origins.has(name));
@@ -119,7 +119,7 @@ function namesToLock(args: readonly string[], origins: Origins, before: LockData
   });
 }
 
-/** The toolsets that did open, as their servers list them now: what is only remembered of a server does not count. */
+/** Returns the toolsets that opened, with the tools that their servers list now: remembered lists of tools do not count. */
 async function seenToolsets(
   names: readonly string[],
   origins: Origins,
@@ -136,11 +136,11 @@ async function seenToolsets(
   return seen;
 }
 
-/** The configuration with the names of variables instead of their values, which differ from machine to machine and may be secrets. */
+/** Loads the configuration with the names of variables in place of their values, which differ between machines and may be secrets. */
 async function asWritten(context: CommandContext, loaded: LoadedConfig): Promise<LoadedConfig> {
   try {
     return await loadConfig(loaded.path, { environment: variableNames(context.environment) });
   } catch {
-    return loaded; // a value that must be of a certain form, and comes from a variable
+    return loaded; // a value from a variable must have a certain form, which the variable's name does not have
   }
 }

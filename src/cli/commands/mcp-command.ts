@@ -1,4 +1,4 @@
-/** `haft mcp`: the tools of the configuration as an MCP server. */
+/** `haft mcp`: serves the tools of the configuration over MCP. */
 import { constants, createReadStream, fstatSync, openSync } from "node:fs";
 import { Socket } from "node:net";
 import { Readable, Writable } from "node:stream";
@@ -25,7 +25,7 @@ import { type Screen } from "../terminal/terminal-text.ts";
 import { readPort, refusePort } from "../input/read-port.ts";
 import { throwIfBroken } from "../throw-if-broken.ts";
 
-/** The token that HTTP clients must send. */
+/** The variable with the token that HTTP clients must send. */
 const TOKEN_VARIABLE = "HAFT_MCP_TOKEN";
 
 export const mcpCommand: CommandBody = {
@@ -81,7 +81,7 @@ export const mcpCommand: CommandBody = {
   },
 };
 
-/** Resolves to the exit code. */
+/** Serves over standard input and output. Resolves to the exit code. */
 async function overStdio(context: CommandContext, runtime: Runtime, options: McpServerOptions): Promise<number> {
   const input = context.stdin instanceof Readable ? context.stdin : Readable.from(context.stdin);
   const { output, release } = protocolOutput(context);
@@ -93,13 +93,13 @@ async function overStdio(context: CommandContext, runtime: Runtime, options: Mcp
     const problem = await server.closed;
     output.end();
     await whenRead([output, process.stdout, process.stderr]);
-    return problem === undefined ? 0 : ERROR_CODES[problem.code].exit; // it has been said
+    return problem === undefined ? 0 : ERROR_CODES[problem.code].exit; // the problem was reported already
   } finally {
     release();
   }
 }
 
-/** Waits while the client takes what is left for it. Unread output must not keep the program running. */
+/** Waits while the client reads the remaining output. Unread output must not keep the program running. */
 async function whenRead(streams: readonly Writable[]): Promise<void> {
   const left = (): number => streams.reduce((sum, { writableLength }) => sum + writableLength, 0);
   let before = Infinity;
@@ -111,18 +111,18 @@ async function whenRead(streams: readonly Writable[]): Promise<void> {
   if (left() === 0) return;
   for (const stream of [process.stdout, process.stderr])
     if (stream.writableLength > 0) stream.destroy(Object.assign(new Error("The client does not read."), { code: "EPIPE" }));
-  await pause(); // until listeners have been called
+  await pause(); // lets listeners run
 }
 
 function pause(): Promise<void> {
   return new Promise((resolve) => void systemPorts.clock.timer(resolve, READ_STEP_MS));
 }
 
-/** So long may the client take to read some of what is left. */
+/** How long the client may take to read some of the remaining output, in milliseconds. */
 const DRAIN_MS = 1_000;
 const READ_STEP_MS = 20;
 
-/** @throws ToolError `invalid_argument` for what is about HTTP where there is none */
+/** Refuses options of an HTTP server without `--http`. @throws ToolError `invalid_argument` */
 function refuseHttpOptions({ options }: CommandContext): void {
   const { host, allowedHost, tokenFile } = options;
   const given = host !== undefined ? "host" : allowedHost.length > 0 ? "allowed-host" : tokenFile === undefined ? undefined : "token-file";
@@ -140,13 +140,13 @@ async function httpOptions({
   return omitUndefined({ host, allowedHosts: allowedHost.length === 0 ? undefined : allowedHost, token: token === "" ? undefined : token });
 }
 
-/** It may be a pipe; opening it must not wait for a writer, in a thread that would keep the process. */
+/** Reads a file that may be a pipe. Opening a pipe must not wait for a writer, in a thread that would keep the process running. */
 async function textOfFile(file: string): Promise<string> {
   const fd = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   return await text(fstatSync(fd).isFIFO() ? new Socket({ fd }) : createReadStream(file, { fd }));
 }
 
-/** @throws ToolError `invalid_argument` for a file that cannot be read or has no token. By rejecting */
+/** Reads the token. @throws ToolError `invalid_argument`, as a rejection, if the file cannot be read or has no token */
 async function tokenIn(file: string, signal: AbortSignal): Promise<string> {
   let given: string;
   try {
@@ -183,7 +183,7 @@ function whenRoom(out: Screen, go: () => void): void {
   })();
 }
 
-/** Standard output for the protocol alone: what tools print there goes to standard error until it is released. */
+/** Reserves standard output for the protocol: output of tools there goes to standard error until it is released. */
 function protocolOutput({ out }: CommandContext): { readonly output: Writable; readonly release: () => void } {
   const { through, release } = divertOutput();
   const output = new Writable({

@@ -1,4 +1,4 @@
-/** `haft open`: a recording or a conversation in the dashboard. */
+/** `haft open`: shows a recording or a conversation in the dashboard. */
 import { basename } from "node:path";
 import { ToolError } from "../../core/error.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -27,7 +27,7 @@ export const openCommand: CommandBody = {
   async run(context) {
     const [file = ""] = context.args;
     if (file === "-") throw new ToolError("invalid_argument", "haft open takes the name of a file, not standard input.", { hint: HINT });
-    await checkReadable(context, file); // what cannot be read is said before anything is served
+    await checkReadable(context, file); // an unreadable file is an error before anything is served
     const server = await serve(context, file);
     try {
       if (context.options.json) context.out.writeJson({ url: server.pageUrl });
@@ -61,7 +61,9 @@ async function serve(context: CommandContext, file: string): ReturnType<typeof s
   }
 }
 
-/** Every recording and conversation has an object or an array; where a part of a file is damaged, the page shows the rest. */
+/**
+ * Checks that the file has a JSON object or array, as every recording and conversation does. If parts of a file are damaged, the page shows the rest.
+ */
 async function checkReadable(context: CommandContext, file: string): Promise<void> {
   for await (const piece of readPieces(context, file)) if (/[[{]/u.test(piece)) return;
   throw new ToolError("invalid_argument", `The file ${JSON.stringify(file)} has neither a JSON object nor an array.`, {

@@ -64,7 +64,7 @@ function checkUse({ options }: CommandContext, recording: string, conversation: 
   }
 }
 
-/** Makes the recorded calls again, one after the other. */
+/** Makes the recorded calls again, one after the other, and compares the results. */
 async function compare(context: CommandContext, events: readonly SessionEvent[]): Promise<number> {
   const { toolsets, calls, expectedResults } = recordedToolsets(events);
   const check = new ReplayCheck(context, calls.length);
@@ -80,7 +80,7 @@ async function compare(context: CommandContext, events: readonly SessionEvent[])
   return check.finish() === 0 ? 0 : EXIT_NO_MATCH;
 }
 
-/** Plays a conversation with the recording in the place of the tools. */
+/** Plays a conversation; the recording answers its calls. */
 async function play(context: CommandContext, events: readonly SessionEvent[], file: string): Promise<number> {
   const lines = readConversation(await readInput(context, file), file === "-" ? "standard input" : file);
   const played = new Play(context, lines);
@@ -96,7 +96,7 @@ async function play(context: CommandContext, events: readonly SessionEvent[], fi
   return notes.unmatched === 0 ? 0 : EXIT_NO_MATCH;
 }
 
-/** A runtime that knows the recorded tools, and leaves none of them alone for the failures that were recorded. */
+/** Opens a runtime with the recorded tools. Its circuits are off, since recorded failures would open them. */
 async function withReplay(
   context: CommandContext,
   options: NonNullable<Parameters<typeof createRuntime>[0]>,
@@ -111,10 +111,10 @@ async function withReplay(
   }
 }
 
-/** Which calls of a conversation were not in the recording that answered them. */
+/** Finds the calls of a conversation that are not in the recording. */
 class ReplayNotes {
   readonly #printer: EventPrinter | undefined;
-  /** The answers "there is no such thing" that were recorded: a call that gets one of them is in the recording. */
+  /** The recorded `not_found` and `ambiguous` results: a call with one of them is in the recording. */
   readonly #recorded: ReadonlySet<string>;
   #calls = 0;
   unmatched = 0;
@@ -136,7 +136,7 @@ class ReplayNotes {
     for (const difference of differencesOf(result)) this.#printer?.note(`${this.#printer.labelOf(event.callId)} ${safeText(difference)}`);
   }
 
-  /** @param isStrict nothing but what was recorded was an answer */
+  /** Returns the last line. @param isStrict whether only equal inputs were answered */
   conclusion(isStrict: boolean): string {
     if (this.unmatched === 0) return "Every call was answered from the recording; no tool was run.";
     const missing = `${this.unmatched} of ${plural(this.#calls, "call")} ${this.unmatched === 1 ? "is" : "are"} not in the recording`;
@@ -144,15 +144,15 @@ class ReplayNotes {
   }
 }
 
-/** The error codes of a replay for a call that it does not have. */
+/** The error codes that a replay answers a call with that it does not have. */
 const NOT_THERE: ReadonlySet<string> = new Set<ErrorInfo["code"]>(["not_found", "ambiguous"]);
 
-/** The message about a name that is not a tool depends on which others there are. */
+/** Returns a key for comparing error results. Without an attempt the message is left out: it depends on which other tools there are. */
 function spell({ name, attempts }: ToolResult, { code, message }: ErrorInfo): string {
   return JSON.stringify(attempts === 0 ? [name, code] : [name, code, message]);
 }
 
-/** How the call differs from the recorded one whose answer it was given. */
+/** Returns how the call differs from the recorded call whose answer it got. */
 function differencesOf({ metadata, origin }: ToolResult): readonly string[] {
   const replay = origin === "replay" ? metadata?.["replay"] : undefined;
   const differences = isJsonObject(replay) ? replay["differences"] : undefined;

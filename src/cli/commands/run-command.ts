@@ -1,4 +1,4 @@
-/** `haft run`: plays a conversation through the tools and tells what happens. */
+/** `haft run`: plays a conversation through the tools, and prints what happens. */
 import type { UsageMeter } from "../../model/usage-meter.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Store } from "../../core/store.ts";
@@ -141,7 +141,7 @@ async function playLive(context: CommandContext, play: Play, recorder: CallRecor
   });
 }
 
-/** How the runtime is opened, live and for a simulation alike; and the models that are asked. */
+/** Returns the options of the runtime, the same for a live run and a simulation, and the models that are asked. */
 function runOptions(context: CommandContext, play: Play, recorder: CallRecorder | undefined) {
   const model = modelOnce(context);
   const otherMeters: UsageMeter[] = [];
@@ -169,7 +169,7 @@ interface ChatPlace extends Beginning {
   readonly otherMeters: readonly UsageMeter[];
 }
 
-/** The model that makes the calls, made once and before anything is started. Its function throws as `chosenModel` does. */
+/** Returns a function for the model that makes the calls. It is built once, before anything is started; the function throws as `chosenModel` does. */
 function modelOnce(context: CommandContext): (config: OpenRuntime["config"]) => ChosenModel | undefined {
   let chosen: ChosenModel | undefined;
   return (config) => (chosen ??= asksModel(context) ? chosenModel(context, config) : undefined);
@@ -198,7 +198,7 @@ async function simulate(context: CommandContext, play: Play, recorder: CallRecor
   });
 }
 
-/** The start of the simulation: a copy of the session, which may be open elsewhere, or a new one where there is none. */
+/** Returns the session that the simulation branches from: a copy of the session, which may be open elsewhere, or a new one if there is none. */
 async function simulationBase(
   context: CommandContext,
   { play, open: { runtime, config }, store }: Beginning & { readonly store: Store },

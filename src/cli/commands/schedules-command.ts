@@ -1,4 +1,4 @@
-/** `haft schedules`: the times at which agents are woken, whichever process runs them. */
+/** `haft schedules`: the times at which agents are woken, in any process. */
 import type { GroupBody } from "../command.ts";
 import { listSchedules } from "./schedules/list-schedules.ts";
 import { pauseSchedule, resumeSchedule } from "./schedules/pause-schedule.ts";

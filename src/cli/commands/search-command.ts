@@ -1,4 +1,4 @@
-/** `haft search`: the tools that fit a text or tags. */
+/** `haft search`: finds tools by text or tags. */
 import { ToolError } from "../../core/error.ts";
 import { noteBlocked } from "../open/blocked-tools.ts";
 import type { CommandBody } from "../command.ts";

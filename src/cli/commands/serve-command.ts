@@ -1,4 +1,4 @@
-/** `haft serve`: the tools of the configuration over HTTP, and over MCP on the same port. */
+/** `haft serve`: serves the tools of the configuration over HTTP, and over MCP on the same port. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { allowedOriginFault } from "../../core/base/page-origin.ts";
 import { quoted } from "../../core/base/wording.ts";
@@ -84,7 +84,7 @@ export const serveCommand: CommandBody = {
   async run(context) {
     const address = addressOf(context);
     const token = tokenOf(context, address.host);
-    // Left open, to be answered in the inbox.
+    // Never resolves: the approval stays open until it is answered in the inbox.
     const approve = context.options.yes ? () => "allow-once" as const : () => new Promise<never>(() => {});
     let chosen: ChosenModel | undefined;
     const options = {
@@ -95,7 +95,8 @@ export const serveCommand: CommandBody = {
       onConfig(config: OpenRuntime["config"]) {
         checkLoginPages(config, address.host);
         checkPlace(context, config);
-        if (agentNames(context).length > 0) chosen = chosenModel(context, config); // wrong names and missing keys start nothing
+        // fails before anything is started if a name is wrong or a key is missing
+        if (agentNames(context).length > 0) chosen = chosenModel(context, config);
       },
       model: () => chosen,
       store: (config: OpenRuntime["config"]) => storeOf(context, config),
@@ -122,7 +123,7 @@ interface Serving {
   readonly token: Token;
 }
 
-/** Resolves when the server, its agents and its webhooks have stopped. */
+/** Serves, and resolves when the server, its agents and its webhooks have stopped. */
 async function serveAll(context: CommandContext, { open, chosen, address, token }: Serving): Promise<void> {
   const auth = await accessOf(context, open, token);
   const stopWebhooks = await startWebhooks(context, open);
@@ -146,7 +147,7 @@ async function serveAll(context: CommandContext, { open, chosen, address, token 
   }
 }
 
-/** The address to listen at. All processes that use a file of SQLite are on one machine, so its own address reaches it. */
+/** Returns where to listen, and the announced address. Processes that share a SQLite file are on one machine, so a local address reaches this one. */
 function reachedAt({ port, host, address }: Address, { runtime }: OpenRuntime): Parameters<HaftServer["listen"]>[0] {
   return { port, host, address: address ?? (runtime.store?.kind === "sqlite" && isLocalAddress(host)) };
 }
@@ -167,12 +168,12 @@ function serverOptions(context: CommandContext, { config, triggers }: OpenRuntim
   };
 }
 
-/** That of the command line, else that of the configuration. */
+/** Returns the base path of the command line, else that of the configuration. */
 function basePathOf({ options: { basePath } }: CommandContext, { config }: OpenRuntime["config"]): string | undefined {
   return basePath ?? config.serve?.basePath;
 }
 
-/** @throws ToolError `invalid_argument` for a base path or an origin that cannot be meant */
+/** Checks the base path and the origins. @throws ToolError `invalid_argument` for one that cannot be valid */
 function checkPlace(context: CommandContext, config: OpenRuntime["config"]): void {
   checkBasePath(basePathOf(context, config));
   for (const origin of context.options.allowedOrigin) {
@@ -186,7 +187,7 @@ interface UntilStopped {
   readonly address: Parameters<HaftServer["listen"]>[0];
 }
 
-/** Resolves when the server has stopped in order. */
+/** Listens until the command is stopped. Resolves when the server has closed. */
 async function serveUntilStopped(
   context: CommandContext,
   server: HaftServer,
@@ -210,7 +211,7 @@ async function serveUntilStopped(
   }
 }
 
-/** @throws ToolError `invalid_argument` */
+/** Returns the address of the options. @throws ToolError `invalid_argument` */
 function addressOf(context: CommandContext): Address {
   const { options } = context;
   const { port = DEFAULT_PORT, host = DEFAULT_HOST } = options;

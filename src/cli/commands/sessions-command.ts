@@ -1,4 +1,4 @@
-/** `haft sessions`: the conversations that a store keeps. */
+/** `haft sessions`: the sessions in a store. */
 import type { GroupBody } from "../command.ts";
 import { writeArtifact } from "./sessions/write-artifact.ts";
 import { checkSessions } from "./sessions/check-sessions.ts";

@@ -1,4 +1,4 @@
-/** `haft store`: looks after the place in which sessions are kept. */
+/** `haft store`: maintains the store of sessions. */
 import type { GroupBody } from "../command.ts";
 import { checkStoreCommand } from "./store/check-store.ts";
 import { copyStoreCommand } from "./store/copy-store.ts";

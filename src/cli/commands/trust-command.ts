@@ -1,4 +1,4 @@
-/** `haft trust`: lets a configuration file start programs and widen rights, as it is now. */
+/** `haft trust`: allows the current version of a configuration file to start programs and widen rights. */
 import { resolve } from "node:path";
 import { trustNeeds } from "../../config/trust/trust-needs.ts";
 import type { CommandBody } from "../command.ts";

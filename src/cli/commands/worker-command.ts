@@ -62,7 +62,7 @@ export const workerCommand: CommandBody = {
     const { healthPort, host = DEFAULT_HOST } = context.options;
     const port = healthPort === undefined ? undefined : readPort(healthPort, "--health-port");
     if (port !== undefined) checkReachable(context, host);
-    // Left open, to be answered in the inbox.
+    // Never resolves: the approval stays open until it is answered in the inbox.
     const approve = context.options.yes ? () => "allow-once" as const : () => new Promise<never>(() => {});
     let chosen: ChosenModel | undefined;
     const options = {
@@ -71,7 +71,8 @@ export const workerCommand: CommandBody = {
       manual: true,
       callTool: true,
       onConfig(config: OpenRuntime["config"]) {
-        if (agentNames(context).length > 0) chosen = chosenModel(context, config); // wrong names and missing keys start nothing
+        // fails before anything is started if a name is wrong or a key is missing
+        if (agentNames(context).length > 0) chosen = chosenModel(context, config);
       },
       model: () => chosen,
       store: (config: OpenRuntime["config"]) => storeOf(context, config),
@@ -112,7 +113,7 @@ interface HealthAddress {
   readonly served: ServedAgents;
 }
 
-/** Requests that servers pass on work in the sessions that the worker has, so that both have them from the server. */
+/** Runs jobs behind a server. The server owns the sessions, so that requests which other servers forward use the same ones as the jobs. */
 async function workBehindPort(context: CommandContext, open: OpenRuntime, { served, port, host }: HealthAddress): Promise<void> {
   const server = await serverOf(context, open, { host, served });
   const { address } = context.options;
@@ -131,7 +132,7 @@ async function workBehindPort(context: CommandContext, open: OpenRuntime, { serv
   }
 }
 
-/** A session that has nothing to do is closed at once, so that others may open it. */
+/** Closes a session as soon as it has nothing to do, so that other processes may open it. */
 const IDLE_MS = 1;
 
 async function serverOf(
@@ -149,7 +150,7 @@ async function serverOf(
     expectedAgents: agentNames(context),
     triggers: open.triggers,
     limits: { ...open.config.config.serve?.limits, sessionIdleMs: IDLE_MS },
-    ...omitUndefined({ basePath: open.config.config.serve?.basePath }), // of the addresses in answers that a server passes on
+    ...omitUndefined({ basePath: open.config.config.serve?.basePath }), // for addresses in responses that another server forwards
     ...(allowedHost.length === 0 ? {} : { allowedHosts: [...allowedHost, "localhost", "127.0.0.1", "[::1]"] }),
   });
 }

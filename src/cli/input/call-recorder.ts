@@ -1,4 +1,4 @@
-/** Writes the calls of a run into a file, so that they can be replayed. */
+/** Records the calls of a run in a file, so that they can be replayed. */
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { writeRecording } from "../../core/recording/recording.ts";
@@ -10,22 +10,22 @@ import { refuseInputs, type InputFile } from "./refuse-inputs.ts";
 import { safeText } from "../terminal/terminal-text.ts";
 import { writeFileWhole } from "./write-file.ts";
 
-/** Longest time that writing may take after the program was asked to stop. */
+/** How long writing may take after the program was asked to stop, in milliseconds. */
 const MAX_WRITE_MS = 10_000;
 
 interface RecorderOptions {
-  /** Replace a file that is there. */
+  /** Whether to replace an existing file. */
   readonly force: boolean;
-  /** Called once, while the calls go on, with the reason why later ones are not recorded. */
+  /** Called once if recording fails, with the reason; the run continues, and later calls are not recorded. */
   readonly onFailure: (error: ToolError) => void;
 }
 
-/** Writes during the run, so that a long one fills no memory; the file has its name when all of it is there. */
+/** Writes during the run, so that a long run does not fill memory. The file gets its name when it is complete. */
 export class CallRecorder {
   readonly #path: string;
   readonly #events = new EventQueue();
   readonly #stop = new AbortController();
-  /** Rejects as `writeFileWhole` does. */
+  /** Resolves when the file is complete; rejects as `writeFileWhole` does. */
   readonly #written: Promise<void>;
   #calls = 0;
   #isEnding = false;
@@ -34,11 +34,11 @@ export class CallRecorder {
     this.#path = path;
     this.#written = writeFileWhole(path, textOf(this.#events, onOpen), { force, keepPart: true, signal: this.#stop.signal });
     this.#written.catch((thrown: unknown) => {
-      if (!this.#isEnding) onFailure(ToolError.fromUnknown(thrown)); // reported by `save` as well
+      if (!this.#isEnding) onFailure(ToolError.fromUnknown(thrown)); // `save` rejects with it as well
     });
   }
 
-  /** @throws ToolError `invalid_argument` for a file that is there already, or cannot be written, before anything runs */
+  /** Opens the file before anything runs. @throws ToolError `invalid_argument` for a file that exists already or cannot be written */
   static async begin(path: string, options: RecorderOptions): Promise<CallRecorder> {
     if (path === "-")
       throw new ToolError("invalid_argument", "--record writes a file; standard output is for the answers.", {
@@ -60,7 +60,7 @@ export class CallRecorder {
     this.#events.push(events);
   };
 
-  /** Ends the file, also when the program is being stopped; resolves to the text about it. */
+  /** Completes the file, even while the program is being stopped. Resolves to a line about it. */
   async save(): Promise<string> {
     this.#isEnding = true;
     this.#events.end();
@@ -73,7 +73,7 @@ export class CallRecorder {
     return `recorded ${plural(this.#calls, "call")} in ${safeText(this.#path)}`;
   }
 
-  /** The same for a run that failed: what was recorded of it is kept, and no file is left where nothing was. Never rejects. */
+  /** Completes the file of a run that failed, or leaves no file if nothing was recorded. Never rejects. */
   async saveAny(context: CommandContext): Promise<void> {
     try {
       if (this.#calls === 0) await this.#discard();
@@ -120,12 +120,12 @@ class EventQueue {
         await this.#wake.promise;
       }
     } finally {
-      this.#isEnded = true; // they are not taken any more
+      this.#isEnded = true; // no reader is left
     }
   }
 }
 
-/** The text of the recording. It is asked for when the file is open, and has a heading when the session of the first call is known. */
+/** Yields the text of the recording. Calls `onOpen` once the file is open. The header is written when the session of the first call is known. */
 async function* textOf(queue: EventQueue, onOpen: () => void): AsyncGenerator<string, void, undefined> {
   onOpen();
   const events = queue[Symbol.asyncIterator]();
@@ -147,7 +147,7 @@ function say({ err }: CommandContext, line: string): void {
   err.print(line);
 }
 
-/** Does the work, which also shows what came of it, and writes what was recorded of it, however the work ends. */
+/** Does the work and records its live calls, and completes the file however the work ends. */
 export async function recordedTo<T>(
   context: CommandContext,
   work: (recorder: CallRecorder | undefined) => Promise<T>,

@@ -1,4 +1,4 @@
-/** Reads a conversation file: neutral JSON Lines, one message a line. */
+/** Reads a conversation file: JSON Lines in Haft's format, one message a line. */
 import type { ApprovalAnswer } from "../../core/ask.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
@@ -7,16 +7,16 @@ import { readJsonLines } from "../../documents/read-json-lines.ts";
 
 export type ConversationLine =
   | { readonly role: "user" | "system"; readonly content: string }
-  /** The runtime judges what a call is: a malformed one gets its result like any other. */
+  /** Calls of the model. The runtime checks them: a malformed call gets a result like any other. */
   | { readonly role: "assistant"; readonly content: string; readonly calls: readonly ToolCall[] }
   /** A recorded result, which is ignored: the call is run again. */
   | { readonly role: "tool" }
-  /** The answer of a scripted person to the next call that asks for approval, after so many milliseconds. */
+  /** The answer of a scripted person to the next call that needs approval, after `afterMs` milliseconds. */
   | { readonly role: "approver"; readonly answer: ApprovalAnswer; readonly afterMs: number };
 
 type Role = ConversationLine["role"];
 
-/** The keys of each role's lines; of a `tool` line any may be there, and none is looked at. */
+/** The keys of each role's lines. A `tool` line may have any, and they are ignored. */
 const KEYS: ReadonlyMap<string, readonly string[]> = new Map<Role, readonly string[]>([
   ["user", ["role", "content"]],
   ["assistant", ["role", "content", "calls"]],
@@ -28,9 +28,9 @@ const ANSWERS = ["allow-once", "allow-always", "deny"] as const satisfies readon
 const MAX_AFTER_MS = 60_000;
 
 /**
- * Reads all lines before anything runs; blank lines are left out.
+ * Reads all lines before anything runs; skips blank lines.
  *
- * @throws ToolError `invalid_call`, with each bad line as `file:line: …`, the first twenty of them
+ * @throws ToolError `invalid_call`, with the first twenty bad lines as `file:line: …`
  */
 export function readConversation(text: string, file: string): readonly ConversationLine[] {
   const { items, problems } = readJsonLines({ text, file }, readLine);
@@ -50,7 +50,7 @@ function readLine(value: JsonValue): ConversationLine {
   return line;
 }
 
-/** @param problems takes what is wrong; the line is of no use then */
+/** Reads one line. @param problems receives what is wrong; if it receives anything, the returned line is not usable */
 function lineOf(line: JsonObject, role: JsonValue | undefined, problems: string[]): ConversationLine {
   switch (role) {
     case "user":
@@ -90,7 +90,7 @@ function textOf({ content }: JsonObject, problems: string[]): string {
 
 function callsOf(line: JsonObject, problems: string[]): readonly ToolCall[] {
   const calls = line["calls"] ?? [];
-  if (isJsonArray(calls)) return calls as readonly unknown[] as readonly ToolCall[]; // not looked into here, see `ConversationLine`
+  if (isJsonArray(calls)) return calls as readonly unknown[] as readonly ToolCall[]; // the runtime checks them, see `ConversationLine`
   problems.push('"calls" must be an array of calls such as {"id": "1", "name": "files::read", "input": {}}.');
   return [];
 }

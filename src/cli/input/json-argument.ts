@@ -1,10 +1,12 @@
-/** JSON that is typed as an argument. */
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
 import type { CommandContext } from "../command.ts";
 import { readInput } from "./read-input.ts";
 
-/** The JSON on the command line, or on standard input for `-`; `{}` where nothing does. @param owner whose input it is, such as `call` */
+/**
+ * Parses the JSON of an argument, or of standard input for `-`; `{}` if there is no argument. @param owner the owner of the input for messages, such
+ * as `call`
+ */
 export async function jsonArgument(
   context: CommandContext,
   text: string | undefined,

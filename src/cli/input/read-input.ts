@@ -1,19 +1,19 @@
-/** Reads what a command is given: a file, or standard input for `-`. */
+/** Reads an input of a command: a file, or standard input for `-`. */
 import { ToolError } from "../../core/error.ts";
 import { decodePieces, readTextFile, readTextPieces } from "../../documents/read-text-file.ts";
 import type { CommandContext } from "../command.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 
-/** All of it is held in memory. */
+/** Maximum size of an input that is read into memory as a whole. */
 const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
-/** The text of a regular file, or of standard input for `-`, without its byte order mark. @throws ToolError `invalid_argument` */
+/** Returns the text of a regular file, or of standard input for `-`, without its byte order mark. @throws ToolError `invalid_argument` */
 export async function readInput({ stdin, signal }: CommandContext, file: string): Promise<string> {
   if (file === "-") return decode(await untilAborted(readAll(stdin), signal));
   return await untilAborted(readTextFile({ ...FILE, path: file, maxBytes: MAX_INPUT_BYTES }), signal);
 }
 
-/** The same in pieces, for what may be of any size. Stops when the signal aborts. @throws ToolError `invalid_argument`, while iterating */
+/** Like `readInput`, but yields chunks, for input of any size. Stops when the signal aborts. @throws ToolError `invalid_argument`, while iterating */
 export async function* readPieces({ stdin, signal }: CommandContext, file: string): AsyncGenerator<string, void, undefined> {
   const pieces = file === "-" ? decodePieces({ ...FILE, path: "standard input" }, stdin) : readTextPieces({ ...FILE, path: file });
   try {
@@ -23,7 +23,7 @@ export async function* readPieces({ stdin, signal }: CommandContext, file: strin
       yield next.value;
     }
   } finally {
-    if (!signal.aborted) await pieces.return(); // one that waits for its input cannot be ended
+    if (!signal.aborted) await pieces.return(); // a generator that waits for input cannot be ended
   }
 }
 

@@ -1,15 +1,16 @@
-/** A port as the command line has it. */
 import { systemCode } from "../../core/base/system-code.ts";
 import { ToolError } from "../../core/error.ts";
 
-/** 0 is any that is free. @param option for the message: `--port` @throws ToolError `invalid_argument` */
+/** Reads a port; 0 means any free port. @param option for the message: `--port` @throws ToolError `invalid_argument` */
 export function readPort(text: string, option: string): number {
   const port = Number(text);
   if (/^\d{1,5}$/u.test(text) && port <= 65_535) return port;
   throw new ToolError("invalid_argument", `${option} takes a port from 0 to 65535, not ${JSON.stringify(text)}.`);
 }
 
-/** Says how to take another port where another program has it. @param option for the hint: `--port` @throws ToolError in any case */
+/**
+ * Rethrows an error of listening, with a hint if another program uses the port. @param option for the hint: `--port` @throws ToolError in any case
+ */
 export function refusePort(thrown: unknown, option: string): never {
   const error = ToolError.fromUnknown(thrown);
   if (systemCode(error.cause) !== "EADDRINUSE") throw thrown;

@@ -10,15 +10,18 @@ import { Progress } from "../terminal/progress.ts";
 import { safeText } from "../terminal/terminal-text.ts";
 import { readPieces } from "./read-input.ts";
 
-/** Each line of a recording ends so; a part of one does not. */
+/** Matches the end of a complete line of a recording. */
 const WHOLE_LINE = /,"sum":"[0-9a-f]{64}"\}$/u;
 
 export interface ReadRecordedOptions {
-  /** One that was cut short, as a full disk or a killed program leaves it, is read up to its last whole line, which is said on stderr. @default false: it is refused */
+  /**
+   * Whether to read an incomplete recording, as a full disk or a killed program leaves it, up to its last complete line, with a note on standard
+   * error. @default false: it is refused
+   */
   readonly mayBeCut?: boolean;
 }
 
-/** All events of a recording. @throws ToolError `corrupt_record` with file and line, `invalid_argument` for a file that cannot be read */
+/** Returns all events of a recording. @throws ToolError `corrupt_record` with file and line, `invalid_argument` for a file that cannot be read */
 export async function readRecordedEvents(
   context: CommandContext,
   file: string,
@@ -57,7 +60,7 @@ function noteCut({ err }: CommandContext, file: string, read: number): void {
   err.print(err.paint("yellow", note));
 }
 
-/** The same error; of a damaged recording, with the file that it is in. */
+/** Returns the error; for a damaged recording it names the file. */
 export function inFile(error: ToolError, file: string): ToolError {
   if (error.code !== "corrupt_record") return error;
   return new ToolError(error.code, `${placeOf(file)}: ${error.message}`, { ...error.toJSON(), cause: error });

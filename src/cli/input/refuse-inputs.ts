@@ -1,4 +1,4 @@
-/** Keeps a command from replacing a file that it reads. */
+/** Prevents a command from replacing a file that it reads. */
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -8,7 +8,7 @@ import { isPostgresUrl } from "../../store/postgres/postgres-settings.ts";
 import type { CommandContext } from "../command.ts";
 import { safeText } from "../terminal/terminal-text.ts";
 
-/** A file that a command reads, and what it is. */
+/** A file that a command reads, and a description of it. */
 export interface InputFile {
   readonly what: string;
   readonly path: string | undefined;
@@ -16,13 +16,13 @@ export interface InputFile {
 
 export interface OutputFiles {
   readonly paths: readonly string[];
-  /** How the message about one begins, such as `--out names`. */
+  /** The beginning of the error message, such as `--out names`. */
   readonly named: string;
-  /** Besides the configuration, the store and the files of --from and --replay. */
+  /** Inputs besides the configuration, the store and the files of --from and --replay. */
   readonly inputs?: readonly InputFile[];
 }
 
-/** @throws ToolError `invalid_argument` where an output is an input of the same command, under whatever name */
+/** Checks that no output is an input of the same command, under another name or through a link. @throws ToolError `invalid_argument` */
 export async function refuseInputs(context: CommandContext, { paths, named, inputs = [] }: OutputFiles): Promise<void> {
   const { from, replay } = context.options;
   const recordings = [...from, replay].map((path) => ({ what: "the recording", path }));
@@ -49,14 +49,14 @@ function fileOf(store: string): string | undefined {
   return isPostgresUrl(store) ? undefined : store;
 }
 
-/** A configuration that cannot be read is reported by the command itself. */
+/** Returns the store's file of a configuration; undefined if the configuration cannot be read, which the command itself reports. */
 async function configuredStore({ environment }: CommandContext, path: string | undefined): Promise<string | undefined> {
   const loaded = path === undefined ? undefined : await loadConfig(path, { environment }).catch(() => undefined);
   const store = loaded?.config.store;
   return loaded === undefined || store === undefined || !("path" in store) ? undefined : resolve(loaded.folder, store.path);
 }
 
-/** Under whatever name: a link leads to the same file. */
+/** Whether two paths lead to the same file, for example through a link. */
 export async function isSameFile(one: string, other: string): Promise<boolean> {
   if (resolve(one) === resolve(other)) return true;
   const [a, b] = await Promise.all([one, other].map((path) => stat(path, { bigint: true }).catch(() => undefined)));

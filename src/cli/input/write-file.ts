@@ -1,4 +1,4 @@
-/** Writes a file so that it is there whole or not at all. */
+/** Writes a file completely or not at all. */
 import { rmSync } from "node:fs";
 import { link, lstat, open, realpath, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -8,41 +8,44 @@ import { systemCode } from "../../core/base/system-code.ts";
 import { renameFile } from "../../core/rename-file.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 
-/** The pieces of a file. */
+/** The content of a file, in chunks. */
 type FileText = AsyncIterable<string | Uint8Array> | readonly (string | Uint8Array)[];
 
 export interface WriteFileOptions {
-  /** Replace a file that is there. */
+  /** Whether to replace an existing file. */
   readonly force: boolean;
-  /** The option that replaces it. @default "--force" */
+  /** The option that the error message names for replacing it. @default "--force" */
   readonly forceOption?: "--force" | "--overwrite";
-  /** Other users may read it, as far as the umask lets them: a file for a repository, without private data. @default false */
+  /** Whether other users may read it, as far as the umask allows: for a file of a repository, without private data. @default false */
   readonly isPublic?: boolean;
-  /** The command writes to standard output where the path is `-`. */
+  /** Whether the command writes to standard output if the path is `-`. */
   readonly takesOutput?: boolean;
-  /** A disk that is full, or fails, leaves the text that it took as `<path>.part`, or `<path>.2.part` and so on where that is there, which the error names. @default false */
+  /**
+   * Whether to keep what was written if the disk is full or fails. It is kept as `<path>.part`, or `<path>.2.part` and so on if that exists, and the
+   * error
+   * names the file. @default false
+   */
   readonly keepPart?: boolean;
   readonly signal: AbortSignal;
 }
 
 const CHUNK_CHARS = 256 * 1024;
-/** Readable by its owner only: an export may hold private data. */
+/** Readable by its owner only, since an export may hold private data. */
 const PRIVATE_MODE = 0o600;
 const PUBLIC_MODE = 0o666;
 
 /**
- * Writes the text into a temporary file next to the target, and gives it that name when all of it is on the disk. When the
- * text throws, nothing is left.
+ * Writes a temporary file next to the target, and renames it when all of it is on the disk. If `text` throws, no file is left.
  *
- * @throws ToolError `invalid_argument` for a path that cannot be written, or holds a file and `force` is not set; `store_failed` for a
- * disk that is full or fails
+ * @throws ToolError `invalid_argument` for a path that cannot be written, or an existing file without `force`; `store_failed` if the disk is full
+ * or fails
  */
 export async function writeFileWhole(path: string, text: FileText, options: WriteFileOptions): Promise<void> {
   const { force, signal } = options;
   const target = await targetOf(path);
   await refuseOccupied(path, target, options);
   const temporary = join(dirname(target), `.${systemPorts.ids.next("haft")}.part`);
-  const removeAtExit = (): void => rmSync(temporary, { force: true }); // a second Ctrl-C does not wait for what is below
+  const removeAtExit = (): void => rmSync(temporary, { force: true }); // a second Ctrl-C ends the process without the `finally` below
   process.once("exit", removeAtExit);
   try {
     const file = await attempt(path, () => open(temporary, "wx", options.isPublic === true ? PUBLIC_MODE : PRIVATE_MODE));
@@ -62,7 +65,7 @@ export async function writeFileWhole(path: string, text: FileText, options: Writ
   }
 }
 
-/** Names the file that holds what was written. No file that is there already is replaced. */
+/** Keeps the incomplete file, and returns the error with its name. Replaces no existing file. */
 async function keptPart(failure: ToolError, temporary: string, target: string): Promise<ToolError> {
   const written = await stat(temporary).catch(() => undefined);
   if (written === undefined || written.size === 0) return failure;
@@ -82,24 +85,24 @@ async function keptPart(failure: ToolError, temporary: string, target: string): 
   return failure;
 }
 
-/** Of the file that holds what was written; the next where files of earlier failures are there. */
+/** Endings of the name of an incomplete file, tried in order as earlier ones may be taken. */
 const PART_ENDS = [".part", ".2.part", ".3.part", ".4.part", ".5.part"];
 
-/** A failure of the disk, and not of the text or of the path. */
+/** Whether the disk failed, as opposed to the text or the path. */
 function isOfDisk(thrown: unknown): thrown is ToolError {
   return thrown instanceof ToolError && thrown.code === "store_failed" && systemCode(thrown.cause) !== undefined;
 }
 
-/** Where a link leads is what is replaced, not the link. */
+/** Returns the path to write. If `path` is a link, its target is replaced and not the link. */
 async function targetOf(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch {
-    return resolve(path); // most likely it is not there yet
+    return resolve(path); // most likely the file does not exist yet
   }
 }
 
-/** @throws ToolError before anything is written */
+/** Checks that the target may be written. @throws ToolError before anything is written */
 async function refuseOccupied(path: string, target: string, options: WriteFileOptions): Promise<void> {
   const info = await lstat(target).catch(() => undefined);
   if (info === undefined) return;
@@ -132,7 +135,7 @@ async function writeText(path: string, file: FileHandle, text: FileText, signal:
   await flush();
 }
 
-/** A link, unlike a rename, never replaces a file that another program has put there meanwhile. */
+/** Gives the file its name. Uses a link without `force`: unlike a rename, it never replaces a file that another program has made in the meantime. */
 async function publish(temporary: string, target: string, force: boolean): Promise<void> {
   if (force) return renameFile(temporary, target);
   try {
@@ -145,7 +148,7 @@ async function publish(temporary: string, target: string, force: boolean): Promi
 
 /** The error codes of file systems without hard links. */
 const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"]);
-/** Windows says the same of a file that is open elsewhere. */
+/** Windows reports a file that another program has open in the same way. */
 const NOT_ALLOWED = `this user may not write there${process.platform === "win32" ? ", or another program has it open" : ""}`;
 const WRONG_PATH: ReadonlyMap<string, string> = new Map([
   ["ENOENT", "the folder does not exist"],

@@ -1,4 +1,4 @@
-/** The session of a command: a new one, one that is resumed from the store, or a copy of it to try things on. */
+/** Opens the session of a command: a new one, one that is resumed from the store, or a copy of one to simulate on. */
 import { writeRecording } from "../../core/recording/recording.ts";
 import type { Store } from "../../core/store.ts";
 import { importRecording } from "../../runtime/import-recording.ts";
@@ -17,23 +17,23 @@ import { plural } from "../../core/base/wording.ts";
 
 export interface TakeUpOptions {
   readonly runtime: Runtime;
-  /** Open. */
+  /** An open store. */
   readonly store: Store;
   readonly sessionId: string;
-  /** Shows the calls that were interrupted; left out = nothing is shown. */
+  /** Shows the interrupted calls; undefined = nothing is shown. */
   readonly printer: EventPrinter | undefined;
   /** Called with the interrupted calls before any of them continues. */
   readonly onInterrupted?: (calls: InterruptedCalls) => void;
   readonly resume?: ResumeOptions;
 }
 
-/** Takes up a session of the store; calls that were interrupted are shown as calls that begin. @throws ToolError as `Runtime.resume` does */
+/** Resumes a session of the store, and prints interrupted calls as calls that begin. @throws ToolError as `Runtime.resume` does */
 export async function takeUp(context: CommandContext, options: TakeUpOptions): Promise<RuntimeSession> {
   const { runtime, store, sessionId, printer } = options;
   return withSession(store, sessionId, async () => {
     const known = await findSession(store, sessionId);
     const interrupted = await readInterrupted(context, { store, sessionId, printer });
-    // While another process has it open, they are not interrupted but run there.
+    // If another process has the session open, the calls are not interrupted but run there.
     if (known?.openedBy === undefined || options.resume?.takeOver === true) {
       printer?.aside(`session ${safeText(sessionId)}: continues after ${plural(interrupted.events, "event")}`);
       printer?.expect(interrupted.calls.flatMap(({ call }) => [call.name, runtime.registry.get(call.name)?.qualifiedName ?? ""]));
@@ -44,7 +44,7 @@ export async function takeUp(context: CommandContext, options: TakeUpOptions): P
   });
 }
 
-/** Continues the session of this id, or begins it. */
+/** Resumes the session of this id, or begins it if the store has none. */
 async function takeUpOrBegin(context: CommandContext, options: TakeUpOptions): Promise<RuntimeSession> {
   const { runtime, store, sessionId, printer } = options;
   if ((await findSession(store, sessionId)) !== undefined) return takeUp(context, options);
@@ -54,7 +54,7 @@ async function takeUpOrBegin(context: CommandContext, options: TakeUpOptions): P
 
 export type OpenSessionOptions = Omit<TakeUpOptions, "store" | "sessionId"> & { readonly store: Store | undefined };
 
-/** The session of `--session` or a new one, whose name is printed where it is kept. */
+/** Opens the session of `--session`, or a new one. Prints its id if it is stored. */
 export async function openStoredSession(context: CommandContext, { store, ...options }: OpenSessionOptions): Promise<RuntimeSession> {
   const { session: sessionId } = context.options;
   if (store !== undefined && sessionId !== undefined) return takeUpOrBegin(context, { ...options, store, sessionId });
@@ -63,7 +63,7 @@ export async function openStoredSession(context: CommandContext, { store, ...opt
   return session;
 }
 
-/** Copies a session into another store, so that whatever is done with the copy leaves the session as it is. */
+/** Copies a session into another store, so that the original is not changed. */
 export async function copySession(
   context: CommandContext,
   sessionId: string,
@@ -79,7 +79,7 @@ export async function copySession(
   }
 }
 
-/** Also numbers the calls of the log, so that those to come do not begin at #1 again. */
+/** Finds the interrupted calls. Also numbers the calls of the log, so that later calls do not begin at #1 again. */
 async function readInterrupted(
   { err, signal }: CommandContext,
   { store, sessionId, printer }: Pick<TakeUpOptions, "store" | "sessionId" | "printer">,

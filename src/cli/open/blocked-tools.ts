@@ -1,4 +1,4 @@
-/** Tools that are not offered because they are not as they were pinned. */
+/** Returns the tools that are not offered because they differ from their pins. */
 import { someAndMore } from "../../core/base/wording.ts";
 import { operatorText } from "../../core/error.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
@@ -10,12 +10,12 @@ export function blockedTools(registry: Registry): readonly RegisteredTool[] {
   return [...registry].filter(({ blocked, denied, enabled }) => enabled && denied === undefined && blocked !== undefined);
 }
 
-/** Why, and what to do. */
+/** Says why the tool is blocked and what to do; "" if it is not. */
 export function blockedText({ blocked }: RegisteredTool): string {
   return blocked === undefined ? "" : operatorText(blocked);
 }
 
-/** Says on standard error which tools are left out of what is shown, of all toolsets or of one. */
+/** Lists on standard error the tools that are left out of the output, of all toolsets or of one. */
 export function noteBlocked(context: CommandContext, registry: Registry, toolset?: string): void {
   const blocked = blockedTools(registry).filter((tool) => toolset === undefined || tool.toolset.name === toolset);
   if (blocked.length === 0) return;

@@ -1,4 +1,4 @@
-/** From the options --replay, --record, --simulate and --seed, and the configuration, to who answers which tool. */
+/** Decides how each tool is answered, from the options --replay, --record, --simulate and --seed and the configuration. */
 import { buildAnswers } from "../../config/build/build-answers.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -12,15 +12,22 @@ import type { CommandContext } from "../command.ts";
 import { inFile } from "../input/read-recorded-events.ts";
 
 export interface AnswerChoice extends ModelListeners {
-  /** The sources of tools that no rule of the configuration fits. @default they are live */
+  /** Returns the answer sources of tools that no rule of the configuration matches. @default such tools are live */
   readonly otherwise?: ((config: LoadedConfig) => AnswerSources) | undefined;
-  /** Takes the calls that are live. */
+  /** Records the calls that are live. */
   readonly recorder?: CallRecorder | undefined;
-  /** Its clients simulate calls: where the configuration names no stand-in, examples answer, as with --simulate. @default false */
+  /**
+   * Whether clients of this command may simulate calls. If so, tools without a configured stand-in are answered by examples, as with --simulate.
+   * @default false
+   */
   readonly serves?: boolean;
 }
 
-/** @throws ToolError `invalid_config` with every problem, `invalid_argument` for options that contradict each other, before anything runs */
+/**
+ * Returns the answer sources and faults of a command.
+ *
+ * @throws ToolError `invalid_config` with every problem, `invalid_argument` for options that contradict each other, before anything runs
+ */
 export async function commandAnswers(
   { options, environment }: CommandContext,
   config: LoadedConfig,
@@ -36,7 +43,7 @@ export async function commandAnswers(
       hint: "For example: --replay travel.jsonl --nearest",
     });
   const isWanted = serves || simulate || replay !== undefined || recorder !== undefined || otherwise !== undefined;
-  if (!isWanted && config.config.simulation === undefined) return {}; // there is no stand-in, and no engine is loaded for it
+  if (!isWanted && config.config.simulation === undefined) return {}; // no stand-in is needed, so no engine is loaded for one
   const built = await buildAnswers(config, {
     environment,
     ...omitUndefined({
@@ -58,18 +65,18 @@ export async function commandAnswers(
   return { answers: { ...answers, ...omitUndefined({ rules }) }, ...omitUndefined({ faults: built.faults }) };
 }
 
-/** With a recording and --simulate nothing runs for real: calls that were not recorded are simulated. */
+/** Returns the rules. With a recording and --simulate nothing is live: calls that were not recorded are simulated. */
 function simulatedRules({ rules, simulation }: AnswerOptions, runsNothing: boolean): AnswerOptions["rules"] {
   return runsNothing && simulation !== undefined ? [{ tools: "*", from: simulation }] : rules;
 }
 
-/** Live calls are recorded as well. */
+/** Returns the rules with live calls recorded. */
 function recordedRules(rules: NonNullable<AnswerOptions["rules"]>): AnswerOptions["rules"] {
   const known = rules.map((rule) => (sourceList(rule.from, "from").some(isReal) ? { ...rule, from: "record" as const } : rule));
   return [...known, { tools: "*", from: "record", realOnly: true }];
 }
 
-/** A number where it is one: as in a configuration, 7 and "7" are two seeds. */
+/** Returns the seed as a number if it is an integer: as in a configuration, 7 and "7" are different seeds. */
 function seedOf(seed: string | undefined): number | string | undefined {
   const number = Number(seed);
   return seed === undefined || seed.trim() === "" || !Number.isSafeInteger(number) ? seed : number;

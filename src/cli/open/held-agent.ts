@@ -1,4 +1,4 @@
-/** An agent that runs in one process of a store at a time: here, while this process has its session. */
+/** Runs an agent in one process of a store at a time: in this process while it has the agent's session. */
 import type { Agent } from "../../compose/agent.ts";
 import { ToolError } from "../../core/error.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -7,16 +7,16 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { leaveWaiting, waitingSessions } from "../../server/api/sessions/waiting-sessions.ts";
 
 export interface HeldAgentOptions {
-  /** Also the id of its session. */
+  /** The name of the agent, and the id of its session. */
   readonly name: string;
   readonly runtime: Runtime;
-  /** Has the agent by its name while it runs here. */
+  /** Holds the agent by its name while it runs in this process. */
   readonly agents: Map<string, Agent>;
   readonly make: (session: RuntimeSession) => Agent;
   readonly log: (message: string) => void;
 }
 
-/** How often it is seen whether the session is free, or still here. */
+/** How often to check whether the session is free, or still open here, in milliseconds. */
 const LOOK_MS = 1_000;
 
 export class HeldAgent {
@@ -33,10 +33,11 @@ export class HeldAgent {
   }
 
   /**
-   * Resolves when it runs here, is known to run elsewhere, or after a second: calls that a crash interrupted may go on for long, or wait for a person,
-   * whom the server must be there for.
+   * Resolves when the agent runs here or is known to run elsewhere, and after a second at the latest: interrupted calls may continue for long, or
+   * wait for
+   * a person who needs the server to answer them.
    *
-   * @throws as `Runtime.resume` in that second, where no other process can have it. By rejecting
+   * @throws, as a rejection, as `Runtime.resume` does within that second, if processes do not share the store
    */
   async start(): Promise<void> {
     const started = this.#start();
@@ -52,7 +53,7 @@ export class HeldAgent {
 
   async #start(): Promise<void> {
     if (this.#options.runtime.store?.queue === undefined) await this.#take();
-    await this.#look(); // a request may remove the session
+    await this.#look(); // keeps checking, as a request may remove the session
   }
 
   #goOnAfter(thrown: unknown): void {
@@ -60,17 +61,18 @@ export class HeldAgent {
     if (!this.#isStopped) void this.#look();
   }
 
-  /** Gives it up within a second of when it has no run and no jobs, so that another process continues it while calls of others end here. */
+  /** Gives the agent up within a second after it has no run and no jobs. Another process then continues it while calls of other sessions end here. */
   drain(): void {
-    this.#isDraining = this.#options.runtime.store?.queue !== undefined; // else no other process takes it before this one has ended
+    this.#isDraining = this.#options.runtime.store?.queue !== undefined; // otherwise no other process would take it before this one has ended
   }
 
-  /** Its session is free for another process then. */
+  /** Stops the agent. When this resolves, its session is free for another process. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopTimer?.();
     const { name, runtime } = this.#options;
-    if (this.#agent === undefined && runtime.sessions.resuming.includes(name)) await runtime.sessions.handOver(name); // its calls may wait for a person
+    // its calls may wait for a person
+    if (this.#agent === undefined && runtime.sessions.resuming.includes(name)) await runtime.sessions.handOver(name);
     await this.#looking;
     await this.#leave();
   }
@@ -80,7 +82,7 @@ export class HeldAgent {
     return this.#looking;
   }
 
-  /** Never rejects. */
+  /** Checks now, and again after `LOOK_MS`. Never rejects. */
   async #checkAgainLater(): Promise<void> {
     await this.#check();
     if (!this.#isStopped) this.#stopTimer = systemPorts.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
@@ -100,7 +102,7 @@ export class HeldAgent {
     }
   }
 
-  /** Whether nothing of it runs, as all its calls wait for a person. */
+  /** Whether nothing of the session runs because all its calls wait for a person. */
   #asks(session: RuntimeSession | undefined): boolean {
     return session !== undefined && waitingSessions(this.#options.runtime).get(session.id)?.asks === true;
   }
@@ -120,7 +122,10 @@ export class HeldAgent {
     agent.start();
   }
 
-  /** Messages that wait stay in the inbox; jobs that run, and calls that wait for a person, are continued by the process that resumes the session. */
+  /**
+   * Gives the session up. Unread messages stay in the inbox; the process that resumes the session continues running jobs and calls that wait for a
+   * person.
+   */
   async #leave(): Promise<void> {
     const agent = this.#agent;
     if (agent === undefined) return;
@@ -136,8 +141,8 @@ export class HeldAgent {
       if (jobs > 0) await runtime.store?.queue?.offer([session.id]);
       return;
     }
-    const isLost = session.broken !== undefined; // of one that is another's now, or that the store failed, nothing can be written
-    if (runtime.store?.queue === undefined && !isLost) return; // it is closed with the runtime
+    const isLost = session.broken !== undefined; // another process has the session now, or the store failed: nothing can be written
+    if (runtime.store?.queue === undefined && !isLost) return; // the runtime closes the session
     await (session.jobs.length > 0 ? runtime.sessions.handOver(session.id) : session.close()).catch((thrown: unknown) => {
       if (!isLost) throw thrown;
     });

@@ -1,11 +1,11 @@
-/** The calls that a crash interrupted: found in a session's log, and followed until each has its result. */
+/** The calls that a crash interrupted, found in a session's log and followed until each has its result. */
 import type { RuntimeEvent, SessionEvent } from "../../core/event.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { plural } from "../../core/base/wording.ts";
 
 export type CallStart = Extract<SessionEvent, { readonly type: "call-start" }>;
 
-/** The end of an interrupted call. */
+/** What became of an interrupted call. */
 export type Fate = "run again" | "answered" | "ended" | "unknown";
 
 export class InterruptedCalls {
@@ -14,26 +14,26 @@ export class InterruptedCalls {
   readonly #results = new Map<string, ToolResult>();
   #events = 0;
 
-  /** Call with every event that is stored, in order. */
+  /** Call with every stored event, in order. */
   read(event: SessionEvent): void {
     this.#events++;
     if (event.type === "call-start") this.#open.set(event.callId, event);
     else if (event.type === "call-end") this.#open.delete(event.callId);
   }
 
-  /** Call with every event of the runtime that takes the session up. */
+  /** Call with every event of the runtime that resumes the session. */
   notice(event: RuntimeEvent): void {
     if (!("callId" in event) || !this.#open.has(event.callId)) return;
     if (event.type === "call-attempt") this.#attempted.add(event.callId);
     else if (event.type === "call-end") this.#results.set(event.callId, event.result);
   }
 
-  /** How many events the log has. */
+  /** Number of events in the log. */
   get events(): number {
     return this.#events;
   }
 
-  /** In the order they began. */
+  /** The interrupted calls, in the order in which they began. */
   get calls(): readonly CallStart[] {
     return [...this.#open.values()];
   }
@@ -49,7 +49,7 @@ export class InterruptedCalls {
     return error.code === "outcome_unknown" ? "unknown" : "ended";
   }
 
-  /** `2 calls were interrupted: 1 was run again, of 1 it is unknown whether it had its effect`. */
+  /** Returns `2 calls were interrupted: 1 was run again, of 1 it is unknown whether it had its effect`. */
   conclusion(): string {
     const fates = this.calls.map((call) => this.fateOf(call.callId));
     const [only] = fates;

@@ -1,4 +1,3 @@
-/** The tool `info`, for commands in which models read about tools. */
 import { DOCUMENTATION_TOOLSET } from "../../call/admit/documentation-gate.ts";
 import { readDocumentation } from "../../config/tables/documentation-config.ts";
 import type { HaftConfig } from "../../config/haft-config.ts";
@@ -6,9 +5,9 @@ import type { Registry } from "../../registry/registry.ts";
 import { infoToolset } from "../../toolsets/info.ts";
 
 /**
- * Adds it where any tool has more to read than its description, unless the configuration has a toolset of that name.
+ * Adds the toolset with the tool `info` if any tool has documentation, unless the configuration has a toolset of that name.
  *
- * @throws ToolError `invalid_config` for documentation that cannot be read, by rejecting
+ * @throws ToolError `invalid_config`, as a rejection, for documentation that cannot be read
  */
 export async function addManual(registry: Registry, { documentation }: HaftConfig): Promise<void> {
   const tools = registry.list();

@@ -1,4 +1,4 @@
-/** From a configuration file to an open runtime, and back to nothing when the command is done. */
+/** Opens a runtime from a configuration file, and closes it when the command is done. */
 import { relative } from "node:path";
 import type { Approver } from "../../core/ask.ts";
 import { splitName } from "../../core/call.ts";
@@ -42,9 +42,9 @@ export interface OpenRuntime {
   readonly runtime: Runtime;
   readonly config: LoadedConfig;
   readonly report: OpenReport;
-  /** With the channels and triggers of the configuration; they rest until an agent is given them. */
+  /** Triggers with the channels and triggers of the configuration. They do not run until an agent gets them. */
   readonly triggers: Triggers;
-  /** Of users to the servers of the configuration; without pages until they are served. */
+  /** Logins of users to the servers of the configuration. Their pages are not served yet. */
   readonly logins: UserLogins;
 }
 
@@ -53,38 +53,38 @@ export interface WithRuntimeOptions extends AnswerChoice {
   readonly onConfig?: (config: LoadedConfig) => void;
   readonly onEvent?: EventListener;
   readonly approve?: Approver | undefined;
-  /** Go on with an empty configuration where the folder has none. @default false */
+  /** Whether to continue with an empty configuration if the folder has none. @default false */
   readonly mayLackConfig?: boolean;
-  /** Open only this toolset where the configuration has it, so that no server is started in vain, and go no further without it. */
+  /** Opens only this toolset if the configuration has it, so that no other server is started, and fails if it does not open. */
   readonly only?: string | undefined;
-  /** Say on standard error which toolsets did not open. @default true */
+  /** Whether to report on standard error which toolsets did not open. @default true */
   readonly reportFailures?: boolean;
-  /** Takes the log of the runtime, which then does not go to standard error. */
+  /** Receives the warnings of the runtime, which then do not go to standard error. */
   readonly onWarning?: (line: string) => void;
-  /** The clock of calls, where nothing takes real time. @default the real one */
+  /** The clock of calls, if nothing takes real time. @default the real clock */
   readonly clock?: Ports["clock"] | undefined;
-  /** Take third-party tools as they are, whatever was pinned. @default false */
+  /** Whether to accept third-party tools that differ from their pins. @default false */
   readonly unpinned?: boolean;
-  /** The model that the command asks, told by the configuration: delegates that name none ask it too. @default that of the configuration */
+  /** Returns the model that the command asks; delegates that name no model ask it too. @default that of the configuration */
   readonly model?: ((config: LoadedConfig) => DefaultModel | undefined) | undefined;
-  /** Add `call_tool` to `find_tools`. @default as the configuration says */
+  /** Whether to add `call_tool` to `find_tools`. @default as the configuration says */
   readonly callTool?: boolean;
-  /** Give models the tool `info` where tools have documentation. @default false */
+  /** Whether to give models the tool `info` if tools have documentation. @default false */
   readonly manual?: boolean;
   /**
-   * The store the runtime keeps sessions and results in, set by the configuration; closed with the runtime.
-   * @default that of the configuration where a toolset is shared, opened when something needs it, else none
+   * Returns the store for sessions and results, which is closed with the runtime.
+   * @default that of the configuration if a toolset is shared, opened when something needs it; else none
    */
   readonly store?: (config: LoadedConfig) => Store | undefined;
-  /** Whether jobs are started by other processes, and none here. @default none is left to others */
+  /** Whether this process starts no jobs and leaves them to others. @default no */
   readonly leavesJobs?: (config: LoadedConfig) => boolean;
-  /** Whether the store is only opened when something needs it. A toolset that is shared needs it for every call. @default false */
+  /** Whether the store is opened only when something needs it. A shared toolset needs it for every call. @default false */
   readonly storeMayWait?: boolean;
 }
 
 const MAX_WARNING_LENGTH = 1_000;
 
-/** Opens the runtime of the configuration, does the work, and closes it whatever happens. Stops when the signal aborts. */
+/** Opens the runtime of the configuration, does the work, and always closes it. Stops when the signal aborts. */
 export async function withRuntime<T>(
   context: CommandContext,
   options: WithRuntimeOptions,
@@ -105,7 +105,7 @@ export async function withRuntime<T>(
     const mayWait = options.storeMayWait === true && !isShared(pick(config, options.only));
     if (store !== undefined && options.store !== undefined && !mayWait) {
       await untilAborted(store.open(), signal);
-      await store.announce({ role: "cli", version: packageVersion() }).catch(() => {}); // what needs the store says what is wrong with it
+      await store.announce({ role: "cli", version: packageVersion() }).catch(() => {}); // the next use of the store reports the error
     }
     const report = await untilAborted(runtime.open(), signal);
     if (options.manual === true) await addManual(runtime.registry, config.config);
@@ -113,7 +113,7 @@ export async function withRuntime<T>(
     noteFailures(context, report, options);
     return await work({ runtime, config, report, triggers, logins });
   } catch (thrown: unknown) {
-    said.add(ToolError.fromUnknown(thrown).message); // where it is caught
+    said.add(ToolError.fromUnknown(thrown).message); // printed where it is caught
     throw thrown;
   } finally {
     for (const { message } of await runtime.close()) {
@@ -124,7 +124,7 @@ export async function withRuntime<T>(
   }
 }
 
-/** Toolsets that are shared need a store, also where no call is made. */
+/** Returns a store if a toolset is shared: shared toolsets need one even if no call is made. */
 function storeOfShared(config: LoadedConfig): Store | undefined {
   return isShared(config) ? buildStore(config) : undefined;
 }
@@ -136,13 +136,13 @@ function isShared({ config }: LoadedConfig): boolean {
 interface Building extends WithRuntimeOptions {
   readonly config: LoadedConfig;
   readonly built: Store | undefined;
-  /** The descriptors that are trusted; undefined = all are. */
+  /** The digests of trusted descriptors; undefined = all are trusted. */
   readonly trusted: ReadonlySet<string> | undefined;
   readonly triggers: Triggers;
   readonly logins: UserLogins;
 }
 
-/** Nothing for a user without a home folder: servers are asked for their tools each time. */
+/** Returns the cache of tool lists. A user without a home folder has none: servers are asked for their tools each time. */
 function toolMemory({ environment }: CommandContext): { readonly memory?: ReturnType<typeof toolCacheFiles> } {
   try {
     return { memory: toolCacheFiles(toolCacheFolder(environment)) };
@@ -186,18 +186,18 @@ async function runtimeOptions(
   };
 }
 
-/** Reads the pins of third-party tools; undefined where nothing was pinned. */
+/** Reads the pins of third-party tools; undefined if nothing was pinned. */
 async function pinsBeside({ path }: LoadedConfig): Promise<ToolPins | undefined> {
   const lock = await readLock(lockPath(path));
   return lock === undefined ? undefined : toolPins(lock);
 }
 
-/** The configuration that was named, or that of this folder; what should not stay so goes to standard error. */
+/** Reads the configuration that was named, or that of this folder. Prints its warnings on standard error. */
 export async function readConfig(context: CommandContext): Promise<LoadedConfig> {
   return warned(context, await loadConfig(configPath(context), { environment: context.environment }));
 }
 
-/** As `readConfig`, for work on the store alone: variables of toolsets, servers and models need not be set. */
+/** Like `readConfig`, for work on the store alone: variables of toolsets, servers and models need not be set. */
 export async function readStoreConfig(context: CommandContext): Promise<LoadedConfig> {
   return warned(context, await loadStoreConfig(configPath(context), { environment: context.environment }));
 }
@@ -207,13 +207,13 @@ function warned(context: CommandContext, config: LoadedConfig): LoadedConfig {
   return config;
 }
 
-/** As `readConfig`; a folder without a configuration has an empty one where that is enough. */
+/** Like `readConfig`, but returns an empty configuration for a folder without one, unless one is needed. */
 async function configOrNone(context: CommandContext, isNeeded: boolean): Promise<LoadedConfig> {
   if (isNeeded || context.options.config !== undefined || findConfig(process.cwd()) !== undefined) return await readConfig(context);
   return emptyConfig(process.cwd(), context.environment);
 }
 
-/** The real ports, with what the runtime has to say on standard error. */
+/** Returns ports whose warnings go to standard error. */
 export function quietPorts(context: CommandContext): Partial<Ports> {
   return { log: { debug() {}, warn: (message) => warn(context, message) } };
 }
@@ -230,20 +230,23 @@ function noteFailures(context: CommandContext, report: OpenReport, { only, repor
   }
 }
 
-/** Why a toolset did not open, with its name. */
+/** Says why a toolset did not open, with its name. */
 function failureText(toolset: string, { message }: ToolError): string {
   const name = JSON.stringify(toolset);
   return message.includes(name) ? message : `The toolset ${name} could not be opened: ${message}`;
 }
 
-/** The failure with what the operator can do, such as the package to install, and a line each for what is known of it, such as what a server wrote before it ended. */
+/**
+ * Says why a toolset did not open and what the operator can do, such as install a package, with a line for each detail, such as the end of a
+ * server's stderr.
+ */
 export function failureWithHint(toolset: string, error: ToolError): string {
   const text = failureText(toolset, error);
   const first = error.operatorHint === undefined ? text : `${text} ${error.operatorHint}`;
   return [first, ...error.details.filter((detail) => detail.trim() !== "" && !text.includes(detail))].join("\n");
 }
 
-/** The toolset that a qualified name belongs to. */
+/** Returns the toolset of a qualified name. */
 export function toolsetOf(name: string): string | undefined {
   return splitName(name).namespace;
 }
@@ -256,7 +259,7 @@ function pick(loaded: LoadedConfig, only: string | undefined): LoadedConfig {
       hint: `Set enabled to true in toolsets.${only}.`,
     });
   }
-  // They use the tools of other toolsets.
+  // These use the tools of other toolsets.
   if (toolset.type === "chains" || toolset.type === "delegates" || toolset.type === "program") return loaded;
   const giving = routedOf(loaded.config).filter((entry) => mayGive(entry, only));
   const toolsets = [...loaded.config.toolsets].filter(([, config]) => giving.some((entry) => entry.toolset === config));
@@ -264,12 +267,12 @@ function pick(loaded: LoadedConfig, only: string | undefined): LoadedConfig {
   return { ...loaded, config: { ...loaded.config, toolsets: new Map(toolsets), registry } };
 }
 
-/** Whether an entry can have tools of this namespace: for some it says so itself, for others only their files do. */
+/** Whether an entry may have tools of this namespace. Some entries say so; of sources only their files do. */
 function mayGive({ namespace, toolset }: RegistryEntry, name: string): boolean {
   return isSource(toolset) || namespace === name;
 }
 
-/** As it was given, or the name of the one in this folder. */
+/** Returns the path of `--config` as it was given, or the name of the file in this folder. */
 function configPath({ options }: CommandContext): string {
   if (options.config !== undefined) return options.config;
   const folder = process.cwd();
@@ -280,12 +283,12 @@ function configPath({ options }: CommandContext): string {
   });
 }
 
-/** That a model is asked again, after which wait. */
+/** Formats the retry of a request to a model. */
 export function retryText(model: string, { attempt, error, waitMs }: ModelRetry): string {
   return `${model}: attempt ${attempt} failed, next in ${duration(waitMs)}: ${error.message}`;
 }
 
-/** Something to know, on standard error. */
+/** Prints a warning on standard error. */
 export function warn({ err }: CommandContext, message: string): void {
   err.print(err.paint("yellow", `haft: ${oneLine(message, MAX_WARNING_LENGTH)}`));
 }

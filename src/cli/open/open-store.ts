@@ -1,4 +1,4 @@
-/** Which store a command works on, and what is said when that does not go well. */
+/** Finds and opens the store of a command, and explains its errors. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { buildStore } from "../../config/build/build-store.ts";
@@ -18,15 +18,15 @@ import { untilAborted } from "../../core/base/until-aborted.ts";
 import { shellWord } from "../../core/base/shell-word.ts";
 
 export interface WithStoreOptions {
-  /** Reads, also from a file that is damaged, and changes nothing. */
+  /** Whether the store is only read, which works for a damaged file too. */
   readonly readOnly: boolean;
-  /** Makes the file where there is none. @default false */
+  /** Whether to make the file if it does not exist. @default false */
   readonly create?: boolean;
-  /** @default it is read when the command line names no store */
+  /** The configuration. @default it is read if the command line names no store */
   readonly config?: LoadedConfig;
 }
 
-/** A store, and the file it is in, if it is in one. */
+/** A store, with its file if it is in one. */
 interface Place {
   readonly store: Store;
   readonly path?: string;
@@ -35,16 +35,16 @@ interface Place {
 }
 
 /**
- * The store that `--store` names, else that of the configuration; undefined when neither does. Not opened.
+ * Returns the store of `--store`, else that of the configuration; undefined if neither names one. Does not open it.
  *
- * @throws ToolError `invalid_config` when there is none and `--session` asks for one
+ * @throws ToolError `invalid_config` if there is none and `--session` needs one
  */
 export function storeOf(context: CommandContext, config: LoadedConfig): Store | undefined {
   const place = placeOf(context, config, false);
   return place === undefined && context.options.session !== undefined ? noStore(config) : place?.store;
 }
 
-/** As `storeOf`, for what cannot be done without. @throws ToolError `invalid_config` when there is none, `not_found` when its file is not there */
+/** Like `storeOf`, but requires a store. @throws ToolError `invalid_config` if none is named, `not_found` if its file does not exist */
 export function existingStore(context: CommandContext, config: LoadedConfig): Store {
   const place = placeOf(context, config, false) ?? noStore(config);
   requireFile(place.path);
@@ -52,8 +52,8 @@ export function existingStore(context: CommandContext, config: LoadedConfig): St
 }
 
 /**
- * Opens the store that the command line or the configuration names, does the work, and closes it whatever happens. The work is given the
- * configuration where that names the store.
+ * Opens the store of the command line or the configuration, does the work, and always closes it. `work` gets the configuration if that names the
+ * store.
  */
 export async function withStore<T>(
   context: CommandContext,
@@ -74,7 +74,9 @@ export async function withStore<T>(
   return result;
 }
 
-/** Where the store is that the command line or the configuration names, for work on it as a whole. @throws ToolError as `withStore` */
+/**
+ * Returns the place of the store that the command line or the configuration names, for work on the whole store. @throws ToolError as `withStore` does
+ */
 export async function storePlace(context: CommandContext): Promise<StorePlace> {
   const { store, schema, config } = context.options;
   if (store !== undefined) return fileThere(placeNamed(store, schema));
@@ -89,7 +91,7 @@ export async function storePlace(context: CommandContext): Promise<StorePlace> {
   return fileThere("path" in settings ? { path: resolve(known.folder, settings.path) } : { url: settings.url, schema: settings.schema });
 }
 
-/** Where `text` leads: an address, or a file. @throws ToolError `invalid_argument` for a schema of a file */
+/** Returns the place that `text` names: an address, or a file. @throws ToolError `invalid_argument` for a file with a schema */
 export function placeNamed(text: string, schema: string | undefined): StorePlace {
   if (isPostgresUrl(text)) return { url: text, schema };
   if (schema === undefined) return { path: resolve(text) };
@@ -101,7 +103,7 @@ function fileThere(place: StorePlace): StorePlace {
   return place;
 }
 
-/** Does the work on one session; when that fails, says it in the words of the command line. */
+/** Does work on one session, and adds hints of the command line to its errors. */
 export async function withSession<T>(store: Store, sessionId: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -110,13 +112,13 @@ export async function withSession<T>(store: Store, sessionId: string, work: () =
   }
 }
 
-/** Returns the store's record of a session; undefined when it has none of the name. */
+/** Returns the store's record of a session; undefined if it has none of this id. */
 export async function findSession(store: Store, sessionId: string): Promise<StoredSession | undefined> {
   const [session] = await store.list({ sessionId });
   return session;
 }
 
-/** Every session, the newest first. */
+/** Yields every session, the newest first. */
 export async function* allSessions(store: Store): AsyncGenerator<StoredSession, void, undefined> {
   for (let offset = 0; ; offset += PAGE) {
     const page = await store.list({ limit: PAGE, offset });
@@ -126,7 +128,7 @@ export async function* allSessions(store: Store): AsyncGenerator<StoredSession, 
 }
 
 const PAGE = 500;
-/** So many ids are looked at for one that was meant. */
+/** Maximum number of ids that are compared for a "Did you mean". */
 const MAX_COMPARED = 5_000;
 
 async function findPlace(context: CommandContext, { readOnly, config }: WithStoreOptions): Promise<Place> {
@@ -158,7 +160,7 @@ function namedPlace({ options: { store: path } }: CommandContext, readOnly: bool
   return { store: sqliteStore({ path: resolve(path), readOnly }), path: resolve(path) };
 }
 
-/** @throws ToolError in any case */
+/** Fails because no store is named. @throws ToolError in any case */
 function noStore(config: LoadedConfig | undefined): never {
   const where = config === undefined ? "and there is no configuration in this folder" : `and ${config.path} has no [store]`;
   throw new ToolError("invalid_config", `No store is named, ${where}.`, {
@@ -184,7 +186,7 @@ async function otherSessions(store: Store, sessionId: string): Promise<string> {
   try {
     for await (const session of allSessions(store)) if (ids.push(session.sessionId) === MAX_COMPARED) break;
   } catch {
-    return "haft sessions check says what is wrong with the store."; // that the session is not there is the news
+    return "haft sessions check says what is wrong with the store."; // the error about the missing session is reported
   }
   const near = nearNames(sessionId, ids).map((one) => JSON.stringify(one));
   if (near.length > 0) return `Did you mean ${near.join(" or ")}?`;

@@ -1,4 +1,4 @@
-/** The description of a process of the command line for the others of its store. */
+/** Describes this process to the other processes of its store. */
 import { hash } from "node:crypto";
 import { hostname } from "node:os";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
@@ -9,7 +9,7 @@ import type { CommandContext } from "../command.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
 import { packageVersion } from "../own-package.ts";
 
-/** A digest of the settings that all processes of a store should have alike: none of them is a secret, and none belongs to one machine. */
+/** Returns a digest of the settings that all processes of a store should share. None of them is secret or specific to a machine. */
 export function settingsOf({ config: { runtime, retry, circuit, permission, approval, cache } }: OpenRuntime["config"]): {
   readonly configuration: string;
 } {
@@ -17,7 +17,7 @@ export function settingsOf({ config: { runtime, retry, circuit, permission, appr
   return { configuration: hash("sha256", canonicalJson(copyJson(omitUndefined(settings)).value)).slice(0, 16) };
 }
 
-/** Names a worker that no server describes. @throws ToolError as the store. By rejecting */
+/** Announces a worker that runs without a server. @throws ToolError, as a rejection, as the store does */
 export async function announceWorker({ options: { name } }: CommandContext, { runtime, config }: OpenRuntime): Promise<void> {
   await runtime.store?.announce({
     role: "worker",

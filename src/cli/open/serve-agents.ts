@@ -1,4 +1,4 @@
-/** The agents that `haft serve` runs: each is a session of its own, with the model of the configuration. */
+/** The agents that `haft serve` and `haft worker` run, each in its own session, with the model of the command line or the configuration. */
 import type { Agent } from "../../compose/agent.ts";
 import { createAgent } from "../../compose/agent.ts";
 import { checkedVisibleName } from "../../core/base/visible-name.ts";
@@ -13,15 +13,15 @@ import { HeldAgent } from "./held-agent.ts";
 import { warn, type OpenRuntime } from "./open-runtime.ts";
 
 export interface ServedAgents {
-  /** By name, those that run in this process now. */
+  /** The agents that run in this process now, by name. */
   readonly agents: ReadonlyMap<string, Agent>;
-  /** Gives each up once it has no run and no jobs, where another process can continue it. */
+  /** Gives each agent up once it has no run and no jobs, if another process can continue it. */
   drain(): void;
-  /** Cancels their runs; messages that wait stay in their inboxes. */
+  /** Cancels their runs; unread messages stay in their inboxes. */
   stop(): Promise<void>;
 }
 
-/** The names of `--agent`. @throws ToolError `invalid_argument` */
+/** Returns the names of `--agent`. @throws ToolError `invalid_argument` */
 export function agentNames({ options }: CommandContext): readonly string[] {
   const names = options.agent.map((name) => checkedVisibleName(name, "The name of an agent"));
   const twice = names.find((name, index) => names.indexOf(name) !== index);
@@ -30,10 +30,11 @@ export function agentNames({ options }: CommandContext): readonly string[] {
 }
 
 /**
- * Starts them: what waits in their inboxes, or was not answered before a crash, begins a run at once. Where several processes share the store, each agent
- * runs in one of those that have it, and another one continues it when that is gone.
+ * Starts the agents. Messages in their inboxes, and messages without an answer after a crash, begin a run at once. If several processes share the
+ * store,
+ * each agent runs in one of those that name it, and another one continues it when that process is gone.
  *
- * @throws as `Runtime.resume`. By rejecting
+ * @throws, as a rejection, as `Runtime.resume` does
  */
 export async function startAgents(
   context: CommandContext,
@@ -54,7 +55,7 @@ export async function startAgents(
       const one = new HeldAgent({ name, runtime: open.runtime, agents, make, log });
       held.push(one);
       await untilAborted(one.start(), context.signal).catch((thrown: unknown) => {
-        if (!context.signal.aborted) throw thrown; // else the command stops at once
+        if (!context.signal.aborted) throw thrown; // if it is aborted, the command stops at once
       });
     }
   } catch (thrown: unknown) {

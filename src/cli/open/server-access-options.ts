@@ -1,4 +1,4 @@
-/** The clients that a server of the command line lets in, and the addresses that it may have. */
+/** The clients that a server of the command line admits, and the addresses that it may have. */
 import { ToolError } from "../../core/error.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { openServerAccess, type ServerAccess } from "../../server/auth/server-access.ts";
@@ -7,7 +7,7 @@ import { isLocalAddress } from "../../server/mcp/http-options.ts";
 import type { CommandContext } from "../command.ts";
 import { quietPorts, type OpenRuntime } from "./open-runtime.ts";
 
-/** The token that clients must send. */
+/** The variable with the token that clients must send. */
 export const TOKEN_VARIABLE = "HAFT_TOKEN";
 
 export interface Token {
@@ -15,14 +15,14 @@ export interface Token {
   readonly isNew: boolean;
 }
 
-/** Lets in who brings the token, a key of the store, or a token of an issuer of the configuration. @throws as `openServerAccess` */
+/** Admits clients with the token, a key of the store, or a token of a configured issuer. @throws as `openServerAccess` does */
 export function accessOf(context: CommandContext, { runtime, config: { config } }: OpenRuntime, token: Token): Promise<ServerAccess> {
   const { auth, rules = [] } = config.serve ?? {};
   const others = [staticToken({ token: token.text })];
   return openServerAccess({ access: runtime.store?.access, others, ...auth, rules }, { ...systemPorts, ...quietPorts(context) });
 }
 
-/** @throws ToolError `invalid_argument` for an address that others reach without names that it is reached by */
+/** Checks that a non-local address comes with allowed host names. @throws ToolError `invalid_argument` */
 export function checkReachable({ options }: CommandContext, host: string): void {
   if (isLocalAddress(host) || options.allowedHost.length > 0) return;
   throw new ToolError("invalid_argument", `A server on ${host} can be reached by others.`, {
@@ -30,7 +30,9 @@ export function checkReachable({ options }: CommandContext, host: string): void 
   });
 }
 
-/** @throws ToolError `invalid_argument` */
+/**
+ * Returns the token of the environment, or makes one for a local address. @throws ToolError `invalid_argument` for another address without a token
+ */
 export function tokenOf({ environment }: CommandContext, host: string): Token {
   const given = environment[TOKEN_VARIABLE];
   if (given !== undefined && given !== "") return { text: given, isNew: false };

@@ -1,4 +1,4 @@
-/** Traces and metrics of a command: by the configuration, or by the variables of OpenTelemetry. */
+/** Starts the traces and metrics of a command, as the configuration or the variables of OpenTelemetry say. */
 import { setTimeout } from "node:timers/promises";
 import type { TelemetryConfig } from "../../config/tables/telemetry-config.ts";
 import { ToolError } from "../../core/error.ts";
@@ -8,7 +8,7 @@ import type { Runtime } from "../../runtime/runtime.ts";
 type SdkNode = typeof import("@opentelemetry/sdk-node");
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables that say that telemetry is wanted. @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
+/** Variables that turn telemetry on. @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
 const WANTED = [
   "OTEL_EXPORTER_OTLP_ENDPOINT",
   "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
@@ -17,9 +17,9 @@ const WANTED = [
   "OTEL_METRICS_EXPORTER",
   "OTEL_CONFIG_FILE",
 ];
-/** So long may the last of it take to be sent. */
+/** How long sending the remaining data may take at the end, in milliseconds. */
 const LAST_SENDING_MS = 5_000;
-/** Where the API keeps what a program registered before, such as with `node --import`. */
+/** The key under which the API keeps providers that a program registered before, for example with `node --import`. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 
 export interface TelemetryStart {
@@ -29,11 +29,11 @@ export interface TelemetryStart {
 }
 
 /**
- * Begins telemetry where the configuration or a variable asks for it. The returned function sends what is left and ends it.
+ * Starts telemetry if the configuration or a variable turns it on. The returned function sends the remaining data and stops it.
  *
- * Variables win over the configuration. Where only variables ask for it and the packages are not installed, nothing is sent.
+ * Variables take precedence over the configuration. If only variables turn it on and the packages are not installed, nothing is sent.
  *
- * @throws ToolError `unavailable` where the configuration asks for it and a package is missing, and where one cannot be loaded. By rejecting
+ * @throws ToolError `unavailable`, as a rejection, if the configuration turns it on and a package is missing, and if a package cannot be loaded
  */
 export async function startTelemetry({ config, environment, runtime }: TelemetryStart): Promise<() => Promise<void>> {
   const isOff = config?.enabled === false || environment["OTEL_SDK_DISABLED"]?.toLowerCase() === "true";
@@ -79,19 +79,23 @@ async function startSending(config: TelemetryConfig | undefined, environment: En
     OTEL_SERVICE_NAME: config?.serviceName ?? "haft",
     OTEL_LOGS_EXPORTER: "none",
     OTEL_LOG_LEVEL: "error",
-    OTEL_NODE_RESOURCE_DETECTORS: "env,service", // others tell the command line, which holds arguments of calls
-    ...Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== "")), // empty is as if it were not set
+    OTEL_NODE_RESOURCE_DETECTORS: "env,service", // other detectors report the command line, which holds arguments of calls
+    ...Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== "")), // an empty variable counts as unset
   });
   const sdk = startSdk(sdkNode);
   return async () => {
-    // a collector that is away does not fail the command, and delays its end by so much at most
+    // a collector that does not answer neither fails the command nor delays its end for longer than this
     await Promise.race([sdk.shutdown().catch(() => {}), setTimeout(LAST_SENDING_MS, undefined, { ref: false })]);
     for (const api of [trace, metrics, context, propagation]) api.disable();
     forget();
   };
 }
 
-/** Version 2 of the SDK, on which many products still are, has the class alone; with `OTEL_CONFIG_FILE`, version 3 reads the file by the function alone. */
+/**
+ * Starts version 2 or 3 of the SDK. Version 2, which is still common, has only the class. Version 3 reads the file of `OTEL_CONFIG_FILE` only if it
+ * is
+ * started by the function.
+ */
 function startSdk(sdkNode: SdkNode | Omit<SdkNode, "startNodeSdk">): { shutdown(): Promise<void> } {
   if ("startNodeSdk" in sdkNode) return sdkNode.startNodeSdk();
   const sdk = new sdkNode.NodeSDK();
@@ -99,7 +103,7 @@ function startSdk(sdkNode: SdkNode | Omit<SdkNode, "startNodeSdk">): { shutdown(
   return sdk;
 }
 
-/** The SDK reads those of the process only. The returned function puts back what was there. */
+/** Sets variables of this process, the only ones that the SDK reads. The returned function restores the old values. */
 function setVariables(wanted: Environment): () => void {
   const before = Object.entries(wanted)
     .filter(([name, value]) => name.startsWith("OTEL_") && process.env[name] !== value)
@@ -115,7 +119,7 @@ function setVariables(wanted: Environment): () => void {
   };
 }
 
-/** Whether one of the two packages is not there. */
+/** Whether one of the two packages is not installed. */
 function isMissing(error: unknown): boolean {
   return ["@opentelemetry/api", "@opentelemetry/sdk-node"].some((name) => isNotInstalled(name, error));
 }

@@ -1,4 +1,3 @@
-/** Starts to send the webhooks of a configuration. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -9,7 +8,7 @@ import { WebhookSender, type WebhookOptions } from "../../server/webhooks/webhoo
 import type { CommandContext } from "../command.ts";
 import { quietPorts, type OpenRuntime } from "./open-runtime.ts";
 
-/** The returned function stops it. @throws ToolError `invalid_config`. By rejecting */
+/** Starts to send the webhooks of a configuration. The returned function stops it. @throws ToolError `invalid_config`, as a rejection */
 export async function startWebhooks(context: CommandContext, { runtime, config }: OpenRuntime): Promise<() => Promise<void>> {
   const { webhooks } = config.config;
   if (webhooks === undefined) return async () => {};

@@ -1,4 +1,4 @@
-/** The part of a server in running the jobs of its store. */
+/** Settings and start of the worker inside a server, which runs jobs of the store. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -8,12 +8,12 @@ import type { CommandContext } from "../command.ts";
 import { warn, type OpenRuntime } from "./open-runtime.ts";
 import { agentNames } from "./serve-agents.ts";
 
-/** Whether jobs are left to `haft worker`: nothing is started here, and sessions with jobs are handed over. */
+/** Whether jobs are left to `haft worker`: this process starts none, and hands sessions with jobs over. */
 export function leavesJobs({ options }: CommandContext, { config }: LoadedConfig): boolean {
   return options.noWorker || config.worker?.inServers === false;
 }
 
-/** The settings of the configuration, and of `--concurrency`. */
+/** Returns the settings of the configuration and of `--concurrency`. */
 export function workerOptions(context: CommandContext, { config }: LoadedConfig): WorkerOptions {
   const { concurrency } = context.options;
   const { inServers: _inServers, ...settings } = config.worker ?? {};
@@ -21,9 +21,10 @@ export function workerOptions(context: CommandContext, { config }: LoadedConfig)
 }
 
 /**
- * Begins to run the jobs of other processes, or makes sure that they can be left to others. A store of one machine has none.
+ * Starts to run the jobs of other processes, or checks that jobs can be left to others. Does nothing for a store of a single machine.
  *
- * @throws ToolError `invalid_argument`, `unavailable` where jobs are to be left to others and cannot be; as `HaftServer.work`. By rejecting
+ * @throws ToolError, as a rejection, `invalid_argument` or `unavailable` if jobs are to be left to others and cannot be; else as `HaftServer.work`
+ * does
  */
 export async function startWorking(context: CommandContext, { runtime, config }: OpenRuntime, server: HaftServer): Promise<void> {
   const { queue } = runtime.store ?? {};

@@ -1,12 +1,12 @@
-/** How commands that run until they are stopped end in order. */
+/** Graceful shutdown of commands that run until they are stopped. */
 import type { CommandContext } from "../command.ts";
 
 export interface Stopping {
-  /** Resolves at the first Ctrl-C, which stops the command alone: what its work under way needs stays open until that has ended; and at any signal. */
+  /** Resolves at the first Ctrl-C, and at any signal. That Ctrl-C aborts nothing: what running work needs stays open until the work has ended. */
   readonly stopped: Promise<void>;
-  /** A second Ctrl-C aborts it: what is under way is to end at once. */
+  /** Aborts at a second Ctrl-C: running work is to end at once. */
   readonly hurry: AbortController;
-  /** The next Ctrl-C stops everything. */
+  /** Returns Ctrl-C to the program: the next one stops everything. */
   readonly giveBack: () => void;
 }
 

@@ -1,18 +1,18 @@
-/** Third-party tools, and the text in their definitions that seems to be meant for the model. */
+/** Finds third-party tools, and text in their definitions that seems to be meant for the model. */
 import { toolOrigins } from "../../config/tools/tool-origin.ts";
 import { suspiciousText } from "../../trust/suspicious-text.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
 
-/** The toolsets whose tools an MCP server or an OpenAPI document describes. */
+/** Returns the toolsets whose tools an MCP server or an OpenAPI document describes. */
 export function thirdPartyToolsets({ config }: Pick<OpenRuntime, "config">): ReadonlySet<string> {
   return new Set([...toolOrigins(config.config)].filter(([, { isThirdParty }]) => isThirdParty).map(([name]) => name));
 }
 
-/** Engines whose tools a server or a document describes, also where a descriptor names the server. */
+/** Engines whose tools a server or a document describes, even if a descriptor names the server. */
 const DESCRIBED_ELSEWHERE: ReadonlySet<string> = new Set(["mcp", "rest"]);
 
-/** Suspicious text in the definition of a third-party tool; empty for tools that the configuration defines itself. */
+/** Returns suspicious text in the definition of a third-party tool; empty for tools that the configuration defines itself. */
 export function suspicions({ tool, toolset }: RegisteredTool, thirdParty: ReadonlySet<string>): readonly string[] {
   const isDescribed = toolset.engine !== undefined && DESCRIBED_ELSEWHERE.has(toolset.engine.kind);
   return isDescribed || thirdParty.has(toolset.name) ? suspiciousText(tool) : [];

@@ -7,7 +7,7 @@ import type { LoadedConfig } from "../../config/load-config.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import { effectWord } from "../../registry/effect-word.ts";
 
-/** One line for each caution, with the names of the tools that it is about. */
+/** Returns one line for each caution, with the names of its tools. */
 export function cautionsOf(tools: readonly RegisteredTool[], { config }: Pick<LoadedConfig, "config">): readonly string[] {
   const sources = config.simulation?.sources ?? [];
   const isStoodInFor = nameMatcher(
@@ -24,7 +24,7 @@ export function cautionsOf(tools: readonly RegisteredTool[], { config }: Pick<Lo
   return Array.from(byReason, ([reason, about]) => `${someAndMore([...new Set(about.map(({ tool }) => tool.name))])}: ${reason}`);
 }
 
-/** Why each call of the tool would end `not_executable`. */
+/** Returns why each call of the tool would end with `not_executable`; undefined if calls are answered. */
 function unansweredReason({ tool, toolset }: RegisteredTool): string | undefined {
   if (toolset.engine !== undefined && toolset.engine.kind !== "local" && tool.execute === undefined) return undefined;
   const reason = whyNoHandler(tool);
@@ -33,7 +33,7 @@ function unansweredReason({ tool, toolset }: RegisteredTool): string | undefined
   return `${why}; calls end with not_executable, and only simulations are answered.`;
 }
 
-/** Why more attempts than one were asked for, and are not made; undefined where they are, or were not asked for. */
+/** Returns why configured retries are not made; undefined if they are made, or none are configured. */
 export function retryCaution(registered: RegisteredTool): string | undefined {
   const { tool, toolset } = registered;
   const wanted = tool.maxAttempts ?? toolset.defaults?.maxAttempts ?? 1;

@@ -1,12 +1,12 @@
-/** How calls stand inside others: those of composite tools, and those of the sessions that delegates begin. */
+/** How deeply calls are nested: in composite tools, and in the sessions that delegates begin. */
 import type { RuntimeEvent } from "../../core/event.ts";
 
-/** Deeper ones stand where these do. */
+/** Maximum depth that is shown; deeper calls are indented as much. */
 const MAX_SHOWN = 4;
 
 export class CallNesting {
   readonly #depths = new Map<string, number>();
-  /** Sessions that a call has begun, with that call. */
+  /** The call that began each session, by session id. */
   readonly #begunBy = new Map<string, string>();
   readonly #callers = new Set<string>();
 
@@ -20,12 +20,12 @@ export class CallNesting {
     this.#depths.set(event.callId, Math.min(this.depthOf(caller) + 1, MAX_SHOWN));
   }
 
-  /** 0 for a call that is in no other. */
+  /** Returns the depth of a call; 0 if it is in no other call. */
   depthOf(callId: string): number {
     return this.#depths.get(callId) ?? 0;
   }
 
-  /** Calls were made in it, which say how far it is. */
+  /** Whether other calls were made in the call. They show its progress. */
   hasCalls(callId: string): boolean {
     return this.#callers.has(callId);
   }

@@ -1,10 +1,9 @@
-/** The result of one call, as a command prints that makes or waits for it. */
 import { resultText, type ToolResult } from "../../core/result.ts";
 import type { CommandContext } from "../command.ts";
 import { errorLines, repairText } from "./print-result.ts";
 import { safeJson, safeText } from "../terminal/terminal-text.ts";
 
-/** The answer on standard output, warnings about it on standard error. */
+/** Prints the result of one call: the answer on standard output, warnings about it on standard error. */
 export function printAnswer({ out, err, options }: Pick<CommandContext, "out" | "err" | "options">, result: ToolResult): void {
   if (options.json) {
     out.writeJson(result);
@@ -17,7 +16,7 @@ export function printAnswer({ out, err, options }: Pick<CommandContext, "out" | 
   if (result.error !== undefined) err.print(errorLines(result.error, err));
 }
 
-/** `origin: simulated by example (schema-valid)`. */
+/** Returns `origin: simulated by example (schema-valid)`. */
 function originText({ origin, answeredBy = origin, fidelity }: ToolResult): string {
   return `origin: ${origin}${answeredBy === origin ? "" : ` by ${answeredBy}`}${fidelity === undefined ? "" : ` (${fidelity})`}`;
 }

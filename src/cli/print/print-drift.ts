@@ -1,4 +1,4 @@
-/** Shows what has changed about third-party tools. */
+/** Prints how third-party tools differ from their pins. */
 import type { DriftState, LockDrift, SeenToolset, ToolDrift, ToolsetDrift } from "../../config/trust/lock-drift.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -15,7 +15,7 @@ const MARKS: Readonly<Record<ToolDrift["state"], readonly [mark: string, style: 
   unreadable: ["!", "red"],
 };
 
-/** Characters of a description that are shown. */
+/** Maximum number of characters of a description that are shown. */
 const MAX_DESCRIPTION = 10_000;
 
 const STATE_WORDS: Readonly<Record<DriftState, string>> = {
@@ -25,7 +25,7 @@ const STATE_WORDS: Readonly<Record<DriftState, string>> = {
   same: "as pinned",
 };
 
-/** A toolset a line, and below it what is new, changed or gone, with each difference. */
+/** Prints a line for each toolset, and below it each new, changed or removed tool with its differences. */
 export function printDrift({ out }: CommandContext, { toolsets }: LockDrift, seen: readonly SeenToolset[]): void {
   for (const drift of toolsets) {
     out.print(`${marked(out, drift.state, out.paint("bold", safeText(drift.toolset)))}  ${summaryOf(drift)}`);
@@ -34,7 +34,7 @@ export function printDrift({ out }: CommandContext, { toolsets }: LockDrift, see
   }
 }
 
-/** The same for programs, with what is suspicious about each tool that is new or has changed. */
+/** Returns the differences as JSON, with the suspicious text of each new or changed tool. */
 export function driftJson({ toolsets }: LockDrift, seen: readonly SeenToolset[]): readonly JsonObject[] {
   return toolsets.map(({ toolset, state, notes, tools }) => ({
     toolset,
@@ -59,7 +59,7 @@ function printTool(out: Screen, { name, state, details }: ToolDrift, tool: Tool 
   for (const finding of suspicionsOf(state, tool)) writeLines(out, [`! ${finding}`], 8, "red");
 }
 
-/** All of a description that a person can be expected to read. */
+/** Returns the lines of a description, as far as a person can be expected to read it. */
 function firstLines(description: string, width: number): readonly string[] {
   const start = description.slice(0, MAX_DESCRIPTION);
   const lines = wrap(start, width);

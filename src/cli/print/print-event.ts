@@ -1,4 +1,4 @@
-/** Tells what the runtime does, line by line, as it happens. */
+/** Prints what the runtime does, line by line, as it happens. */
 import type { RuntimeEvent } from "../../core/event.ts";
 import { valueText } from "../../core/content.ts";
 import type { JsonValue } from "../../core/base/json.ts";
@@ -11,7 +11,7 @@ import { lineWidth, columnsOf, padColumns } from "../terminal/text-width.ts";
 type CallEvent = Extract<RuntimeEvent, { readonly callId: string }>;
 type Of<Type extends RuntimeEvent["type"]> = Extract<RuntimeEvent, { readonly type: Type }>;
 
-/** Names get at most this many columns, so that one long name does not push all others aside. */
+/** Maximum number of columns for names, so that a single long name does not move all others. */
 const MAX_NAME_WIDTH = 40;
 
 function changeText({ toolset, ...change }: Of<"toolset-change">): string {
@@ -31,10 +31,10 @@ function jobWords(event: Of<"job-start" | "job-run" | "job-output" | "job-input"
   return shownLines(event.asks === true ? `asks: ${event.text}` : event.text);
 }
 
-/** So many lines of what is written at once are shown. */
+/** Maximum number of lines that are shown of one piece of output. */
 const MAX_OUTPUT_LINES = 10;
 
-/** The last lines of a text, and the count of those before them. */
+/** Returns the last lines of a text, and the number of lines before them. */
 function shownLines(text: string): readonly string[] {
   const lines = text.split(/\r\n|[\n\r]/u).filter((line) => line.trim() !== "");
   const hidden = lines.length - MAX_OUTPUT_LINES;
@@ -50,7 +50,7 @@ function progressText({ update: { message, done, total } }: Of<"call-progress">)
   return message ?? `${done ?? "?"} of ${total ?? "?"}`;
 }
 
-/** Prints the events of calls, which it numbers in the order of their session. */
+/** Prints the events of calls, and numbers the calls in the order of their session. */
 export class EventPrinter {
   readonly #screen: Screen;
   readonly #labels = new Map<string, string>();
@@ -66,14 +66,14 @@ export class EventPrinter {
     return lineWidth(this.#screen);
   }
 
-  /** The names of the calls that come next, so that the text after them is aligned. */
+  /** Sets the names of the calls that come next, so that the text after them is aligned. */
   expect(names: readonly string[]): void {
     this.#nameWidth = columnFor(names.map(safeText), MAX_NAME_WIDTH);
   }
 
   print(event: RuntimeEvent): void {
     this.#nesting.notice(event);
-    if (event.type === "call-progress" && this.#nesting.hasCalls(event.callId)) return; // its calls say how far it is
+    if (event.type === "call-progress" && this.#nesting.hasCalls(event.callId)) return; // its nested calls show the progress
     if ("callId" in event) {
       const indent = "  ".repeat(this.#nesting.depthOf(event.callId));
       for (const line of this.#callLines(event, indent.length)) this.#screen.print(`${indent}${line}`);
@@ -87,22 +87,22 @@ export class EventPrinter {
     }
   }
 
-  /** Something that needs no answer, in the colour of warnings. */
+  /** Prints a note that needs no answer, in the colour of warnings. */
   note(text: string): void {
     this.#screen.print(`  ${this.#screen.paint("yellow", `! ${text}`)}`);
   }
 
-  /** Something that happened by the way. */
+  /** Prints a minor note, dimmed. */
   aside(text: string): void {
     this.#screen.print(`  ${this.#screen.paint("dim", `· ${text}`)}`);
   }
 
-  /** `#3 `, as wide for each of the first ninety-nine calls. */
+  /** Returns the label of a call, such as `#3 `, of one width for the first 99 calls. */
   labelOf(callId: string): string {
     return (this.#labels.get(callId) ?? callId).padEnd(3);
   }
 
-  /** The call that a person means by `#3` or `3`. */
+  /** Returns the id of the call that a person names as `#3` or `3`. */
   callOf(label: string): string | undefined {
     const wanted = label.startsWith("#") ? label : `#${label}`;
     for (const [callId, known] of this.#labels) if (known === wanted) return callId;
@@ -141,11 +141,11 @@ export class EventPrinter {
       case "job-end":
         return jobWords(event).flatMap((words) => dim(oneLine(words, width - 8)));
       default:
-        return []; // of approvals, intents, attempts and state nothing is printed
+        return []; // approvals, intents, attempts and state changes are not printed
     }
   }
 
-  /** Numbers a call without printing it, as those of a session before it was resumed. One that has a number keeps it. */
+  /** Numbers a call without printing it, such as one from before its session was resumed. Keeps the number of a call that has one. */
   number(callId: string): string {
     if (!this.#labels.has(callId)) this.#labels.set(callId, `#${this.#labels.size + 1}`);
     return this.labelOf(callId);
@@ -153,11 +153,11 @@ export class EventPrinter {
 
   #startLine({ call }: Of<"call-start">, label: string, indent: number): string {
     const start = `  → ${label} ${padColumns(safeText(call.name), Math.max(0, this.#nameWidth - indent))}  `;
-    const input = oneLine(valueText(call.input as JsonValue | undefined), this.width - indent - columnsOf(start)); // an event holds JSON
+    const input = oneLine(valueText(call.input as JsonValue | undefined), this.width - indent - columnsOf(start)); // events hold JSON
     return `${start}${this.#screen.paint("dim", input)}`.trimEnd();
   }
 
-  /** Why the model makes the call, where it says so. */
+  /** Returns the reason that the model gives for the call, if it gives one. */
   #reasoningLines({ call }: Of<"call-start">, width: number): readonly string[] {
     const reasoning = call.reasoning?.trim() ?? "";
     return reasoning === "" ? [] : [`        ${this.#screen.paint("dim", oneLine(reasoning, width - 8))}`];

@@ -1,16 +1,16 @@
-/** The output of the commands that list what a store has. */
+/** Output of the commands that list what a store has. */
 import type { CommandContext } from "../command.ts";
 
 export interface ListWords {
-  /** How many are shown at most; if more were found, a terminal shows a note. @default all */
+  /** Maximum number of items that are shown; if there are more, a terminal shows a note. @default all */
   readonly limit?: number;
-  /** Which of them are shown then. @default "newest" */
+  /** Which items are shown if there are more. @default "newest" */
   readonly shown?: "newest" | "first";
-  /** The text for a terminal if there are none. */
+  /** The text for a terminal if there are no items. */
   readonly none: string;
 }
 
-/** With `--json` one object a line, else what `print` prints of them. */
+/** Prints one JSON object a line with `--json`, else calls `print`. */
 export function printList<Item>(
   { options, out }: CommandContext,
   found: readonly Item[],

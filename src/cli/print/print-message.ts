@@ -1,4 +1,3 @@
-/** How something that was said looks in a terminal. */
 import type { SessionMessage } from "../../core/message.ts";
 import { partText } from "../../core/result.ts";
 import { wrap, type Screen } from "../terminal/terminal-text.ts";
@@ -12,10 +11,10 @@ export interface MessageStyle {
   readonly width: number;
 }
 
-/** The indent of text behind the speaker. */
+/** The indent of text after the speaker. */
 const MARGIN = "        ";
 
-/** The speaker, and next to it the message. */
+/** Prints a message next to its speaker. */
 export function printMessage({ screen, width }: MessageStyle, { role, content, title }: SessionMessage): void {
   const speaker = screen.paint("bold", SPEAKERS[role].padEnd(6));
   const text = typeof content === "string" ? content : content.map(partText).join("\n");

@@ -1,4 +1,4 @@
-/** How results, repairs and errors look in a terminal. */
+/** Formats results, repairs and errors for a terminal. */
 import type { ErrorInfo } from "../../core/error.ts";
 import { resultText, type Repair, type ToolResult } from "../../core/result.ts";
 import { plural } from "../../core/base/wording.ts";
@@ -12,21 +12,21 @@ const COLOURS = { ok: "green", partial: "yellow", error: "red", cancelled: "red"
 const INDENT = "        ";
 const MAX_BLOCK_LINES = 8;
 const MAX_NOTE_LENGTH = 400;
-/** No terminal is as wide. */
+/** Maximum length of a line, which is wider than any terminal. */
 const MAX_LINE_LENGTH = 1_000;
 
 export interface ResultStyle {
   readonly screen: Pick<Screen, "paint">;
   readonly width: number;
-  /** The call's mark, such as `#3`. */
+  /** The call's label, such as `#3`. */
   readonly label: string;
-  /** Columns for the tool's name. */
+  /** Number of columns for the tool's name. */
   readonly nameWidth: number;
   /** The waits of the call, as text. */
   readonly waits: readonly string[];
 }
 
-/** One line for a result, and more under it for a long answer, an error, repairs, waits and warnings. */
+/** Returns a line for a result, and lines under it for a long answer, an error, repairs, waits and warnings. */
 export function resultLines(result: ToolResult, style: ResultStyle): readonly string[] {
   const { screen, width, label, nameWidth, waits } = style;
   const { paint } = screen;
@@ -76,12 +76,12 @@ function errorParts(result: ToolResult, error: ErrorInfo, width: number): Answer
   return { line: error.code, block: parts.flatMap((part) => wrap(part, width)) };
 }
 
-/** `repaired $.days: "3" → 3`, or `filled in $.days: missing → 1` for a default. */
+/** Returns `repaired $.days: "3" → 3`, or `filled in $.days: missing → 1` for a default. */
 export function repairText(repair: Repair): string {
   return `${repair.kind === "defaulted" ? "filled in" : "repaired"} ${safeText(repair.path)}: ${oneLine(repair.note, MAX_NOTE_LENGTH)}`;
 }
 
-/** Lines for an error, its details and what would work. */
+/** Returns lines for an error, its details and its hint. */
 export function errorLines(error: ErrorInfo, { paint }: Pick<Screen, "paint">): string {
   const { headline, details } = withoutRepetition(error);
   const lines = [`${paint("red", `haft: ${error.code}:`)} ${safeText(headline)}`, ...details.map((detail) => `  ${safeText(detail)}`)];
@@ -91,7 +91,7 @@ export function errorLines(error: ErrorInfo, { paint }: Pick<Screen, "paint">): 
   return lines.join("\n");
 }
 
-/** The message of a bad file is its first problem, "(and 4 more)"; its details are all of them, or the first twenty. */
+/** Removes a repetition: the message of a bad file is its first problem, "(and 4 more)", and its details are all problems, or the first twenty. */
 function withoutRepetition({ message, details = [] }: ErrorInfo): { readonly headline: string; readonly details: readonly string[] } {
   const [first] = details;
   if (first === undefined || !message.startsWith(first)) return { headline: message, details };

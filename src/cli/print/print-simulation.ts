@@ -1,4 +1,4 @@
-/** Prints a simulation: the values that would change, what was only pretended, and that nothing was changed. */
+/** Prints a simulation: the state that would change, the writes that were pretended, and that nothing was changed. */
 import { valueText } from "../../core/content.ts";
 import { applyPatch, type JsonPatchStep } from "../../core/base/json-patch.ts";
 import { unescapeStep } from "../../core/base/json-pointer.ts";
@@ -10,21 +10,21 @@ import { oneLine, safeText, type Screen } from "../terminal/terminal-text.ts";
 import { lineWidth } from "../terminal/text-width.ts";
 
 const NOTHING = "nothing";
-/** Names the toolset of a key that occurs twice in the list. */
+/** Matches a key that names the toolset; the same write is listed under its resource key as well. */
 const WITHIN_TOOLSET = /^toolset:.*\/writes\//su;
-/** Keys of engines that remember what they answered. */
+/** Matches keys of engines that remember what they answered. */
 const NOTES = /^haft:(?:records|replay|stub):/u;
 const MAX_LINES = 20;
 const LEAST_VALUE = 12;
-/** How much of what two values have in common is shown before that in which they differ. */
+/** Number of characters of a common beginning of two values that are shown before their difference. */
 const LEAD = 4;
 
 export interface SimulationOutput extends Pick<CommandContext, "options" | "out"> {
-  /** Where the lines go. @default out */
+  /** The output for lines. @default out */
   readonly screen?: Screen;
 }
 
-/** With `--json` one line on standard output; else lines on the screen, without the notes that stand-ins kept for themselves. */
+/** Prints one line of JSON on standard output with `--json`; else lines on the screen, without the internal state of stand-ins. */
 export function printSimulation({ options, out, screen = out }: SimulationOutput, { state: all, pretended }: SessionDiff): void {
   if (options.json) {
     out.writeJson({ simulation: { state: all, pretended } });
@@ -46,7 +46,7 @@ export function printSimulation({ options, out, screen = out }: SimulationOutput
   screen.print(`\n${screen.paint("bold", "Nothing was changed.")} ${how}`);
 }
 
-/** The first lines of a list, and how many it has. */
+/** The first lines of a list, and its whole length. */
 interface ListStart {
   readonly lines: readonly string[];
   readonly count: number;
@@ -59,7 +59,7 @@ function printList(screen: Screen, title: string, { lines, count }: ListStart): 
   screen.print(`\n${[screen.paint("bold", title), ...shown.map((line) => `  ${line}`)].join("\n")}`);
 }
 
-/** One line for each step, as many as are shown. */
+/** Returns one line for each patch step, up to `MAX_LINES`. */
 export function shownChanges(state: readonly StateDifference[], width: number): readonly string[] {
   const lines: string[] = [];
   for (const difference of state) {
@@ -81,7 +81,7 @@ interface Change {
   readonly width: number;
 }
 
-/** `shop cart/items/0: 1 → 2`, both sides cut to what fits, from where they differ. */
+/** Returns `shop cart/items/0: 1 → 2`. Both sides are cut to fit, and begin shortly before their difference. */
 function changeLine({ toolset, key }: StateDifference, { step, from, width }: Change): string {
   const place = `${safeText(toolset)} ${oneLine(key + step.path, width / 2)}: `;
   const room = Math.max(LEAST_VALUE, Math.floor((width - place.length - 3) / 2));
@@ -90,7 +90,7 @@ function changeLine({ toolset, key }: StateDifference, { step, from, width }: Ch
   return `${place}${oneLine(fromStart(old, start), room)} → ${oneLine(fromStart(now, start), room)}`;
 }
 
-/** Where the values are to be shown from, so that their difference is seen. */
+/** Returns where to start two values so that their difference is visible. */
 function differenceOf(old: string, now: string): number {
   let at = 0;
   while (at < old.length && old[at] === now[at]) at++;
@@ -101,7 +101,7 @@ function fromStart(text: string, start: number): string {
   return start === 0 ? text : `…${text.slice(start).replace(/^[\udc00-\udfff]/u, "")}`;
 }
 
-/** The value that a step replaces or removes; undefined for one that adds. */
+/** Returns the value that a step replaces or removes; undefined for a step that adds one. */
 function before(value: JsonValue | undefined, { op, path }: JsonPatchStep): JsonValue | undefined {
   if (op === "add") return undefined;
   let found = value;

@@ -1,9 +1,8 @@
-/** Counts what happened, for the last lines of a run. */
 import { splitName } from "../../core/call.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import type { Origin, ToolResult } from "../../core/result.ts";
 
-/** Collects events into a summary that can be read at any time. */
+/** Counts events for the summary of a run, which can be read at any time. */
 export class Summary {
   readonly #results: ToolResult[] = [];
   readonly #approvals: string[] = [];
@@ -18,17 +17,17 @@ export class Summary {
     else if (event.type === "call-late") this.#lateEnds++;
   }
 
-  /** Counts an approval by what became of it. */
+  /** Counts an approval by its outcome. */
   countApproval(outcome: "allowed" | "denied"): void {
     this.#approvals.push(outcome);
   }
 
-  /** Handlers that were cut off and have not ended. */
+  /** Number of abandoned handlers that have not ended. */
   get running(): number {
     return this.#orphans - this.#lateEnds;
   }
 
-  /** A heading and one line for each count, aligned. */
+  /** Returns one aligned line for each count. */
   lines(): readonly string[] {
     const results = this.#results;
     const failed = results.filter((result) => result.status === "error" || result.status === "partial");
@@ -48,7 +47,7 @@ export class Summary {
   }
 }
 
-/** Where the answers came from: `13 live (8 files, 5 demo), 2 not run`. */
+/** Says where the answers came from: `13 live (8 files, 5 demo), 2 never run`. */
 function originsOf(results: readonly ToolResult[]): string {
   const ran = results.filter(isAnswered);
   const toolsets = tally(ran.map((result) => splitName(result.name).namespace ?? result.name));
@@ -58,7 +57,7 @@ function originsOf(results: readonly ToolResult[]): string {
   return parts.join(", ");
 }
 
-/** Whether a source was asked for it: a call that ends before has an origin, too. A cached result is returned without an attempt. */
+/** Whether an answer source was asked: a call that ended before that has an origin, too. A cached result is returned without an attempt. */
 function isAnswered({ attempts, origin, status }: ToolResult): boolean {
   return attempts > 0 || (origin === "cache" && status !== "error");
 }
@@ -71,7 +70,7 @@ const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
   stub: "stubbed",
 };
 
-/** How near they come, and to what: `3 observed by replay, 1 schema-valid by example, never observed`. */
+/** Says how reliable answers are that are not live: `3 observed by replay, 1 schema-valid by example; made up, never observed`. */
 function fidelityOf(results: readonly ToolResult[]): string {
   const words = results.map(({ fidelity = "", answeredBy, status }) => {
     const by = answeredBy === undefined ? "" : ` by ${answeredBy}`;
@@ -81,7 +80,7 @@ function fidelityOf(results: readonly ToolResult[]): string {
   return isMadeUp ? `${tally(words)}; made up, never observed` : tally(words);
 }
 
-/** `3 ok, 1 error`, the most frequent first. */
+/** Returns `3 ok, 1 error`, the most frequent first. */
 function tally(words: readonly string[]): string {
   const counts = new Map<string, number>();
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);

@@ -1,4 +1,4 @@
-/** Tools as text: the table of `haft list` and `haft search`, and the effects of a call. */
+/** Formats tools as text: the table of `haft list` and `haft search`. */
 import { plural } from "../../core/base/wording.ts";
 import { effectWord } from "../../registry/effect-word.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
@@ -9,14 +9,14 @@ import type { CommandContext } from "../command.ts";
 import { columnFor, oneLine, safeText } from "../terminal/terminal-text.ts";
 import { columnsOf } from "../terminal/text-width.ts";
 
-/** Wider names are on a line of their own. */
+/** Maximum width of the column of names; a wider name gets a line of its own. */
 const MAX_NAME_WIDTH = 40;
 const LEAST_DESCRIPTION = 16;
-/** In front of a description that is below its tool. */
+/** The indent of a description below its tool. */
 const INDENT = "    ";
 const EFFECT_WIDTH = "destructive".length;
 
-/** One line a tool, or with `--json` a list of their definitions. */
+/** Prints one line for each tool, or with `--json` an array of their definitions. */
 export function printTools({ out, options }: CommandContext, tools: readonly RegisteredTool[]): void {
   if (options.json) {
     out.writeJson(tools.map(definitionOf));
@@ -31,7 +31,7 @@ export function printTools({ out, options }: CommandContext, tools: readonly Reg
     const left = out.width - nameWidth - EFFECT_WIDTH - 4;
     const isNarrow = left < LEAST_DESCRIPTION;
     const description = oneLine(registered.tool.description, isNarrow ? out.width - INDENT.length : left);
-    // A name that is wider than its column is on a line of its own, so that the columns of all others stay.
+    // A name that is wider than its column gets its own line, so that the columns of all others stay aligned.
     const gap = columnsOf(name) > nameWidth ? `\n${" ".repeat(nameWidth)}` : " ".repeat(nameWidth - columnsOf(name));
     const end = isNarrow && description !== "" ? `\n${INDENT}${description}` : `  ${description}`;
     out.print(`${out.paint("bold", name)}${gap}  ${out.paint(colour, effect)}${end}`.trimEnd());
@@ -39,13 +39,13 @@ export function printTools({ out, options }: CommandContext, tools: readonly Reg
   if (out.isTerminal) out.print(out.paint("dim", plural(tools.length, "tool")));
 }
 
-/** Every tool of a configuration, the denied ones among the others. */
+/** Returns every tool of a configuration, including denied ones, sorted by name. */
 export function allTools(registry: Registry, toolset?: string): readonly RegisteredTool[] {
   const denied = registry.listDenied(toolset);
   return denied.length === 0 ? registry.list(toolset) : [...registry.list(toolset), ...denied].sort(compareNames);
 }
 
-/** A tool as `--json` prints it: with `denied`, the reason, where the permission rules take it away. */
+/** Returns a tool as `--json` prints it, with the reason in `denied` if the permission rules deny it. */
 export function definitionOf(registered: RegisteredTool): ToolDefinition & { readonly denied?: string } {
   const { denied } = registered;
   return denied === undefined ? toolDefinition(registered) : { ...toolDefinition(registered), denied };

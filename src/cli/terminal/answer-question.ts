@@ -1,14 +1,14 @@
-/** Puts the questions of tools and servers to the person at the terminal, field by field. */
+/** Asks the person at the terminal the questions of tools and servers, field by field. */
 import type { QuestionAnswer, Ask as AskPerson, AskRequest } from "../../core/ask.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Ask, CommandContext } from "../command.ts";
 import { inLine } from "./in-line.ts";
 import { safeText, type Screen } from "./terminal-text.ts";
 
-/** Longer forms are not filled in at a terminal. */
+/** Maximum number of fields of a form that is filled in at a terminal. */
 const MAX_FIELDS = 50;
 
-/** Undefined when there is no terminal, so that every question ends as `cancel`. */
+/** Returns a function that asks the person; undefined without a terminal, so that every question ends as `cancel`. */
 export function personAsk({ ask, err }: Pick<CommandContext, "ask" | "err">): AskPerson | undefined {
   if (ask === undefined) return undefined;
   return (request) => inLine(ask, () => new Conversation(request, ask, err).hold());
@@ -81,7 +81,7 @@ interface Field {
   readonly fallback: JsonValue | undefined;
 }
 
-/** The flat properties of a form. The rest of a third-party schema is checked where the answer is used. */
+/** Returns the top-level properties of a form. The rest of the third-party schema is validated where the answer is used. */
 function fieldsOf(schema: AskRequest["schema"]): readonly Field[] {
   const properties = isJsonObject(schema) && isJsonObject(schema["properties"]) ? schema["properties"] : {};
   const required = isJsonObject(schema) && Array.isArray(schema["required"]) ? schema["required"] : [];
@@ -117,7 +117,7 @@ function kindOf({ type, choices }: Field): string {
   return type === "integer" ? "an integer" : type === "number" ? "a number" : "a string";
 }
 
-/** Undefined for a text that is no such value. */
+/** Parses the text of a field; undefined if it is not a valid value. */
 function readValue({ type, choices }: Field, text: string): JsonValue | undefined {
   if (type === "array") {
     const items = text.split(",").map((item) => item.trim());

@@ -1,4 +1,4 @@
-/** Puts approvals to the person at the terminal. */
+/** Asks the person at the terminal for approvals. */
 import type { CoveredCall } from "../../core/approval-store.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../core/ask.ts";
 import type { ApprovalConfig } from "../../config/tables/policy-config.ts";
@@ -20,13 +20,13 @@ const ANSWERS: ReadonlyMap<string, ApprovalAnswer> = new Map([
   ["", "deny"],
 ]);
 
-/** Says yes with `--yes`, else asks the person at the terminal; undefined when there is no terminal. */
+/** Returns an approver that allows everything with `--yes`, and else asks the person; undefined without a terminal. */
 export function personApprover({ options, ask, err }: CommandContext): Approver | undefined {
   if (options.yes) return () => "allow-once";
   return ask === undefined ? undefined : askPerson(ask, err);
 }
 
-/** Where the configuration says so and no person is at the terminal: says that the call waits, and leaves the answer to others. */
+/** Returns an approver for use without a terminal if the configuration enables the inbox. It prints that the call waits, and never answers itself. */
 export function inboxApprover({ err }: CommandContext, { inbox }: ApprovalConfig): Approver | undefined {
   if (inbox !== true) return undefined;
   return ({ id, toolName, reason }) => {
@@ -36,8 +36,8 @@ export function inboxApprover({ err }: CommandContext, { inbox }: ApprovalConfig
 }
 
 /**
- * An approver that shows the whole call and asks until the answer is yes, no or always; just Enter means no.
- * Questions of calls that run side by side are asked one after another.
+ * Makes an approver that shows the whole call and asks until the answer is yes, no or always. Enter alone means no. Questions of parallel calls are
+ * asked one after another.
  */
 function askPerson(ask: Ask, screen: Screen): Approver {
   return (request) => inLine(ask, () => askUntilClear(request, ask, screen));
@@ -61,7 +61,7 @@ async function askUntilClear(request: ApprovalRequest, ask: Ask, screen: Screen)
   }
 }
 
-/** The calls that the answer is about as well. */
+/** Returns lines for the other calls that the answer covers. */
 function coveredLines(covers: readonly CoveredCall[], screen: Screen): readonly string[] {
   if (covers.length === 0) return [];
   const calls = covers.map(({ toolName, input }) => `      ${safeText(toolName)} ${safeJson(input)}`);
@@ -76,7 +76,7 @@ async function showPreview(preview: NonNullable<ApprovalRequest["preview"]>, scr
   for (const line of previewLines(await preview())) screen.print(screen.paint("dim", `    ${line}`));
 }
 
-/** As JSON; a text of several lines, such as a program, as it is. */
+/** Formats an input as JSON, and a string of several lines, such as a program, as plain text. */
 function shownInput(input: JsonObject, indent: string): string {
   const hasLines = Object.values(input).some((value) => typeof value === "string" && value.includes("\n"));
   const lines = hasLines ? Object.entries(input).flatMap(fieldLines) : safeJson(input, 2).split("\n");

@@ -1,13 +1,13 @@
-/** Keeps what is asked at one terminal in line: questions of calls that run side by side are put one after another. */
+/** Queues the questions at one terminal: those of parallel calls are asked one after another. */
 import { setImmediate } from "node:timers/promises";
 import type { Ask } from "../command.ts";
 
 const ends = new WeakMap<Ask, Promise<unknown>>();
 
-/** Does `work` when everything asked before is answered. */
+/** Runs `work` when all earlier questions are answered. */
 export function inLine<T>(ask: Ask, work: () => Promise<T>): Promise<T> {
   const answer = (ends.get(ask) ?? Promise.resolve()).then(work);
-  // The turn in between lets an "always" withdraw the questions it answers as well.
+  // The turn of the event loop in between lets an "always" withdraw the other questions that it answers.
   const end = answer
     .catch(() => {})
     .then(() => setImmediate())
@@ -18,7 +18,7 @@ export function inLine<T>(ask: Ask, work: () => Promise<T>): Promise<T> {
   return answer;
 }
 
-/** Whether something is asked there now. */
+/** Whether a question is open. */
 export function isAsking(ask: Ask): boolean {
   return ends.has(ask);
 }

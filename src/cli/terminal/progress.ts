@@ -1,11 +1,10 @@
-/** How far long work is, for the person who waits for it. */
 import { cut, type Screen } from "./terminal-text.ts";
 
-/** Work that is done sooner is not worth a word. */
+/** How long work must take before its progress is shown, in milliseconds. */
 const QUIET_MS = 1_000;
 const STEP_MS = 100;
 
-/** One line of a terminal that is written again and again, and taken away at the end. Nothing where there is no terminal. */
+/** Shows the progress of long work in one line of a terminal, which is rewritten, and cleared at the end. Shows nothing without a terminal. */
 export class Progress {
   readonly #screen: Screen;
   #nextAt: number;
@@ -16,7 +15,7 @@ export class Progress {
     this.#nextAt = screen.isTerminal ? performance.now() + QUIET_MS : Infinity;
   }
 
-  /** Call it often; it shows the progress now and then. */
+  /** Shows the progress if the last update is long enough ago. Call it often. */
   tell(text: () => string): void {
     if (this.#nextAt === Infinity) return;
     const now = performance.now();
@@ -27,14 +26,14 @@ export class Progress {
     this.#shown = line.length;
   }
 
-  /** To be called before anything else is written to the terminal. */
+  /** Clears the line. Call it before anything else is written to the terminal. */
   clear(): void {
     if (this.#shown > 0) this.#screen.write(`\r${" ".repeat(this.#shown)}\r`);
     this.#shown = 0;
   }
 }
 
-/** The same values, counted as they pass by. */
+/** Yields the same values, and shows how many there were so far. */
 export async function* counted<Value>(
   values: AsyncIterable<Value>,
   progress: Progress,

@@ -1,38 +1,38 @@
-/** The line that a person types at a terminal: whatever is written meanwhile appears above it. */
+/** The line that a person types at a terminal; other output appears above it. */
 import { clearScreenDown, createInterface, cursorTo, moveCursor, type Interface } from "node:readline";
 import type { AskOptions } from "../command.ts";
 import type { Output } from "./terminal-text.ts";
 import { Typing } from "./typing.ts";
 
-/** A terminal, its keys and its screen. */
+/** A terminal: its keyboard and its screen. */
 export interface Terminal {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
-  /** Whether it may be told to mark where a paste begins and ends; those that cannot ignore it, or show it. */
+  /** Whether the terminal may be asked to mark the beginning and end of a paste. Terminals without support ignore that, or print it. */
   readonly marksPastes: boolean;
   /** Called at Ctrl-C. */
   readonly onInterrupt: () => void;
 }
 
-/** A question that was not answered yet. */
+/** A question that is not answered yet. */
 interface Question {
   readonly text: string;
   readonly isPrompt: boolean;
   readonly resolve: (line: string | undefined) => void;
   readonly reject: (reason: unknown) => void;
-  /** The lines typed so far; of a question that waits behind others, also what was being typed. */
+  /** The lines typed so far. */
   readonly typed: string[];
   draft: { readonly line: string; readonly cursor: number };
   line: Interface | undefined;
-  /** Answers it with what has been typed; there when its first line has ended. */
+  /** Resolves the question with the lines typed so far; set once its first line has ended. */
   settle: (() => void) | undefined;
 }
 
-/** "Bracketed paste". @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html */
+/** Turns "bracketed paste" on. @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html */
 const MARK_PASTES = "\u001b[?2004h";
 const MARK_NO_PASTES = "\u001b[?2004l";
 
-/** The empty lines before a question of one line, which move with it. */
+/** Returns the empty lines before a question of one line, which move with it. */
 function gapOf(text: string): string {
   const gap = /^\n*/u.exec(text)?.[0] ?? "";
   return text.indexOf("\n", gap.length) < 0 ? gap : "";
@@ -44,20 +44,26 @@ function closeLine(question: Question): void {
   line?.close();
 }
 
-/** One question at a time has the line; one that comes meanwhile goes first, but for a prompt, and what was typed is there again afterwards. */
+/**
+ * Asks one question at a time. A new question interrupts the current one, unless the new one is a prompt, which waits. What was typed is restored
+ * afterwards.
+ */
 export class TerminalPrompt {
   readonly #terminal: Terminal;
   readonly #questions: Question[] = [];
   readonly #outputs: HeldOutput[] = [];
   readonly #typing = new Typing();
-  /** The line of the last question. */
+  /** The line of the current question. */
   #line: Interface | undefined;
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
   }
 
-  /** Resolves to the line that was typed, undefined at Ctrl-D, for a prompt also at one that was typed before; rejects with the reason when the signal aborts. */
+  /**
+   * Resolves to the line that was typed; undefined at Ctrl-D, which for a prompt may have been typed ahead. Rejects with the reason when the signal
+   * aborts.
+   */
   readonly ask = (text: string, signal: AbortSignal, { isPrompt = false }: AskOptions = {}): Promise<string | undefined> => {
     const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
     const draft = { line: "", cursor: 0 };
@@ -83,7 +89,7 @@ export class TerminalPrompt {
     });
   };
 
-  /** The output, whose whole lines appear above an open question; the rest of its text waits for the end of its line, or of the question. */
+  /** Wraps an output so that complete lines appear above an open question. The rest waits for the end of its line, or of the question. */
   above(output: Output): Output {
     const held = new HeldOutput(output, this);
     this.#outputs.push(held);
@@ -104,7 +110,7 @@ export class TerminalPrompt {
     return this.#line !== undefined;
   }
 
-  /** Writes without harm to the line being typed. */
+  /** Calls `write` without disturbing the line that is being typed. */
   around(write: () => void): void {
     const line = this.#line;
     const question = this.#questions.at(-1);
@@ -112,7 +118,7 @@ export class TerminalPrompt {
     this.#hide(line, question);
     write();
     this.#terminal.output.write(gapOf(question.text));
-    Object.assign(line, { prevRows: 0 }); // the rows that it was drawn in are gone
+    Object.assign(line, { prevRows: 0 }); // the rows in which it was drawn are gone
     line.prompt(true);
   }
 
@@ -128,7 +134,7 @@ export class TerminalPrompt {
     else this.#dropTypedAhead(question);
   }
 
-  /** The terminal keeps what is typed while no question is open, and would give it to this one: it is read, and not shown again. */
+  /** Reads and drops what was typed while no question was open: the terminal has kept it, and would take it as the answer. */
   #dropTypedAhead(question: Question): void {
     const line = this.#lineOf(question, { terminal: true });
     line.on("close", () => {
@@ -151,7 +157,7 @@ export class TerminalPrompt {
     const markNoPastes = (): void => void output.write(MARK_NO_PASTES);
     if (marksPastes) {
       output.write(MARK_PASTES);
-      process.once("exit", markNoPastes); // also of a process that ends at once
+      process.once("exit", markNoPastes); // even if the process ends at once
     }
     line.once("close", () => {
       unwatch();
@@ -161,10 +167,10 @@ export class TerminalPrompt {
     });
     line.on("SIGINT", onInterrupt);
     line.on("SIGCONT", () => {
-      line.resume(); // after Ctrl-Z it is paused, and the shell has had the terminal
+      line.resume(); // Ctrl-Z has paused it, and the shell has used the terminal since
       if (marksPastes) output.write(MARK_PASTES);
     });
-    line.on("error", () => question.resolve(undefined)); // of a terminal that was closed, which is the end of its input
+    line.on("error", () => question.resolve(undefined)); // the terminal was closed, which is the end of its input
     return line;
   }
 
@@ -178,11 +184,11 @@ export class TerminalPrompt {
       output.write("\n");
       question.resolve(undefined);
     });
-    // Lines that are pasted are one answer, so that none of them answers a question not yet asked.
+    // Pasted lines are one answer, so that none of them answers a question that was not asked yet.
     line.on("line", (text) => question.typed.push(text));
     line.question(question.text.slice(question.text.lastIndexOf("\n") + 1), (text) => {
       question.typed.push(text);
-      this.#leaveLine(); // from here on it stays on the screen as it is
+      this.#leaveLine(); // the line stays on the screen as it is
       question.settle = () => question.resolve([...question.typed, ...(line.line === "" ? [] : [line.line])].join("\n"));
       void this.#typing.quiet().then(question.settle);
     });
@@ -192,7 +198,7 @@ export class TerminalPrompt {
     for (let left = draft.line.length; left > draft.cursor; left--) line.write(null, { name: "left" });
   }
 
-  /** Ctrl-D that was typed while nothing was asked: a terminal that has kept it gives it as U+0000, which Ctrl-Space is later on. */
+  /** Treats a Ctrl-D that was typed ahead as the end of the input. The terminal delivers it as U+0000, which later means Ctrl-Space. */
   #endTypedAhead(line: Interface): void {
     const { input } = this.#terminal;
     const onKey = (text: string | undefined): void => {
@@ -202,7 +208,7 @@ export class TerminalPrompt {
     void this.#typing.quiet().then(() => input.off("keypress", onKey));
   }
 
-  /** Takes the line from the question that has it, which gets it back. */
+  /** Takes the line from the current question, which gets it back later. */
   #suspend(): void {
     const question = this.#questions.at(-1);
     if (question === undefined) return;
@@ -216,7 +222,7 @@ export class TerminalPrompt {
     closeLine(question);
   }
 
-  /** Nothing is typed on it any more. */
+  /** Called when nothing more is typed on the line. */
   #leaveLine(): void {
     this.#line = undefined;
     for (const output of this.#outputs) output.flush();
@@ -229,7 +235,7 @@ export class TerminalPrompt {
     this.#questions.splice(at, 1);
     if (!hadLine) return;
     if (this.#line !== undefined) this.#leaveLine();
-    closeLine(question); // its own listener for that gives the keys back
+    closeLine(question); // its close listener stops watching the keys
     const next = this.#questions.at(-1);
     if (next === undefined) return;
     this.#terminal.output.write(gapOf(next.text));
@@ -237,7 +243,7 @@ export class TerminalPrompt {
   }
 }
 
-/** Keeps the beginning of a line back while a person types. */
+/** An output that holds back an incomplete line while a person types. */
 class HeldOutput {
   readonly #output: Output;
   readonly #prompt: TerminalPrompt;

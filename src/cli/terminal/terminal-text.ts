@@ -1,4 +1,4 @@
-/** Text for a terminal: untrusted control characters made visible, colours where they are wanted, lines that fit. */
+/** Text for a terminal: escapes untrusted control characters, adds colours, and fits lines to the width. */
 import { stripVTControlCharacters, styleText } from "node:util";
 import { columnsOf, endOfColumns } from "./text-width.ts";
 import { escapeUnit } from "../../core/base/visible-text.ts";
@@ -7,12 +7,12 @@ export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
 export type Paint = (style: Style, text: string) => string;
 
-/** Something one can write to, such as `process.stdout`. */
+/** A stream to write to, such as `process.stdout`. */
 export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;
-  /** More was written than its reader has taken. */
+  /** Whether more was written than its reader has read. */
   readonly writableNeedDrain?: boolean;
   once?(event: "drain", listener: () => void): unknown;
 }
@@ -20,23 +20,26 @@ export interface Output {
 /** An output as commands use it. */
 export interface Screen {
   write(text: string): void;
-  /** Writes one line of JSON, for a program or safe to look at for a person. */
+  /** Writes one line of JSON, escaped so that it is safe to print. */
   writeJson(value: unknown): void;
-  /** Writes whole lines for a person, without the last line break; what is wider than the terminal is broken between words. */
+  /** Writes complete lines for a person; takes them without the last line break. Lines wider than the terminal are broken between words. */
   print(lines: string): void;
-  /** Resolves when there is room for more; never, when the reader is gone. Undefined while there is room. */
+  /** Resolves when there is room for more; never if the reader is gone. Undefined if there is room now. */
   whenDrained(): Promise<void> | undefined;
   readonly paint: Paint;
-  /** A person reads it as it is written. */
+  /** Whether the output is a terminal, which a person reads. */
   readonly isTerminal: boolean;
-  /** Columns of the terminal as it is now; `Infinity` where the output goes to a file or another program. */
+  /** The current number of columns of the terminal; `Infinity` if the output goes to a file or another program. */
   readonly width: number;
 }
 
 const USUAL_WIDTH = 80;
 const LEAST_WIDTH = 40;
 
-/** Colours only for a terminal that is not "dumb", and not when `NO_COLOR` holds anything. @see https://no-color.org */
+/**
+ * Makes the screen for an output. Uses colours only for a terminal that is not "dumb", and only if `NO_COLOR` is empty or unset. @see
+ * https://no-color.org
+ */
 export function screenFor(output: Output, environment: Readonly<Record<string, string | undefined>>): Screen {
   const isTerminal = output.isTTY === true;
   const coloured = isTerminal && (environment["NO_COLOR"] ?? "") === "" && environment["TERM"] !== "dumb";
@@ -55,8 +58,8 @@ export function screenFor(output: Output, environment: Readonly<Record<string, s
 }
 
 /**
- * Makes text from a model, a server or a file safe to print: escape sequences are removed, and control,
- * bidirectional and invisible characters become `\u{…}`. Line feeds and tabs stay; CR LF becomes LF.
+ * Makes text from a model, a server or a file safe to print: removes escape sequences, and writes control, bidirectional and invisible characters as
+ * `\u{…}`. Line feeds and tabs stay; CR LF becomes LF.
  */
 export function safeText(text: string): string {
   return stripVTControlCharacters(text)
@@ -67,17 +70,17 @@ export function safeText(text: string): string {
 const UNSAFE =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
-/** JSON as safe to print as text: what `safeText` shows is written as `\u…` escapes, which mean the same. */
+/** Formats JSON that is safe to print: writes the characters that `safeText` escapes as `\u…`, which keeps the value. */
 export function safeJson(value: unknown, indent = 0): string {
   return safeJsonText(JSON.stringify(value, undefined, indent));
 }
 
-/** As `safeJson`, of JSON as text. */
+/** Like `safeJson`, for JSON text. */
 export function safeJsonText(json: string): string {
   return json.replaceAll(UNSAFE, (character) => character.replaceAll(/[^]/g, escapeUnit));
 }
 
-/** Safe text in one line of at most `width` columns: line breaks become spaces, the rest is cut with an ellipsis. */
+/** Returns safe text in one line of at most `width` columns: line breaks become spaces, and the rest is cut with an ellipsis. */
 export function oneLine(text: string, width: number): string {
   const flat = safeText(startOf(text, width))
     .replaceAll(/\s(?=\s)/gu, "")
@@ -86,19 +89,20 @@ export function oneLine(text: string, width: number): string {
   return cut(flat, width);
 }
 
-/** Safe text broken between words into lines of at most `width` columns; its own line breaks stay. */
+/** Returns safe text broken between words into lines of at most `width` columns; its own line breaks stay. */
 export function wrap(text: string, width: number): readonly string[] {
   return safeText(text)
     .split("\n")
     .flatMap((line) => wrapLine(line.trimEnd(), { width, hang: 0 }));
 }
 
-/** Mark in front of a line, such as `  ? ` or `  ✓ #3  `: further lines are aligned with the text after it. */
+/** Matches the mark at the beginning of a line, such as `  ? ` or `  ✓ #3  `. Continuation lines are aligned with the text after it. */
 const MARK = /^ {0,200}(?:(?:[?!·↻→✓✗~+=-]|#\d{1,20}) {1,200}){0,20}/u;
 
 /**
- * Lines for a person, broken between words so that none is wider than the terminal. Further lines of one line are below its
- * beginning, behind its mark. Colours are kept. Takes text that is safe already.
+ * Breaks lines between words so that none is wider than the terminal. Continuation lines are aligned with the text after the mark of their line.
+ * Keeps
+ * colours. Takes text that is safe already.
  */
 export function fitLines(text: string, width: number): string {
   if (width === Infinity) return text;
@@ -112,7 +116,7 @@ export function fitLines(text: string, width: number): string {
     .join("\n");
 }
 
-/** Breaks between words, or inside a word that no line holds. Lines after the first are narrower by `hang` columns. */
+/** Breaks a line between words, or inside a word that is wider than a line. Lines after the first are narrower by `hang` columns. */
 function wrapLine(line: string, { width, hang }: { readonly width: number; readonly hang: number }): readonly string[] {
   if (columnsOf(line) <= width) return [line];
   const lines: string[] = [];
@@ -157,13 +161,15 @@ function* wordsOf(line: string): Generator<{ readonly word: string; readonly gap
 const SPACE = /\s/gu;
 const NO_SPACE = /\S/gu;
 
-/** Index of the first match from there on, or the length of the text. */
+/** Returns the index of the first match at or after `from`, or the length of the text. */
 function find(pattern: RegExp, text: string, from: number): number {
   pattern.lastIndex = from;
   return pattern.exec(text)?.index ?? text.length;
 }
 
-/** Safe text behind the beginning of a line; further lines are below its first word, or further left where few columns are left. */
+/**
+ * Returns safe text after the beginning of a line. Continuation lines are aligned with its first word, or further left if few columns would remain.
+ */
 export function wrapBehind(start: string, text: string, width: number): string {
   const hang = Math.min(columnsOf(start), Math.max(4, width - LEAST_WIDTH));
   const flat = safeText(text)
@@ -173,24 +179,24 @@ export function wrapBehind(start: string, text: string, width: number): string {
   return wrapLine(`${start}${flat}`.trimEnd(), { width, hang }).join(`\n${" ".repeat(hang)}`);
 }
 
-/** The text, or as much of it as fits into that many columns with an ellipsis; never half a character. */
+/** Returns the text, or as much of it as fits into `width` columns with an ellipsis. Never cuts a character in half. */
 export function cut(text: string, width: number): string {
   if (text.length * 2 <= width || columnsOf(text) <= width) return text;
   return `${text.slice(0, endOfColumns(text, Math.max(0, width - 1)))}…`;
 }
 
-/** Columns that hold the widest of the texts, or all but a few that are wider than `most`. */
+/** Returns the width of a column for texts: that of the widest, at most `most`. */
 export function columnFor(texts: readonly string[], most: number): number {
   return texts.reduce((widest, text) => Math.min(most, Math.max(widest, columnsOf(text))), 0);
 }
 
-/** Enough of a huge text to fill `width`, so that making it safe costs no more than showing it. */
+/** Returns enough of a huge text to fill `width`, so that escaping it costs no more than showing it. */
 function startOf(text: string, width: number): string {
   const enough = width * 8 + 64;
   return text.length > enough ? text.slice(0, enough) : text;
 }
 
-/** Milliseconds as people read them: `0.4 ms`, `12 ms`, `1.5 s`, `2 min`. */
+/** Formats milliseconds for a person: `0.4 ms`, `12 ms`, `1.5 s`, `2 min`. */
 export function duration(ms: number): string {
   if (ms === 0) return "0 ms";
   if (ms < 9.95) return `${ms.toFixed(1)} ms`;

@@ -4,20 +4,20 @@ import { eastAsianWidth } from "get-east-asian-width";
 const NOT_PLAIN = /[^\x20-\x7e]/u;
 const HAS_WIDTH = /[^\p{M}\p{Cf}\p{Cc}]/u;
 const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u;
-/** Colours, as `styleText` writes them. */
+/** Colours as `styleText` writes them. */
 const STYLES = /(\u001b\[[0-9;]{0,32}m)/u;
 
-/** Where there is no terminal to fit. */
+/** The width of lines without a terminal. */
 const FILE_WIDTH = 120;
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** The columns that a line may take: those of the terminal, or of a file that people read. */
+/** Returns the maximum width of a line: that of the terminal, or of a file that people read. */
 export function lineWidth({ width }: { readonly width: number }): number {
   return width === Infinity ? FILE_WIDTH : width;
 }
 
-/** Columns of a text without line breaks: East Asian wide characters and emoji take two, combining marks and colours none. */
+/** Returns the columns of a text without line breaks. East Asian wide characters and emoji take two, combining marks and colours none. */
 export function columnsOf(text: string): number {
   if (!NOT_PLAIN.test(text)) return text.length;
   let columns = 0;
@@ -25,7 +25,7 @@ export function columnsOf(text: string): number {
   return columns;
 }
 
-/** Index behind the last whole character that fits into that many columns; behind the first one at least, if it begins a line. */
+/** Returns the index after the last whole character that fits into `columns`; at the beginning of a line at least one character. */
 export function endOfColumns(text: string, columns: number, isBeginning: boolean = false): number {
   if (!NOT_PLAIN.test(text)) return Math.min(text.length, isBeginning ? Math.max(1, columns) : columns);
   let left = columns;
@@ -38,12 +38,12 @@ export function endOfColumns(text: string, columns: number, isBeginning: boolean
   return end;
 }
 
-/** Adds spaces up to that many columns. */
+/** Adds spaces up to a width of `columns`. */
 export function padColumns(text: string, columns: number): string {
   return text + " ".repeat(Math.max(0, columns - columnsOf(text)));
 }
 
-/** A word in parts between which a line may be broken: before and after each wide character, and after `most` others. */
+/** Yields the parts of a word between which a line may be broken: before and after each wide character, and after `most` others. */
 export function* partsOfWord(word: string, most: number): Generator<string, void, undefined> {
   if (word.length <= most && !NOT_PLAIN.test(word)) {
     yield word;
@@ -62,7 +62,7 @@ export function* partsOfWord(word: string, most: number): Generator<string, void
   if (part !== "") yield part;
 }
 
-/** Yields the characters as a person sees them, each of one or more code points; a colour counts as one. */
+/** Yields the characters as a person sees them, each of one or more code points. A colour counts as one character. */
 export function* charactersOf(text: string): Generator<string, void, undefined> {
   for (const part of text.split(STYLES)) {
     if (STYLES.test(part)) yield part;

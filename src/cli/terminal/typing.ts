@@ -1,8 +1,8 @@
-/** Tells when a terminal has sent all that it sends by itself: text that was typed ahead, or is pasted, comes in pieces. */
+/** Detects when a terminal has sent all that it sends by itself: text that was typed ahead or pasted arrives in chunks. */
 import type { Key } from "node:readline";
 import { setImmediate, setTimeout as pause } from "node:timers/promises";
 
-/** Longer than a terminal needs to send the next piece, and shorter than a person notices. */
+/** Longer than a terminal takes to send the next chunk, and shorter than a person notices, in milliseconds. */
 const QUIET_MS = 50;
 
 export class Typing {
@@ -14,7 +14,7 @@ export class Typing {
     this.#isPasting = false;
   }
 
-  /** Watches the keys that come until the returned function is called. */
+  /** Watches the keys until the returned function is called. */
   watch(input: NodeJS.ReadableStream): () => void {
     const onKey = (_text: string | undefined, { name }: Key): void => {
       this.#keys++;
@@ -25,13 +25,13 @@ export class Typing {
     return () => void input.off("keypress", onKey);
   }
 
-  /** Resolves when no key has come for `QUIET_MS`; a paste that the terminal marks has to be over as well. */
+  /** Resolves when no key has come for `QUIET_MS` and no marked paste is open. */
   async quiet(): Promise<void> {
     let seen: number;
     do {
       seen = this.#keys;
       await pause(QUIET_MS);
-      await setImmediate(); // keys that came while this process was busy are read before it
+      await setImmediate(); // reads keys that came while this process was busy
     } while (seen !== this.#keys || this.#isPasting);
   }
 }

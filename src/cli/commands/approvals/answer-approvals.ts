@@ -1,4 +1,4 @@
-/** `haft approvals allow` and `haft approvals deny`: answers calls that wait. */
+/** `haft approvals allow` and `haft approvals deny`: answer calls that wait for approval. */
 import { APPROVAL_SCOPES, type ApprovalRecord, type ApprovalScope } from "../../../core/approval-store.ts";
 import type { ApprovalVerdict } from "../../../core/approvals.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
@@ -52,7 +52,7 @@ export const denyApproval: Command = {
   },
 };
 
-/** @throws ToolError `invalid_argument` */
+/** Reads `--remember`. @throws ToolError `invalid_argument` */
 function scopeOf({ options: { remember: name = "once" } }: CommandContext): ApprovalScope {
   const scope = APPROVAL_SCOPES.find((one) => one === name);
   if (scope !== undefined) return scope;
@@ -60,9 +60,9 @@ function scopeOf({ options: { remember: name = "once" } }: CommandContext): Appr
 }
 
 /**
- * Answers the calls of the arguments, or without arguments all that are open and fit `--tools` and `--session`.
+ * Answers the calls of the arguments. Without arguments, answers all open calls that match `--tools` and `--session`.
  *
- * @throws ToolError `invalid_argument` without either; `conflict` where another answer came first
+ * @throws ToolError `invalid_argument` if neither is given; `conflict` if the call was answered before
  */
 function answerApprovals(context: CommandContext, verdict: ApprovalVerdict): Promise<void> {
   const { args, options } = context;

@@ -1,4 +1,4 @@
-/** `haft approvals rules`: what need not be asked about. */
+/** `haft approvals rules`: rules that allow calls without asking. */
 import type { ApprovalRule } from "../../../core/approval-store.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";

@@ -1,4 +1,4 @@
-/** Approvals as text, and those that a command line means. */
+/** Formats approvals as text, and finds the approval that a command line names. */
 import { userInfo } from "node:os";
 import type { ApprovalRecord, ApprovalStatus } from "../../../core/approval-store.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
@@ -19,21 +19,21 @@ export const STATUS_STYLES: Readonly<Record<ApprovalStatus, Style>> = {
 const LEAST_PREFIX = 4;
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Opens the inbox of the store that is meant, does the work, and closes the store. */
+/** Opens the store of the command line, runs `work` with its approvals, and closes the store. */
 export function withInbox<T>(context: CommandContext, readOnly: boolean, work: (inbox: StoredApprovals) => Promise<T>): Promise<T> {
   return withStore(context, { readOnly }, (store) => work(new StoredApprovals({ store: store.approvals })));
 }
 
-/** The user of the command line, as the author of an answer. */
+/** Returns the user of the command line, as the author of an answer. */
 export function answerer(): string {
   try {
     return `cli:${userInfo().username}`;
   } catch {
-    return "cli"; // a user without a name, as in some containers
+    return "cli"; // the user has no name, as in some containers
   }
 }
 
-/** The approval of an id, of the beginning of one, or of the id of its call. @throws ToolError `not_found`, `ambiguous` */
+/** Finds an approval by its id, by the beginning of its id, or by the id of its call. @throws ToolError `not_found`, `ambiguous` */
 export async function approvalOf(inbox: StoredApprovals, name: string): Promise<ApprovalRecord> {
   const exact = await inbox.get(name);
   if (exact !== undefined) return exact;
@@ -54,7 +54,7 @@ export async function approvalOf(inbox: StoredApprovals, name: string): Promise<
   });
 }
 
-/** `7d` as milliseconds from now. @throws ToolError `invalid_argument` */
+/** Returns the wall-clock time after a span such as `7d` from now, in milliseconds since the epoch. @throws ToolError `invalid_argument` */
 export function expiryOf(time: string | undefined): number | undefined {
   if (time === undefined) return undefined;
   const [, amount = "", unit = ""] = /^(\d{1,6})([smhd])$/u.exec(time) ?? [];
@@ -63,7 +63,7 @@ export function expiryOf(time: string | undefined): number | undefined {
   throw new ToolError("invalid_argument", `--for is ${JSON.stringify(time)}; it takes a number with s, m, h or d, such as 30m, 8h or 7d.`);
 }
 
-/** One line: the tool and its input. */
+/** Formats the tool and its input as one line. */
 export function callText({ toolName, input }: ApprovalRecord, width: number): string {
   return oneLine(`${toolName} ${JSON.stringify(input)}`, width);
 }

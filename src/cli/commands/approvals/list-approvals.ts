@@ -1,4 +1,4 @@
-/** `haft approvals list`: the calls that wait for approval, or did, in the order they were asked about. */
+/** `haft approvals list`: calls that wait or waited for approval, in the order in which approval was asked. */
 import { APPROVAL_STATUSES, type ApprovalRecord, type ApprovalStatus } from "../../../core/approval-store.ts";
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
@@ -40,7 +40,7 @@ export const listApprovals: Command = {
   },
 };
 
-/** @throws ToolError `invalid_argument` */
+/** Returns the status of this name. @throws ToolError `invalid_argument` */
 function statusNamed(name: string): ApprovalStatus {
   const status = APPROVAL_STATUSES.find((one) => one === name);
   if (status !== undefined) return status;

@@ -1,4 +1,4 @@
-/** The preview of a call, in lines for a terminal. */
+/** Formats the preview of a call as lines for a terminal. */
 import type { ApprovalPreview, PreviewedChange } from "../../../core/approval-preview.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { shownChanges } from "../../print/print-simulation.ts";

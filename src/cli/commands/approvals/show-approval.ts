@@ -1,4 +1,4 @@
-/** `haft approvals show`: one call that waits for approval, its whole input, and what it would change. */
+/** `haft approvals show`: one call that waits for approval, with its whole input and what it would change. */
 import type { ApprovalPreview } from "../../../core/approval-preview.ts";
 import type { ApprovalRecord } from "../../../core/approval-store.ts";
 import type { Command, CommandContext } from "../../command.ts";

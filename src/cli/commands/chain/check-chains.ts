@@ -1,11 +1,11 @@
-/** `haft chain check`: whether the steps of chains name existing tools, with the required arguments. */
+/** `haft chain check`: checks that the steps of chains name existing tools and give them the required arguments. */
 import { plural } from "../../../core/base/wording.ts";
 import type { Command } from "../../command.ts";
 import { withRuntime } from "../../open/open-runtime.ts";
 import { safeText, wrap } from "../../terminal/terminal-text.ts";
 import { chainsOf, findChain } from "./named-chains.ts";
 
-/** As `haft check`: it can be read, and something in it cannot be used. */
+/** The exit code, as of `haft check`, for a configuration that can be read but has parts that cannot be used. */
 const EXIT_PROBLEMS = 3;
 
 export const checkChains: Command = {

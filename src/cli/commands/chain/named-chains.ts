@@ -1,11 +1,10 @@
-/** The chains of a configuration by their names. */
 import type { NamedChain } from "../../../config/toolset/chains.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
 import { qualifiedName } from "../../../core/call.ts";
 import { nearNames } from "../../../core/base/near-names.ts";
 import { ToolError } from "../../../core/error.ts";
 
-/** By qualified name; those of toolsets that are disabled are left out. */
+/** Returns the chains of a configuration by qualified name, without those of disabled toolsets. */
 export function chainsOf({ config }: LoadedConfig): ReadonlyMap<string, NamedChain> {
   const chains = new Map<string, NamedChain>();
   for (const [toolset, entry] of config.toolsets)
@@ -13,7 +12,7 @@ export function chainsOf({ config }: LoadedConfig): ReadonlyMap<string, NamedCha
   return chains;
 }
 
-/** The chain of this name, which needs no toolset where only one chain has it. @throws ToolError `not_found` */
+/** Finds a chain by name. The toolset may be left out if only one chain has the name. @throws ToolError `not_found` */
 export function findChain(config: LoadedConfig, name: string): readonly [name: string, chain: NamedChain] {
   const chains = chainsOf(config);
   const [only, ...others] = [...chains].filter(([qualified]) => qualified === name || qualified.endsWith(`::${name}`));

@@ -1,4 +1,4 @@
-/** `haft chain run`: the steps of a chain, one after the other, each shown as it ends. */
+/** `haft chain run`: runs the steps of a chain one after the other, and shows each when it ends. */
 import type { ChainResult } from "../../../compose/chain/run-steps.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { ERROR_CODES } from "../../../core/error-codes.ts";
@@ -62,7 +62,7 @@ async function runNamed(context: CommandContext, { name, input, printer }: Asked
     approve,
     onEvent: (event: Parameters<EventPrinter["print"]>[0]) => printer?.print(event),
     store: (config: Parameters<typeof storeOf>[1]) => (store = storeOf(context, config)),
-    onConfig: (config: Parameters<typeof findChain>[0]) => void findChain(config, name), // before anything is started
+    onConfig: (config: Parameters<typeof findChain>[0]) => void findChain(config, name), // fails before anything is started
   };
   return withRuntime(context, options, async ({ runtime, config }) => {
     const [qualified, { chain, offer }] = findChain(config, name);
@@ -76,7 +76,7 @@ async function runNamed(context: CommandContext, { name, input, printer }: Asked
   });
 }
 
-/** Where the context begins. */
+/** Reads the initial context of the chain. */
 async function readContext(context: CommandContext, text: string | undefined): Promise<JsonObject> {
   const example = `{"to": "Oslo"}`;
   const input = await jsonArgument(context, text, { owner: "chain", example });

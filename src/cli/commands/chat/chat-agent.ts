@@ -1,4 +1,4 @@
-/** The options of an agent that the configuration describes: those that `haft chat` and `haft serve` give theirs alike. */
+/** The options of an agent that the configuration describes, the same for `haft chat` and `haft serve`. */
 import type { AgentOptions } from "../../../compose/agent.ts";
 import { configuredLoop } from "../../../config/build/build-model.ts";
 import type { HaftConfig } from "../../../config/haft-config.ts";
@@ -11,7 +11,7 @@ interface ConfiguredAgent {
   readonly chosen: ChosenModel;
   readonly config: HaftConfig;
   readonly session: RuntimeSession;
-  /** The text before what tools say of themselves. */
+  /** The text before the prompt contributions of tools. */
   readonly introduction: string | undefined;
 }
 

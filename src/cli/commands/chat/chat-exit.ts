@@ -1,9 +1,9 @@
-/** The exit code of a command by how a model's run ended. */
+/** The exit code of a command, by how the model's run ended. */
 import type { LoopResult } from "../../../compose/loop-result.ts";
 import type { StopReason } from "../../../compose/stop-reason.ts";
 import { ERROR_CODES, type ErrorCode } from "../../../core/error-codes.ts";
 
-/** The error codes of runs that failed; undefined for one that ended well. */
+/** The error code for each stop reason; undefined if the run ended well. */
 const FAILURES = {
   answered: undefined,
   "tool-ended-turn": undefined,
@@ -26,7 +26,7 @@ const FAILURES = {
   disabled: "unavailable",
 } as const satisfies Readonly<Record<StopReason, ErrorCode | undefined>>;
 
-/** 0 when the model ended well; else that of its error, or of what stopped it. */
+/** Returns 0 if the run ended well, else the exit code of its error or of its stop reason. */
 export function exitOf({ reason, error }: LoopResult): number {
   const code = error?.code ?? FAILURES[reason];
   return code === undefined ? 0 : ERROR_CODES[code].exit;

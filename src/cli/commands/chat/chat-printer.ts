@@ -1,4 +1,4 @@
-/** Tells a chat with a model as it happens: its words as they come, its calls between them. */
+/** Prints a chat with a model as it happens: its text while it streams, and its calls in between. */
 import type { LoopEvent } from "../../../compose/loop-event.ts";
 import type { LoopResult } from "../../../compose/loop-result.ts";
 import type { PendingCall } from "../../../compose/pending-calls.ts";
@@ -13,13 +13,13 @@ import { errorLines } from "../../print/print-result.ts";
 import { oneLine, safeJson, safeText, type Screen } from "../../terminal/terminal-text.ts";
 import { StreamedText } from "./streamed-text.ts";
 
-/** The indent of text behind the speaker. */
+/** The indent of text after the speaker. */
 const MARGIN = "        ";
 const MODEL = "model ";
 const THINKS = "(thinks) ";
 const MAX_NOTE_LENGTH = 400;
 
-/** In the words of the command line. */
+/** Stop reasons as the command line words them. */
 const REASONS: Readonly<Record<StopReason, string>> = {
   ...STOP_REASONS,
   cancelled: "Stopped. Completed calls stay done.",
@@ -27,7 +27,7 @@ const REASONS: Readonly<Record<StopReason, string>> = {
   "emergency-stop": "Too many calls failed in a row; nothing runs until the stop is cleared.",
 };
 
-/** Their detail says nothing more. */
+/** Stop reasons whose detail adds nothing. */
 const PLAIN: ReadonlySet<StopReason> = new Set(["cancelled", "approval"]);
 
 function reasonText(reason: StopReason, detail: string | undefined): string {
@@ -36,9 +36,9 @@ function reasonText(reason: StopReason, detail: string | undefined): string {
 }
 
 export interface Ending {
-  /** A summary of the run. */
+  /** A summary of the usage of the run. */
   readonly spent: string;
-  /** A remedy, where the run was stopped. */
+  /** How to continue, if the run was stopped. */
   readonly remedy: string | undefined;
 }
 
@@ -47,7 +47,7 @@ export class ChatPrinter {
   readonly #events: EventPrinter;
   /** The text that is being streamed. */
   #saying: { readonly what: "text" | "reasoning"; readonly text: StreamedText } | undefined;
-  /** The model's name is above its text. */
+  /** Whether the model's name is printed above its text already. */
   #isNamed = false;
 
   constructor(screen: Screen, events: EventPrinter) {
@@ -70,14 +70,14 @@ export class ChatPrinter {
   /** Call with every event of the runtime. */
   notice(event: RuntimeEvent): void {
     if (event.type === "inbox-add" && event.triggerId !== undefined) this.#fired(event.triggerId, event.message.content);
-    if (event.type === "session-start") return this.#events.print(event); // how its calls are nested
+    if (event.type === "session-start") return this.#events.print(event); // tells the printer how its calls are nested
     if (!("callId" in event) && event.type !== "toolset-change" && event.type !== "circuit-change") return;
     this.#endText();
     if (event.type === "call-start") this.#name("");
     this.#events.print(event);
   }
 
-  /** How the run ended, and its usage. */
+  /** Prints how the run ended, and its usage. */
   end({ reason, detail, error, rounds, results, pending = [] }: LoopResult, { spent, remedy }: Ending): void {
     this.#endText();
     if (error !== undefined) this.#screen.print(`${this.#isNamed ? "" : "\n"}${errorLines(error.toJSON(), this.#screen)}`);
@@ -92,7 +92,7 @@ export class ChatPrinter {
     if (parts.length > 0) this.#events.aside(parts.join(", "));
   }
 
-  /** A trigger has sent its message. */
+  /** Prints the message of a trigger. */
   #fired(id: string, content: SessionMessage["content"]): void {
     const start = `trigger ${safeText(id)}: `;
     this.#aside(`${start}${oneLine(typeof content === "string" ? content : safeJson(content), this.#events.width - start.length - 4)}`);
@@ -103,7 +103,7 @@ export class ChatPrinter {
     this.#events.note(text);
   }
 
-  /** Images and files that the model made are mentioned. */
+  /** Mentions the images and files that the model made. */
   #endReply(media: readonly ContentPart[]): void {
     for (const part of media) {
       this.#endText();
@@ -144,7 +144,7 @@ export class ChatPrinter {
     });
   }
 
-  /** Writes the speaker, where it is not there already; without text after it, the line ends there. */
+  /** Writes the speaker, unless it was written already. Without a gap the line ends after it. */
   #name(gap: string): boolean {
     if (this.#isNamed) return false;
     this.#isNamed = true;

@@ -12,15 +12,13 @@ import type { Triggers } from "../../../triggers/triggers.ts";
 import { providerName } from "../../../wire/provider-name.ts";
 
 export interface JobsOffer {
-  /** The model may send any call to the background. */
+  /** Whether the model may send any call to the background. */
   readonly isOffered: boolean;
-  /** Those that the model may stop as it stops jobs. */
+  /** Triggers that the model may stop as it stops jobs. */
   readonly triggers: Triggers | undefined;
 }
 
-/**
- * Adds the toolset `jobs` where a call may continue in the background, unless the configuration has a toolset of that name.
- */
+/** Adds the toolset `jobs` if a call may continue in the background, unless the configuration has a toolset of that name. */
 export function addJobs(registry: Registry, { isOffered, triggers }: JobsOffer): void {
   const tools = registry.list();
   const hasOwn = tools.some(({ toolset }) => toolset.name === "jobs");
@@ -29,8 +27,8 @@ export function addJobs(registry: Registry, { isOffered, triggers }: JobsOffer):
 }
 
 /**
- * The text before the conversation: the introduction and, where tools have hints or documentation to read first, what the tools contribute about
- * themselves. Worked out again only when the tools have changed.
+ * Returns a function for the text before the conversation: the introduction and, if tools have hints or documentation to read first, the prompt
+ * contributions of the tools. The text is built again only when the tools have changed.
  */
 export function chatPrompt(registry: Registry, options: ChatPromptOptions): () => string {
   let made = { version: -1, text: "" };
@@ -43,7 +41,7 @@ export function chatPrompt(registry: Registry, options: ChatPromptOptions): () =
 
 export interface ChatPromptOptions {
   readonly introduction: string | undefined;
-  /** Patterns of the tools that the prompt may speak of. @default all */
+  /** Patterns of the tools that the prompt may mention. @default all */
   readonly shown: readonly string[] | undefined;
 }
 
@@ -53,7 +51,7 @@ function textFor(registry: Registry, { introduction = "", shown }: ChatPromptOpt
   return buildPrompt(registry, { introduction, toolName: (name) => providerName(name), ...omitUndefined({ allow }) });
 }
 
-/** The tools that a model or a client is shown from the beginning; undefined = all. */
+/** Returns patterns of the tools that a model or client is shown from the beginning; undefined = all. */
 export function pinnedTools({ findTools }: Pick<HaftConfig, "findTools">): readonly string[] | undefined {
   return findTools === undefined ? undefined : [FIND_TOOLS, CALL_TOOL, `${OWN_NAMESPACE}::*`, "jobs::*", "manual::*", ...findTools.pinned];
 }

@@ -1,4 +1,4 @@
-/** A chat with a model over one session: what is said goes to its loop, and what happens is shown. */
+/** A chat with a model over one session: sends messages to its loop, and shows what happens. */
 import { createAgent, type Agent } from "../../../compose/agent.ts";
 import { EmergencyStop } from "../../../compose/emergency-stop.ts";
 import type { LoopEvent } from "../../../compose/loop-event.ts";
@@ -29,26 +29,26 @@ import { ChatPrinter } from "./chat-printer.ts";
 export interface ChatOptions {
   readonly context: CommandContext;
   readonly chosen: ChosenModel;
-  /** Those of the other models of the configuration, such as one that plays tools. More may be added. */
+  /** Usage meters of the other models of the configuration, such as one that plays tools. More may be added. */
   readonly otherMeters: readonly UsageMeter[];
   readonly config: LoadedConfig;
   readonly session: RuntimeSession;
   readonly runtime: Runtime;
   readonly events: EventPrinter;
-  /** Called with the events of a simulation when a round is over: they are not sent while it runs. */
+  /** Called with the events of a simulation at the end of each round: listeners do not receive them while it runs. */
   readonly notice: (event: RuntimeEvent) => void;
-  /** The session is in a store, where a later command finds it. */
+  /** Whether the session is in a store, so that a later command finds it. */
   readonly isKept: boolean;
-  /** Wake the agent during the chat. @default they do not run */
+  /** Triggers that wake the agent during the chat. @default triggers do not run */
   readonly triggers?: Triggers;
-  /** Takes a Ctrl-C for the end of what the model does, and not of the program. */
+  /** Receives a Ctrl-C that stops the model, and not the program. */
   readonly onInterrupt?: CommandContext["onInterrupt"];
 }
 
-/** Sends what the person says. */
+/** The sender of what the person types. */
 const PERSON = "person";
 
-/** For a person at the prompt. */
+/** What a person at the prompt can do, by stop reason. */
 const REMEDIES: { readonly [Reason in LoopResult["reason"]]?: string } = {
   "emergency-stop": "/clear lets things run again.",
   "max-rounds": "/go lets it continue.",
@@ -58,9 +58,9 @@ const REMEDIES: { readonly [Reason in LoopResult["reason"]]?: string } = {
 
 export class Chat {
   readonly session: RuntimeSession;
-  /** Those of the session, where they run. */
+  /** The triggers of the session, if they run. */
   readonly triggers: SessionTriggers | undefined;
-  /** The names of the triggers of the configuration. */
+  /** Names of the triggers in the configuration. */
   readonly declared: ReadonlySet<string>;
   readonly #runtime: Runtime;
   readonly #context: CommandContext;
@@ -73,15 +73,15 @@ export class Chat {
   readonly #notice: (event: RuntimeEvent) => void;
   readonly #isKept: boolean;
   readonly #onInterrupt: CommandContext["onInterrupt"];
-  /** Set during a run: what it began with, and how it is left. */
+  /** Set during a run: the usage before it, and how to clean up after it. */
   #run: { readonly before: ModelTotals; readonly end: () => void } | undefined;
   #last: LoopResult | undefined;
-  /** Ends the waits for the agent to rest. */
+  /** Ends waits for the agent to become idle, which triggers may prevent for ever. */
   #answered: PromiseWithResolvers<void> | undefined;
-  /** A trigger has spoken since the model received the person's message. */
+  /** Whether a trigger has sent a message since the model received the person's message. */
   #goesOn = false;
   #failure: ToolError | undefined;
-  /** How much of the session's log has been printed, of a simulation. */
+  /** Number of events of the session's log that were printed, in a simulation. */
   #seen = 0;
 
   constructor(options: ChatOptions) {
@@ -99,7 +99,7 @@ export class Chat {
     this.#events = options.events;
     this.#printer = new ChatPrinter(context.out, options.events);
     this.#agent = this.#makeAgent(options);
-    // An earlier chat may have been stopped on purpose; a trigger waits until its message is received.
+    // An earlier chat may have been stopped on purpose; a message of a trigger waits until it is received.
     this.#agent.start({ goOn: triggers !== undefined && session.inbox.some(({ triggerId }) => triggerId !== undefined) });
   }
 
@@ -124,7 +124,7 @@ export class Chat {
     if (!this.#context.options.json) this.#printer.notice(event);
   }
 
-  /** Summarises the requests that were made to the models, a line for each. */
+  /** A summary of the requests to the models, a line for each model. */
   get spent(): string {
     return this.#meters
       .map(String)
@@ -136,7 +136,7 @@ export class Chat {
     return [this.#chosen.meter, ...this.#otherMeters];
   }
 
-  /** Why nothing runs any more; undefined while it does. */
+  /** Why nothing runs any more; undefined if things run. */
   get stopped(): string | undefined {
     return this.#emergencyStop.why;
   }
@@ -146,29 +146,32 @@ export class Chat {
     this.#emergencyStop.clear();
   }
 
-  /** The calls that are waited for now, the oldest first. */
+  /** Ids of the calls that the run waits for, the oldest first. */
   get waitedFor(): readonly string[] {
     const jobs = new Set(this.session.jobs.map(({ id }) => id));
     return this.#runtime.running.map(({ callId }) => callId).filter((callId) => !jobs.has(callId));
   }
 
-  /** The model has the last word to say: an earlier chat was stopped before it did. */
+  /** Whether the last message has no answer of the model, because an earlier chat was stopped before it. */
   get isUnanswered(): boolean {
     const last = this.session.messages().at(-1);
     return !this.isRunning && (last?.role === "user" || (last?.role === "result" && last.result.status !== "pending"));
   }
 
-  /** A run is active, started by a message or by itself. */
+  /** Whether a run is active, started by a message or by itself. */
   get isRunning(): boolean {
     return ["running", "waiting"].includes(this.#agent.state);
   }
 
-  /** The run need not be waited for: a call of it is, or triggers keep it going although the model has received the person's message. */
+  /**
+   * Whether the prompt need not wait for the run: it waits for a call, or triggers keep it going although the model has received the person's
+   * message.
+   */
   get mayTakeLong(): boolean {
     return this.#goesOn || this.waitedFor.length > 0;
   }
 
-  /** Triggers, which may do so for ever. */
+  /** Whether triggers keep the agent running, possibly for ever. */
   get #isKeptAwake(): boolean {
     const { session, triggers } = this;
     return session.inbox.some(({ triggerId }) => triggerId !== undefined) && triggers?.list().some(({ running }) => running) === true;
@@ -178,12 +181,12 @@ export class Chat {
     return !this.session.inbox.some(({ sender }) => sender === PERSON);
   }
 
-  /** Those of the session and of all others, as programs steer them. */
+  /** The jobs of this session and of all others. */
   get jobs(): Jobs {
     return this.#runtime.jobs;
   }
 
-  /** As a person names it: `#3`, `3`, or its id. */
+  /** Returns the id of a call that a person names as `#3`, as `3` or by its id. */
   callNamed(name: string): string {
     return this.#events.callOf(name) ?? name;
   }
@@ -193,10 +196,10 @@ export class Chat {
   }
 
   /**
-   * Sends a message to the model, or lets it continue, and resolves to the end of its run. A Ctrl-C meanwhile ends this, and not the
-   * program.
+   * Sends a message to the model, or lets the model continue without one. Resolves when the run ends. A Ctrl-C in the meantime stops the run,
+   * not the program.
    *
-   * @throws ToolError what ended a run that has no result. By rejecting
+   * @throws ToolError, as a rejection, what ended a run that has no result
    */
   async say(text: string | undefined): Promise<LoopResult> {
     this.#last = undefined;
@@ -206,10 +209,12 @@ export class Chat {
     return (await this.#whenIdle()) ?? this.#waits();
   }
 
-  /** Stops the triggers, and resolves when no message waits for the model and no job runs; one that asks and is not answered is cancelled. */
+  /**
+   * Stops the triggers. Resolves when no message waits for the model and no job runs; cancels jobs that ask a question, since it cannot be answered.
+   */
   async finish(): Promise<LoopResult | undefined> {
     this.#last = undefined;
-    await this.triggers?.stop(); // they would have no end
+    await this.triggers?.stop(); // triggers would keep the agent running for ever
     let last: LoopResult | undefined;
     for (;;) {
       last = (await this.#whenIdle()) ?? last;
@@ -230,27 +235,27 @@ export class Chat {
     this.#events.aside(`${plural(jobs.length, "background job")} cancelled: ${someAndMore(names)}`);
   }
 
-  /** Asks a person about the calls that wait for a yes since an earlier run, and continues. Undefined when there are none. */
+  /** Asks a person about the calls of an earlier run that wait for approval, and continues. Undefined if there are none. */
   async settle(approve: Approver): Promise<LoopResult | undefined> {
     const pending = this.#agent.pending();
     if (pending.length === 0) return undefined;
     const { signal } = this.#context;
     const decisions = new Map<string, ApprovalDecisions[string]>();
     for (const { name, ...call } of pending) {
-      if (decisions.has(call.digest)) continue; // the answer holds for every call that is the same
+      if (decisions.has(call.digest)) continue; // the answer applies to every call with the same digest
       const description = this.session.registry.get(name)?.tool.description ?? "";
       const of = { sessionId: this.session.id, callId: call.callId };
       const askedAt = this.session.ports.clock.wallTime();
       const request = { id: approvalId(of), ...of, ...call, toolName: name, description, simulated: false, askedAt, signal };
       const answer = await approve(request);
-      decisions.set(call.digest, answer === "allow-input" ? "allow-once" : answer); // it holds for this input in any case
+      decisions.set(call.digest, answer === "allow-input" ? "allow-once" : answer); // a decision applies to this input in any case
     }
     this.#last = undefined;
     await this.#agent.decide({ decisions: Object.fromEntries(decisions) });
     return this.#whenIdle();
   }
 
-  /** The result of the last run since it was asked for. */
+  /** Waits until the agent is idle. Resolves to the result of the last run since `#last` was reset. */
   async #whenIdle(): Promise<LoopResult | undefined> {
     const { signal } = this.#context;
     const forget = onAbort(signal, () => void this.#agent.stop());
@@ -265,7 +270,7 @@ export class Chat {
     return this.#last;
   }
 
-  /** No run began: calls wait for a person, and the model receives nothing before they are decided. */
+  /** Returns the result if no run began: calls wait for a person, and the model receives nothing before they are decided. */
   #waits(): LoopResult {
     const pending = this.#agent.pending();
     const result: LoopResult = { text: "", reason: "approval", rounds: 0, results: [], usage: NO_USAGE, pending };
@@ -273,7 +278,7 @@ export class Chat {
     return result;
   }
 
-  /** A run begins, by what was said or by itself. */
+  /** Called when a run begins, by a message or by itself. */
   #begin(): void {
     if (this.#run !== undefined) return;
     const forget = this.#onInterrupt?.(() => this.#agent.cancel("Stopped by Ctrl-C."));
@@ -309,7 +314,7 @@ export class Chat {
     if (!this.#context.options.json) this.#printer.hear(event);
   }
 
-  /** Listeners are not called for the calls of a simulation while they run. */
+  /** Sends the events of a simulation, which listeners do not receive while it runs. */
   #noticeSimulated(): void {
     const events = this.session.ownLog.slice(this.#seen);
     this.#seen += events.length;
@@ -321,7 +326,7 @@ export class Chat {
     else this.#printer.end(result, { spent, remedy: this.#remedy(result) });
   }
 
-  /** Returns the remedy for a run that was stopped. */
+  /** Returns what a person can do about a run that was stopped. */
   #remedy({ reason }: LoopResult): string | undefined {
     if (reason !== "approval") return this.#onInterrupt === undefined ? undefined : REMEDIES[reason];
     const { options } = this.#context;

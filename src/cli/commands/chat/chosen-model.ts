@@ -1,4 +1,4 @@
-/** Which model a command asks: the one on the command line, else that of the configuration. */
+/** The model that a command asks: that of the command line, else that of the configuration. */
 import { buildModel, type BuiltModel } from "../../../config/build/build-model.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
 import type { ModelConfig } from "../../../config/tables/model-config.ts";
@@ -14,10 +14,11 @@ export interface ChosenModel extends BuiltModel {
 }
 
 /**
- * The model to ask. Settings of the configuration hold for the model that it names; with another one of `--model`, those that say how
- * to reach a provider hold if it is the same provider.
+ * Builds the model to ask. The settings of the configuration apply to the model that it names. To another model of `--model` only the settings for
+ * reaching the provider apply, and only if it is the same provider.
  *
- * @throws ToolError `invalid_argument` for an unknown `--reasoning-effort`, `invalid_config` when nothing names one, saying which keys of providers are set
+ * @throws ToolError `invalid_argument` for an unknown `--reasoning-effort`; `invalid_config` if no model is named, which lists the providers
+ * whose keys are set
  */
 export function chosenModel(context: CommandContext, { config }: LoadedConfig): ChosenModel {
   const { environment, options } = context;

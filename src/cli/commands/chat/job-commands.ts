@@ -1,4 +1,4 @@
-/** The lines of a chat that are for its background jobs. */
+/** Slash commands of a chat for its background jobs. */
 import { operatorText } from "../../../core/error.ts";
 import type { JsonValue } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
@@ -15,7 +15,7 @@ export interface JobPlace {
 
 type JobCommand = (place: JobPlace, words: readonly string[], rest: string) => readonly string[];
 
-/** By the name that is typed; each returns its answer. */
+/** The commands by the name that is typed; each returns its answer. */
 export const JOB_COMMANDS: ReadonlyMap<string, JobCommand> = new Map<string, JobCommand>([
   ["/jobs", listJobs],
   ["/cancel", onJob("/cancel <job>", cancel)],
@@ -36,7 +36,7 @@ function stateOf({ state, output, question, preview }: JobStatus): string {
   return `${state}${wrote}`;
 }
 
-/** A command about one job; the only one there is need not be named. */
+/** Makes a command about the job that the first word names. */
 function onJob(usage: string, act: (chat: Chat, id: string, text: string) => string): JobCommand {
   return ({ chat }, [name], rest) => {
     if (name === undefined) return [`${usage}: /jobs shows them, #3 or an id names one.`];
@@ -59,7 +59,7 @@ function send(chat: Chat, id: string, text: string): string {
   return `Sent to ${safeText(chat.labelOf(id))}.`;
 }
 
-/** An object or an array where the text is one, else the text. */
+/** Parses the text if it is a JSON object or array, else returns it as it is. */
 function inputOf(text: string): JsonValue {
   if (!/^[[{]/u.test(text)) return text;
   try {

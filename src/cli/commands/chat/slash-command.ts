@@ -1,4 +1,4 @@
-/** The lines of a chat that are for haft itself. */
+/** Slash commands of a chat. */
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
@@ -18,7 +18,7 @@ export interface SlashPlace {
   readonly screen: Screen;
 }
 
-/** For the help of the command and for `/help`. */
+/** Lines for the help of the command and for `/help`. */
 export const SLASH_HELP: readonly string[] = [
   "  /tools   what the model may call     /usage  what it was asked so far",
   "  /go      let it continue            /clear  after an emergency stop",
@@ -28,7 +28,7 @@ export const SLASH_HELP: readonly string[] = [
   "  /help    these lines                 /exit   end the chat",
 ];
 
-/** `/go` and `/exit` are up to the chat. */
+/** All slash commands. The chat itself handles `/go` and `/exit`. */
 const NAMES = ["/tools", "/usage", "/go", "/clear", "/jobs", "/cancel", "/send", "/promote", "/triggers", "/remove", "/help", "/exit"];
 
 const ANSWERS: ReadonlyMap<string, (place: SlashPlace) => readonly string[]> = new Map([
@@ -72,7 +72,7 @@ function clear({ chat }: SlashPlace): readonly string[] {
   return [stopped === undefined ? "Nothing is stopped." : `Things run again. ${safeText(stopped)}.`];
 }
 
-/** The triggers of the session, in the order they were added. */
+/** Lists the triggers of the session, in the order in which they were added. */
 function triggerLines({ chat, screen }: SlashPlace): readonly string[] {
   const list = chat.triggers?.list() ?? [];
   if (list.length === 0) return ["There are no triggers."];
@@ -87,7 +87,7 @@ function statusText({ id, type, settings, sent, paused, error }: TriggerStatus):
 
 const REMOVE_USAGE = "/remove <trigger>: /triggers shows their names.";
 
-/** Removes the trigger that is named. Resolves to the answer; never rejects. */
+/** Removes a trigger by name. Resolves to the answer; never rejects. */
 async function removeTrigger(chat: Chat, name: string): Promise<readonly string[]> {
   const { triggers, declared } = chat;
   if (name === "" || triggers === undefined) return [name === "" ? REMOVE_USAGE : "There are no triggers."];

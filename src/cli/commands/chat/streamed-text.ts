@@ -1,24 +1,24 @@
-/** Text that comes in pieces, shown as it comes: safe, within its margin, and broken between words. */
+/** Shows text while it streams: escaped, within its margin, and broken between words. */
 import { safeText } from "../../terminal/terminal-text.ts";
 import { charactersOf, columnsOf, partsOfWord } from "../../terminal/text-width.ts";
 
-/** A longer word is not waited for: it is shown as far as it has come. */
+/** Maximum length of a word that is held back until it is complete; a longer one is shown as far as it has arrived. */
 const MAX_WORD = 256;
-/** Most line breaks in a row: one empty line. */
+/** Maximum number of line breaks in a row: one empty line. */
 const MAX_BREAKS = 2;
 const TAB = "    ";
 
 export interface StreamedTextOptions {
-  /** Takes what is to be shown, without colours. */
+  /** Receives the text to show, without colours. */
   readonly write: (text: string) => void;
   /** Called before the first character: writes the text before it on its line, as wide as the margin. */
   readonly begin: () => void;
   readonly margin: string;
-  /** Columns behind the margin; `Infinity` = lines are not broken. */
+  /** Number of columns after the margin; `Infinity` = lines are not broken. */
   readonly width: number;
 }
 
-/** The last word is held back until it is whole, and so are spaces and line breaks until something follows them. */
+/** Holds the last word back until it is complete, and spaces and line breaks until something follows them. */
 export class StreamedText {
   readonly #options: StreamedTextOptions;
   #word = "";
@@ -39,7 +39,7 @@ export class StreamedText {
     this.#show(text.slice(0, end));
   }
 
-  /** Nothing follows: shows what was held back, and ends the line. */
+  /** Shows the text that was held back, and ends the line. */
   end(): void {
     const rest = this.#word;
     this.#word = "";
@@ -82,7 +82,7 @@ export class StreamedText {
     this.#gap = "";
   }
 
-  /** A word that no line holds begins on this one, if there is a column for it behind the gap. */
+  /** Whether a word fits on the current line. A word wider than a line is broken, and fits if one column is left after the gap. */
   #fits(columns: number): boolean {
     const { width } = this.#options;
     return this.#column + this.#gap.length + (columns > width ? 1 : columns) <= width;
@@ -94,7 +94,7 @@ export class StreamedText {
     this.#column = 0;
   }
 
-  /** Words longer than a line are broken where the line ends. */
+  /** Writes text, and breaks a word that is longer than a line where the line ends. */
   #write(text: string): void {
     const columns = columnsOf(text);
     if (this.#column + columns <= this.#options.width) {
@@ -115,7 +115,7 @@ function spaces(whitespace: string): string {
   return whitespace.replaceAll("\r", "").replaceAll("\t", TAB).replaceAll(/[^ ]/gu, " ");
 }
 
-/** Where the last word of a text begins, unless it is so long that it is shown unfinished; half a character is held in any case. */
+/** Returns where the held-back end of the text begins: at the last word, unless that is too long. Half a surrogate pair is always held back. */
 function heldFrom(text: string): number {
   let at = text.length;
   while (at > 0 && text.length - at <= MAX_WORD && (text[at - 1] === "\r" || /\S/u.test(text.charAt(at - 1)))) at--;

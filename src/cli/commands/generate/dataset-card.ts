@@ -1,4 +1,4 @@
-/** The description of generated data that is written next to it, as dataset pages of Hugging Face have it: a head of YAML, then Markdown. */
+/** The description of generated data that is written next to it, in the format of Hugging Face dataset cards: a YAML head, then Markdown. */
 import { basename, join, parse } from "node:path";
 import { plural } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
@@ -11,7 +11,7 @@ import { writeFileWhole } from "../../input/write-file.ts";
 import { number } from "./generation-words.ts";
 import { systemCode } from "../../../core/base/system-code.ts";
 
-/** By this line a card is known as one of ours, which may be replaced. */
+/** Marks a card that this command wrote, and may replace. */
 const MARK = "# Written by haft generate, and again whenever it continues. Copy it under another name to change it.";
 const MAX_TOOLS = 50;
 const MAX_CARD_BYTES = 1024 * 1024;
@@ -25,13 +25,13 @@ export interface CardPlace {
   readonly weights?: boolean;
 }
 
-/** `train.card.md` for `train.jsonl`. */
+/** Returns the path of the card: `train.card.md` for `train.jsonl`. */
 export function cardFileOf(out: string): string {
   const { dir, name } = parse(out);
   return join(dir, `${name}.card.md`);
 }
 
-/** @throws ToolError `invalid_argument` where a file of something else, or the card of another file, has the name of the card */
+/** Checks that the card may be written. @throws ToolError `invalid_argument` if its name is taken by another file, or by the card of another file */
 export async function checkCardFile(out: string): Promise<void> {
   const path = cardFileOf(out);
   const hint = "Move it away, or take another name for --out.";
@@ -167,7 +167,7 @@ function code(text: string): string {
   return `\`${cell(text)}\``;
 }
 
-/** A name may hold anything, also the marks of a table. */
+/** Escapes a table cell: a name may contain anything, including table delimiters. */
 function cell(text: string): string {
   return text.replaceAll(/[|`\p{Cc}]+/gu, " ");
 }

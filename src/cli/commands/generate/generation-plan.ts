@@ -1,4 +1,4 @@
-/** From the command line to the plan of a generation. */
+/** Makes the plan of a generation from the command line. */
 import { standInsOf } from "../../../config/build/build-answers.ts";
 import { configuredLoop } from "../../../config/build/build-model.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
@@ -21,7 +21,7 @@ import { chosenModel } from "../chat/chosen-model.ts";
 
 const DEFAULT_COUNT = 10;
 
-/** The templates of the file that was named, where one was. @throws ToolError for a file that has none, and for options that it does not go with */
+/** Reads the file of templates, if one is named. @throws ToolError for a file without templates, and for options that do not go with it */
 export async function readTemplateFile(context: CommandContext): Promise<Material> {
   const [file] = context.args;
   const { calls, sample, system } = context.options;
@@ -41,13 +41,13 @@ export async function readTemplateFile(context: CommandContext): Promise<Materia
   return { kind: "templates", templates: steered };
 }
 
-/** The plan, and the meter of its model. */
+/** The plan, and the usage meter of its model. */
 export interface ChosenPlan {
   readonly plan: ConversationPlan;
   readonly meter: UsageMeter | undefined;
 }
 
-/** The material of the conversations, as the command line names it. */
+/** What the conversations are made from, as the command line names it. */
 export type Material =
   | { readonly kind: "drawn" }
   | { readonly kind: "templates"; readonly templates: readonly ConversationTemplate[] }
@@ -56,13 +56,12 @@ export type Material =
 export interface PlanParts {
   readonly config: LoadedConfig;
   readonly material: Material;
-  /** That of the generation, so that no time is skipped while a model is asked. */
+  /** The clock of the generation, so that it does not skip time while a model is asked. */
   readonly clock: VirtualClock;
 }
 
 /**
- * Without a file tools are drawn, and a model that is named writes what is said; a file without lines of the assistant is played by a
- * model.
+ * Makes the plan. Without a file, tools are drawn, and the model of `--model` writes the texts. A model plays a file that has no assistant lines.
  *
  * @throws ToolError as `chosenModel` does; `invalid_argument` for an unknown `--sample`
  */
@@ -86,7 +85,7 @@ export function planFor(context: CommandContext, { config, material, clock }: Pl
   return { plan, meter: chosen.meter };
 }
 
-/** The writer that asks the model of `--model`. */
+/** Makes the writer that asks the model of `--model`. */
 function writtenBy(
   context: CommandContext,
   { config, clock }: Pick<PlanParts, "config" | "clock">,
@@ -111,7 +110,7 @@ function recordedPlan(
   return { plan: { kind: "recorded", recordings, clock, ...parts }, meter: written?.meter };
 }
 
-/** Whether every answer is there at once, but for those of models, which the virtual clock waits for: no tool is real. */
+/** Whether every answer is available at once, apart from those of models, which the virtual clock waits for: no tool is real. */
 export function takesNoTime(loaded: LoadedConfig, { kind }: ConversationPlan): boolean {
   if (kind === "recorded") return true;
   const sources = [...(loaded.config.simulation?.sources ?? []).flatMap(({ from }) => from), ...standInsOf(loaded)];

@@ -1,11 +1,11 @@
-/** The progress and the summary of a generation, for a person. */
+/** Formats the progress and the summary of a generation for a person. */
 import type { AnswerCount, GenerationProgress, GenerationSummary } from "../../../generate/conversations/generation-summary.ts";
 import { CHECK_WORDS, problemWords, type ConversationChecks } from "../../../generate/conversations/check-conversation.ts";
 import type { WritingReport } from "../../../generate/conversations/conversation-writer.ts";
 import type { ModelTotals } from "../../../model/usage-meter.ts";
 import { duration } from "../../terminal/terminal-text.ts";
 
-/** `412 of 1,000 conversations, 3,200 calls/s, about 12 s left`. */
+/** Returns `412 of 1,000 conversations, 3,200 calls/s, about 12 s left`. */
 export function progressText({ done, total, calls, failed }: GenerationProgress, { madeBefore, elapsedMs, usage }: ProgressPlace): string {
   const made = done - madeBefore;
   const parts = [`${number(done)} of ${number(total)} conversation${total === 1 ? "" : "s"}`, rate(calls, elapsedMs)];
@@ -16,10 +16,10 @@ export function progressText({ done, total, calls, failed }: GenerationProgress,
 }
 
 export interface ProgressPlace {
-  /** Conversations that were there when it began. */
+  /** Number of conversations that existed when the generation began. */
   readonly madeBefore: number;
   readonly elapsedMs: number;
-  /** Of the model that is asked. */
+  /** The usage of the model that is asked. */
   readonly usage?: ModelTotals | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface SummaryPlace {
   readonly usage?: ModelTotals | undefined;
 }
 
-/** One line for each count, aligned. */
+/** Returns one aligned line for each count. */
 export function summaryLines(summary: GenerationSummary, { where, card, peakBytes, usage }: SummaryPlace): readonly string[] {
   const { checks, remade, split, writing, notes } = summary;
   const { written, existing, failed, calls, parallelMessages, statuses, answers, errors, faults, stops, durationMs } = summary;
@@ -59,7 +59,7 @@ export function summaryLines(summary: GenerationSummary, { where, card, peakByte
   return [...lines, ...notes];
 }
 
-/** `0 dangling ids, 0 unresolved references, 0 duplicates`, and other problems that were found. */
+/** Returns `0 dangling ids, 0 unresolved references, 0 duplicates`, and other problems that were found. */
 function checkWords(checks: ConversationChecks, remade: number): string {
   const { danglingIds, unresolvedReferences, duplicates, ...rest } = checks;
   const always = [
@@ -70,7 +70,7 @@ function checkWords(checks: ConversationChecks, remade: number): string {
   return [...always, ...problemWords({ danglingIds: 0, unresolvedReferences: 0, duplicates: 0, ...rest })].join(", ");
 }
 
-/** `by the model, 3 asked for again, 1 by code in the end`. */
+/** Returns `by the model, 3 asked for again, 1 by code in the end`. */
 function writingWords({ retried, byCode }: WritingReport): string {
   return [
     "by the model",
@@ -79,12 +79,12 @@ function writingWords({ retried, byCode }: WritingReport): string {
   ].join(", ");
 }
 
-/** `3,400 tokens in, 900 out, cost 0.0123`, in the currency of the configured prices. */
+/** Returns `3,400 tokens in, 900 out, cost 0.0123`, in the currency of the configured prices. */
 function tokens({ inputTokens, outputTokens, cost }: ModelTotals): string {
   return `${number(inputTokens)} tokens in, ${number(outputTokens)} out${cost === undefined ? "" : `, cost ${cost.toFixed(4)}`}`;
 }
 
-/** `9,990 simulated by example (schema-valid)`. */
+/** Returns `9,990 simulated by example (schema-valid)`. */
 function answerWords({ origin, answeredBy = origin, fidelity, calls }: AnswerCount): string {
   const by = answeredBy === origin ? "" : ` by ${answeredBy}`;
   return `${number(calls)} ${origin}${by}${fidelity === undefined ? "" : ` (${fidelity})`}`;

@@ -1,4 +1,4 @@
-/** The recordings and stored sessions that a generation is made of, as the command line names them. */
+/** The recordings and stored sessions for a generation, as the command line names them. */
 import { ToolError } from "../../../core/error.ts";
 import type { SessionEvent } from "../../../core/event.ts";
 import { readRecording } from "../../../core/recording/recording.ts";
@@ -12,7 +12,7 @@ import { allSessions, withSession } from "../../open/open-store.ts";
 import { inFile, readRecordedEvents } from "../../input/read-recorded-events.ts";
 import { readPieces } from "../../input/read-input.ts";
 
-/** Whether the command asks for conversations that took place. @throws ToolError `invalid_argument` for options that do not go with that */
+/** Whether to generate from recorded conversations. @throws ToolError `invalid_argument` for options that do not go with the answer */
 export function isRecorded({ options, args }: CommandContext): boolean {
   const { from, fromStore, redact, store } = options;
   const isAsked = from.length > 0 || fromStore;
@@ -38,7 +38,7 @@ export function isRecorded({ options, args }: CommandContext): boolean {
   return true;
 }
 
-/** `--redact secrets,emails`, `all` or `none`. @throws ToolError `invalid_argument` for another word */
+/** Reads `--redact secrets,emails`, `all` or `none`. @throws ToolError `invalid_argument` for another word */
 export function redactionOf({ options }: CommandContext): Redaction | undefined {
   const words = options.redact
     .flatMap((text) => text.split(","))
@@ -52,7 +52,7 @@ export function redactionOf({ options }: CommandContext): Redaction | undefined 
   return words.includes("all") ? REDACTED_KINDS : REDACTED_KINDS.filter((kind) => words.includes(kind));
 }
 
-/** The files of `--from`, and of the arguments behind it. @throws ToolError as reading standard input does, by rejecting */
+/** Returns the files of `--from`, and of the arguments after it. @throws ToolError, as a rejection, as reading standard input does */
 export async function recordingFiles(context: CommandContext): Promise<readonly RecordedSource[]> {
   const files = [...context.options.from, ...context.args];
   if (files.filter((file) => file === "-").length > 1)
@@ -62,7 +62,7 @@ export async function recordingFiles(context: CommandContext): Promise<readonly 
 
 async function fileSource(context: CommandContext, file: string): Promise<RecordedSource> {
   if (file !== "-") return { name: file, events: () => fileEvents(context, file) };
-  const events = await readRecordedEvents(context, file); // can be read once only
+  const events = await readRecordedEvents(context, file); // standard input can be read only once
   return { name: "standard input", events: () => events };
 }
 
@@ -74,7 +74,7 @@ async function* fileEvents(context: CommandContext, file: string): AsyncGenerato
   }
 }
 
-/** The sessions that the arguments name, else all of the store, the oldest first. @throws ToolError `not_found` by rejecting */
+/** Returns the sessions that the arguments name, else all of the store, the oldest first. @throws ToolError `not_found`, as a rejection */
 export async function storedSources({ args }: CommandContext, store: Store): Promise<readonly RecordedSource[]> {
   const ids: string[] = [];
   for (const id of new Set(args)) {

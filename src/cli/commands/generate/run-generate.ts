@@ -1,4 +1,4 @@
-/** Generates conversations as the command line asks for them. */
+/** Generates conversations as the command line says. Resolves to the exit code. */
 import { totalOf, type ModelTotals, type UsageMeter } from "../../../model/usage-meter.ts";
 import { standInsOf } from "../../../config/build/build-answers.ts";
 import { ERROR_CODES } from "../../../core/error-codes.ts";
@@ -37,7 +37,8 @@ export async function runGenerate(context: CommandContext): Promise<number> {
     const meters: UsageMeter[] = [];
     const options: WithRuntimeOptions = {
       clock,
-      onConfig: (config) => void planFor(context, { config, material, clock }), // wrong names and missing keys start nothing
+      // fails before anything is started if a name is wrong or a key is missing
+      onConfig: (config) => void planFor(context, { config, material, clock }),
       otherwise: standInsOf,
       onModel: (model) => clock.attend(model),
       onMeter: (meter) => void meters.push(meter),
@@ -56,7 +57,7 @@ export async function runGenerate(context: CommandContext): Promise<number> {
   return summary.failed === 0 ? 0 : ERROR_CODES.execution_failed.exit;
 }
 
-/** Reads what the conversations are made of, and keeps the store open while they are. */
+/** Reads the material for the conversations, and keeps its store open while they are made. */
 async function withMaterial(context: CommandContext, make: (material: Material) => Promise<Made>): Promise<Made> {
   if (!isRecorded(context)) return await make(await readTemplateFile(context));
   const redact = redactionOf(context);
@@ -66,7 +67,9 @@ async function withMaterial(context: CommandContext, make: (material: Material) 
   );
 }
 
-/** @throws ToolError `invalid_argument` for a value that is not a share, and where there is no file to put a second one next to */
+/**
+ * Reads `--split`. @throws ToolError `invalid_argument` for a value that is not a share, and if there is no output file to put a second one next to
+ */
 function splitOf({ options: { split, out } }: CommandContext): number {
   if (split === undefined) return 0;
   const share = Number(split);
@@ -81,9 +84,9 @@ function splitOf({ options: { split, out } }: CommandContext): number {
 
 interface Generating extends Required<Pick<GenerateOptions, "format" | "split">> {
   readonly open: OpenRuntime;
-  /** That of the runtime. */
+  /** The clock of the runtime. */
   readonly clock: VirtualClock;
-  /** Those of the other models of the configuration, such as one that plays tools. */
+  /** Usage meters of the other models of the configuration, such as one that plays tools. */
   readonly meters: readonly UsageMeter[];
   readonly material: Material;
   readonly out: string;
@@ -129,7 +132,7 @@ async function generate(
   }
 }
 
-/** Undefined where no model writes or answers, and no other one was asked. */
+/** Returns the usage of all models; undefined if no model writes or answers, and no other one was asked. */
 function usageOf(meter: UsageMeter | undefined, others: readonly UsageMeter[]): ModelTotals | undefined {
   const meters = meter === undefined ? others : [meter, ...others];
   const total = totalOf(meters, meters[0]?.currency ?? "USD");
@@ -143,7 +146,7 @@ async function writeOut(context: CommandContext, progress: Progress, line: strin
   out.write(out.isTerminal ? safeJsonText(line) : line);
 }
 
-/** Tells of the progress since it began. */
+/** Prints the progress, with rates since the generation began. */
 class Watch {
   readonly #progress: Progress;
   readonly #usage: () => ModelTotals | undefined;
@@ -161,7 +164,7 @@ class Watch {
   }
 }
 
-/** The parts of the configuration that decide who answers, and how a model is asked. */
+/** Returns the parts of the configuration that decide how tools are answered and how a model is asked. */
 function labelOf({ config: { simulation, loop } }: OpenRuntime["config"], { kind }: GenerateOptions["plan"]): string {
   return JSON.stringify([simulation ?? null, kind === "played" ? loop : null]);
 }
@@ -184,7 +187,7 @@ function tell(
       screen.print(safeText(line));
 }
 
-/** Why it ended early, and how to continue. */
+/** Makes the error that says why the generation ended early, and how to continue. */
 function stopOf(
   { signal }: CommandContext,
   { stopped, summary, out }: { readonly stopped: ErrorInfo; readonly summary: GenerationSummary; readonly out: string },

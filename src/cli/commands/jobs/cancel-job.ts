@@ -1,4 +1,4 @@
-/** `haft jobs cancel`: ends a job, whichever process runs it. */
+/** `haft jobs cancel`: cancels a job, in whichever process it runs. */
 import { systemPorts } from "../../../core/system-ports.ts";
 import type { JobKey, StoredJob } from "../../../core/job-store.ts";
 import type { Store } from "../../../core/store.ts";
@@ -9,7 +9,7 @@ import { withStore } from "../../open/open-store.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 import { jobNow, jobOf } from "./job-words.ts";
 
-/** How long the process that runs it is given to end it. */
+/** How long to wait for the process that runs the job, in milliseconds. */
 const PATIENCE_MS = 5_000;
 const LOOK_MS = 100;
 const REASON = "a person cancelled the job by haft jobs cancel";
@@ -47,7 +47,7 @@ async function cancel(context: CommandContext, store: Store): Promise<void> {
   else out.print(state === "cancelled" ? `cancelled the job ${name}` : `the job ${name} ended before it could be cancelled: ${state}`);
 }
 
-/** The job as soon as it has ended, or when the time is up. */
+/** Returns the job once it has ended, or as it is after `PATIENCE_MS`. */
 async function whenObeyed(context: CommandContext, store: Store, key: JobKey): Promise<StoredJob> {
   const { clock } = systemPorts;
   const endsAt = clock.now() + PATIENCE_MS;

@@ -1,10 +1,9 @@
-/** The events of one job in the log of its session, read as far as they are written. */
 import type { SessionEvent } from "../../../core/event.ts";
 import type { ReadOptions, Store } from "../../../core/store.ts";
 import { readEvents } from "../../../session/read-events.ts";
 import type { JobKey } from "../../../core/job-store.ts";
 
-/** Reads on where it stopped before. */
+/** Reads the events of one job from the log of its session. Each read continues after the last one. */
 export class JobLog {
   readonly #store: Store;
   readonly #job: JobKey;
@@ -15,7 +14,9 @@ export class JobLog {
     this.#job = job;
   }
 
-  /** The events since the last time, of the job's own call. @throws ToolError `corrupt_record` where the log is damaged; `not_found` once the session is removed */
+  /**
+   * Yields the new events of the job's own call. @throws ToolError `corrupt_record` if the log is damaged; `not_found` once the session is removed
+   */
   async *read(): AsyncGenerator<SessionEvent> {
     const { sessionId, id } = this.#job;
     const log = { sessionId, read: (options: ReadOptions) => this.#store.read(sessionId, options) };

@@ -1,4 +1,4 @@
-/** `haft jobs logs`: what a job has written, and with `--follow` its further output. */
+/** `haft jobs logs`: the output of a job so far, and with `--follow` its further output. */
 import { ERROR_CODES } from "../../../core/error-codes.ts";
 import type { SessionEvent } from "../../../core/event.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
@@ -36,7 +36,7 @@ export const jobLogs: Command = {
       try {
         return options.follow ? await follow(context, store, job) : await once(context, store, job);
       } catch (thrown: unknown) {
-        if (options.follow && signal.aborted) return ERROR_CODES.cancelled.exit; // that is how it is ended
+        if (options.follow && signal.aborted) return ERROR_CODES.cancelled.exit; // Ctrl-C is how a user ends --follow
         throw thrown;
       }
     });
@@ -50,7 +50,7 @@ async function once(context: CommandContext, store: Store, job: StoredJob): Prom
   return 0;
 }
 
-/** The rows say that a job is over, or left alone; its log is read once more after that. */
+/** Prints output until the job has ended or no process runs it. Reads the log once more after the job's row says so, to miss nothing. */
 async function follow(context: CommandContext, store: Store, key: JobKey): Promise<number> {
   const { signal, err } = context;
   const printer = new OutputPrinter(context);
@@ -87,7 +87,7 @@ class OutputPrinter {
     this.#endsLine = shown === "" ? this.#endsLine : shown.endsWith("\n");
   }
 
-  /** Ends the last line on a terminal, where the output does not. */
+  /** Ends the last line on a terminal if the output does not. */
   endLine(): void {
     const { out, options } = this.#context;
     if (!this.#endsLine && !options.json && out.isTerminal) out.write("\n");

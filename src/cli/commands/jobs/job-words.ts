@@ -1,4 +1,4 @@
-/** Jobs as text, and the job that a command line means. */
+/** Formats jobs as text, and finds the job that a command line names. */
 import { ToolError } from "../../../core/error.ts";
 import type { JobState } from "../../../core/job-status.ts";
 import type { JobKey, StoredJob } from "../../../core/job-store.ts";
@@ -19,7 +19,7 @@ export const STATE_STYLES: Readonly<Record<JobState, Style>> = {
   parked: "red",
 };
 
-/** The job of the first argument, and of `--session` where that is given. @throws ToolError `not_found`, `ambiguous` */
+/** Finds the job of the first argument, in the session of `--session` if given. @throws ToolError `not_found`, `ambiguous` */
 export async function jobOf({ args: [id = ""], options }: CommandContext, store: Store): Promise<StoredJob> {
   try {
     return await findStoredJob(store, { id, sessionId: options.session }, systemPorts.clock.wallTime());
@@ -30,7 +30,7 @@ export async function jobOf({ args: [id = ""], options }: CommandContext, store:
   }
 }
 
-/** The job as its row is now, by the key that was found before: another session may have begun one of the same id since. @throws ToolError `not_found` */
+/** Returns the current row of a job, by its full key: another session may have started a job of the same id. @throws ToolError `not_found` */
 export function jobNow({ id, sessionId }: JobKey, store: Store): Promise<StoredJob> {
   return findStoredJob(store, { id, sessionId }, systemPorts.clock.wallTime());
 }

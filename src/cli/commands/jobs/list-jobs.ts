@@ -42,7 +42,7 @@ export const listJobs: Command = {
   },
 };
 
-/** @throws ToolError `invalid_argument` */
+/** Returns the state of this name. @throws ToolError `invalid_argument` */
 function stateNamed(name: string): JobState {
   const state = JOB_STATES.find((one) => one === name);
   if (state !== undefined) return state;

@@ -1,4 +1,4 @@
-/** `haft jobs show`: one job, what it was called with, what it has written, and its result. */
+/** `haft jobs show`: one job, its input, its output and its result. */
 import type { SessionEvent } from "../../../core/event.ts";
 import type { StoredJob } from "../../../core/job-store.ts";
 import type { ToolResult } from "../../../core/result.ts";

@@ -1,4 +1,4 @@
-/** `haft jobs wait`: the result of a job, as soon as there is one. */
+/** `haft jobs wait`: waits for a job to end, and prints its result. */
 import { ERROR_CODES } from "../../../core/error-codes.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import type { StoredJob } from "../../../core/job-store.ts";
@@ -29,14 +29,14 @@ export const waitForJob: Command = {
     return withStore(context, { readOnly: true }, async (store) => {
       const job = await whenEnded(context, store);
       const result = await resultOf(store, job);
-      if (result === undefined) return 0; // its log is there, and says no more
+      if (result === undefined) return 0; // the log has no result for the job
       printAnswer(context, result);
       return result.error === undefined ? 0 : ERROR_CODES[result.error.code].exit;
     });
   },
 };
 
-/** @throws ToolError `unavailable` where no process runs it */
+/** Waits until the job has ended. @throws ToolError `unavailable` if no process runs it */
 async function whenEnded(context: CommandContext, store: Store): Promise<StoredJob> {
   for (let job = await jobOf(context, store); ; job = await jobNow(job, store)) {
     if (job.endedAt !== undefined) return job;

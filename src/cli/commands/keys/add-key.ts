@@ -62,7 +62,7 @@ function noScope(): ToolError {
 
 const MAX_DAYS = 3_660;
 
-/** @throws ToolError `invalid_argument` */
+/** Reads `--expires`. @throws ToolError `invalid_argument` */
 function ttlOf(text: string): number {
   const spanMs = spanOf(text);
   if (spanMs !== undefined && spanMs <= MAX_DAYS * 86_400_000) return spanMs;

@@ -1,4 +1,4 @@
-/** `haft keys revoke`: ends a key for good. */
+/** `haft keys revoke`: revokes a key for good. */
 import { systemPorts } from "../../../core/system-ports.ts";
 import { Keys } from "../../../server/auth/keys.ts";
 import type { Command } from "../../command.ts";

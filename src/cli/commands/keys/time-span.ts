@@ -5,7 +5,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
   ["d", 86_400_000],
 ]);
 
-/** `90m`, `12h` and `30d` in milliseconds; undefined for anything else, and for no time at all. */
+/** Converts `90m`, `12h` or `30d` to milliseconds; undefined for other text, and for a span of zero. */
 export function spanOf(text: string): number | undefined {
   const [, count = "", unit = ""] = /^(\d{1,7})([mhd])$/u.exec(text) ?? [];
   const spanMs = Number(count) * (UNITS.get(unit) ?? 0);

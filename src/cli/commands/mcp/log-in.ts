@@ -1,4 +1,4 @@
-/** `haft mcp login` and `haft mcp logout`: the person at this terminal logs in to an MCP server, and out of it. */
+/** `haft mcp login` and `haft mcp logout`: the person at this terminal logs in to or out of an MCP server. */
 import type { LoadedConfig } from "../../../config/load-config.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { LOCAL_USER } from "../../../engine/mcp/login/login-store.ts";
@@ -63,7 +63,7 @@ function alreadyText(name: string): string {
   return `logged in to ${safeText(name)} already; haft mcp logout ${safeText(name)} ends that`;
 }
 
-/** Serves the pages of this one login. @throws what ends it otherwise. By rejecting */
+/** Serves the pages for one login until the person has logged in. @throws, as a rejection, the reason if the login fails */
 async function logInHere(
   { err, signal, ...context }: CommandContext,
   logins: OpenRuntime["logins"],

@@ -1,4 +1,4 @@
-/** The logins of users to the MCP servers of a configuration, as the commands have them. */
+/** Logins of users to the MCP servers of a configuration. */
 import { hash } from "node:crypto";
 import { basename, join } from "node:path";
 import { didYouMean } from "../../../core/base/near-names.ts";
@@ -10,14 +10,18 @@ import { isLocalAddress } from "../../../server/mcp/http-options.ts";
 import type { CommandContext } from "../../command.ts";
 import { stateFolder } from "../../open/state-folder.ts";
 
-/** Those of one configuration file, and of no other: users of the same id may be other people elsewhere. They have no pages yet. */
+/**
+ * Makes the logins of one configuration file. They are not shared with other files, where a user of the same id may be another person. They have no
+ * pages yet.
+ */
 export function loginsOf({ environment }: CommandContext, config: LoadedConfig, ports: LoginsBuildOptions["ports"]): UserLogins {
-  if (loginServers(config).length === 0) return buildLogins(config, { ports }); // a user without a home folder needs none
+  // without login servers no state folder is needed, which a user without a home folder lacks
+  if (loginServers(config).length === 0) return buildLogins(config, { ports });
   const folder = join(stateFolder(environment), "logins", hash("sha256", join(config.folder, basename(config.path))).slice(0, 16));
   return buildLogins(config, { folder, ports });
 }
 
-/** @throws ToolError `invalid_config` where users log in to a server and their browsers have no address to come to */
+/** Checks that browsers can reach the login pages. @throws ToolError `invalid_config` if users log in to a server and there is no address for it */
 export function checkLoginPages(config: LoadedConfig, host: string): void {
   const [server] = loginServers(config);
   if (server === undefined || loginOrigin(config) !== undefined || isLocalAddress(host)) return;
@@ -26,12 +30,12 @@ export function checkLoginPages(config: LoadedConfig, host: string): void {
   });
 }
 
-/** Pages are served from now on. @param listenedAt the address of the server */
+/** Starts to serve the login pages. @param listenedAt the address of the server */
 export function servePages(logins: UserLogins, config: LoadedConfig, listenedAt: string): void {
   logins.serveAt(loginOrigin(config) ?? new URL(listenedAt).origin);
 }
 
-/** @throws ToolError `invalid_argument` for a name that no server of the configuration has which users log in to */
+/** Checks that users log in to this server. @throws ToolError `invalid_argument` if they do not, or there is no such server */
 export function checkLoginServer(config: LoadedConfig, name: string): void {
   const names = loginServers(config);
   if (names.includes(name)) return;

@@ -1,4 +1,4 @@
-/** Compares the results of recorded calls that are made again with the recorded ones. */
+/** Makes the comparison of replayed results with the recorded ones. */
 import type { ToolCall } from "../../../core/call.ts";
 import { valueText } from "../../../core/content.ts";
 import { canonicalJson } from "../../../core/base/canonical-json.ts";
@@ -12,7 +12,7 @@ import { oneLine, safeText } from "../../terminal/terminal-text.ts";
 import { lineWidth } from "../../terminal/text-width.ts";
 
 export interface ComparedCall {
-  /** Counted from 1. */
+  /** The number of the call, from 1. */
   readonly number: number;
   readonly call: ToolCall;
   readonly recorded: RecordedAnswer;
@@ -45,7 +45,7 @@ export class ReplayCheck {
     else if (!same) this.#print(compared, replayed);
   }
 
-  /** Returns how many results were others. */
+  /** Prints the conclusion. Returns the number of results that differ. */
   finish(): number {
     this.#progress.clear();
     const { options, out } = this.#context;

@@ -1,4 +1,4 @@
-/** `haft schedules list`: the schedules of the sessions that were used last. */
+/** `haft schedules list`: the schedules of the most recently used sessions. */
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { timeText } from "../sessions/session-words.ts";
@@ -50,7 +50,7 @@ function print({ options, out, err }: CommandContext, schedules: readonly Stored
   if (note !== undefined) err.print(err.paint("dim", note));
 }
 
-/** A line about the limits of what the store says of these schedules; undefined where it says all. */
+/** Returns a line about what the store does not know of these schedules; undefined if it knows all. */
 function noteOf(schedules: readonly StoredSchedule[]): string | undefined {
   if (schedules.length === 0) return "no schedules in the store: one that a program declares is there once its agent has run";
   const open = schedules.filter(({ declared, openedBy }) => declared === true && openedBy !== undefined);
@@ -59,7 +59,7 @@ function noteOf(schedules: readonly StoredSchedule[]): string | undefined {
   return `${plural(open.length, "declared schedule")} ${are} open in another process, which decides whether ${they} still run${open.length === 1 ? "s" : ""}, and when`;
 }
 
-/** When it is due, in words where that is no time. */
+/** Says when the schedule is due. */
 function dueWords({ nextAt, error, paused }: StoredSchedule): string {
   if (nextAt !== undefined) return timeText(nextAt);
   if (error !== undefined) return "when it is declared again";
@@ -78,7 +78,7 @@ function factsOf(schedule: StoredSchedule): string {
   ].join(", ");
 }
 
-/** When it is due, as its rule says. */
+/** Formats the rule of a schedule. */
 function ruleWords({ everyMinutes, dailyAt, hourlyAt, cron, zone }: StoredSchedule["settings"]): string {
   const at = (): string => {
     if (everyMinutes !== undefined) return everyMinutes === 1 ? "every minute" : `every ${safeJson(everyMinutes)} minutes`;

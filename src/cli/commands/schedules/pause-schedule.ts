@@ -1,4 +1,4 @@
-/** `haft schedules pause` and `haft schedules resume`: in the store, or by the server that has the session open. */
+/** `haft schedules pause` and `haft schedules resume`: write to the store, or ask the server that has the session open. */
 import { ApiError, createClient } from "../../../client/client.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
@@ -43,7 +43,7 @@ export const resumeSchedule: Command = {
   run: (context) => setPaused(context, false),
 };
 
-/** Resolves to the exit code. */
+/** Pauses or resumes a schedule. Resolves to the exit code. */
 function setPaused(context: CommandContext, paused: boolean): Promise<number> {
   return withStore(context, { readOnly: false }, async (store, config) => {
     const source = { store, config };
@@ -63,7 +63,7 @@ function setPaused(context: CommandContext, paused: boolean): Promise<number> {
   });
 }
 
-/** The process that has the session open is the only one that may write its log. */
+/** Asks the process that has the session open: no other may write its log. */
 async function askServer(
   { environment, signal }: CommandContext,
   { id, sessionId, session }: StoredSchedule,

@@ -1,4 +1,4 @@
-/** The schedules of a store, and the one that a command line means. */
+/** The schedules of a store, and the one that a command line names. */
 import { someOf } from "../../../core/base/wording.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
 import { didYouMean } from "../../../core/base/near-names.ts";
@@ -15,14 +15,14 @@ import { withSession } from "../../open/open-store.ts";
 import { shellWord } from "../../../core/base/shell-word.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 
-/** So many sessions are looked through, those that were used last. */
+/** Maximum number of sessions that are searched, the most recently used first. */
 const MOST_SESSIONS = 200;
 const TYPE = "schedule";
 
-/** A schedule as its session's log has it. */
+/** A schedule as stored in its session's log. */
 export interface StoredSchedule extends Pick<StoredTrigger, "id" | "settings" | "addedAt" | "sent" | "paused" | "declared"> {
   readonly sessionId: string;
-  /** Wall-clock milliseconds since the epoch; left out while it is paused or stopped, and where it is never due. */
+  /** When it is due next, in wall-clock milliseconds since the epoch. Left out if it is paused, stopped, or never due. */
   readonly nextAt?: number;
   /** Why it is stopped. */
   readonly error?: string;
@@ -31,13 +31,16 @@ export interface StoredSchedule extends Pick<StoredTrigger, "id" | "settings" | 
   readonly session: StoredSession;
 }
 
-/** A store, and the configuration that names it: the one that says which schedules are declared. */
+/** A store, and the configuration that names it and declares schedules. */
 export interface ScheduleSource {
   readonly store: Store;
   readonly config: LoadedConfig | undefined;
 }
 
-/** Those of `--session`, else of the sessions that were used last. A log that is damaged is named on standard error. @throws ToolError `not_found` for a session that is not there */
+/**
+ * Finds the schedules of `--session`, else of the most recently used sessions. Names damaged logs on standard error. @throws ToolError
+ * `not_found` if the session does not exist
+ */
 export async function findSchedules(context: CommandContext, { store, config }: ScheduleSource): Promise<readonly StoredSchedule[]> {
   const { session: sessionId } = context.options;
   const { kind: schedule } = createTriggers().kinds.get(TYPE) ?? {};
@@ -73,12 +76,12 @@ export async function findSchedules(context: CommandContext, { store, config }: 
   return found;
 }
 
-/** Whether it was declared, and this configuration declares it no more. The process that has a session open goes by its own configuration. */
+/** Whether the configuration declared it and no longer does. A process that has the session open goes by its own configuration. */
 function isStopped({ id, declared }: StoredTrigger, config: LoadedConfig | undefined): boolean {
   return declared === true && config !== undefined && !config.config.triggers.some(({ name }) => name === id);
 }
 
-/** The schedule of the first argument, and of `--session` where that is given. @throws ToolError `not_found`, `ambiguous` */
+/** Finds the schedule of the first argument, in the session of `--session` if given. @throws ToolError `not_found`, `ambiguous` */
 export async function scheduleOfLine(context: CommandContext, source: ScheduleSource): Promise<StoredSchedule> {
   const [id = ""] = context.args;
   const all = await findSchedules(context, source);

@@ -30,7 +30,7 @@ export const checkSessions: Command = {
   },
 };
 
-/** A session that the store can read but does not list: its record is damaged. @throws ToolError `not_found` */
+/** Returns a session that the store can read but does not list because its record is damaged. @throws ToolError `not_found` */
 async function unlisted(store: Store, sessionId: string): Promise<StoredSession> {
   await store.read(sessionId, { limit: 1 });
   return { sessionId, createdAt: 0, updatedAt: 0, length: 0 };
@@ -50,7 +50,7 @@ class Check {
     this.#progress = new Progress(context.err);
   }
 
-  /** @param options `own`: what a branch shares with its parent is left out, as the parent is checked too */
+  /** Checks one session. @param options `own`: leave out the events that a branch shares with its parent, as the parent is checked too */
   async one(session: StoredSession, options: { readonly own: boolean }): Promise<void> {
     this.#sessions++;
     const from = options.own ? (session.parent?.length ?? 0) + 1 : 1;

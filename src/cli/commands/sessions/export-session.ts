@@ -1,4 +1,4 @@
-/** `haft sessions export`: a session as a file. */
+/** `haft sessions export`: writes a session to a file. */
 import { ToolError } from "../../../core/error.ts";
 import type { SessionEvent } from "../../../core/event.ts";
 import { writeRecording } from "../../../core/recording/recording.ts";
@@ -59,7 +59,7 @@ interface Export {
 }
 
 async function write(context: CommandContext, store: Store, { id, file, format }: Export): Promise<void> {
-  await store.read(id, { limit: 1 }); // a session that is not there leaves no file
+  await store.read(id, { limit: 1 }); // fails before a file is made if the session does not exist
   const progress = new Progress(context.err);
   const source = new SoundEvents(counted(storedEvents(store, id), progress, (count) => `exporting: ${plural(count, "event")}`));
   const header = { sessionId: id, exportedAt: systemPorts.clock.wallTime() };
@@ -80,13 +80,13 @@ function say({ options, out }: CommandContext, { count }: SoundEvents, { id, fil
   out.write(`${options.json ? safeJson({ file, sessionId: id, events: count }) : text}\n`);
 }
 
-/** A reader of the recording cannot know how far those calls came. */
+/** Returns a warning: a reader of the recording cannot know whether those calls had an effect. */
 function unendedText(count: number): string {
   const calls = count === 1 ? "1 call of it has no result and may have run" : `${count} calls of it have no result and may have run`;
   return `${calls}: where it is imported, ${count === 1 ? "it ends" : "they end"} as outcome_unknown.`;
 }
 
-/** The events up to a damage, which is reported when all is written. */
+/** Yields the events before any damage, which is reported after all of them are written. */
 class SoundEvents implements AsyncIterable<SessionEvent> {
   readonly #events: AsyncIterable<SessionEvent>;
   readonly #open = new Set<string>();
@@ -97,7 +97,7 @@ class SoundEvents implements AsyncIterable<SessionEvent> {
     this.#events = events;
   }
 
-  /** How many calls have no result among them. */
+  /** Number of its calls that have no result. */
   get unended(): number {
     return this.#open.size;
   }
@@ -118,7 +118,7 @@ class SoundEvents implements AsyncIterable<SessionEvent> {
   }
 }
 
-/** One JSON object, as a provider takes it. All that it is made of is in memory. */
+/** Yields one JSON object in a provider's format. Its events are collected in memory. */
 async function* asMessages(
   source: AsyncIterable<SessionEvent>,
   format: Exclude<Format, "recording">,
@@ -136,7 +136,7 @@ const PROVIDERS = {
   gemini: (messages) => toGeminiContents(messages),
 } as const satisfies Record<Exclude<Format, "recording">, (messages: ReturnType<typeof conversationOf>) => object>;
 
-/** As it is for a pipe, and safe to look at for a person. */
+/** Writes to standard output: unchanged to a pipe, escaped on a terminal. */
 async function writeOut(context: CommandContext, text: AsyncIterable<string>): Promise<void> {
   const { out, signal } = context;
   for await (const piece of text) {

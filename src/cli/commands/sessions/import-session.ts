@@ -1,4 +1,4 @@
-/** `haft sessions import`: a recording into the store, as a session that can be continued. */
+/** `haft sessions import`: imports a recording as a session that can be continued. */
 import { ToolError } from "../../../core/error.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { importRecording } from "../../../runtime/import-recording.ts";
@@ -54,7 +54,7 @@ async function* pieces(context: CommandContext, file: string): AsyncGenerator<st
   }
 }
 
-/** @throws ToolError in any case */
+/** Rethrows an error with its file, or with a hint. @throws ToolError in any case */
 function refuse(thrown: unknown, file: string): never {
   const error = ToolError.fromUnknown(thrown);
   if (error.code !== "duplicate") throw inFile(error, file);

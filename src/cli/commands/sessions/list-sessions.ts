@@ -1,4 +1,4 @@
-/** `haft sessions list`: what is in the store, the newest first. */
+/** `haft sessions list`: the sessions in the store, the newest first. */
 import type { StoredSession } from "../../../core/store.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";

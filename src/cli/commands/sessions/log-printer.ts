@@ -1,4 +1,4 @@
-/** Prints a stored session as `haft run` printed it when it happened. */
+/** Prints a stored session as `haft run` printed it while it ran. */
 import type { SessionEvent } from "../../../core/event.ts";
 import type { SessionMessage } from "../../../core/message.ts";
 import { plural } from "../../../core/base/wording.ts";
@@ -10,15 +10,15 @@ import { timeText } from "./session-words.ts";
 type RoundEnd = Extract<SessionEvent, { readonly type: "round-end" }>;
 type CallStart = Extract<SessionEvent, { readonly type: "call-start" }>;
 
-/** Takes events one by one, and holds those of one turn, so that its lines are aligned. */
+/** Receives events one by one, and holds the events of one turn back to align their lines. */
 export class LogPrinter {
   readonly #screen: Screen;
   readonly #printer: EventPrinter;
   #turn: SessionEvent[] = [];
   #turnId: string | undefined;
-  /** Background jobs that have not ended so far. */
+  /** Background jobs that have not ended yet, by call id. */
   readonly #jobs = new Map<string, CallStart>();
-  /** The calls of a turn are below the text of the model, or below its name where it wrote none. */
+  /** Whether text of the model was the last event before the turn. If not, the model's name is printed above the calls. */
   #modelSpoke = false;
 
   constructor(screen: Screen) {
@@ -36,7 +36,7 @@ export class LogPrinter {
     }
   }
 
-  /** Prints what is still held. @param openedBy who may be running the calls that have not ended */
+  /** Prints the events that are held back. @param openedBy the process that may still run the unfinished calls */
   finish(openedBy: string | undefined): void {
     const unended = openedBy === undefined ? "was interrupted: it has no result" : `has no result yet: the session is open in ${openedBy}`;
     this.#flush(unended);
@@ -72,7 +72,7 @@ export class LogPrinter {
     this.#tellUnended(open, unended);
   }
 
-  /** It may end after its turn. */
+  /** Keeps a call as a job, which may end after its turn. */
   #beginJob(open: Map<string, CallStart>, callId: string): void {
     const call = open.get(callId);
     if (call !== undefined) this.#jobs.set(callId, call);
@@ -105,7 +105,7 @@ function beginningText({ sessionId, at, parentCall }: Extract<SessionEvent, { re
   return `session ${safeText(sessionId)}, begun ${timeText(at)}${by}`;
 }
 
-/** Where each message of the model is printed: before the first of its calls. */
+/** Returns the event before which each message of the model is printed: the first of its calls. */
 function roundsOf(turn: readonly SessionEvent[]): ReadonlyMap<SessionEvent, RoundEnd> {
   const starts = new Map(turn.flatMap((event) => (event.type === "call-start" ? [[event.callId, event]] : [])));
   const rounds = new Map<SessionEvent, RoundEnd>();

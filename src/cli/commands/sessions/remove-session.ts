@@ -1,4 +1,4 @@
-/** `haft sessions remove`: forgets a session for good. */
+/** `haft sessions remove`: removes a session for good. */
 import { ToolError } from "../../../core/error.ts";
 import type { Store, StoredSession } from "../../../core/store.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
@@ -37,7 +37,7 @@ async function remove(context: CommandContext, store: Store, id: string): Promis
   context.out.write(`${context.options.json ? safeJson({ removed: id }) : `removed session ${safeText(id)}`}\n`);
 }
 
-/** @throws ToolError `approval_required` without a terminal, `approval_denied` for any answer but yes */
+/** Asks before a session is removed. @throws ToolError `approval_required` without a terminal, `approval_denied` for any answer but yes */
 async function confirm({ options, ask, err, signal }: CommandContext, { sessionId, length, updatedAt }: StoredSession): Promise<void> {
   if (options.yes) return;
   const name = JSON.stringify(sessionId);

@@ -1,4 +1,4 @@
-/** `haft sessions resume`: ends what a crash interrupted. */
+/** `haft sessions resume`: gives interrupted calls their results. */
 import type { RuntimeEvent } from "../../../core/event.ts";
 import { personApprover } from "../../terminal/ask-person.ts";
 import { takeUp } from "../../open/begin-session.ts";

@@ -1,6 +1,5 @@
-/** Sessions as text. */
 
-/** Local time to the second, `2026-02-28 14:05:09`; times from outside may be none at all. */
+/** Formats local time to the second, `2026-02-28 14:05:09`. Times from outside may be invalid. */
 export function timeText(at: number): string {
   const time = new Date(at);
   if (Number.isNaN(time.getTime())) return "at an unknown time";

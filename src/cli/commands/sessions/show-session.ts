@@ -1,4 +1,4 @@
-/** `haft sessions show`: one session as it happened. */
+/** `haft sessions show`: prints one session as it happened. */
 import { storedEvents } from "../../../session/read-events.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import type { Store } from "../../../core/store.ts";
@@ -37,7 +37,7 @@ async function show(context: CommandContext, store: Store, id: string): Promise<
       else printer.take(event);
     }
   } finally {
-    // Events before a damage are shown; those behind it may have ended the calls that are open here.
+    // Events after a damaged one are not shown; they may hold results of calls that seem open here.
     printer.finish((await findSession(store, id).catch(() => undefined))?.openedBy);
   }
 }

@@ -1,4 +1,4 @@
-/** `haft sessions artifact`: a file that an answer refers to, as a file. */
+/** `haft sessions artifact`: writes an artifact of an answer to a file. */
 import { artifactId } from "../../../core/artifact.ts";
 import { ToolError } from "../../../core/error.ts";
 import { plural } from "../../../core/base/wording.ts";
@@ -37,7 +37,7 @@ export const writeArtifact: Command = {
   },
 };
 
-/** The folder that the configuration names, else the store. */
+/** Calls `work` with the artifacts of the folder that the configuration names, else with those of the store. */
 async function fromPlace(context: CommandContext, work: (artifacts: ArtifactStore) => Promise<void>): Promise<void> {
   const { options } = context;
   if (options.store === undefined && (options.config !== undefined || findConfig(process.cwd()) !== undefined)) {

@@ -1,4 +1,4 @@
-/** `haft store check`: looks for everything that is not as it should be, and changes nothing. */
+/** `haft store check`: looks for damage and inconsistencies, and changes nothing. */
 import { plural } from "../../../core/base/wording.ts";
 import type { Command } from "../../command.ts";
 import { storePlace } from "../../open/open-store.ts";

@@ -1,4 +1,4 @@
-/** `haft store copy`: copies everything into an empty store, of whatever kind. */
+/** `haft store copy`: copies everything into an empty store of any kind. */
 import { ToolError } from "../../../core/error.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { StorePlace } from "../../../store/connect-store.ts";
@@ -8,7 +8,7 @@ import { Progress } from "../../terminal/progress.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 import { spellPlace } from "./store-work.ts";
 
-/** A transaction waits while the other store is read, written and verified. */
+/** How long a transaction may be idle, in milliseconds, while the other store is read, written or verified. */
 const IDLE_MS = 86_400_000;
 
 export const copyStoreCommand: Command = {

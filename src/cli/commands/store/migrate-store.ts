@@ -40,7 +40,7 @@ export const migrateStoreCommand: Command = {
   },
 };
 
-/** Makes the tables by which several processes share jobs, where their package is installed. */
+/** Makes the tables of the queue through which processes share jobs, if its package is installed. */
 async function prepareQueue(context: CommandContext, { url, schema }: Extract<StorePlace, { readonly url: string }>): Promise<void> {
   const { bossQueue } = await import("../../../store/postgres/boss-queue.ts");
   const queue = bossQueue(checkPostgresSettings({ url, ...omitUndefined({ schema }) }));

@@ -1,4 +1,4 @@
-/** `haft store prune`: forgets what is old. */
+/** `haft store prune`: removes old data. */
 import { ToolError } from "../../../core/error.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { systemPorts } from "../../../core/system-ports.ts";

@@ -1,9 +1,9 @@
-/** The parts that the commands of `haft store` have in common. */
+/** Shared parts of the commands of `haft store`. */
 import { connectStore, type ConnectStoreOptions, type StorePlace } from "../../../store/connect-store.ts";
 import { postgresPlace } from "../../../store/postgres/postgres-settings.ts";
 import type { SqlConnection } from "../../../store/sql/sql-connection.ts";
 
-/** Connects, does the work and closes, whatever happens. What the database says is said in words that a person can act on. */
+/** Connects, does the work and always closes the connection. Explains errors of the database in a way that a person can act on. */
 export async function onStore<Result>(
   place: StorePlace,
   options: ConnectStoreOptions & { readonly doing: string },
@@ -20,7 +20,7 @@ export async function onStore<Result>(
   }
 }
 
-/** For messages; without a password. */
+/** Names the place for messages, without a password. */
 export function spellPlace(place: StorePlace): string {
   return "path" in place ? place.path : postgresPlace({ url: place.url, schema: place.schema ?? "haft" }).replace(/^The store /u, "");
 }

@@ -1,4 +1,6 @@
-/** Lets a configuration that was found in the folder start programs and widen rights only when this user trusts it as it is. */
+/**
+ * Requires this user's trust in the current version of a configuration before it may start programs and widen rights, if it was found in the folder.
+ */
 import { resolve } from "node:path";
 import { ToolError } from "../../../core/error.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
@@ -10,11 +12,11 @@ import { trustFile, trustOf } from "./trusted-files.ts";
 const MAX_LINES = 20;
 
 /**
- * A file that was named with `--config` is meant, and one that starts nothing, sends nothing and widens no rights can do no harm, unless
- * it was trusted and has changed since. For any other the person at the terminal is asked once.
+ * Asks the person at the terminal once to trust a configuration, if that is needed. It is not needed for a file that was named with `--config`,
+ * and for one that starts nothing, sends nothing and widens no rights, unless that was trusted and has changed since.
  *
- * @returns the digests of the descriptors that may; undefined = all may
- * @throws ToolError `permission_denied` naming what would be started, sent and allowed
+ * @returns the digests of the descriptors that are trusted; undefined = all are
+ * @throws ToolError `permission_denied`, which lists what would be started, sent and allowed
  */
 export async function requireTrust(context: CommandContext, loaded: LoadedConfig): Promise<ReadonlySet<string> | undefined> {
   const { environment, options, ask, err, signal } = context;
@@ -51,7 +53,7 @@ function reasonOf(needs: TrustNeeds, state: "changed" | "unknown"): string {
   return does.length === 0 ? "has changed since it was trusted" : `has changed since it was trusted, and ${what}`;
 }
 
-/** Everything that it must be trusted for. */
+/** Returns a line for everything that the configuration must be trusted for. */
 export function linesOf({ starts, sends, widens }: TrustNeeds): readonly string[] {
   return [...starts, ...sends, ...widens];
 }

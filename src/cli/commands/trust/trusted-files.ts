@@ -1,4 +1,4 @@
-/** Which configuration files this user trusts to start programs and widen rights, each as it was when they said so. */
+/** The configuration files that this user trusts to start programs and widen rights, with the digest that was trusted. */
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ToolError, describeThrown } from "../../../core/error.ts";
@@ -14,25 +14,28 @@ const FORMAT = "haft-trust";
 const VERSION = 1;
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** The file that remembers them: `$XDG_STATE_HOME/haft/trusted.json`, else `~/.local/state/haft/trusted.json`. */
+/** Returns the path of the list: `$XDG_STATE_HOME/haft/trusted.json`, else `~/.local/state/haft/trusted.json`. */
 function trustedFilesPath(environment: Environment): string {
   return join(stateFolder(environment), "trusted.json");
 }
 
-/** `changed`: trusted as it was, with another digest. @param path absolute. @param digest of its text. A list that cannot be read has no file. */
+/**
+ * Looks a file up; `changed` = it was trusted with another digest. A list that cannot be read counts as empty. @param path absolute. @param digest of
+ * its text
+ */
 export async function trustOf(environment: Environment, path: string, digest: string): Promise<"trusted" | "changed" | "unknown"> {
   const files = await readFiles(environment).catch(() => undefined);
   if (files === undefined || !Object.hasOwn(files, path)) return "unknown";
   return files[path] === digest ? "trusted" : "changed";
 }
 
-/** Trusts the file as it is now; an earlier word about it no longer holds. @throws ToolError `store_failed` */
+/** Trusts the file with this digest instead of an earlier one. @throws ToolError `store_failed` */
 export async function trustFile(environment: Environment, path: string, digest: string): Promise<void> {
   const files = await keptFiles(environment);
   await writeFiles(environment, { ...files, [path]: digest });
 }
 
-/** Takes it back; false when it was not trusted. @throws ToolError `store_failed` */
+/** Revokes the trust in a file; false if it was not trusted. @throws ToolError `store_failed` */
 export async function distrustFile(environment: Environment, path: string): Promise<boolean> {
   const files = await keptFiles(environment);
   if (!Object.hasOwn(files, path)) return false;
@@ -40,7 +43,10 @@ export async function distrustFile(environment: Environment, path: string): Prom
   return true;
 }
 
-/** A list that is damaged is begun again, and everything else is asked again. @throws ToolError `store_failed` for one of a newer version */
+/**
+ * Reads the list; a damaged list counts as empty, so that every file is asked about again. @throws ToolError `store_failed` for a list of a newer
+ * version
+ */
 async function keptFiles(environment: Environment): Promise<JsonObject> {
   try {
     return await readFiles(environment);
@@ -60,7 +66,7 @@ async function readFiles(environment: Environment): Promise<JsonObject> {
     hint: "It is a file that haft trust writes.",
   });
   const value = parseJson(text);
-  const { format, version, files } = isJsonObject(value) ? value : ({} as JsonObject); // nothing to read
+  const { format, version, files } = isJsonObject(value) ? value : ({} as JsonObject); // not an object: fails below
   if (format !== FORMAT || typeof version !== "number" || !isJsonObject(files))
     throw new ToolError("invalid_config", `${path} is not a file that haft trust wrote.`);
   if (version === VERSION) return files;
