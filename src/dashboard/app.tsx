@@ -1,4 +1,4 @@
-/** The whole page, and which screen an address means. */
+/** The whole page, and the screen for each address. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { Activity, Suspense, useState, type ReactNode } from "react";
 import { Redirect, Router } from "wouter";
@@ -21,7 +21,7 @@ import { Loading } from "./show/parts.tsx";
 import { TimelineScreen } from "./timeline/timeline-screen.tsx";
 import { ToolsScreen } from "./tools/tools-screen.tsx";
 
-// Loaded when they are gone to.
+// Loaded when they are first shown.
 const AgentsScreen = late(async () => (await import("./agents/agents-screen.tsx")).AgentsScreen);
 const AuditScreen = late(async () => (await import("./audit/audit-screen.tsx")).AuditScreen);
 const DiffScreen = late(async () => (await import("./diff/diff-screen.tsx")).DiffScreen);
@@ -42,13 +42,17 @@ export function App(): ReactNode {
   );
 }
 
-/** Everything that was read for one principal is dropped with it. What was typed when a key ends is kept for the next key of the same principal. */
+/**
+ * Shows the screens, or asks for a key. Data that was read for one principal is dropped with it. When a key ends, the screens are hidden with what
+ * was
+ * typed in them, for the next key of the same principal.
+ */
 function Gate(): ReactNode {
   const { key, isKept, generation } = useConnectionState();
   const parts = usePathParts();
   const [name] = parts;
   const isAsked = key === undefined && name !== "file";
-  useDroppedFiles(!(isAsked && isKept)); // a file would take the place of the screens that are kept
+  useDroppedFiles(!(isAsked && isKept)); // a file would replace the screens that are kept
   if (screenAt(parts) === undefined) return <NowhereScreen />;
   return (
     <>
@@ -76,7 +80,9 @@ function Screens({ Frame }: { readonly Frame: typeof Shell }): ReactNode {
   );
 }
 
-/** Each is made again for another id, so that nothing of the last one stays. Undefined for an address that is none of a screen. */
+/**
+ * Returns the screen of an address; undefined if there is none. The `key` makes a new screen for another id, so that no state of the last one stays.
+ */
 function screenAt([name = "", id, part, callId]: readonly (string | undefined)[]): ReactNode {
   if (name === "") return <Redirect to="/sessions" replace />;
   const isSession = name === "sessions" && id !== undefined && id !== "";
@@ -101,7 +107,7 @@ function makeQueries(): QueryClient {
     defaultOptions: {
       queries: {
         staleTime: 1_000,
-        // The client repeats what may be repeated.
+        // The client repeats requests itself.
         retry: false,
         refetchOnWindowFocus: true,
         throwOnError: (error) => !(error instanceof ApiError),

@@ -1,4 +1,4 @@
-/** Puts the dashboard into its page. */
+/** Mounts the dashboard in its page. */
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.tsx";

@@ -1,4 +1,4 @@
-/** The conversation with one agent: its messages, its calls in their place, and what is said to it. */
+/** The conversation with one agent: its messages, its calls in their place, and a form to send a message. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Link } from "wouter";
@@ -63,7 +63,7 @@ function Chat({ agent }: { readonly agent: Agent }): ReactNode {
   );
 }
 
-/** How near to its end a reader is who wants to see what comes. */
+/** Distance from the end, in pixels, within which the conversation scrolls along with new messages. */
 const NEAR_END = 80;
 const SHOWN = 300;
 
@@ -138,7 +138,7 @@ function Say({ agent: { name, state } }: { readonly agent: Agent }): ReactNode {
   const { mutate, isPending, error } = useMutation({
     mutationFn: (content: string) =>
       client.call("sendToAgent", { params: { agentName: name }, body: { content }, idempotencyKey: newKey() }),
-    onMutate: () => setText(""), // what is typed meanwhile is the next message
+    onMutate: () => setText(""), // text that is typed from now on is the next message
     onError: (_, content) => setText((now) => (now === "" ? content : `${content}\n${now}`)),
     onSettled: () => queries.invalidateQueries({ queryKey: ["agents"] }),
   });

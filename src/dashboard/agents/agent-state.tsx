@@ -1,4 +1,4 @@
-/** The state of an agent as a word in its colour. */
+/** The state of an agent as a coloured word. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
 import { Badge, type Tone } from "../show/parts.tsx";
@@ -17,7 +17,7 @@ export function AgentState({ agent: { state, waiting } }: { readonly agent: Agen
   );
 }
 
-/** It has a run, which can be cancelled. */
+/** Whether the agent has a run, which can be cancelled. */
 export function hasRun({ state }: Agent): boolean {
   return state === "running" || state === "waiting";
 }

@@ -1,4 +1,4 @@
-/** The agents of the server, and the conversation with the one that is chosen. */
+/** The agents of the server, and the conversation with the chosen one. */
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";

@@ -1,25 +1,25 @@
-/** A conversation with its calls in their place: those of a message stand below it. */
+/** A conversation with its calls in their place: below the message that made them. */
 import type { LogEvent, LogEventOf } from "../server/log-event.ts";
 import type { Entry } from "../timeline/entry.ts";
 import { SessionLog, contentText } from "../timeline/session-log.ts";
 
-/** Messages of a chat are shown whole, up to this. */
+/** Maximum number of characters of a message that are shown. */
 const MAX_TEXT = 100_000;
 
 export class ChatLog {
-  /** The calls as a timeline has them. */
+  /** The calls and messages, as in a timeline. */
   readonly calls = new SessionLog({ maxText: MAX_TEXT });
   /** Messages that were received and are not part of the conversation yet, by their ids. */
   readonly waiting = new Map<string, string>();
-  /** The text of the message that is being written, with "…" in place of parts that were missed: the page may have been opened meanwhile. */
+  /** The text of the message that is being written, with "…" in place of missed parts: the page may have been opened in the meantime. */
   writing = "";
-  /** How many characters of that message were written. */
+  /** Number of characters of that message that were written. */
   #written = 0;
 
   add(event: LogEvent): void {
     this.calls.add(event);
     if (event.type === "round-text") this.#write(event);
-    // One that is made in a call is no part of this conversation. What follows a message that was cut off takes its place.
+    // A message made inside a call is not part of this conversation. The next message replaces the text of one that was cut off.
     if ((event.type === "round-end" || event.type === "message-add") && event.parentCallId === undefined) this.#begin();
     if (event.type === "inbox-add") this.waiting.set(event.id, contentText(event.message.content, MAX_TEXT));
     if (event.type === "message-add" && event.message.inboxId !== undefined) this.waiting.delete(event.message.inboxId);
@@ -27,7 +27,7 @@ export class ChatLog {
 
   #write({ position, text, parentCallId }: LogEventOf<"round-text">): void {
     if (parentCallId !== undefined) return;
-    // Of another message: the one before was cut off and has no end
+    // The text belongs to another message: the previous one was cut off and has no end.
     if (position < this.#written) this.#begin();
     if (this.writing.length < MAX_TEXT) this.writing += position > this.#written ? `…${text}` : text;
     this.#written = position + text.length;
@@ -42,7 +42,7 @@ export class ChatLog {
     return this.calls.version;
   }
 
-  /** Top-level calls and messages. A message of the model is recorded after its calls, and said before them. */
+  /** Returns top-level calls and messages. A message of the model is recorded after its calls, and is moved before them. */
   items(): readonly Entry[] {
     const entries = this.calls.entries();
     const saidBefore = new Map<string, Entry>();

@@ -1,4 +1,4 @@
-/** The parts of a conversation: what was said, and calls with what they answered. */
+/** The parts of a conversation: messages, and calls with their answers. */
 import { useEffect, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { approvalPath, sessionPath } from "../show/address.ts";
@@ -32,7 +32,7 @@ export function ChatMessage({ entry: { role, text, at, voided } }: { readonly en
   );
 }
 
-/** So long is nothing written when a message counts as cut off: the list of agents may be behind the text. */
+/** How long a message may be without new text before it counts as cut off, in milliseconds: the list of agents may lag behind the text. */
 const STILL_MS = 3_000;
 
 /** A message that the model is writing, or that was cut off. */

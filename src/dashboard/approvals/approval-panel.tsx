@@ -1,4 +1,4 @@
-/** One call that waits: its final input, what it would change, and the answers that the key may give. */
+/** One call that waits for approval: its final input, what it would change, and the answers that the key may give. */
 import { useMutation, useQuery, useQueryClient, type UseMutationResult } from "@tanstack/react-query";
 import { useEffect, useRef, useState, type ReactNode, type RefObject } from "react";
 import { Link } from "wouter";
@@ -26,7 +26,7 @@ export function ApprovalPanel({
 }): ReactNode {
   const go = useGo();
   const frame = useRef<HTMLElement>(null);
-  const deciding = useDeciding(); // here, as the question goes when it is decided, also by others
+  const deciding = useDeciding(); // kept here, as the question disappears when it is decided, here or elsewhere
   const close = (): void => go("/approvals", { keepQuery: true });
   return (
     <Panel
@@ -55,7 +55,7 @@ interface Decision {
   readonly calls: readonly Approval[];
 }
 
-/** Fails where an answer does not count because another one was first. */
+/** Sends decisions. Fails if an answer does not count because another one came first. */
 function useDeciding(): UseMutationResult<void, Error, Decision> {
   const { client } = useConnection();
   const queries = useQueryClient();
@@ -86,7 +86,7 @@ function Question({ approval, others, deciding, frame }: QuestionProps & { reado
   const may = useMay();
   useEffect(
     () => () => {
-      if (document.activeElement === document.body) frame.current?.focus(); // it was on the button
+      if (document.activeElement === document.body) frame.current?.focus(); // the focus was on a button of the question
     },
     [frame],
   );
@@ -148,7 +148,7 @@ const REACHES: readonly (readonly [Reach, string])[] = [
   ["rule", "this tool, in all sessions"],
 ];
 
-/** The answer is bound to the digest of what is shown: it decides nothing else. */
+/** Buttons for the answer, which is bound to the digest of the shown call and decides nothing else. */
 function Answers({ approval, others, deciding: { mutate, isPending } }: QuestionProps): ReactNode {
   const [reach, setReach] = useState<Reach>("once");
   const alike = others.filter(({ toolName }) => toolName === approval.toolName);

@@ -1,4 +1,4 @@
-/** A call that waits for a yes or no, as the client gives it. */
+/** A call that waits for approval, as the client returns it. */
 import type { AnswerOf } from "../../client/client.ts";
 
 export type Approval = AnswerOf<"listApprovals">["approvals"][number];

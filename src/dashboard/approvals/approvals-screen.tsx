@@ -1,4 +1,4 @@
-/** The calls that wait for a yes or no, and the one that is looked at. */
+/** The calls that wait for approval, and the chosen one. */
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
@@ -29,7 +29,7 @@ export function ApprovalsScreen({ callId }: { readonly callId: string | undefine
   const shown = all.filter((one) => fits(one, words));
   const isChosen = callId !== undefined && callId !== "";
   const listed = isChosen ? all.find((one) => one.callId === callId) : undefined;
-  // The list has the oldest ones, up to a number.
+  // The list has only the oldest ones, up to a limit.
   const isPart = data?.next !== undefined;
   const unlisted = useQuery({
     queryKey: ["approvals", callId],

@@ -1,4 +1,4 @@
-/** The changes that a call would make, by a simulation of it. */
+/** The changes that a call would make, found by simulating it. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
 import { Inert, JsonBlock, TextBlock, ToolName } from "../show/inert.tsx";
@@ -52,7 +52,7 @@ export function PreviewView({ preview }: { readonly preview: Preview }): ReactNo
   );
 }
 
-/** A value before and after. */
+/** One value before and after. */
 function Change({ change: { toolset, key, before, after } }: { readonly change: Json }): ReactNode {
   return (
     <div className="change">

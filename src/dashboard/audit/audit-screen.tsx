@@ -1,4 +1,4 @@
-/** The audit: the entries of all principals for those with the scope admin, their own for the others. */
+/** The audit: for a key with the scope admin the entries of all principals, for another key its own. */
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { AnswerOf, QueryInput } from "../../client/client.ts";
@@ -16,7 +16,7 @@ import { AuditTable } from "./audit-table.tsx";
 const PAGE = 100;
 const HOUR_MS = 3_600_000;
 
-/** By the word in the address. */
+/** Periods, by their word in the address. */
 const PERIODS = [
   ["1h", "Last hour", HOUR_MS],
   ["", "Last 24 hours", 24 * HOUR_MS],
@@ -72,7 +72,8 @@ export function AuditScreen(): ReactNode {
 }
 
 function queryOf(wanted: string, periodMs: number, cursor: string | undefined): QueryInput<"listAudit"> {
-  const filters = Object.entries(JSON.parse(wanted) as Readonly<Record<string, string>>).filter(([, value]) => value !== ""); // as written above
+  // written in AuditScreen
+  const filters = Object.entries(JSON.parse(wanted) as Readonly<Record<string, string>>).filter(([, value]) => value !== "");
   return {
     ...Object.fromEntries(filters),
     limit: PAGE,
@@ -81,7 +82,7 @@ function queryOf(wanted: string, periodMs: number, cursor: string | undefined): 
   };
 }
 
-/** One in the address that is not among the choices is one of them while it is there, such as another error code. */
+/** A choice of outcomes. Also offers the outcome of the address if it is another one, such as an error code. */
 function OutcomeChoice({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }): ReactNode {
   const words = value === "" || OUTCOMES.some((one) => one === value) ? OUTCOMES : [...OUTCOMES, value];
   return (
@@ -94,7 +95,7 @@ function OutcomeChoice({ value, onChange }: { readonly value: string; readonly o
   );
 }
 
-/** Says whose entries are shown, where they are not those of all. */
+/** Says whose entries are shown, unless all are. */
 function Scope(): ReactNode {
   const info = useInfo();
   if (info === undefined || info.principal.scopes.includes("admin")) return null;

@@ -1,4 +1,4 @@
-/** The entries of the audit as rows, each with the way to its call or session. */
+/** The entries of the audit as rows, with links to their call or session. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { AnswerOf } from "../../client/client.ts";
@@ -35,7 +35,7 @@ export function AuditTable({ entries }: { readonly entries: readonly Entry[] }):
   );
 }
 
-/** The tool or the action: a link where a session has it. */
+/** The tool or the action, linked if it belongs to a session. */
 function Subject({ entry }: { readonly entry: Entry }): ReactNode {
   const says = subjectOf(entry);
   const path = pathOf(entry);
@@ -69,14 +69,16 @@ function subjectOf(entry: Entry): ReactNode {
   }
 }
 
-/** The session of a key is the one that it is for. A session has none of the calls that were simulated in it. */
+/**
+ * Returns the address of an entry's call or session. The session of a key is the one that it is for. Simulated calls are not in the session's log.
+ */
 function pathOf(entry: Entry): string | undefined {
   if (!("sessionId" in entry)) return undefined;
   const isKept = "callId" in entry && !(entry.type === "call" && entry.simulated === true);
   return sessionPath(entry.sessionId, isKept ? entry.callId : undefined);
 }
 
-/** The principal and what else is known of it, on one line. */
+/** The principal and other facts of an entry, on one line. */
 function Details({ entry }: { readonly entry: Entry }): ReactNode {
   const facts = [...(entry.principal === undefined ? [] : [entry.principal]), ...factsOf(entry)];
   return facts.length === 0 ? null : (

@@ -1,4 +1,4 @@
-/** One call whole: what was asked, what ran, what it waited for, what came of it. */
+/** The details of one call: its input, its phases, its waits and its result. */
 import { useEffect, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
 import { useConnection, useConnectionState, useMay } from "../server/use-server.ts";
@@ -20,7 +20,7 @@ interface PanelProps {
   readonly sessionId: string;
   readonly callId: string;
   readonly log: SessionLog;
-  /** The log changes in place; this says that it did. */
+  /** Changes whenever the log changes, which it does in place. */
   readonly version: number;
 }
 
@@ -31,7 +31,7 @@ export function CallPanel({ sessionId, callId, log }: PanelProps): ReactNode {
   const entry = log.calls.get(callId);
   const close = (): void => go(pathTo(), { keepQuery: true });
   useEffect(() => {
-    frame.current?.scrollTo({ top: 0 }); // in braces: browsers may give a promise, which React would call as a cleanup
+    frame.current?.scrollTo({ top: 0 }); // in braces, as browsers may return a promise, which React would call as a cleanup
   }, [callId]);
   return (
     <Panel ref={frame} label="Call" closes="call" title={entry === undefined ? "Call" : <ToolName name={nameOf(entry)} />} onClose={close}>
@@ -56,7 +56,7 @@ function CallDetails({ sessionId, entry, log }: DetailsProps): ReactNode {
   const { result, call } = entry;
   const { isFile } = useLogPlace(sessionId);
   const { key, isKept } = useConnectionState();
-  const isUnserved = key === undefined && !isKept; // then there is no server to make it again on
+  const isUnserved = key === undefined && !isKept; // there is no server to repeat the call on
   const ran = entry.input;
   const isChanged = ran !== undefined && JSON.stringify(ran) !== JSON.stringify(call.input);
   return (

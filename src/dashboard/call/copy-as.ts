@@ -1,4 +1,4 @@
-/** A call as text that makes it again. No key is in it. */
+/** A call as text that makes it again, without a key. */
 import { HIDDEN } from "../show/inert-text.ts";
 
 export interface CopiedCall {
@@ -39,7 +39,7 @@ export interface CopiedResult {
   readonly error?: { readonly code: string };
 }
 
-/** A test for Vitest that makes the call in a session of its own and compares the result; of a result that is not there it compares the status. */
+/** Returns a test for Vitest that makes the call in a session of its own and compares the result; without a result it expects the status `ok`. */
 export function asTest({ url, name, input }: CopiedCall, result: CopiedResult | undefined): string {
   const { status = "ok", output, error } = result ?? {};
   const code = error === undefined ? "" : `, error: { code: ${literal(error.code)} }`;
@@ -59,7 +59,7 @@ export function asTest({ url, name, input }: CopiedCall, result: CopiedResult | 
   ].join("\n");
 }
 
-/** Nothing in it means anything to a shell. */
+/** Quotes text so that no character in it has a meaning to a shell. */
 function quoted(text: string): string {
   return `'${escaped(text).replaceAll("'", "'\\''")}'`;
 }
@@ -72,7 +72,7 @@ function indented(value: unknown): string {
   return escaped(JSON.stringify(value, undefined, 2) ?? "undefined").replaceAll("\n", "\n  ");
 }
 
-/** Characters that editors and terminals obey, or do not show, are written as JSON escapes: these texts are JSON or parts of strings. */
+/** Writes characters that editors and terminals interpret or hide as JSON escapes: these texts are JSON or parts of strings. */
 function escaped(text: string): string {
   return text.replaceAll(HIDDEN, unitsOf).replaceAll("\t", unitsOf);
 }

@@ -1,4 +1,4 @@
-/** The time of a call in words: each wait with whom it was for, each attempt with how it ended. */
+/** The phases of a call in words: each wait with the calls that it was for, each attempt with how it ended. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { ToolName } from "../show/inert.tsx";

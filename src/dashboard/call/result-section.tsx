@@ -1,4 +1,4 @@
-/** A result: its output, its parts, what was cut of it by range. */
+/** A result: its output, its content parts, and the rest of a truncated output in ranges. */
 import { useState, type ReactNode } from "react";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
@@ -43,7 +43,7 @@ export function ResultSection({ sessionId, result }: { readonly sessionId: strin
   );
 }
 
-/** Images and sounds are named and not shown: what is in them came from elsewhere. */
+/** Images and audio are named and not shown, since their content is third-party. */
 function ContentView({ part }: { readonly part: Part }): ReactNode {
   if (part.type === "text") return <TextBlock text={part.text} label="Text" />;
   if (part.type === "file")
@@ -69,7 +69,7 @@ interface WholeProps {
   readonly totalBytes: number;
 }
 
-/** The answer as it was before it was cut, a part at a time. */
+/** The output before it was truncated, one range at a time. */
 function WholeOutput({ sessionId, callId, shownBytes, totalBytes }: WholeProps): ReactNode {
   const { client } = useConnection();
   const [part, setPart] = useState<{ readonly text: string; readonly from: number; readonly next: number; readonly total: number }>();

@@ -1,4 +1,4 @@
-/** The calls of two sessions beside each other: by tool and input where they are the same, by tool alone between those. */
+/** Aligns the calls of two sessions: first those with the same tool and input, then between them those with the same tool. */
 import { canonical, commonPairs, isSameJson } from "./json-diff.ts";
 
 /** The parts of a call that are compared. */
@@ -27,7 +27,7 @@ export interface CallPair {
 
 export type Verdict = "same" | "changed" | "not made" | "new" | "no result";
 
-/** Longer lists are aligned by their place. */
+/** Maximum length of lists that are aligned; longer lists are compared index by index. */
 const MAX_ALIGNED = 1_500;
 
 export function alignCalls(before: readonly ComparedCall[], after: readonly ComparedCall[]): readonly CallPair[] {
@@ -62,7 +62,7 @@ function alignedByTool(before: readonly ComparedCall[], after: readonly Compared
   return pairs;
 }
 
-/** Whether a call had the same result; its time and origin do not count. */
+/** Whether a call had the same result, apart from its time and origin. */
 export function verdictOf({ before, after }: CallPair): Verdict {
   if (after === undefined) return "not made";
   if (before === undefined) return "new";
@@ -70,10 +70,10 @@ export function verdictOf({ before, after }: CallPair): Verdict {
   return isSameJson(comparedPart(before.result), comparedPart(after.result)) ? "same" : "changed";
 }
 
-/** The part of a result that a reader compares. */
+/** Returns the part of a result that is compared. */
 export function comparedPart({ status, output, content, error, truncation }: ComparedResult): object {
   const handle = String(truncation?.handle ?? "");
-  // A text that was cut names its own call.
+  // A truncated text contains the handle of its own call.
   const shown = typeof output === "string" && handle !== "" ? output.replaceAll(handle, "…") : output;
   return { status, output: shown, content, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) };
 }

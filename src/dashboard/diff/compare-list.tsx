@@ -1,4 +1,4 @@
-/** Calls of two sessions, next to each other: whether each is the same, and how it differs. */
+/** Calls of two sessions, side by side: whether each is the same, and how it differs. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { sessionPath } from "../show/address.ts";
@@ -17,7 +17,7 @@ interface CompareListProps {
   readonly pairs: readonly CallPair[];
   /** The names of the two sides. */
   readonly sides: readonly [before: string, after: string];
-  /** The calls of the second side are kept somewhere, and can be gone to. */
+  /** Whether the calls of the second side are stored, and so can be linked to. */
   readonly linksAfter: boolean;
 }
 

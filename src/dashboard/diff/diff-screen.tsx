@@ -1,4 +1,4 @@
-/** The differences of two sessions, or of two points: their state, and the calls that only one has. */
+/** The differences between two sessions, or two points of sessions: their state, and the calls that only one of them has. */
 import { useQuery } from "@tanstack/react-query";
 import { useId, useState, type ReactNode } from "react";
 import { Link } from "wouter";
@@ -61,7 +61,7 @@ export function DiffScreen({ sessionId }: { readonly sessionId: string }): React
   );
 }
 
-/** A number of events; undefined = all. */
+/** Returns a number of events of the address; undefined = all. */
 function usePoint(name: string): number | undefined {
   const [text] = useAddressValue(name);
   return /^\d{1,15}$/u.test(text) ? Number(text) : undefined;

@@ -1,4 +1,4 @@
-/** Two JSON values as lines side by side: what both have, what only one has. Values are compared as JSON; keys in any order. */
+/** Two JSON values as lines side by side: common lines, and lines of only one side. Values are compared as JSON, with keys in any order. */
 import { isJsonObject } from "../../core/base/json.ts";
 import { beginning } from "../show/inert-text.ts";
 
@@ -7,7 +7,7 @@ export interface DiffCell {
   readonly text: string;
 }
 
-/** A line of both sides. `same`: both have it; `skip`: so many lines that both have were left out. */
+/** A line of both sides. `same`: both have it; `skip`: this many common lines were left out. */
 export type DiffRow =
   | { readonly kind: "same"; readonly cell: DiffCell }
   | { readonly kind: "skip"; readonly lines: number }
@@ -15,7 +15,7 @@ export type DiffRow =
 
 export interface JsonDiff {
   readonly rows: readonly DiffRow[];
-  /** More lines were there. */
+  /** Whether lines were left out at the end. */
   readonly isCut: boolean;
 }
 
@@ -23,26 +23,26 @@ interface Line extends DiffCell {
   readonly sign: "both" | "before" | "after";
 }
 
-/** Deeper values are written and compared whole. */
+/** Maximum depth; deeper values are written and compared as a whole. */
 const MAX_DEPTH = 128;
-/** Longer arrays are compared place by place. */
+/** Maximum length of arrays that are aligned; longer arrays are compared index by index. */
 const MAX_ALIGNED = 300;
 const CONTEXT = 2;
 const MAX_TEXT = 4_000;
 
-/** @param maxLines how many lines are written at most, of each side */
+/** Compares two values. @param maxLines maximum number of lines of each side */
 export function jsonDiff(before: unknown, after: unknown, maxLines: number): JsonDiff {
   const writer = new LineWriter(maxLines);
   writer.compare(before, after, { depth: 0, key: "", comma: "" });
   return { rows: foldSame(rowsOf(writer.lines)), isCut: writer.isFull };
 }
 
-/** Whether two values are the same JSON. Keys that are undefined are not there. */
+/** Whether two values are the same JSON. Keys with the value undefined count as missing. */
 export function isSameJson(one: unknown, other: unknown): boolean {
   return canonical(one, 0) === canonical(other, 0);
 }
 
-/** JSON with sorted keys; below the greatest depth they keep their order, so that no difference is missed. */
+/** Returns JSON with sorted keys. Below the maximum depth keys keep their order, so that no difference is missed. */
 export function canonical(value: unknown, depth: number): string {
   if (depth > MAX_DEPTH) return JSON.stringify(value) ?? "null";
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
@@ -56,7 +56,7 @@ export function canonical(value: unknown, depth: number): string {
 
 interface Place {
   readonly depth: number;
-  /** With its colon. */
+  /** The key with its colon. */
   readonly key: string;
   readonly comma: string;
 }
@@ -106,7 +106,7 @@ class LineWriter {
     this.#line("both", depth, `]${comma}`);
   }
 
-  /** A value whole, as indented lines. */
+  /** Writes a whole value as indented lines. */
   #write(sign: Line["sign"], value: unknown, { depth, key, comma }: Place): void {
     const text = JSON.stringify(value, undefined, 1) ?? "null";
     for (const [index, line] of text.split("\n").entries()) {
@@ -123,7 +123,7 @@ class LineWriter {
   }
 }
 
-/** Pairs items that are the same, in order; those between them by their place. */
+/** Pairs equal items in order, and the items between them by index. */
 function pairsOf(before: readonly unknown[], after: readonly unknown[]): readonly (readonly [unknown, unknown])[] {
   const one = before.map((item) => canonical(item, 0));
   const other = after.map((item) => canonical(item, 0));
@@ -138,7 +138,7 @@ function pairsOf(before: readonly unknown[], after: readonly unknown[]): readonl
   return pairs;
 }
 
-/** The longest common subsequence, as pairs of places. */
+/** Returns the longest common subsequence as pairs of indexes. */
 export function commonPairs(one: readonly string[], other: readonly string[]): readonly (readonly [number, number])[] {
   const width = other.length + 1;
   const lengths = new Uint32Array((one.length + 1) * width);
@@ -176,7 +176,7 @@ function rowsOf(lines: readonly Line[]): readonly DiffRow[] {
   return rows;
 }
 
-/** Long stretches that both have are left out, but for what is around changes. */
+/** Leaves out long runs of common lines, except for those around changes. */
 function foldSame(rows: readonly DiffRow[]): readonly DiffRow[] {
   const kept = new Set<number>();
   for (const [index, { kind }] of rows.entries())

@@ -1,4 +1,4 @@
-/** Values of state that differ, each with its differences. */
+/** The values of the state that differ, each with its differences. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
 import { Inert } from "../show/inert.tsx";

@@ -1,4 +1,4 @@
-/** A conversation of another system as the log of a timeline. It tells no times: each turn takes the place of a second. */
+/** A conversation of another system as the log of a timeline. It has no times: each turn counts as one second. */
 import { firstCharacters } from "../show/inert-text.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import type { LogEvent } from "../server/log-event.ts";
@@ -10,7 +10,7 @@ const MAX_ID = 512;
 
 type CallStep = Extract<Step, { readonly kind: "call" }>;
 
-/** @param sessionId what the calls are said to belong to */
+/** Makes the log of a conversation. @param sessionId the session id that its events get */
 export function conversationLog(turns: readonly JsonValue[], sessionId: string): SessionLog {
   const log = new SessionLog();
   log.isTimeless = true;
@@ -73,7 +73,7 @@ interface OpenCall {
   isEnded: boolean;
 }
 
-/** Calls in the order they began. Each that has ended is skipped once, whatever the order of the results. */
+/** Calls in the order in which they began. Each ended call is skipped only once, whatever the order of the results. */
 class CallQueue {
   readonly #calls: OpenCall[] = [];
   #at = 0;
@@ -88,12 +88,12 @@ class CallQueue {
   }
 }
 
-/** Which result belongs to which call: ids come again in long conversations, and old ones have none. */
+/** Finds the call of each result: ids may repeat in long conversations, and old formats have none. */
 class OpenCalls {
   readonly #used = new Set<string>();
-  /** For an id that came again, the number that is tried next. */
+  /** For an id that was repeated, the number to try next. */
   readonly #numbers = new Map<string, number>();
-  /** All, those of an id, those of a name, those without an id, those of a name without an id. */
+  /** Queues by key: `all`, `id <id>`, `name <name>`, `plain` for calls without an id, and `plain <name>`. */
   readonly #queues = new Map<string, CallQueue>();
 
   begin({ id, name }: CallStep): string {

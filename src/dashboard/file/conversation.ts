@@ -4,7 +4,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../.
 export type Step =
   | { readonly kind: "message"; readonly role: "user" | "assistant" | "system"; readonly text: string }
   | { readonly kind: "call"; readonly id: string | undefined; readonly name: string; readonly input: JsonValue }
-  /** Without an id it belongs to the first open call of its name. */
+  /** A result. Without an id it belongs to the first open call of its name. */
   | {
       readonly kind: "result";
       readonly id: string | undefined;
@@ -13,7 +13,7 @@ export type Step =
       readonly isError: boolean;
     };
 
-/** The turns of a conversation in any of its forms: a list, a request, an answer. Undefined for anything else. */
+/** Returns the turns of a conversation in any of its forms: an array, a request, a response. Undefined for anything else. */
 export function turnsOf(value: JsonValue): readonly JsonValue[] | undefined {
   if (isJsonArray(value)) return value.some(isTurn) ? value : undefined;
   if (!isJsonObject(value)) return undefined;
@@ -27,7 +27,7 @@ export function turnsOf(value: JsonValue): readonly JsonValue[] | undefined {
   return isTurn(value) ? [value] : undefined;
 }
 
-/** Instructions have a key of their own. */
+/** Returns the system instructions, which have a key of their own. */
 function beginning(value: JsonObject): readonly JsonValue[] {
   const system = value["system"] ?? value["instructions"] ?? value["systemInstruction"] ?? value["system_instruction"];
   if (system === undefined || system === null) return [];
@@ -35,7 +35,7 @@ function beginning(value: JsonObject): readonly JsonValue[] {
   return [{ role: "system", content: system }];
 }
 
-/** The messages of an answer of a provider. */
+/** Returns the messages of a provider's response. */
 function answered(value: JsonObject): readonly JsonValue[] {
   return ["choices", "candidates"].flatMap((key) => {
     const [reply] = listOf(value[key]);
@@ -51,7 +51,7 @@ function isTurn(value: JsonValue): boolean {
   return typeof value["role"] === "string" || isJsonArray(value["parts"]) || ITEMS.has(value["type"]);
 }
 
-/** The steps of one turn, in order. */
+/** Returns the steps of one turn, in order. */
 export function stepsOf(turn: JsonValue): readonly Step[] {
   if (!isJsonObject(turn)) return [];
   const { type, role, name } = turn;
@@ -72,7 +72,7 @@ function openAiCall(value: JsonObject): Step {
   return call(id, name, text ?? input);
 }
 
-/** Content as text, or as the parts of OpenAI and the blocks of Anthropic. */
+/** Reads content that is text, or parts of OpenAI, or blocks of Anthropic. */
 function contentSteps(content: JsonValue, role: Role): readonly Step[] {
   if (typeof content === "string") return message(role, content);
   return listOf(content).flatMap((block) => {
@@ -100,7 +100,7 @@ function geminiSteps(part: JsonValue, role: Role): readonly Step[] {
   return kind === undefined ? [] : message(role, `[${kind}]`);
 }
 
-/** @see https://ai.google.dev/api/caching#FunctionResponse: "error" holds what went wrong */
+/** Whether the call failed: "error" holds the reason. @see https://ai.google.dev/api/caching#FunctionResponse */
 function failed(response: JsonValue | undefined): boolean {
   return isJsonObject(response) && Object.keys(response).length === 1 && response["error"] !== undefined;
 }
@@ -124,14 +124,14 @@ function result(id: JsonValue | undefined, name: JsonValue | undefined, output: 
   return { kind: "result", id: wordOf(id), name: wordOf(name), output: parsed(plain(output ?? null)), isError };
 }
 
-/** Parts that are only text become that text. */
+/** Joins parts that are all text. */
 function plain(output: JsonValue): JsonValue {
   if (!isJsonArray(output)) return output;
   const texts = output.map((part) => (isJsonObject(part) && typeof part["text"] === "string" ? part["text"] : undefined));
   return texts.length > 0 && texts.every((text) => text !== undefined) ? texts.join("\n") : output;
 }
 
-/** Arguments and results are JSON in a string; what is none stays as it is. */
+/** Parses arguments and results that are JSON in a string; other strings stay as they are. */
 function parsed(value: JsonValue): JsonValue {
   if (typeof value !== "string" || !/^\s*[[{]/u.test(value)) return value;
   try {

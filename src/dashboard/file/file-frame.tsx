@@ -1,4 +1,4 @@
-/** The page around a file where no key was given: `haft open`, or a server that is not asked. */
+/** The page around a file if no key was given: for `haft open`, or before a server is asked for anything. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { Icon } from "../show/parts.tsx";

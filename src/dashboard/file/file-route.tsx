@@ -1,4 +1,4 @@
-/** The screen of files, loaded when it is gone to, and files that are dropped on any screen. */
+/** The screen for files, loaded when it is first shown, and a hook for files that are dropped on any screen. */
 import { Suspense, useEffect, useRef, type ReactNode } from "react";
 import { useGo } from "../show/address.ts";
 import { late } from "../show/late.ts";
@@ -14,7 +14,7 @@ export function FileRoute({ callId }: { readonly callId: string | undefined }): 
   );
 }
 
-/** Opens a file that is dropped anywhere on the page, where that may take the place of the screen. */
+/** Opens a file that is dropped anywhere on the page. @param mayOpen whether the file may replace the screen */
 export function useDroppedFiles(mayOpen: boolean): void {
   const go = useGo();
   const goRef = useRef(go);
@@ -23,14 +23,14 @@ export function useDroppedFiles(mayOpen: boolean): void {
   mayOpenRef.current = mayOpen;
   useEffect(() => {
     const over = (event: DragEvent): void => {
-      if (event.dataTransfer?.types.includes("Files") === true) event.preventDefault(); // else the browser leaves the page
+      if (event.dataTransfer?.types.includes("Files") === true) event.preventDefault(); // otherwise the browser would leave the page
     };
     const drop = (event: DragEvent): void => {
       const file = event.dataTransfer?.files[0];
       if (file === undefined) return;
       event.preventDefault();
       if (!mayOpenRef.current) return;
-      goRef.current("/file"); // which says it when its files cannot be loaded
+      goRef.current("/file"); // that screen reports the error if its code cannot be loaded
       void import("./file-store.ts").then(
         ({ openLocalFile }) => openLocalFile(file),
         () => {},

@@ -1,4 +1,4 @@
-/** A file in the views of a session: chosen, dropped, or served by `haft open`. It is read in the page and sent nowhere. */
+/** A file in the views of a session: chosen, dropped, or served by `haft open`. It is read in the page and not sent anywhere. */
 import { useEffect, useRef, useSyncExternalStore, type ReactNode } from "react";
 import { CallPanel } from "../call/call-panel.tsx";
 import { useAddressValue } from "../show/address.ts";
@@ -138,7 +138,7 @@ function PickButton({ label, isMain = false }: { readonly label: string; readonl
         aria-label="File"
         onChange={({ target }) => {
           const [file] = target.files ?? [];
-          target.value = ""; // the same one may be chosen again
+          target.value = ""; // so that the same file can be chosen again
           if (file !== undefined) void openLocalFile(file);
         }}
       />

@@ -1,11 +1,11 @@
-/** The file that is open in the page. It stays while the reader goes to other screens. */
+/** The file that is open in the page. It stays open while other screens are shown. */
 import { basePath, keptName } from "../show/address.ts";
 import { drawingPauseMs } from "../show/drawing-pace.ts";
 import { openFile, type FileSource, type OpenedFile } from "./open-file.ts";
 
 export interface FileState {
   readonly file: OpenedFile | undefined;
-  /** Grows with each change: logs change in place. */
+  /** Grows with each change, since logs change in place. */
   readonly version: number;
 }
 
@@ -23,7 +23,7 @@ class FileStore {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Reads it in place of the one that was open. */
+  /** Reads a file, which replaces the open one. */
   async open(source: FileSource): Promise<void> {
     this.#reading?.abort();
     const reading = (this.#reading = new AbortController());
@@ -46,12 +46,12 @@ class FileStore {
 
 export const fileStore = new FileStore();
 
-/** A file that was chosen or dropped. */
+/** Opens a file that was chosen or dropped. */
 export function openLocalFile(file: File): Promise<void> {
   return fileStore.open({ name: file.name, pieces: textOf(file) });
 }
 
-/** A stream of the file would come in pieces so small that most of the time is waited for them. */
+/** Size of the chunks of a file, in bytes. The chunks of `file.stream()` are so small that most of the time would go to waiting for them. */
 const PIECE_BYTES = 1024 * 1024;
 
 async function* textOf(file: File): AsyncGenerator<string, void, undefined> {
@@ -61,8 +61,8 @@ async function* textOf(file: File): AsyncGenerator<string, void, undefined> {
     const piece = await ahead;
     const isLast = end >= file.size;
     if (!isLast) {
-      ahead = file.slice(end, end + PIECE_BYTES).arrayBuffer(); // while this piece is used
-      ahead.catch(() => {}); // reported when it is waited for
+      ahead = file.slice(end, end + PIECE_BYTES).arrayBuffer(); // read while the current chunk is used
+      ahead.catch(() => {}); // reported when it is awaited
     }
     yield decoder.decode(piece, { stream: !isLast });
     if (isLast) return;
@@ -72,8 +72,9 @@ async function* textOf(file: File): AsyncGenerator<string, void, undefined> {
 const TOKEN_NAME = "haft-file-token";
 
 /**
- * The file that `haft open` serves, with the token behind the `#` of its address; it is taken out of the address at once, and
- * kept until the tab is closed. Does nothing where there is none.
+ * Opens the file that `haft open` serves; does nothing if there is none. Takes its token from the fragment of the address, removes it there at once,
+ * and
+ * keeps it until the tab is closed.
  */
 export function openServedFile(): void {
   const given = /^#([\w-]{16,200})$/u.exec(window.location.hash)?.[1];

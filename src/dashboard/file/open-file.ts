@@ -1,4 +1,4 @@
-/** Opens a recording of Haft, or conversations of OpenAI, Anthropic or Gemini. Nothing is sent; what can be read of a damaged file is kept. */
+/** Opens a recording of Haft, or conversations of OpenAI, Anthropic or Gemini. Sends nothing; keeps the readable parts of a damaged file. */
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
@@ -24,7 +24,7 @@ export interface OpenedFile {
   readonly parts: readonly FilePart[];
   /** The first places that could not be read. */
   readonly problems: readonly string[];
-  /** False while more is read. */
+  /** Whether the whole file was read. */
   readonly isWhole: boolean;
 }
 
@@ -33,19 +33,19 @@ export interface FileSource {
   readonly pieces: AsyncIterable<string>;
 }
 
-/** Of a conversation, which is read whole. A recording is read line by line, and may have any size that fits the memory. */
+/** Maximum size of a conversation, which is read as a whole. A recording is read line by line. */
 const MAX_CHARS = 64 * 1024 * 1024;
 const MAX_RECORDING_CHARS = 1024 * 1024 * 1024;
 const MAX_PARTS = 1_000;
 const MAX_PROBLEMS = 20;
 const LIMITS = { maxChars: MAX_CHARS, maxDepth: 256, maxNodes: 8_000_000, longIntegers: "round" } as const;
-/** The first characters of a file say its kind. Spaces before them are skipped, so many at most. */
+/** Maximum number of characters to look at for the kind of a file, including spaces at its beginning. */
 const MAX_START = 1024 * 1024;
 
 const HINT =
   "It may be a recording of Haft (JSON Lines), or JSON or JSON Lines with messages of OpenAI or Anthropic, items of OpenAI's Responses, or contents of Gemini.";
 
-/** Gives the file as far as it was read, again and again. Never throws: what is wrong is among the problems. */
+/** Yields the file repeatedly, as far as it was read. Never throws: errors are among the problems. */
 export async function* openFile({ name, pieces }: FileSource, signal: AbortSignal): AsyncGenerator<OpenedFile, void, undefined> {
   let start = "";
   const iterator = pieces[Symbol.asyncIterator]();
@@ -91,7 +91,7 @@ async function* recording(name: string, pieces: AsyncIterable<string>): AsyncGen
         take(line);
         if (performance.now() - sliceAt < SLICE_MS) continue;
         yield made(false);
-        await nextTask(); // the page draws, and takes keys
+        await nextTask(); // lets the page render, and handle keys
         sliceAt = performance.now();
       }
     for (const line of lines.rest()) take(line);
@@ -139,7 +139,7 @@ interface Read {
   readonly problems: string[];
 }
 
-/** One JSON value, or one on each line. */
+/** Parses one JSON value, or one on each line. */
 function valuesOf(text: string): Read {
   try {
     return { values: [{ value: parseJson(text, LIMITS), line: undefined }], problems: [] };
@@ -173,7 +173,7 @@ function isWholeObject(line: string): boolean {
   }
 }
 
-/** Ids that files of several conversations give them. */
+/** Returns a name with the title or id that a file of several conversations has for this one. */
 function titleOf(value: JsonValue, otherwise: string): string {
   const { title, id, conversation_id: conversationId } = isJsonObject(value) ? value : {};
   const found = [title, id, conversationId].find((one) => typeof one === "string" && one !== "");

@@ -1,4 +1,4 @@
-/** SHA-256 without `crypto.subtle`, which answers later and only where a page is secure. @see https://csrc.nist.gov/pubs/fips/180-4/upd1/final */
+/** SHA-256 without `crypto.subtle`, which is asynchronous and needs a secure context. @see https://csrc.nist.gov/pubs/fips/180-4/upd1/final */
 
 const K = constants(64, 1 / 3);
 const START = constants(8, 1 / 2);
@@ -24,7 +24,7 @@ export function sha256(data: string | Uint8Array): string {
   return hex;
 }
 
-/** Puts the data into the buffer, and says how many bytes it has. */
+/** Copies the data into the buffer. Returns its number of bytes. */
 function take(data: string | Uint8Array): number {
   const needed = (typeof data === "string" ? data.length * 3 : data.length) + 2 * BLOCK;
   if (bytes.length < needed) bytes = new Uint8Array(needed);
@@ -71,10 +71,10 @@ function turn(value: number, bits: number): number {
 }
 
 function word(words: Int32Array, index: number): number {
-  return words[index] as number; // an index within
+  return words[index] as number; // the index is in bounds
 }
 
-/** The first 32 bits of the fractions of the roots of the first primes. */
+/** Returns the first 32 bits of the fractional parts of the roots of the first primes. */
 function constants(count: number, power: number): Int32Array {
   const found: number[] = [];
   for (let number = 2; found.length < count; number++) {

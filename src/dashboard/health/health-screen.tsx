@@ -1,4 +1,4 @@
-/** How the server is: whether it takes calls, what runs, how fast, what was given up. */
+/** The health of the server: whether it accepts calls, what runs, how fast, and what was abandoned. */
 import { useQuery } from "@tanstack/react-query";
 import { useRef, type ReactNode } from "react";
 import { Link } from "wouter";
@@ -13,7 +13,7 @@ import { useTitle } from "../show/use-title.ts";
 import { quantile, readMetrics, total, type Sample } from "./metrics-text.ts";
 
 const EVERY_MS = 2_000;
-/** Two minutes. */
+/** Number of readings that are kept: two minutes. */
 const KEPT = 60;
 
 interface Reading {
@@ -106,7 +106,7 @@ function Figures({ readings }: { readonly readings: readonly Reading[] }): React
   );
 }
 
-/** Of the calls that ended while this page was open, at most two minutes back, or of all where none did. */
+/** Times of the calls that ended while this page was open, in the last two minutes at most; of all calls if none ended. */
 function CallTimes({ readings }: { readonly readings: readonly Reading[] }): ReactNode {
   const now = readings.at(-1)?.samples ?? [];
   const first = readings[0]?.samples ?? [];
@@ -126,7 +126,7 @@ function CallTimes({ readings }: { readonly readings: readonly Reading[] }): Rea
   );
 }
 
-/** The sessions that each process has claimed; nothing where the store is not shared. */
+/** The number of sessions that each process has open; nothing if the store is not shared. */
 function Claims(): ReactNode {
   const { data } = useFleet();
   const processes = data?.processes ?? [];
@@ -172,7 +172,7 @@ function series(readings: readonly Reading[], name: string): readonly number[] {
   return readings.map(({ samples }) => total(samples, name));
 }
 
-/** By how much a counter grew in each second between readings. A server that started again begins at 0. */
+/** Returns the growth of a counter per second between readings. 0 if the counter fell, because the server was restarted. */
 function rate(readings: readonly Reading[], name: string): readonly number[] {
   return readings.slice(1).map(({ at, samples }, index) => {
     const before = readings[index];

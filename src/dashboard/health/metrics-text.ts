@@ -1,4 +1,4 @@
-/** Reads the counters of a server, which are in the text format of Prometheus. */
+/** Reads the metrics of a server in the text format of Prometheus. */
 
 export interface Sample {
   readonly name: string;
@@ -15,7 +15,11 @@ export function readMetrics(text: string): readonly Sample[] {
   });
 }
 
-/** The share of a histogram's values below a bound, in their unit: within a bucket they are taken to be spread evenly. Undefined for none. */
+/**
+ * Returns a quantile of the values that a histogram got since `before`, in their unit. Assumes that values are spread evenly within a bucket.
+ * Undefined if
+ * there are no values.
+ */
 export function quantile(samples: readonly Sample[], before: readonly Sample[], name: string, share: number): number | undefined {
   const earlier = bucketsOf(before, name);
   const buckets = [...bucketsOf(samples, name)].map(([bound, value]) => ({ bound, value: value - (earlier.get(bound) ?? 0) }));
@@ -29,7 +33,7 @@ export function quantile(samples: readonly Sample[], before: readonly Sample[], 
   return value === below ? to : from + ((wanted - below) / (value - below)) * (to - from);
 }
 
-/** How many values do not exceed each bound, the least first. */
+/** Returns the number of values up to each bound, sorted by bound. */
 function bucketsOf(samples: readonly Sample[], name: string): ReadonlyMap<number, number> {
   const found = samples.flatMap((sample) => {
     const bound = sample.name === `${name}_bucket` ? /^le="([^"]+)"$/u.exec(sample.labels)?.[1] : undefined;
@@ -38,7 +42,7 @@ function bucketsOf(samples: readonly Sample[], name: string): ReadonlyMap<number
   return new Map(found.sort(([one], [other]) => one - other));
 }
 
-/** The sum over all labels; 0 where there is none. */
+/** Returns the sum over all labels; 0 if there are no samples. */
 export function total(samples: readonly Sample[], name: string): number {
   return samples.reduce((sum, sample) => (sample.name === name ? sum + sample.value : sum), 0);
 }

@@ -1,4 +1,4 @@
-/** One job: its state, the end of what it wrote, its question, its result. */
+/** One job: its state, the end of its output, its question, its result. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
@@ -102,7 +102,7 @@ function Output({ job }: { readonly job: Job }): ReactNode {
       const output = await client.call("getJobOutput", { params: { jobId: job.id }, query: { tail: TAIL }, signal });
       return { ...output, isWhole: hasEnded(job) };
     },
-    // Until it was read once more after the end.
+    // Until the output was read once more after the end of the job.
     refetchInterval: ({ state }) => (state.data?.isWhole === true ? false : EVERY_MS),
   });
   if (data === undefined || data.total === 0) return null;
@@ -129,14 +129,14 @@ function CancelJob({ job }: { readonly job: Job }): ReactNode {
   return <CancelAction text="Cancel the job" cancel={cancel} onSettled={() => queries.invalidateQueries({ queryKey: ["job", job.id] })} />;
 }
 
-/** Sent as a string, as a person writes it. */
+/** A form for the answer to a job's question, which is sent as a string. */
 function Reply({ job }: { readonly job: Job }): ReactNode {
   const { client } = useConnection();
   const queries = useQueryClient();
   const [text, setText] = useState("");
   const { mutate, isPending, error } = useMutation({
     mutationFn: (input: string) => client.call("sendToJob", { params: { jobId: job.id }, body: { input }, idempotencyKey: newKey() }),
-    onMutate: () => setText(""), // what is typed meanwhile is another answer
+    onMutate: () => setText(""), // text that is typed from now on is another answer
     onError: (_, input) => setText((now) => (now === "" ? input : `${input} ${now}`)),
     onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id] }),
   });

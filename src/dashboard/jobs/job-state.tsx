@@ -1,4 +1,4 @@
-/** The state of a job as a word in its colour. */
+/** The state of a job as a coloured word. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
 import { Badge, type Tone } from "../show/parts.tsx";
@@ -15,7 +15,7 @@ const TONES: Readonly<Record<Job["state"], Tone>> = {
   parked: "bad",
 };
 
-/** Its call, or one that was made in it, is in the inbox of approvals. */
+/** Whether the job's call, or a call made inside it, waits for approval. */
 export function waitsForApproval({ state, question }: Job): boolean {
   return state === "waiting" && question === undefined;
 }

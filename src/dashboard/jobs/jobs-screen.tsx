@@ -1,4 +1,4 @@
-/** Background jobs: what is queued, runs, waits for an answer, and has ended. */
+/** Background jobs in all their states, and the chosen one. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";

@@ -1,4 +1,4 @@
-/** Makes the call of a job that went wrong again: simulated first, then as a new call of the same session with the same input. */
+/** Repeats the call of a job that failed: first simulated, then as a new call of the same session with the same input. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { AnswerOf, HaftClient } from "../../client/client.ts";
@@ -57,7 +57,7 @@ async function callsOf(client: HaftClient, { id, sessionId, toolName }: Job) {
   return [{ name: toolName, input: asJson(input ?? call.input ?? {}) }];
 }
 
-/** In a branch that is dropped, in which it is waited for. */
+/** Simulates the call in a branch that is discarded. Waits for its result. */
 async function simulated(client: HaftClient, job: Job): Promise<Result | undefined> {
   const body = { calls: await callsOf(client, job) };
   return (await client.call("simulateInSession", { params: { sessionId: job.sessionId }, body })).results[0];

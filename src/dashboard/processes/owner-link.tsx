@@ -1,4 +1,3 @@
-/** From a session to the process that has it open. */
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
@@ -9,7 +8,7 @@ import { nameOfProcess, useFleet } from "./use-fleet.ts";
 
 const EVERY_MS = 5_000;
 
-/** Nothing where one process alone uses the store. */
+/** A link to the process that has a session open; nothing if only one process uses the store. */
 export function OwnerLink({ sessionId }: { readonly sessionId: string }): ReactNode {
   const { client } = useConnection();
   const { data: session } = useQuery({

@@ -1,4 +1,4 @@
-/** One process: where it is, what it has, and the sessions that it has open. */
+/** One process: its address, its version and places, and the sessions that it has open. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { sessionPath, useGo } from "../show/address.ts";

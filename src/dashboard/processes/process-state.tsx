@@ -1,9 +1,9 @@
-/** Whether a process lives, and whether it is the one that answers. */
+/** Whether a process is alive, and whether it is the server that this page talks to. */
 import type { ReactNode } from "react";
 import { Badge } from "../show/parts.tsx";
 import type { Process } from "./use-fleet.ts";
 
-/** One and a half times as long as a process that lives takes to say so. */
+/** How long a living process may be silent before it counts as late, in milliseconds: one and a half heartbeat intervals. */
 const LATE_MS = 7_500;
 
 export function ProcessState({ process: { alive, silentMs, own } }: { readonly process: Process }): ReactNode {

@@ -1,4 +1,4 @@
-/** The processes that use the store: who is there, what each has open, and in what they differ. */
+/** The processes that use the store, with the sessions that each has open, and how the processes differ. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { ReadState } from "../server/read-failure.tsx";

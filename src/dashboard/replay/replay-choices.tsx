@@ -1,4 +1,4 @@
-/** Where the branch begins, which calls are made, and who answers them before anything is real. */
+/** Choices for a replay: where the branch begins, which calls are made, and how they are answered before a live run. */
 import type { ReactNode } from "react";
 import { Choice } from "../show/choice.tsx";
 import { count } from "../show/words.ts";
@@ -12,7 +12,7 @@ export interface Choices {
 interface ReplayChoicesProps {
   readonly choices: Choices;
   readonly onChange: (choices: Choices) => void;
-  /** How many calls come after the first. */
+  /** Number of calls after the first. */
   readonly after: number;
 }
 

@@ -1,4 +1,4 @@
-/** How a replay differs from the original, and what becomes of its branch. */
+/** How a replay differs from the original, and buttons to commit or discard its branch. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
@@ -18,7 +18,7 @@ import { useSteps } from "./use-steps.ts";
 
 interface OutcomeProps {
   readonly sessionId: string;
-  /** How many events the session has. */
+  /** Number of events of the session. */
   readonly length: number;
   readonly original: readonly Step[];
   readonly run: Run;
@@ -45,7 +45,7 @@ function Ended({ end, ...props }: Omit<OutcomeProps, "run" | "branchId"> & { rea
   );
 }
 
-/** A branch that an earlier visit made: its own calls next to those of the session. */
+/** A branch of an earlier visit: its own calls next to those of the session. */
 function Kept({ branchId, ...props }: Omit<OutcomeProps, "run" | "branchId"> & { readonly branchId: string }): ReactNode {
   const { client } = useConnection();
   const { sessionId, original } = props;
@@ -85,7 +85,7 @@ function Compared({ sessionId, length, branchId, diff, pairs, children, onDone }
   useEffect(() => {
     title.current?.focus({ preventScroll: true });
     title.current?.scrollIntoView({ block: "start" });
-  }, [diff]); // each run has its own
+  }, [diff]); // each run has a diff of its own
   return (
     <div className="replay-outcome">
       <div className="replay-outcome-head">

@@ -1,4 +1,4 @@
-/** Fork and replay: calls of a session are made again in a branch, with other arguments or other answers, and compared. */
+/** Fork and replay: makes calls of a session again in a branch, with other arguments or other answers, and compares them. */
 import { useQueryClient, useMutation } from "@tanstack/react-query";
 import { useMemo, useState, type ReactNode } from "react";
 import { Link } from "wouter";
@@ -75,7 +75,7 @@ function Replay({ sessionId, session }: { readonly sessionId: string; readonly s
   );
 }
 
-/** The point of the session, by the call that is made first. */
+/** A choice of the point of the session, by the call that is made first. */
 function FirstCall({
   steps,
   callId,
@@ -163,7 +163,7 @@ function Bench({ sessionId, session: { steps, length }, first }: BenchProps): Re
   );
 }
 
-/** The same calls from the same point: what was simulated is what would run. */
+/** Returns a key for a plan, the same for the same calls from the same point, so that only simulated plans can run live. */
 function keyOf(at: number | undefined, calls: readonly PlannedCall[]): string {
   return JSON.stringify([at, calls.map(({ step, input }) => [step.callId, input])]);
 }
@@ -187,7 +187,7 @@ function useChoices(): readonly [Choices, (choices: Choices) => void] {
   ];
 }
 
-/** Begins a branch of the session as it is now, and goes to it. */
+/** A button that forks the session as it is now, and opens the branch. */
 function ForkNow({ sessionId }: { readonly sessionId: string }): ReactNode {
   const { client } = useConnection();
   const go = useGo();

@@ -1,4 +1,4 @@
-/** Tries the calls first; for real only what was tried. */
+/** Buttons to run calls: simulated first, then live if the same calls were simulated. */
 import { useEffect, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
@@ -11,7 +11,7 @@ interface RunButtonsProps {
   readonly run: Run;
   readonly answerer: Exclude<Answerer, "live">;
   readonly isBlocked: boolean;
-  /** Another one for other calls. */
+  /** The key of the plan; differs for other calls. */
   readonly planKey: string;
   readonly onStart: (answerer: Answerer) => void;
 }

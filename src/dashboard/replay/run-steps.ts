@@ -11,12 +11,12 @@ export interface PlannedCall {
   readonly input: unknown;
 }
 
-/** The source of the answers: nothing happens but where it is `live`. */
+/** Where the answers come from. Calls have effects only if it is `live`. */
 export type Answerer = "simulated" | "recorded" | "live";
 
 export interface ReplayPlan {
   readonly sessionId: string;
-  /** How many events the branch begins with; undefined = all. */
+  /** Number of events that the branch begins with; undefined = all. */
   readonly at: number | undefined;
   readonly calls: readonly PlannedCall[];
   readonly answerer: Answerer;
@@ -26,7 +26,7 @@ export type Diff = AnswerOf<"getDiff">;
 
 export interface ReplayEnd {
   readonly plan: ReplayPlan;
-  /** One for each call of the plan. */
+  /** The calls that were made, one for each call of the plan. */
   readonly made: readonly ComparedCall[];
   readonly diff: Diff;
   /** The branch of live calls, which is kept. */
@@ -38,7 +38,9 @@ export interface ReplayProgress {
   readonly done: number;
 }
 
-/** Calls that ran at the same time are made at the same time. @throws ApiError. By rejecting; a simulated branch is dropped all the same */
+/**
+ * Runs a plan. Calls that ran at the same time are made at the same time. @throws ApiError, as a rejection; a simulated branch is discarded even then
+ */
 export async function runReplay(client: HaftClient, plan: ReplayPlan, onProgress: (progress: ReplayProgress) => void): Promise<ReplayEnd> {
   const { sessionId, at, answerer } = plan;
   const isLive = answerer === "live";
@@ -76,7 +78,7 @@ export function isUnchanged({ step, input }: PlannedCall): boolean {
   return isSameJson(step.input, input);
 }
 
-/** Calls of a group together; where the recording answers, those that were edited by themselves. */
+/** Returns the calls of each group together. If the recording answers, edited calls are separate, as they are simulated. */
 function batchesOf({ calls, answerer }: ReplayPlan): readonly (readonly PlannedCall[])[] {
   const batches: PlannedCall[][] = [];
   let last = "";
@@ -89,7 +91,7 @@ function batchesOf({ calls, answerer }: ReplayPlan): readonly (readonly PlannedC
   return batches;
 }
 
-/** A form gives nothing but JSON. */
+/** Casts an input of a form, which is always JSON. */
 function asJson(input: unknown): null {
   return (input ?? null) as null;
 }

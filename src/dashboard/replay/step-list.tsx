@@ -14,7 +14,7 @@ const SHOWN = 200;
 
 interface StepListProps {
   readonly planned: readonly PlannedCall[];
-  /** The calls that are left out. */
+  /** Ids of the calls that are left out. */
   readonly left: ReadonlySet<string>;
   readonly onLeft: (left: ReadonlySet<string>) => void;
   readonly mayEdit: boolean;

@@ -2,11 +2,11 @@
 import type { ComparedCall } from "../diff/align.ts";
 import type { LogEvent, LogEventOf } from "../server/log-event.ts";
 
-/** A call that no other call made. */
+/** A call that was not made by another call. */
 export interface Step extends ComparedCall {
-  /** Calls of one group ran at the same time. */
+  /** The number of its group; calls of one group ran at the same time. */
   readonly group: number;
-  /** How many events the session had before the group. */
+  /** Number of events of the session before the group. */
   readonly at: number;
 }
 
@@ -17,7 +17,7 @@ export interface PlacedEvent {
 
 type Mutable = { -readonly [Key in keyof Step]: Step[Key] };
 
-/** Folds the events of a session, in order. Calls of messages that count as never said are left out. */
+/** Folds the events of a session, in order. Leaves out calls of voided messages and of rolled-back batches. */
 export function stepsOf(events: Iterable<PlacedEvent>): readonly Step[] {
   const fold = new StepFold();
   for (const { position, event } of events) fold.add(position, event);
@@ -26,12 +26,12 @@ export function stepsOf(events: Iterable<PlacedEvent>): readonly Step[] {
 
 class StepFold {
   readonly #steps = new Map<string, Mutable>();
-  /** The calls of the group that have not ended, and whether its message has not. */
+  /** Calls of the current group that have not ended. `#isInRound`: whether the message that makes them has not ended. */
   readonly #open = new Set<string>();
   #isInRound = false;
   #group = 0;
   #at = 0;
-  /** Where a batch begins whose calls follow. */
+  /** Number of events before a batch whose calls come next. */
   #batchAt: number | undefined;
 
   add(position: number, event: LogEvent): void {

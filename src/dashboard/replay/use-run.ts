@@ -1,4 +1,4 @@
-/** A replay under way, and how the latest ended. */
+/** A replay that is running, and how the last one ended. */
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useConnection } from "../server/use-server.ts";
@@ -14,7 +14,7 @@ export interface Run {
   readonly error: Error | null;
 }
 
-/** @param onBranch called with the branch that live calls are made in, also where they fail; "" = there is none */
+/** Runs replays. @param onBranch called with the branch of live calls, even if they fail; "" = there is none */
 export function useRun(onBranch: (branchId: string) => void): Run {
   const { client } = useConnection();
   const [progress, setProgress] = useState<ReplayProgress>();

@@ -1,4 +1,4 @@
-/** Reads a session's events page by page, for its calls. */
+/** Reads a session's events page by page, and returns its calls. */
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import type { HaftClient } from "../../client/client.ts";
 import { useConnection } from "../server/use-server.ts";
@@ -8,11 +8,11 @@ const PAGE = 1_000;
 
 export interface SessionSteps {
   readonly steps: readonly Step[];
-  /** How many events the session had. */
+  /** Number of events that the session had. */
   readonly length: number;
 }
 
-/** @param sessionId undefined = there is nothing to read */
+/** Reads the calls of a session. @param sessionId undefined = reads nothing */
 export function useSteps(sessionId: string | undefined): UseQueryResult<SessionSteps> {
   const { client } = useConnection();
   return useQuery({

@@ -1,4 +1,4 @@
-/** One schedule: its rule, its message, and what can be done with it. */
+/** One schedule: its rule, its message, and buttons for its actions. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";

@@ -1,4 +1,4 @@
-/** Whether a schedule wakes its agent, as a word in its colour. */
+/** Whether a schedule wakes its agent, as a coloured word. */
 import type { ReactNode } from "react";
 import { Badge } from "../show/parts.tsx";
 import type { Schedule } from "./schedule.ts";

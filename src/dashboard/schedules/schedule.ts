@@ -1,9 +1,9 @@
-/** A schedule in words. */
+/** Formats schedules as text. */
 import type { AnswerOf } from "../../client/client.ts";
 
 export type Schedule = AnswerOf<"listSchedules">["schedules"][number];
 
-/** When it is due, as its rule says. */
+/** Formats the rule of a schedule. */
 export function ruleWords({ settings }: Schedule): string {
   const { everyMinutes, dailyAt, hourlyAt, cron, zone } = settings;
   const at = (): string => {
@@ -15,7 +15,7 @@ export function ruleWords({ settings }: Schedule): string {
   return `${at()}, ${String(zone)}`;
 }
 
-/** In place of a next time. */
+/** Says when the schedule is due if it has no next time. */
 export function noNextWords({ paused }: Schedule): string {
   return paused === true ? "when it is resumed" : "never";
 }

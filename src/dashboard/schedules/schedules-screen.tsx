@@ -1,4 +1,4 @@
-/** The schedules that wake agents: when each is due next, in the reader's zone. */
+/** The schedules that wake agents, with the next time of each in the reader's time zone. */
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";

@@ -1,4 +1,4 @@
-/** A button that cancels something on the server, and says when that failed. */
+/** A button that cancels something on the server, and reports a failure to do so. */
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { InlineFailure } from "./inline-failure.tsx";
@@ -7,7 +7,7 @@ interface CancelActionProps<Answer> {
   readonly text: string;
   readonly cancel: () => Promise<Answer>;
   readonly onSettled?: () => unknown;
-  /** Shown next to it for an answer. */
+  /** Returns what to show next to the button after an answer. */
   readonly after?: (answer: Answer) => ReactNode;
 }
 

@@ -1,4 +1,4 @@
-/** The client of the page, the key that it uses, and whether the server answers. */
+/** The client of the page, its key, and whether the server answers. */
 import { createClient, type AnswerOf, type HaftClient } from "../../client/client.ts";
 import { basePath, keptName } from "../show/address.ts";
 import { noticeEvents } from "./notice-events.ts";
@@ -7,32 +7,35 @@ const KEY_NAME = "haft-key";
 const READ_ONLY_NAME = "haft-read-only";
 
 export interface ConnectionState {
-  /** The key that was given; undefined = it is asked for. */
+  /** The key that was given; undefined = the page asks for one. */
   readonly key: string | undefined;
-  /** Why a key is asked for again. */
+  /** Why the page asks for a key again. */
   readonly refusal: string | undefined;
-  /** The server took the key until now: the screens are kept out of sight, with what was typed, for another key of the same principal. */
+  /**
+   * Whether the server has just refused a key that it accepted before: the screens are kept hidden, with what was typed, for another key of the same
+   * principal.
+   */
   readonly isKept: boolean;
-  /** Counts the principals: what was read for one is dropped with it. */
+  /** Counts the principals: data that was read for one is dropped with it. */
   readonly generation: number;
-  /** False from a request that failed on the way until the next that was answered. */
+  /** False from a request that got no answer until the next one that gets an answer. */
   readonly reachable: boolean;
-  /** When it was reached again after it was not. */
+  /** When the server last became reachable again, in wall-clock milliseconds since the epoch. */
   readonly returnedAt: number | undefined;
-  /** The reader has put the page into a state in which nothing can be changed. */
+  /** Whether the reader has made the page read-only. */
   readonly readOnly: boolean;
-  /** A stream tells when lists change, so that they need not be asked for again and again. */
+  /** Whether a stream reports changes of lists, so that they need not be polled. */
   readonly isLive: boolean;
 }
 
-/** The pause before a lost stream is asked for again. */
+/** How long to wait before a lost stream is opened again, in milliseconds. */
 const WATCH_AGAIN_MS = 3_000;
 
 const REFUSED = "The server did not accept this key. It may have expired, been revoked, or belong to an earlier start of the server.";
 
 type Listener = () => void;
 
-/** One for the page. */
+/** The connection to the server. The page has one. */
 export class Connection {
   readonly client: HaftClient;
   readonly url = window.location.origin + basePath();
@@ -47,7 +50,7 @@ export class Connection {
     isLive: false,
   };
   readonly #listeners = new Set<Listener>();
-  /** The id of the principal of the key, once the server has said it. */
+  /** The id of the key's principal, once the server has returned it. */
   #principal: string | undefined;
 
   constructor() {
@@ -66,16 +69,20 @@ export class Connection {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Kept until the tab is closed, and in no address. One that cannot be sent is refused, and so is one that the server does not take while screens are kept. */
+  /**
+   * Uses a key until the tab is closed; it is in no address. Refuses a key that cannot be sent, and while screens are kept also one that the server
+   * does not
+   * accept.
+   */
   async useKey(key: string): Promise<void> {
     if (!/^[!-~]+$/u.test(key))
       return this.#set({ refusal: "This is not a key: it has spaces, letters or invisible characters that no key has. Copy it again." });
     let { generation } = this.#state;
     if (this.#state.isKept) {
-      const asked = await this.#principalOf(key).catch(() => undefined); // the page says that the server does not answer
+      const asked = await this.#principalOf(key).catch(() => undefined); // the page says already that the server does not answer
       if (asked === undefined || !this.#state.isKept) return;
       if (asked.status === 401) return this.#set({ refusal: REFUSED });
-      // The key may still be of the same principal: what was typed is not dropped for a server that is busy or starts.
+      // The key may still belong to the same principal: a busy or starting server must not make the page drop what was typed.
       if (asked.id === undefined)
         return this.#set({ refusal: `The server did not say who this key belongs to (HTTP ${asked.status}). Try again.` });
       if (asked.id !== this.#principal) generation++;
@@ -91,7 +98,7 @@ export class Connection {
     this.#set({ key: undefined, refusal: undefined, isKept: false, generation: this.#state.generation + 1 });
   }
 
-  /** Called with who the server says a key belongs to. An answer that was asked for with an earlier key is ignored. */
+  /** Notes the principal of a key. Ignores the answer to a request with an earlier key. */
   notePrincipal(key: string | undefined, id: string): void {
     if (key === this.#state.key) this.#principal = id;
   }
@@ -108,7 +115,7 @@ export class Connection {
     this.#set({ readOnly });
   }
 
-  /** Says each time that an event of these types happened, until the signal aborts. A connection that is lost is made again. */
+  /** Calls `onEvent` for events of these types until the signal aborts. Reconnects when the connection is lost. */
   async watch(types: string, onEvent: () => void, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#watchOnce(`${this.url}/v1/events?types=${types}`, onEvent, signal).catch(() => {}); // the next attempt finds out
@@ -122,7 +129,7 @@ export class Connection {
     const { ok, body } = await this.#fetch(url, { headers, signal });
     if (!ok || body === null) return;
     this.#set({ isLive: true });
-    onEvent(); // for those before it was there
+    onEvent(); // for events before the stream was open
     await noticeEvents(body, onEvent);
   }
 
@@ -134,20 +141,20 @@ export class Connection {
       if (init?.signal?.aborted !== true && this.#state.reachable) this.#set({ reachable: false });
       throw thrown;
     }
-    // A gateway answers so in place of the server.
+    // A gateway answers in place of the server.
     if (response.status === 502 || response.status === 504) {
       if (this.#state.reachable) this.#set({ reachable: false });
       return response;
     }
     if (!this.#state.reachable) this.#set({ reachable: true, returnedAt: Date.now() });
-    // One that an earlier key was sent with says nothing about this one.
+    // An answer to a request with an earlier key says nothing about the current one.
     const isOfKey = new Headers(init?.headers).get("authorization") === `Bearer ${this.#state.key}`;
     if (response.status !== 401 || this.#state.key === undefined || !isOfKey) return response;
     const isKept = this.#principal !== undefined;
     if (!isKept) this.forgetKey();
     sessionStorage.removeItem(keptName(KEY_NAME));
     this.#set({ key: undefined, refusal: REFUSED, isKept });
-    if (isKept && (init?.method ?? "GET") === "GET") await untilAborted(init?.signal); // the screens that are kept end it
+    if (isKept && (init?.method ?? "GET") === "GET") await untilAborted(init?.signal); // the kept screens abort the request when they unmount
     return response;
   }
 
@@ -157,7 +164,9 @@ export class Connection {
   }
 }
 
-/** So that what was read before stays in view, and no screen shows the refusal in its place. Rejects at once without a signal that could abort. */
+/**
+ * Waits until the signal aborts, so that data that was read stays in view and no screen shows the refusal instead. Rejects at once without a signal.
+ */
 function untilAborted(signal: AbortSignal | null | undefined): Promise<never> {
   return new Promise((_resolve, reject) => {
     const abort = (): void => reject(signal?.reason ?? new DOMException("The key was refused.", "AbortError"));

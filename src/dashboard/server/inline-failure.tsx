@@ -1,9 +1,8 @@
-/** Why something that was asked of the server failed, next to what asked for it. */
 import type { ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";
 import { failureOf } from "./failure-of.ts";
 
-/** @param error null or undefined while nothing has failed: then there is nothing to see */
+/** The error of a request, next to the button or field that made it. @param error null or undefined if nothing has failed: shows nothing */
 export function InlineFailure({ error }: { readonly error: unknown }): ReactNode {
   if (error === null || error === undefined) return null;
   return (

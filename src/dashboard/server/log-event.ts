@@ -1,4 +1,4 @@
-/** The events that the client gives, by their type. */
+/** The events that the client yields, by their type. */
 import type { ReceivedEvent } from "../../client/client.ts";
 
 export type LogEvent = ReceivedEvent["event"];

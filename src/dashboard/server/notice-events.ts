@@ -1,12 +1,14 @@
-/** Notices that events came over a stream, whatever they say. */
 
 const DATA = "data:";
 
-/** Reads to the end, and calls `onEvents` for each piece that ends a line of data: a proxy may cut the stream anywhere. */
+/**
+ * Reads a stream of events to its end without parsing them. Calls `onEvents` for each chunk that ends a line of data: a proxy may split the stream
+ * anywhere.
+ */
 export async function noticeEvents(body: ReadableStream<Uint8Array>, onEvents: () => void): Promise<void> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
-  let begun = ""; // no more of a line that is not whole than says what it is
+  let begun = ""; // the beginning of an incomplete line, no longer than needed to recognise it
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;

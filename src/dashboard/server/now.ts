@@ -1,7 +1,6 @@
-/** The time, as components use it: drawn again now and then. */
 import { useEffect, useState } from "react";
 
-/** @param everyMs how often it moves on; undefined = it stands still */
+/** Returns the current time, and renders again when it changes. @param everyMs how often it is updated; undefined = never */
 export function useNow(everyMs: number | undefined): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

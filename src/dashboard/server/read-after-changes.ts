@@ -1,4 +1,4 @@
-/** Reads something again after changes: not more often than every `everyMs`, and each time to its end. */
+/** Reads something again after changes, at most once every `everyMs`, and never two times at once. */
 export class ReadAfterChanges {
   readonly #read: () => Promise<unknown>;
   readonly #everyMs: number;
@@ -6,13 +6,13 @@ export class ReadAfterChanges {
   #isReading = false;
   #isChanged = false;
 
-  /** @param read does not reject */
+  /** @param read must not reject */
   constructor(read: () => Promise<unknown>, everyMs: number) {
     this.#read = read;
     this.#everyMs = everyMs;
   }
 
-  /** A change that comes during a reading is read after it: on a slow network, readings that are given up for the next would never end. */
+  /** Notes a change. A change during a read is read after it: on a slow network, reads that are aborted for the next one would never finish. */
   change(): void {
     this.#isChanged = true;
     if (!this.#isReading) this.#timer ??= setTimeout(() => void this.#readOnce(), this.#everyMs);

@@ -1,4 +1,4 @@
-/** Why something could not be read: in its place, or above what was read before. */
+/** The error of a read: in place of the data, or above data that was read before. */
 import type { ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";
 import { Loading, Notice } from "../show/parts.tsx";
@@ -7,11 +7,11 @@ import { InlineFailure } from "./inline-failure.tsx";
 
 interface ReadFailureProps {
   readonly title: string;
-  /** Null while the last reading did not fail. */
+  /** The error of the last read; null if it did not fail. */
   readonly error: Error | null;
-  /** The result of the last reading that did not fail; undefined = none. */
+  /** The result of the last read that did not fail; undefined = none. */
   readonly data: unknown;
-  /** A way on, where nothing was read. */
+  /** What to do next, shown if nothing was read. */
   readonly children?: ReactNode;
 }
 
@@ -33,7 +33,7 @@ export function ReadFailure({ title, error, data, children }: ReadFailureProps):
   );
 }
 
-/** The same, and that it is being read where it was not yet. */
+/** Like `ReadFailure`, but also shows that the first read is in progress. */
 export function ReadState(props: ReadFailureProps): ReactNode {
   return props.data === undefined && props.error === null ? <Loading /> : <ReadFailure {...props} />;
 }

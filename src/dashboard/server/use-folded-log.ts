@@ -1,4 +1,4 @@
-/** Follows a session's events into what a screen folds them to, and draws at most once a frame, large logs more seldom. */
+/** Follows a session's events, folds them into a log for a screen, and renders at most once a frame, large logs less often. */
 import { useEffect, useState } from "react";
 import { ApiError, type HaftClient, type ReceivedEvent } from "../../client/client.ts";
 import { drawingPauseMs } from "../show/drawing-pace.ts";
@@ -15,17 +15,17 @@ interface Foldable {
 
 export interface Followed<Log> {
   readonly log: Log;
-  /** Grows with each drawing. */
+  /** Grows with each rendering. */
   readonly version: number;
-  /** The events that were there when the page was opened have come. */
+  /** Whether the events that existed when the page was opened were received. */
   readonly isReady: boolean;
   readonly failure: { readonly text: string; readonly isGone: boolean } | undefined;
 }
 
-/** How long nothing comes before the first part counts as whole. */
+/** How long no event must come, in milliseconds, before the existing events count as received. */
 const QUIET_MS = 150;
 
-/** @param makeLog the same function at each drawing */
+/** Follows a session. @param makeLog the same function at each rendering */
 export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: () => Log): Followed<Log> {
   const { client } = useConnection();
   const [state, setState] = useState<Followed<Log>>(() => emptyLog(makeLog()));
@@ -61,7 +61,7 @@ export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: (
         if (performance.now() - sliceAt < SLICE_MS) continue;
         clearTimeout(quiet);
         quiet = setTimeout(settle, QUIET_MS);
-        await nextTask(); // events that have come already are read in one task otherwise
+        await nextTask(); // otherwise events that were received already are read in a single task
         sliceAt = performance.now();
       }
     };
@@ -79,12 +79,13 @@ export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: (
   return state;
 }
 
-/** So long is a stream kept that is not seen: a reader may only look at another page for a moment. */
+/** How long a stream is kept while the page is hidden, in milliseconds: the reader may look at another page only for a moment. */
 const UNSEEN_MS = 2_000;
 
 /**
- * Browsers open six connections to a server for all of their tabs together, and more pages than that may be open. One that is not seen has no stream,
- * and continues where it was.
+ * Follows a session while the page is visible, and continues after a pause where it stopped. Browsers open at most six connections to a server for
+ * all tabs
+ * together, and more pages than that may be open.
  */
 async function* followWhileSeen(
   client: HaftClient,
@@ -100,7 +101,7 @@ async function* followWhileSeen(
   }
 }
 
-/** Aborts when the page is not seen any more, and with the signal. */
+/** Returns a signal that aborts when the page was hidden for `UNSEEN_MS`, and with the given signal. */
 function whenUnseen(signal: AbortSignal): AbortSignal {
   const unseen = new AbortController();
   const { signal: either } = unseen;
@@ -128,10 +129,10 @@ async function untilSeen(signal: AbortSignal): Promise<void> {
 }
 
 const ASK_AGAIN_MS = 2_000;
-/** No answer, or one of a gateway or of a server that is starting or stopping. */
+/** Statuses of no response, of a gateway, and of a server that is starting or stopping. */
 const AWAY: ReadonlySet<number> = new Set([0, 502, 503, 504]);
 
-/** Asks again until the server answers. Streams of events do so themselves. */
+/** Repeats a request until the server answers. Streams of events do this themselves. */
 async function untilAnswered(ask: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
   for (;;)
     try {

@@ -1,4 +1,4 @@
-/** Reads lists again when something in them changed. */
+/** Reads lists again when something in them has changed. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { ReadAfterChanges } from "./read-after-changes.ts";
@@ -7,17 +7,15 @@ import { useConnection, useConnectionState } from "./use-server.ts";
 const TYPES =
   "session-start,batch-start,call-end,round-end,message-add,approval-ask,approval-answer,job-start,job-run,job-end,branch-commit";
 const LISTS: ReadonlySet<unknown> = new Set(["sessions", "approvals", "jobs"]);
-/** However much happens. */
+/** Minimum time between two reads, in milliseconds. */
 const AT_MOST_EVERY_MS = 800;
 
-/**
- * @param isOn false while another stream is read: browsers open few connections to a server. A page that is not seen has none.
- */
+/** Watches for changes while the page is visible. @param isOn false while another stream is open: browsers open few connections to a server */
 export function useLiveLists(isOn: boolean): void {
   const connection = useConnection();
   const queries = useQueryClient();
   const { returnedAt } = useConnectionState();
-  // Requests that failed while the server was away are made again, also where no timer does so.
+  // Requests that failed while the server was unreachable are repeated, including those that are not polled.
   useEffect(() => {
     if (returnedAt !== undefined) void queries.invalidateQueries({ predicate: ({ state }) => state.status === "error" });
   }, [queries, returnedAt]);
@@ -49,7 +47,7 @@ export function useLiveLists(isOn: boolean): void {
   }, [connection, queries, isOn]);
 }
 
-/** How often a list is read again: seldom while a stream tells of changes. */
+/** Returns how often a list is polled: rarely if a stream reports changes. */
 export function pollMs(isLive: boolean, otherwiseMs: number): number {
   return isLive ? Math.max(20_000, otherwiseMs) : otherwiseMs;
 }

@@ -1,4 +1,4 @@
-/** The server, as components use it. */
+/** Hooks for the server connection. */
 import { useQuery } from "@tanstack/react-query";
 import { createContext, useContext, useSyncExternalStore } from "react";
 import type { AnswerOf } from "../../client/client.ts";
@@ -29,13 +29,13 @@ export function useInfo(): AnswerOf<"getInfo"> | undefined {
       return info;
     },
     staleTime: 30_000,
-    enabled: key !== undefined, // a file can be looked at without
+    enabled: key !== undefined, // files can be viewed without a key
   }).data;
 }
 
 export type Scope = "read" | "execute" | "simulate" | "approve" | "admin";
 
-/** Whether the key may do it; what may not be done is not offered. Nothing that changes something may be done read-only. */
+/** Returns a function that tells whether the key has a scope; actions without it are not offered. In read-only mode only `read` is allowed. */
 export function useMay(): (scope: Scope) => boolean {
   const scopes = useInfo()?.principal.scopes ?? [];
   const { readOnly } = useConnectionState();

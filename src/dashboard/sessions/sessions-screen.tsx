@@ -1,4 +1,4 @@
-/** All sessions: those that are open first, branches below what they are branches of. */
+/** All sessions: open ones first, branches below their parents. */
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
@@ -141,7 +141,7 @@ function fits(session: Session, words: string, show: string): boolean {
   return holdsWords(`${session.id}\n${session.title ?? ""}`, words);
 }
 
-/** Open ones first; otherwise in the order they came. Branches stand below their parents, where those are shown. */
+/** Orders sessions: open ones first, otherwise as given. Branches come below their parents if those are shown. */
 function placed(sessions: readonly Session[]): readonly Placed[] {
   const ids = new Set(sessions.map(({ id }) => id));
   const branches = Map.groupBy(sessions, ({ id, parent }) =>
@@ -149,7 +149,7 @@ function placed(sessions: readonly Session[]): readonly Placed[] {
   );
   const rows: Placed[] = [];
   const roots = branches.get("") ?? [];
-  // The next one last. Not by recursion: branches of branches may be as many as there are sessions.
+  // A stack with the next row last. Not a recursion, since branches may be nested as deep as there are sessions.
   const left = [...roots.filter(({ open }) => open), ...roots.filter(({ open }) => !open)]
     .map((session) => ({ session, depth: 0 }))
     .reverse();

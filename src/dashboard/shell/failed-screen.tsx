@@ -1,11 +1,11 @@
-/** Keeps the page standing when a screen, or all of it, cannot be drawn. */
+/** Keeps the page working when a screen, or the whole page, cannot be rendered. */
 import { Component, type ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";
 import { PartMissing } from "../show/late.ts";
 import { Notice } from "../show/parts.tsx";
 
 interface Props {
-  /** The address of the screen: another one is drawn afresh. @default all of the page, which is drawn again on request */
+  /** The address of the screen: the error is reset when it changes. @default the whole page, which is rendered again on request */
   readonly place?: string;
   readonly children: ReactNode;
 }
@@ -14,7 +14,7 @@ interface State {
   readonly failure: Error | undefined;
 }
 
-/** In place of a screen whose drawing threw: what was thrown, and a way on. The menu stays. */
+/** An error boundary. Shows the error and what to do in place of the failed screen; the menu stays. */
 export class FailedScreen extends Component<Props, State> {
   override state: State = { failure: undefined };
 

@@ -1,4 +1,4 @@
-/** Asks for the key with which the page reads the server. */
+/** Asks for a key of the server. */
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { useConnection, useConnectionState } from "../server/use-server.ts";
@@ -9,7 +9,7 @@ export function KeyScreen(): ReactNode {
   const connection = useConnection();
   const { refusal, reachable, isKept } = useConnectionState();
   const [key, setKey] = useState("");
-  useTitle("Haft"); // the title of a session is not for the next person at the page
+  useTitle("Haft"); // replaces a session's title, which the next person at the page should not see
   return (
     <main className="key-screen">
       <form

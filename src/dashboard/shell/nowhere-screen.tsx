@@ -1,4 +1,4 @@
-/** Says that there is nothing at an address of the server, with or without a key. */
+/** Says that the address has no page, with or without a key. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { basePath } from "../show/address.ts";

@@ -1,4 +1,4 @@
-/** Goes to any screen, session or tool, or does what the present screen offers, by a few letters. */
+/** The command palette: opens any screen, session or tool, or runs an action of the current screen. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { InlineFailure } from "../server/inline-failure.tsx";
@@ -36,7 +36,7 @@ export function Palette({
   }, []);
   const run = (entry: Entry | undefined): void => {
     if (entry === undefined) return;
-    dialog.current?.close(); // first, as it gives the focus back
+    dialog.current?.close(); // first, as closing restores the focus
     entry.run();
   };
   const press = (event: KeyboardEvent): void => {
@@ -130,11 +130,11 @@ interface Found {
   readonly entries: readonly Entry[];
   /** Why the server could not be searched. */
   readonly error: Error | null;
-  /** Whether what the server finds for these words is not known yet. */
+  /** Whether the server's results for these words are not known yet. */
   readonly isSearching: boolean;
 }
 
-/** In the order of use: what this screen does, the screens, then what the server finds. */
+/** Returns the actions of this screen, then the screens, then what the server finds. */
 function useEntries(words: string, screens: readonly (readonly [string, string])[]): Found {
   const go = useGo();
   const { client } = useConnection();

@@ -1,4 +1,4 @@
-/** The keys that work on every screen, and the list of all keys. */
+/** The keyboard shortcuts of all screens, and the dialog that lists all shortcuts. */
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useGo } from "../show/address.ts";
 import { Icon } from "../show/parts.tsx";
@@ -43,7 +43,7 @@ const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
   [["?"], "This list"],
 ];
 
-/** Whether a key belongs to what is typed into. */
+/** Whether the key was pressed in a field. */
 function isTyping({ target }: KeyboardEvent): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/u.test(target.tagName));
 }
@@ -60,18 +60,18 @@ export function useShellKeys(): readonly [ShownDialog, (shown: ShownDialog) => v
     let goneAt = -Infinity;
     const press = (event: KeyboardEvent): void => {
       if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
-        event.preventDefault(); // the browser has a use of its own for it
+        event.preventDefault(); // the browser has a shortcut of its own for it
         if (document.querySelector("dialog[open]") === null) setShown("palette");
         return;
       }
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
-      if (document.querySelector("dialog[open]") !== null) return; // the screen behind it stays
+      if (document.querySelector("dialog[open]") !== null) return; // the screen behind the dialog does not react
       const wasGo = event.timeStamp - goneAt < SEQUENCE_MS;
       goneAt = -Infinity;
       const path = Object.hasOwn(GO, event.key) ? GO[event.key] : undefined;
       if (wasGo && path !== undefined) {
         event.preventDefault();
-        event.stopImmediatePropagation(); // it is no key of the screen
+        event.stopImmediatePropagation(); // the screen must not handle the key too
         goRef.current(path);
       } else if (event.key === "j" && document.activeElement === document.body) {
         event.stopImmediatePropagation();

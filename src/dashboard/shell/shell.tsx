@@ -1,4 +1,4 @@
-/** The frame of all screens: the menu, the state of the connection, the keys. */
+/** The frame of all screens: the menu, the state of the connection, the keyboard shortcuts. */
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
@@ -9,7 +9,7 @@ import { usePathParts } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { Icon, type IconName } from "../show/parts.tsx";
 import { Mark } from "./key-screen.tsx";
-import { Palette } from "./palette.tsx"; // not loaded late: what is typed meanwhile would be lost
+import { Palette } from "./palette.tsx"; // not lazy: keys typed while it loads would be lost
 import { KeysDialog, useShellKeys } from "./shell-keys.tsx";
 import { ThemeButton } from "./theme.tsx";
 

@@ -1,15 +1,15 @@
-/** Light or dark: as the system says, until the reader says otherwise. */
+/** Light or dark theme: as the system says, until the reader chooses one. */
 import { useState, type ReactNode } from "react";
 import { Icon } from "../show/parts.tsx";
 
 const NAME = "haft-theme";
 
-/** The theme that the reader chose; `""` = as the system says. */
+/** Returns the theme that the reader chose; `""` = as the system says. */
 function chosenTheme(): string {
   return localStorage.getItem(NAME) ?? "";
 }
 
-/** Gives the whole page this theme, screens without a menu as well. @default the one that was chosen */
+/** Applies a theme to the whole page, including screens without a menu. @default the chosen theme */
 export function applyTheme(theme: string = chosenTheme()): void {
   if (theme === "") delete document.documentElement.dataset["theme"];
   else document.documentElement.dataset["theme"] = theme;

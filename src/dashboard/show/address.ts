@@ -1,40 +1,40 @@
-/** The state that a view keeps in its address, so that a link opens the same. */
+/** The state that a screen keeps in its address, so that a link restores it. */
 import { useLocation, useSearch } from "wouter";
 
-/** The path of the server on its host, as its page says it: empty at the root. */
+/** Returns the path of the server on its host, from the page; "" at the root. */
 export function basePath(): string {
   const { content = "" } = document.querySelector<HTMLMetaElement>("meta[name=haft-server]") ?? {};
   return content.replace(/\/$/u, "");
 }
 
-/** The name of a value that the tab keeps: a server below another path of the host has its own. */
+/** Returns the name under which the tab stores a value. A server below another path of the host has its own values. */
 export function keptName(name: string): string {
   return name + basePath();
 }
 
-/** Whether a path of the host is one of the server. */
+/** Whether a path of the host belongs to the server. */
 function isBelow(path: string): boolean {
   return path === basePath() || path.startsWith(`${basePath()}/`);
 }
 
-/** A path as it is at the root of a host. @default that of the address */
+/** Returns a path without the base path. @default the path of the address */
 export function ownPath(pathname: string = window.location.pathname): string {
   return isBelow(pathname) ? pathname.slice(basePath().length) : pathname;
 }
 
-/** Puts the base path into the address of a page that was asked for without it, such as at the port of the server behind a proxy. */
+/** Adds the base path to the address of a page that was requested without it, such as at the port of a server behind a proxy. */
 export function completeAddress(): void {
   const { pathname, search, hash } = window.location;
   if (!isBelow(pathname)) window.history.replaceState(null, "", basePath() + pathname + search + hash);
 }
 
-/** The decoded parts of the path. The router decodes whole paths, which an id with a percent sign does not survive. */
+/** Returns the decoded parts of the path. The router decodes whole paths, which breaks an id with a percent sign. */
 export function usePathParts(): readonly string[] {
-  useLocation(); // draws again when it changes
+  useLocation(); // renders again when the address changes
   return ownPath().split("/").slice(1).map(decoded);
 }
 
-/** One value of the query; an empty one is left out. */
+/** Returns one value of the query, and a function that sets it; "" removes it. */
 export function useAddressValue(name: string): readonly [string, (value: string) => void] {
   const [, navigate] = useLocation();
   useSearch();
@@ -48,7 +48,7 @@ export function useAddressValue(name: string): readonly [string, (value: string)
   return [new URLSearchParams(window.location.search).get(name) ?? "", set];
 }
 
-/** Goes to an address. */
+/** Returns a function that goes to an address. */
 export function useGo(): (path: string, options?: { readonly replace?: boolean; readonly keepQuery?: boolean }) => void {
   const [, navigate] = useLocation();
   return (path, { replace = false, keepQuery = false } = {}) => navigate(keepQuery ? path + window.location.search : path, { replace });
@@ -56,17 +56,17 @@ export function useGo(): (path: string, options?: { readonly replace?: boolean; 
 
 let sessionsQuery = "";
 
-/** The list of sessions as it was left: its words and its choice. */
+/** Returns the address of the list of sessions with its last filters. */
 export function lastSessionsPath(): string {
   return `/sessions${sessionsQuery}`;
 }
 
-/** @param query with its question mark; empty = the whole list */
+/** Remembers the filters of the list of sessions. @param query with its question mark; "" = the whole list */
 export function keepSessionsQuery(query: string): void {
   sessionsQuery = query;
 }
 
-/** The list of sessions that hold these words. */
+/** Returns the address of the list of sessions that contain these words. */
 export function sessionsPath(words: string): string {
   return `/sessions?${new URLSearchParams({ q: words }).toString()}`;
 }
@@ -76,7 +76,7 @@ export function sessionPath(sessionId: string, callId?: string): string {
   return callId === undefined ? session : `${session}/calls/${encoded(callId)}`;
 }
 
-/** The screen that makes calls of a session again, from one of them on. */
+/** Returns the address of the screen that replays a session from one of its calls. */
 export function replayPath(sessionId: string, callId?: string): string {
   const screen = `/sessions/${encoded(sessionId)}/replay`;
   return callId === undefined ? screen : `${screen}?call=${encoded(callId)}`;
@@ -84,7 +84,7 @@ export function replayPath(sessionId: string, callId?: string): string {
 
 export interface DiffPlace {
   readonly with?: string;
-  /** How many events count, of each side. */
+  /** Number of events of this side. `withAt`: of the other side. */
   readonly at?: number;
   readonly withAt?: number;
 }
@@ -120,7 +120,7 @@ export function jobPath(jobId: string): string {
   return `/jobs/${encoded(jobId)}`;
 }
 
-/** Names and ids may hold halves of characters, which no address can: those lead to a place where nothing is. */
+/** Encodes a part of a path. Lone surrogates, which names and ids may contain, are replaced, so that such an address finds nothing. */
 export function encoded(part: string): string {
   return encodeURIComponent(part.toWellFormed());
 }

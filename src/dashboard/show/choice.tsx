@@ -1,4 +1,4 @@
-/** A select: a field of a form, or in the head of a screen and beside buttons, where only screen readers have its label. */
+/** A select: a field of a form with a label, or one in a header or next to buttons, where only screen readers get the label. */
 import type { ReactNode } from "react";
 
 export function Choice<Value extends string>({

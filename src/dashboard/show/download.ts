@@ -1,6 +1,6 @@
-/** Gives the reader a file of text. */
+/** Offers text as a download. */
 
-/** Browsers begin to read after the click. */
+/** How long the URL is kept, in milliseconds: browsers begin to read it after the click. */
 const KEPT_MS = 10_000;
 
 export function download(name: string, text: string, type: string): void {
@@ -12,7 +12,7 @@ export function download(name: string, text: string, type: string): void {
   setTimeout(() => URL.revokeObjectURL(url), KEPT_MS);
 }
 
-/** A file name made of what others wrote. */
+/** Makes a file name of third-party text. */
 export function fileName(text: string, ending: string): string {
   return `${text.replaceAll(/[^\w.-]+/gu, "-").slice(0, 80)}.${ending}`;
 }

@@ -1,26 +1,27 @@
-/** Third-party text in pieces that show characters which would be invisible or would change the order of the text around them. */
+/** Splits third-party text into pieces, and makes characters visible that are invisible or would reorder the text around them. */
 
 export interface TextPiece {
   readonly text: string;
-  /** It means a character that is not shown as itself. */
+  /** Whether it is a visible mark in place of a hidden character. */
   readonly marked: boolean;
 }
 
 /**
- * Controls but tab and line feed, marks of direction, zero-width and other invisible characters, variation selectors in a row (one belongs to the
- * character before it; more of them are invisible text), lone surrogates.
+ * Control characters except tab and line feed, direction marks, zero-width and other invisible characters, sequences of variation selectors (a single
+ * one
+ * belongs to the character before it; further ones are invisible text), and lone surrogates.
  */
 export const HIDDEN: RegExp =
   /[\u034f\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]|[\ufe00-\ufe0f](?=[\ufe00-\ufe0f])|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/gu;
 
 const ESCAPE = "\u001b";
 
-/** At most so many characters are shown at once; a page that takes them all would stand still. */
+/** Maximum number of characters that are shown at once; rendering all of a long text would block the page. */
 export const SHOWN_CHARACTERS = 20_000;
 
-/** The pieces of a text; carriage returns before line feeds are left out. */
+/** Splits a text into pieces; removes carriage returns before line feeds. */
 export function textPieces(text: string): readonly TextPiece[] {
-  if (/^\p{Zs}+$/u.test(text)) return [{ text: "␣".repeat(text.length), marked: true }]; // a link of spaces alone cannot be clicked
+  if (/^\p{Zs}+$/u.test(text)) return [{ text: "␣".repeat(text.length), marked: true }]; // a link of spaces alone could not be clicked
   const pieces: TextPiece[] = [];
   let from = 0;
   const plain = (to: number): void => {
@@ -36,18 +37,18 @@ export function textPieces(text: string): readonly TextPiece[] {
   return pieces;
 }
 
-/** At most so many units of UTF-16 from the beginning of a text, without half of a character at the end. */
+/** Returns at most `maxLength` UTF-16 code units from the beginning of a text, without half a surrogate pair at the end. */
 export function firstCharacters(text: string, maxLength: number): string {
   const isPair = (text.codePointAt(maxLength - 1) ?? 0) > 0xff_ff;
   return text.slice(0, isPair ? maxLength - 1 : maxLength);
 }
 
-/** The same, with a mark where more of the text follows. */
+/** Like `firstCharacters`, with an ellipsis if more text follows. */
 export function beginning(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : `${firstCharacters(text, maxLength)}…`;
 }
 
-/** The same as one string, for titles and labels. */
+/** Returns the pieces of a text as one string, for titles and labels. */
 export function visible(text: string, maxLength = 300): string {
   return textPieces(beginning(text, maxLength))
     .map((piece) => piece.text)

@@ -1,15 +1,15 @@
-/** Components for third-party text: text nodes only, isolated from the direction of what stands around them. */
+/** Components for third-party text: text nodes only, isolated from the text direction around them. */
 import { Fragment, memo, useState, type ReactNode } from "react";
 import { beginning, SHOWN_CHARACTERS, textPieces, visible } from "./inert-text.ts";
 import { jsonTokens } from "./json-tokens.ts";
 import { count } from "./words.ts";
 
-/** A name, a reason, a message: on one line or several, cut at `maxLength`. */
+/** A name, a reason or a message on one line or several, cut at `maxLength`. */
 export function Inert({ text, maxLength = 300 }: { readonly text: string; readonly maxLength?: number }): ReactNode {
   return <bdi>{pieces(beginning(text, maxLength))}</bdi>;
 }
 
-/** Qualified names: the namespace steps back. */
+/** A qualified name with a dimmed namespace. */
 export function ToolName({ name }: { readonly name: string }): ReactNode {
   const at = name.indexOf("::");
   const shown = visible(name, 160);
@@ -22,7 +22,7 @@ export function ToolName({ name }: { readonly name: string }): ReactNode {
   );
 }
 
-/** Text of any length in a block; more of it on demand. */
+/** Text of any length in a block, with a button to show more. */
 export function TextBlock({ text, label }: { readonly text: string; readonly label: string }): ReactNode {
   const [shown, setShown] = useState(SHOWN_CHARACTERS);
   return (
@@ -55,7 +55,7 @@ export const JsonBlock = memo(function JsonBlock({ value, label }: { readonly va
   );
 });
 
-/** A region that scrolls can be reached by keyboard. */
+/** A scrollable region that can be focused by keyboard. */
 function Block({ label, children }: { readonly label: string; readonly children: ReactNode }): ReactNode {
   return (
     <pre className="block" tabIndex={0} role="group" aria-label={label}>

@@ -1,4 +1,4 @@
-/** JSON as indented text in coloured pieces, up to a number of characters: a large value costs no more than what is shown of it. */
+/** JSON as indented text in coloured tokens, up to a number of characters: a large value costs no more than the part that is shown. */
 import { firstCharacters } from "./inert-text.ts";
 
 export interface JsonToken {
@@ -8,11 +8,11 @@ export interface JsonToken {
 
 export interface JsonText {
   readonly tokens: readonly JsonToken[];
-  /** More was there. */
+  /** Whether more follows. */
   readonly isCut: boolean;
 }
 
-/** No value comes near it: as each level is indented by two more, it takes a million characters. */
+/** Maximum depth. No shown value reaches it: with two more spaces per level it would take a million characters. */
 const MAX_DEPTH = 1_000;
 
 export function jsonTokens(value: unknown, budget: number): JsonText {
@@ -60,7 +60,7 @@ class TokenWriter {
       this.#line(depth + 1, index++ > 0);
       this.#put("key", quoted(key, this.left));
       this.#put("mark", ": ");
-      this.write((value as Readonly<Record<string, unknown>>)[key], depth + 1); // its own keys
+      this.write((value as Readonly<Record<string, unknown>>)[key], depth + 1); // only own keys
     }
     if (index > 0) this.#line(depth, false);
     this.#put("mark", "}");
@@ -77,7 +77,7 @@ class TokenWriter {
   }
 }
 
-/** A long string is cut before it is quoted. */
+/** Quotes a string; cuts a long one first. */
 function quoted(text: string, most: number): string {
   return text.length > most ? `${JSON.stringify(firstCharacters(text, most)).slice(0, -1)}…` : JSON.stringify(text);
 }

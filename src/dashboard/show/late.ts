@@ -1,7 +1,7 @@
-/** Screens that are loaded when they are gone to. */
+/** Screens that are loaded when they are first shown. */
 import { lazy, type ComponentType } from "react";
 
-/** A file of the page could not be loaded. React keeps that: only the page as a whole can be loaded again. */
+/** A file of the page could not be loaded. React remembers the failure, so that only reloading the whole page helps. */
 export class PartMissing extends Error {}
 
 export function late<Props>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {

@@ -1,4 +1,4 @@
-/** The table of a list: its rows are gone through by keys. */
+/** The table of a list, with keyboard navigation between its rows. */
 import type { ReactNode } from "react";
 import { useListKeys } from "./use-list-keys.ts";
 

@@ -1,10 +1,10 @@
-/** Where the calls of a log have their addresses: those of a session of the server, or of a file that is open in the page. */
+/** Addresses of the calls of a log: of a session of the server, or of a file that is open in the page. */
 import { createContext, useContext } from "react";
 import { encoded, sessionPath } from "./address.ts";
 
 export interface LogPlace {
   readonly pathTo: (callId?: string) => string;
-  /** There is no server behind it that could be asked for more. */
+  /** Whether the log comes from a file, without a server to ask for more. */
   readonly isFile: boolean;
 }
 
@@ -15,7 +15,7 @@ const FILE_PLACE: LogPlace = {
 
 const FileContext = createContext(false);
 
-/** Around what shows a file. */
+/** Marks the components below it as showing a file. */
 export const InFile = FileContext;
 
 export function useLogPlace(sessionId: string): LogPlace {

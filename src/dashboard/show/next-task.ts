@@ -1,9 +1,9 @@
-/** Long work in slices, between which the page draws and takes keys. */
+/** Splits long work into slices, between which the page renders and handles keys. */
 
-/** So long may one slice be, in milliseconds. */
+/** Maximum length of a slice, in milliseconds. */
 export const SLICE_MS = 12;
 
-/** Continues in a task of its own. A timer would wait 4 ms each time. */
+/** Resolves in a new task. A timer would wait 4 ms each time. */
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();

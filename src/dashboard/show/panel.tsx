@@ -5,10 +5,10 @@ import { Icon } from "./parts.tsx";
 
 interface PanelProps {
   readonly label: string;
-  /** The word for its subject in the name of the button: "job". */
+  /** The word for its subject in the label of the close button: "job". */
   readonly closes: string;
   readonly title: ReactNode;
-  /** Between the title and the button. */
+  /** Shown between the title and the close button. */
   readonly actions?: ReactNode;
   readonly className?: string;
   readonly ref?: Ref<HTMLElement>;
@@ -38,7 +38,7 @@ export function Panel({ label, closes, title, actions, className = "", ref, onCl
   );
 }
 
-/** A focus that goes with the panel returns to its row in the list. Other screens keep to their own. */
+/** Returns the focus to the panel's row in the list when the panel closes with the focus in it, unless another screen was opened. */
 function useFocusAfter(): void {
   const address = useRef("");
   useEffect(() => {

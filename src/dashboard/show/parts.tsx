@@ -1,4 +1,4 @@
-/** Small parts that all screens share: headings, badges, messages, icons, copying. */
+/** Small components that all screens share: headings, badges, notices, icons, a copy button. */
 import { useState, type ReactNode } from "react";
 import { ago, fullTime } from "./words.ts";
 
@@ -49,7 +49,7 @@ export function Badge({ tone = "plain", children }: { readonly tone?: Tone; read
   return <span className={`badge badge-${tone}`}>{children}</span>;
 }
 
-/** In place of what is not there: nothing yet, gone, or failed. */
+/** A notice in place of missing content: nothing yet, gone, or failed. */
 export function Notice({
   title,
   children,

@@ -3,7 +3,7 @@ import type { KeyboardEvent } from "react";
 
 const PAGE = 10;
 
-/** The row that a key leads to; undefined for a key that leads to none. */
+/** Returns the row that a key moves to; undefined for other keys. */
 function rowAfterKey(key: string, row: number, rows: number): number | undefined {
   const last = rows - 1;
   const clamp = (index: number): number => Math.max(0, Math.min(last, index));

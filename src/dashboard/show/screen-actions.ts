@@ -1,4 +1,4 @@
-/** Actions of the present screen, for the palette. */
+/** Actions of the current screen, for the palette. */
 import { useEffect, useRef } from "react";
 
 export interface ScreenAction {
@@ -8,7 +8,7 @@ export interface ScreenAction {
 
 const offered = new Set<() => readonly ScreenAction[]>();
 
-/** Offers actions while the component is there. */
+/** Offers actions while the component is mounted. */
 export function useScreenActions(actions: readonly ScreenAction[]): void {
   const latest = useRef(actions);
   latest.current = actions;

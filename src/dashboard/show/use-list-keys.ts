@@ -1,8 +1,7 @@
-/** Moves the focus between the links of a table's rows with the keys of a list. */
 import type { KeyboardEvent } from "react";
 import { handleRowKey } from "./row-keys.ts";
 
-/** Rows are links that have `data-row`; Enter is theirs. */
+/** Moves the focus between the rows of a table with the keys of a list. Rows are links that have `data-row`; they handle Enter themselves. */
 export function useListKeys(): (event: KeyboardEvent<HTMLElement>) => void {
   return (event) => {
     const rows = [...event.currentTarget.querySelectorAll<HTMLElement>("[data-row]")];

@@ -1,4 +1,4 @@
-/** A value that follows another once that has not changed for a moment. */
+/** Returns a value debounced: it follows `value` once that has not changed for `PAUSE_MS`. */
 import { useEffect, useState } from "react";
 
 const PAUSE_MS = 200;

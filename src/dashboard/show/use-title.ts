@@ -1,4 +1,4 @@
-/** The title of the page while a screen is shown. */
+/** Sets the title of the page. */
 import { useEffect } from "react";
 
 export function useTitle(title: string): void {

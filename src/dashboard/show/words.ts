@@ -1,4 +1,4 @@
-/** Times, spans and counts as people read them, in the reader's zone. */
+/** Formats times, durations and counts for a person, in the reader's time zone. */
 
 const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
@@ -9,17 +9,17 @@ export function clockTime(at: number): string {
   return TIME.format(at);
 }
 
-/** Today as a time, other days with their date. */
+/** Formats a moment of today as a time, and of another day with its date. */
 export function shortTime(at: number, now: number): string {
   return new Date(at).toDateString() === new Date(now).toDateString() ? TIME.format(at) : DAY.format(at);
 }
 
-/** With the day and the zone. */
+/** Formats a moment with its day and time zone. */
 export function fullTime(at: number): string {
   return FULL.format(at);
 }
 
-/** Each bound is where the smaller unit would be rounded to a whole one of the greater. */
+/** Formats a duration. Each bound is where the smaller unit would be rounded up to one of the larger unit. */
 export function span(ms: number): string {
   if (ms < 1) return "0 ms";
   if (ms < 999.5) return `${Math.round(ms)} ms`;
@@ -32,10 +32,10 @@ export function span(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** So many characters of what was typed are sent to search for. */
+/** Maximum number of characters of a search that are sent. */
 export const MAX_WORDS = 1_000;
 
-/** Whether a text holds all the words, in any order and case. */
+/** Whether a text contains all the words, in any order and case. */
 export function holdsWords(text: string, words: string): boolean {
   const lower = text.toLowerCase();
   return words

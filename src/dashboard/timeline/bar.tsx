@@ -1,4 +1,4 @@
-/** The time of a call as a bar in pieces: waits, attempts, pauses between them, what ran on, what it wrote. */
+/** The time of a call as a bar: waits, attempts, pauses between them, handlers that ran on, and output. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { visible } from "../show/inert-text.ts";
@@ -8,7 +8,7 @@ import type { RowProps } from "./row-props.ts";
 
 type BarProps = RowProps & { readonly entry: CallEntry };
 
-/** In percent. */
+/** The distance between output marks, in percent. */
 const OUTPUT_STEP = 0.75;
 
 interface Place {
@@ -39,7 +39,7 @@ export function Bar(props: BarProps): ReactNode {
   );
 }
 
-/** Where it wrote, each place once. */
+/** Returns the places of output marks, each only once. */
 function outputPlaces(props: BarProps): readonly number[] {
   const places = new Set<number>();
   for (const atMs of props.entry.outputs) {
@@ -66,7 +66,7 @@ function Piece({ phase, endMs, ...props }: BarProps & { readonly phase: Phase; r
   );
 }
 
-/** The folded pieces of the axis, through all rows. */
+/** The folded pieces of the axis, which run through all rows. */
 function Folds({ axis, zoom }: Pick<RowProps, "axis" | "zoom">): ReactNode {
   const width = zoom.end - zoom.start;
   return axis.pieces
@@ -81,7 +81,7 @@ function Folds({ axis, zoom }: Pick<RowProps, "axis" | "zoom">): ReactNode {
     ));
 }
 
-/** On whom it waits, or waited longest: a link to that call, where the bar leaves room. */
+/** A link to the call that this call waits for, or waited for longest, next to the bar. */
 function HolderLink(props: BarProps & { readonly endMs: number }): ReactNode {
   const { entry, log, linkTo, endMs } = props;
   const wait = entry.phases.filter(({ holders }) => (holders?.length ?? 0) > 0).sort((one, other) => (other.ms ?? 0) - (one.ms ?? 0))[0];
@@ -90,7 +90,7 @@ function HolderLink(props: BarProps & { readonly endMs: number }): ReactNode {
   if (wait === undefined || holder === undefined || end === undefined) return null;
   const more = (wait.holders?.length ?? 1) - 1;
   const start = placeOf(props, 0, endMs)?.left ?? 0;
-  // Where there is more room.
+  // On the side with more room.
   const side = start > 100 - end.left ? { right: `calc(${100 - start}% + 6px)` } : { left: `calc(${end.left}% + 6px)` };
   return (
     <Link href={linkTo(holder.id)} className="holder" style={side} tabIndex={-1} onClick={(event) => event.stopPropagation()}>
@@ -120,7 +120,7 @@ export function phaseWords(phase: Phase, ms: number): string {
   }
 }
 
-/** In percent of the shown part; undefined where it is outside. */
+/** Returns a place in percent of the visible part; undefined if it is outside. */
 function placeOf({ entry, axis, zoom }: BarProps, fromMs: number, toMs: number): Place | undefined {
   const width = zoom.end - zoom.start;
   const start = (axis.at(entry.at + fromMs) - zoom.start) / width;

@@ -1,13 +1,13 @@
-/** The part of a timeline that is shown, moved and narrowed by keys. */
+/** The visible part of a timeline, moved and resized by keys. */
 import type { Zoom } from "./row-props.ts";
 
 export const WHOLE: Zoom = { start: 0, end: 1 };
-/** The least part that is shown. */
+/** The smallest part that can be shown. */
 export const LEAST_PART = 0.004;
 const STEP = 0.2;
 const NARROWER = 0.6;
 
-/** The part after a key: `a` and `d` move it, `w` and `s` narrow and widen it. Undefined for other keys. */
+/** Returns the part after a key: `a` and `d` move it, `w` and `s` make it narrower and wider. Undefined for other keys. */
 export function zoomAfterKey(key: string, zoom: Zoom): Zoom | undefined {
   const width = zoom.end - zoom.start;
   if (key === "a") return movedTo(zoom.start - width * STEP, width);
@@ -17,7 +17,7 @@ export function zoomAfterKey(key: string, zoom: Zoom): Zoom | undefined {
   return key === "0" ? WHOLE : undefined;
 }
 
-/** The same on the brush itself, where arrows mean it as well. */
+/** Like `zoomAfterKey`, for the brush itself, where arrow keys work too. */
 export function zoomAfterBrushKey(key: string, zoom: Zoom): Zoom | undefined {
   const width = zoom.end - zoom.start;
   if (key === "Home") return movedTo(0, width);

@@ -1,28 +1,28 @@
-/** One call as a timeline shows it: what its events say so far. */
+/** One call in a timeline, folded from its events so far. */
 import type { LogEvent } from "../server/log-event.ts";
 
 type CallEnd = Extract<LogEvent, { readonly type: "call-end" }>;
 type CallStart = Extract<LogEvent, { readonly type: "call-start" }>;
 
-/** A result, as events have it. */
+/** A result as it is in events. */
 export type CallResult = CallEnd["result"];
 export type CallInput = CallStart["call"];
 export type Origin = CallResult["origin"];
 
-/** A part of a call's time. */
+/** A phase of a call's time. */
 export interface Phase {
   readonly phase: "approval" | "slot" | "lock" | "attempt" | "backoff";
   /** When it began, in milliseconds after the call's start. */
   readonly atMs: number;
-  /** Undefined while it lasts. */
+  /** Its length in milliseconds; undefined while it lasts. */
   readonly ms?: number;
-  /** Of a lock: the calls that held it. */
+  /** For a lock: the calls that held it. */
   readonly holders?: readonly string[];
-  /** Of an attempt: the code it failed with. */
+  /** For an attempt: the code of its error. */
   readonly error?: string;
-  /** Of an attempt: it was given up. */
+  /** For an attempt: set if its handler was abandoned. */
   readonly abandoned?: true;
-  /** Of one that was given up: how much longer its handler ran. */
+  /** For an abandoned attempt: how much longer its handler ran, in milliseconds. */
   readonly lateMs?: number;
 }
 
@@ -40,13 +40,13 @@ export interface CallEntry {
   input?: CallEnd["input"];
   result?: CallResult;
   phases: Phase[];
-  /** When it wrote output, in milliseconds after its start; the latest ones. */
+  /** When it wrote output, in milliseconds after its start; the latest ones only. */
   readonly outputs: number[];
   approval?: { readonly digest: string; readonly reason: string; status?: string; by?: string };
   idempotencyKey?: string;
   progress?: string;
   job?: "background" | "stateful";
-  /** Its message was voided, or its batch rolled back. */
+  /** Set if its message was voided, or its batch rolled back. */
   undone?: "voided" | "rolled back";
   lateOutcome?: "applied";
 }
@@ -56,12 +56,12 @@ export function newCall(event: CallStart): CallEntry {
   return { kind: "call", id: callId, sessionId, turnId, call, parentId: parentCallId, principal, at, phases: [], outputs: [] };
 }
 
-/** The name of the tool that answered, or the one that was asked for. */
+/** Returns the name of the tool that answered, else the name in the call. */
 export function nameOf(entry: CallEntry): string {
   return entry.result?.name ?? entry.call.name;
 }
 
-/** The phases of a call that has ended: those that were kept, or its one attempt. */
+/** Returns the phases of an ended call: the recorded ones, else those seen live, else its one attempt. */
 export function endedPhases(event: CallEnd, live: readonly Phase[]): Phase[] {
   if (event.timing !== undefined) return [...event.timing];
   const { attempts, durationMs, error } = event.result;
@@ -71,7 +71,7 @@ export function endedPhases(event: CallEnd, live: readonly Phase[]): Phase[] {
   return [{ phase: "attempt", atMs: 0, ms: durationMs, ...(error === undefined ? {} : { error: error.code }) }];
 }
 
-/** The state of a call. `begun`: its log does not say whether it waits or runs. */
+/** Returns the state of a call. `begun`: its log does not say whether it waits or runs. */
 export function stateOf(entry: CallEntry): "begun" | "approval" | "running" | "backoff" | "ended" {
   if (entry.result !== undefined) return "ended";
   const last = entry.phases.at(-1);

@@ -1,4 +1,4 @@
-/** One call as a row: its name, how it ended, its time as a bar. */
+/** One call as a row: its name, its state, its time as a bar. */
 import { memo, type ReactNode } from "react";
 import { ToolName } from "../show/inert.tsx";
 import { span } from "../show/words.ts";

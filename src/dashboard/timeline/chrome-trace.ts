@@ -1,4 +1,7 @@
-/** A session in the trace format of Chrome, which chrome://tracing and Perfetto open. @see https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU */
+/**
+ * A session in Chrome's trace format, for chrome://tracing and Perfetto. @see
+ * https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+ */
 import { nameOf, type CallEntry } from "./call-entry.ts";
 import type { SessionLog } from "./session-log.ts";
 
@@ -16,7 +19,10 @@ interface TraceEvent {
 
 const MICROSECONDS = 1_000;
 
-/** Calls that overlap are on tracks of their own; those that a call made are on its track, inside it, where they do not overlap either. */
+/**
+ * Formats a session as a trace. Calls that overlap are on separate tracks; a nested call is on the track of its caller if nothing else there overlaps
+ * it.
+ */
 export function chromeTrace(sessionId: string, log: SessionLog): string {
   const events: TraceEvent[] = [{ name: "process_name", ph: "M", ts: 0, pid: 1, tid: 0, args: { name: sessionId } }];
   const tracks = new Tracks();
@@ -67,7 +73,7 @@ function* eventsOf(entry: CallEntry, endedAt: number, tid: number): Generator<Tr
   }
 }
 
-/** A track holds what does not overlap. */
+/** Assigns tracks, on which nothing overlaps. */
 class Tracks {
   readonly #ends: number[] = [];
 

@@ -8,7 +8,7 @@ export interface MessageEntry {
   readonly at: number;
   readonly role: string;
   readonly text: string;
-  /** Why the message counts as never said. */
+  /** Why the message was voided. */
   readonly voided?: string;
   /** The calls of a message of the model. */
   readonly callIds?: readonly string[];

@@ -1,4 +1,4 @@
-/** The meaning of colours, patterns and marks. */
+/** The legend of colours, patterns and marks. */
 import type { ReactNode } from "react";
 import { ORIGINS } from "./origins.ts";
 

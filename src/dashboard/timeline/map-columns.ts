@@ -1,11 +1,11 @@
-/** How much ran at each place of an axis, in columns. */
+/** Load and failures along an axis, in columns. */
 import type { Moments } from "./moments.ts";
 import type { TimeAxis } from "./time-axis.ts";
 
 export interface MapColumns {
-  /** How many calls ran in each column. */
+  /** Number of calls that ran in each column. */
   readonly running: readonly number[];
-  /** Whether calls failed in it. */
+  /** Whether calls failed in each column. */
   readonly failed: readonly boolean[];
 }
 
@@ -15,7 +15,7 @@ interface CallTimes {
   readonly failures: Moments;
 }
 
-/** Costs the same for any number of calls. */
+/** Computes the columns in a time that hardly depends on the number of calls. */
 export function mapColumns({ starts, ends, failures }: CallTimes, axis: TimeAxis, columns: number): MapColumns {
   const border = (column: number): number => (column === 0 ? -Infinity : column === columns ? Infinity : axis.timeAt(column / columns));
   const running: number[] = [];

@@ -1,4 +1,4 @@
-/** A message of the conversation, between the calls. */
+/** A message of the conversation as a row between the calls. */
 import { firstCharacters, visible } from "../show/inert-text.ts";
 import type { ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";

@@ -1,4 +1,4 @@
-/** The whole session in one line: drag over a part to look at it, or move and narrow it by keys; double-click for the whole. */
+/** The whole session in one line. Drag to show a part, use keys to move and resize it, double-click to show everything. */
 import { useEffect, useRef, useState, type PointerEvent, type ReactNode } from "react";
 import { LEAST_PART, WHOLE, zoomAfterBrushKey } from "./brush.ts";
 import { mapColumns } from "./map-columns.ts";
@@ -72,7 +72,7 @@ function percent(share: number): number {
   return Math.round(share * 100);
 }
 
-/** Columns in which something failed have another colour. */
+/** Draws the columns; those with failures have another colour. */
 function draw(canvas: HTMLCanvasElement, log: SessionLog, axis: TimeAxis): void {
   const context = canvas.getContext("2d");
   if (context === null) return;

@@ -1,13 +1,12 @@
-/** Moments in order, to which later ones are added. */
 
 const FIRST_SIZE = 256;
 
-/** Adding the latest moment costs nothing; an earlier one has them sorted at the next reading. */
+/** A sorted list of moments. Adding the latest moment is cheap; adding an earlier one makes the next read sort the list. */
 export class Moments {
   #times = new Float64Array(FIRST_SIZE);
   #length = 0;
   #isSorted = true;
-  /** Grows when they are sorted, which moves those that were there. */
+  /** Number of sorts, each of which moves existing moments. */
   #sorts = 0;
 
   get length(): number {
@@ -24,7 +23,7 @@ export class Moments {
     this.#times[this.#length++] = time;
   }
 
-  /** Puts them in order. Returns a number that is another one when moments have other places than before. */
+  /** Sorts the moments. Returns a number that differs if existing moments have moved since. */
   sort(): number {
     if (!this.#isSorted) {
       this.#times.subarray(0, this.#length).sort();
@@ -34,12 +33,12 @@ export class Moments {
     return this.#sorts;
   }
 
-  /** The one at an index; 0 where there is none. */
+  /** Returns the moment at an index; 0 if there is none. */
   at(index: number): number {
     return this.#times[index] ?? 0;
   }
 
-  /** How many are before a moment. */
+  /** Returns the number of moments before a time. */
   countBefore(time: number): number {
     this.sort();
     let low = 0;

@@ -1,4 +1,4 @@
-/** The words and marks of where results came from, and how calls ended: colour is never alone. */
+/** Words and marks for the origins of results and the states of calls, so that nothing depends on colour alone. */
 import type { Tone } from "../show/parts.tsx";
 import type { CallEntry, Origin } from "./call-entry.ts";
 import { stateOf } from "./call-entry.ts";
@@ -11,7 +11,7 @@ export const ORIGINS: Readonly<Record<Origin, { readonly mark: string; readonly 
   stub: { mark: "□", says: "stub: a fixed answer" },
 };
 
-/** The state of a call in one or two words. */
+/** Returns the state of a call in one or two words. */
 export function stateWords(entry: CallEntry): { readonly tone: Tone; readonly text: string } {
   const { result } = entry;
   if (result === undefined) {

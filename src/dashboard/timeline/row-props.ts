@@ -1,8 +1,8 @@
-/** The properties that each row of a timeline is drawn with. */
+/** The properties of the rows of a timeline. */
 import type { SessionLog } from "./session-log.ts";
 import type { TimeAxis } from "./time-axis.ts";
 
-/** The part of the axis that is looked at, from 0 to 1. */
+/** The visible part of the axis, from 0 to 1. */
 export interface Zoom {
   readonly start: number;
   readonly end: number;

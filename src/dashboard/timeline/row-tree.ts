@@ -1,29 +1,29 @@
-/** The entries of a log as rows of a tree: calls that other calls made stand below those. */
+/** The entries of a log as rows of a tree: nested calls come below their callers. */
 import type { Entry } from "./entry.ts";
 
-/** An entry in its place in the tree. */
+/** An entry at its place in the tree. */
 export interface Row {
   readonly entry: Entry;
   readonly depth: number;
 }
 
 interface Node extends Row {
-  /** Which of the rows at the top it stands below, or is. */
+  /** The index of the root that it is below, or is. */
   readonly root: number;
   children?: Node[];
 }
 
-/** Grows with its log: only rows from the first changed one at the top on are placed again. */
+/** Grows with its log: only rows from the first changed root on are placed again. */
 export class RowTree {
   readonly #roots: Node[] = [];
   readonly #calls = new Map<string, Node>();
   readonly #rows: Row[] = [];
-  /** The index of the row of each root that is placed. */
+  /** The index of the row of each placed root. */
   readonly #starts: number[] = [];
-  /** How many of the roots are placed with all that is below them. */
+  /** Number of roots that are placed with everything below them. */
   #placed = 0;
 
-  /** A call whose parent was not entered before it is at the top: it is missing, or it is the call itself. */
+  /** Adds an entry. A call whose parent was not added before it becomes a root: the parent is missing, or is the call itself. */
   add(entry: Entry): void {
     const parent = entry.kind === "call" && entry.parentId !== undefined ? this.#calls.get(entry.parentId) : undefined;
     const node: Node = { entry, depth: parent === undefined ? 0 : parent.depth + 1, root: parent?.root ?? this.#roots.length };
@@ -35,7 +35,7 @@ export class RowTree {
     if (entry.kind === "call") this.#calls.set(entry.id, node);
   }
 
-  /** Always the same array, which changes when entries are added. */
+  /** Returns the rows. It is always the same array, which changes when entries are added. */
   rows(): readonly Row[] {
     if (this.#placed < this.#roots.length) this.#rows.length = this.#starts[this.#placed] ?? this.#rows.length;
     for (; this.#placed < this.#roots.length; this.#placed++) {

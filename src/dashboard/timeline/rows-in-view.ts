@@ -1,20 +1,20 @@
-/** Which rows of a frame that scrolls are in view, and a few beside them. All rows have one height. */
+/** The rows of a scrolling frame that are in view, and a few above and below. All rows have the same height. */
 import { useCallback, useLayoutEffect, useState, type RefObject } from "react";
 import { flushSync } from "react-dom";
 
 const BESIDE = 4;
 
 interface View {
-  /** The first row of which something is seen, and how many there is room for. */
+  /** The first visible row, and the number of rows that fit. */
   readonly first: number;
   readonly room: number;
 }
 
 interface RowsInView {
   readonly indexes: readonly number[];
-  /** No two of the rows have the same index by this modulus. */
+  /** No two of the rows have the same index modulo this. */
   readonly slots: number;
-  /** Scrolls as little as is needed for a row to be seen. */
+  /** Scrolls as little as possible to show a row. */
   readonly scrollTo: (index: number) => void;
 }
 
@@ -32,7 +32,7 @@ export function useRowsInView(
         const room = Math.ceil(element.clientHeight / rowHeight) + 1;
         return first === last.first && room === last.room ? last : { first, room };
       });
-    const lookNow = (): void => flushSync(look); // in the frame that shows the new place
+    const lookNow = (): void => flushSync(look); // in the frame that shows the new scroll position
     const sizes = new ResizeObserver(look);
     look();
     sizes.observe(element);

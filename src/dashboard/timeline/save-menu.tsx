@@ -1,4 +1,4 @@
-/** Gives the session as a file: a recording, Markdown, or a trace for chrome://tracing and Perfetto. */
+/** A menu to save the session: as a recording, as Markdown, or as a trace for chrome://tracing and Perfetto. */
 import { useRef, useState, type ReactNode } from "react";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection } from "../server/use-server.ts";

@@ -1,4 +1,4 @@
-/** Folds a session's events into what a timeline shows, outside of React: thousands of events cost one drawing. */
+/** Folds a session's events into the log of a timeline, outside of React: thousands of events cost one rendering. */
 import type { LogEvent, LogEventOf } from "../server/log-event.ts";
 import { beginning, firstCharacters } from "../show/inert-text.ts";
 import { endedPhases, newCall, type CallEntry, type CallResult, type Phase } from "./call-entry.ts";
@@ -8,7 +8,7 @@ import { RowTree, type Row } from "./row-tree.ts";
 import { AxisTimes, type TimeAxis } from "./time-axis.ts";
 
 const MAX_OUTPUTS = 200;
-/** Of a message: as much as a text that is saved shows of it. */
+/** Maximum length of the text of a message, as much as a saved file shows of it. */
 const MAX_TEXT = 20_000;
 const MAX_PROGRESS = 400;
 const MAX_TITLE = 400;
@@ -19,15 +19,15 @@ export class SessionLog {
   version = 0;
   running = 0;
   failed = 0;
-  /** The first message of a user or the first tool that was called, whichever came first, as the list of sessions has it; "" before. */
+  /** The first message of a user or the name of the first called tool, whichever came first, as in the list of sessions; "" if there is neither. */
   title = "";
-  /** Its source tells no times: places on the axis are turns. */
+  /** Whether its source has no times: positions on the axis are turns. */
   isTimeless = false;
-  /** Of a log from a file: its last moment, at which what has not ended stands still. */
+  /** For a log from a file: its last moment, which counts as the present for unfinished calls. */
   endAt: number | undefined;
-  /** Longer texts are cut. */
+  /** Maximum length of texts; longer ones are cut. */
   readonly maxText: number;
-  /** When calls began, ended, and failed. */
+  /** When calls began. `ends`, `failures`: when they ended, and failed. */
   readonly starts = new Moments();
   readonly ends = new Moments();
   readonly failures = new Moments();
@@ -42,7 +42,7 @@ export class SessionLog {
   add(event: LogEvent): void {
     this.version++;
     const fold = FOLDS[event.type];
-    // Each function of the table takes the events of its key.
+    // Each function of the table takes events of its key.
     if (fold !== undefined) (fold as (log: SessionLog, event: LogEvent) => void)(this, event);
   }
 
@@ -68,17 +68,17 @@ export class SessionLog {
     this.failed++;
   }
 
-  /** Everything in the order it began, calls that other calls made below those. The same array each time, which grows. */
+  /** Returns all entries in the order in which they began, with nested calls below their callers. It is always the same array, which grows. */
   rows(): readonly Row[] {
     return this.#tree.rows();
   }
 
-  /** @param now the end of what has not ended */
+  /** Returns the axis. @param now the present, for unfinished calls */
   axis(now: number): TimeAxis {
     return this.#times.axis(this.running > 0 || this.#entries.length === 0 ? now : undefined);
   }
 
-  /** In the order in which they began. */
+  /** Returns the entries in the order in which they began. */
   entries(): readonly Entry[] {
     return this.#entries;
   }

@@ -1,4 +1,4 @@
-/** A session as a text that people read: its messages, and each call with its input and its result. */
+/** A session as Markdown for a person: its messages, and each call with its input and its result. */
 import { firstCharacters } from "../show/inert-text.ts";
 import { fullTime, span } from "../show/words.ts";
 import { nameOf, type CallEntry } from "./call-entry.ts";
@@ -35,7 +35,7 @@ function callPart(entry: CallEntry, depth: number, isTimeless: boolean): string 
   return parts.join("\n\n");
 }
 
-/** Longer than any row of marks in it, so that it ends where it is to end. */
+/** Formats a code block. Its fence is longer than any run of backticks in the text, so that the text cannot end it. */
 function block(kind: string, text: string): string {
   const shown = text.length > MAX_BLOCK ? `${firstCharacters(text, MAX_BLOCK)}\n… ${text.length - MAX_BLOCK} more characters` : text;
   const longest = Math.max(2, ...[...shown.matchAll(/`+/gu)].map(([marks]) => marks.length));
@@ -43,7 +43,7 @@ function block(kind: string, text: string): string {
   return `${fence}${kind}\n${shown}\n${fence}`;
 }
 
-/** Text of others among Markdown: no mark of it means anything. */
+/** Escapes third-party text so that nothing in it is Markdown. */
 function quote(text: string): string {
   return inLine(text, "\n> ");
 }

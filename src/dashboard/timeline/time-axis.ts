@@ -1,4 +1,4 @@
-/** The place of each moment on a timeline: long stretches in which nothing began or ended are folded. */
+/** Maps moments to places on a timeline. Long stretches in which nothing began or ended are folded. */
 import { Moments } from "./moments.ts";
 
 /** A piece of the axis between two moments. */
@@ -8,7 +8,7 @@ export interface AxisPiece {
   /** Its place, from 0 to 1. */
   readonly start: number;
   readonly end: number;
-  /** Nothing began or ended in it: it is drawn short, and says how long it was. */
+  /** Whether nothing began or ended in it. If so, it is drawn short, with its real length as text. */
   readonly folded: boolean;
 }
 
@@ -16,9 +16,9 @@ export interface TimeAxis {
   readonly from: number;
   readonly to: number;
   readonly pieces: readonly AxisPiece[];
-  /** The place of a moment, from 0 to 1. */
+  /** Returns the place of a moment, from 0 to 1. */
   readonly at: (time: number) => number;
-  /** The moment of a place. */
+  /** Returns the moment at a place. */
   readonly timeAt: (place: number) => number;
 }
 
@@ -27,26 +27,26 @@ interface Stretch {
   readonly to: number;
 }
 
-/** A stretch is folded when it is longer than this, and than most stretches are by far. */
+/** A stretch is folded if it is longer than this, in milliseconds, and longer than `FOLD_OF_USUAL` times the median stretch. */
 const LEAST_FOLD_MS = 2_000;
 const FOLD_OF_USUAL = 6;
-/** How wide one is drawn, as a part of the whole; all of them together take at most `MAX_FOLDED`. */
+/** The width of a fold as a part of the whole; all folds together take at most `MAX_FOLDED`. */
 const FOLD_WIDTH = 0.06;
 const MAX_FOLDED = 0.4;
 
-/** Steps of length for each doubling of it; the last step is longer than any stretch. */
+/** Number of buckets for each doubling of the length. The last bucket is for longer stretches than any. */
 const LENGTHS_PER_DOUBLING = 8;
 const LENGTHS = 64 * LENGTHS_PER_DOUBLING;
 
 /** The moments at which something began or ended, and the stretches between them. */
 export class AxisTimes {
   readonly #moments = new Moments();
-  /** How many stretches there are of about each length. */
+  /** Number of stretches in each bucket of lengths. */
   readonly #lengths = new Uint32Array(LENGTHS);
   #stretches = 0;
-  /** Those that may be folded. */
+  /** Stretches that may be folded. */
   #long: Stretch[] = [];
-  /** How many of the moments were looked at, in which order of them. */
+  /** Number of moments that were counted. `#sorts`: the result of `sort()` at that time. */
   #seen = 0;
   #sorts = 0;
 
@@ -54,7 +54,7 @@ export class AxisTimes {
     this.#moments.add(time);
   }
 
-  /** @param now where the axis ends; left out, with the last moment */
+  /** Returns the axis. @param now where the axis ends; undefined = at the last moment */
   axis(now?: number): TimeAxis {
     this.#look();
     const { length } = this.#moments;
@@ -86,7 +86,7 @@ export class AxisTimes {
     }
   }
 
-  /** By the stretches that are usual here: where every call takes a minute, a minute is not long. */
+  /** Returns the length above which a stretch is folded, from the median length: if every call takes a minute, a minute is not long. */
   #foldLimit(lastMs: number): number {
     const lastIndex = lastMs > 0 ? lengthIndex(lastMs) : -1;
     let left = (this.#stretches + (lastIndex < 0 ? 0 : 1) + 1) >> 1;
@@ -120,7 +120,7 @@ function axisOf(folds: readonly Stretch[], from: number, to: number): TimeAxis {
   };
 }
 
-/** The folds, and what is between them. */
+/** Returns the folds, and the pieces between them. */
 function piecesOf(folds: readonly Stretch[], from: number, to: number): readonly AxisPiece[] {
   const raw: (Stretch & { readonly folded: boolean })[] = [];
   let done = from;
@@ -144,7 +144,7 @@ function openMs({ from, to }: Stretch): number {
   return Math.max(1, to - from);
 }
 
-/** The last of the pieces that begins early enough. */
+/** Returns the last piece for which `begins` is true. */
 function lastPiece(pieces: readonly AxisPiece[], begins: (piece: AxisPiece) => boolean): AxisPiece | undefined {
   let low = 0;
   let high = pieces.length;

@@ -1,4 +1,4 @@
-/** The rows of a timeline: a treegrid of which only what is in view exists. */
+/** The rows of a timeline: a treegrid that only renders the rows in view. */
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { handleRowKey } from "../show/row-keys.ts";
 import { zoomAfterKey } from "./brush.ts";
@@ -38,7 +38,7 @@ export function TimelineGrid(props: GridProps): ReactNode {
   }, [isFollowing, rows.length, scrollTo]);
   useEffect(() => {
     if (row >= 0 && !isFollowing) scrollTo(row);
-    // Only where the row was chosen in another way than by scrolling.
+    // Only if the row was not chosen by scrolling.
   }, [row, isFollowing, scrollTo]);
   return (
     <div
@@ -55,7 +55,7 @@ export function TimelineGrid(props: GridProps): ReactNode {
       <div className="grid-rows" role="rowgroup" style={{ height: rows.length * ROW_HEIGHT }}>
         {indexes.map((index) => {
           const one = rows[index];
-          // Elements of rows that went out of view become those of rows that came into it.
+          // The elements of rows that left the view are reused for rows that entered it.
           return one === undefined ? null : (
             <GridRow
               key={index % slots}
@@ -73,12 +73,12 @@ export function TimelineGrid(props: GridProps): ReactNode {
   );
 }
 
-/** The row of the call in the address; keys move on from there. */
+/** Returns the active row, which is first the row of the call in the address, and a function that sets it. */
 function useActiveRow(rows: readonly Row[], version: number, callId: string | undefined): readonly [number, (row: number) => void] {
   const [row, setRow] = useState(-1);
   const found = useMemo(
     () => (callId === undefined ? -1 : rows.findIndex(({ entry }) => entry.id === callId)),
-    [rows, version, callId], // the rows of a log are one array, which grows
+    [rows, version, callId], // the rows of a log are a single array, which grows
   );
   useEffect(() => {
     if (found >= 0) setRow(found);
@@ -99,7 +99,7 @@ function handleKey(event: KeyboardEvent, props: GridProps, row: number, setRow: 
   if (part !== undefined) return onZoom(part);
   const move = (next: number): void => {
     setRow(next);
-    if (callId !== undefined) openRow(next); // the panel goes with it
+    if (callId !== undefined) openRow(next); // the panel follows the row
   };
   handleRowKey(event, { row, rows: rows.length, onMove: move, onOpen: openRow });
 }

@@ -1,4 +1,4 @@
-/** One session: its calls over time, and the call that is chosen beside them. */
+/** One session: its calls over time, and the chosen call in a panel. */
 import { useMemo, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { CallPanel } from "../call/call-panel.tsx";
@@ -119,7 +119,7 @@ export function Timeline({ sessionId, followed: { log, version }, callId, words,
   const clock = useRunningNow(log.endAt === undefined && log.running > 0, log.calls.size);
   const now = log.endAt ?? clock;
   const [zoom, setZoom] = useState<Zoom>(WHOLE);
-  // The log is the same object at each drawing; its version says that it is another.
+  // The log is the same object at each rendering; its version tells whether it changed.
   const axis = useMemo(() => log.axis(now), [log, version, now]);
   const rows = useMemo(() => rowsWith(words, log.rows()), [log, version, words]);
   const open = (id: string | undefined, replace: boolean): void => go(pathTo(id), { replace, keepQuery: true });
@@ -148,7 +148,7 @@ export function Timeline({ sessionId, followed: { log, version }, callId, words,
   );
 }
 
-/** How long the shown part is, and where pauses were left out. */
+/** The length of the visible part, and where pauses were folded. */
 function Scale({ axis, zoom, isTimeless }: { readonly axis: TimeAxis; readonly zoom: Zoom; readonly isTimeless: boolean }): ReactNode {
   const place = (at: number): string => `${((at - zoom.start) / (zoom.end - zoom.start)) * 100}%`;
   const after = (at: number): string => `${100 - ((at - zoom.start) / (zoom.end - zoom.start)) * 100}%`;
@@ -175,7 +175,7 @@ function Scale({ axis, zoom, isTimeless }: { readonly axis: TimeAxis; readonly z
   );
 }
 
-/** Without what is folded. */
+/** Returns the length of the axis without folded stretches. */
 function busyTime({ pieces }: TimeAxis): number {
   return pieces.reduce((sum, { from, to, folded }) => sum + (folded ? 0 : to - from), 0);
 }
@@ -196,10 +196,10 @@ function wordsOf(entry: CallEntry): string {
 
 const EVERY_MS = 120;
 const CALM_MS = 1_000;
-/** With more calls each drawing takes a noticeable time. */
+/** Number of calls above which each rendering takes a noticeable time. */
 const MANY = 20_000;
 
-/** The time while something runs; it moves on gently, and less often for those who want less motion. */
+/** Returns the time while something runs. It is updated less often for many calls, and for readers who prefer reduced motion. */
 function useRunningNow(isRunning: boolean, calls: number): number {
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   return useNow(isRunning ? (calm || calls > MANY ? CALM_MS : EVERY_MS) : undefined);

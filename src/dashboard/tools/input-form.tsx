@@ -1,4 +1,4 @@
-/** The input of a call as a form by its schema, with its JSON, and the server's check of it. */
+/** The input of a call as a form made from its schema, as JSON, and with the server's check of it. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useCallback, useId, type Dispatch, type ReactNode, type SetStateAction } from "react";
 import { useConnection } from "../server/use-server.ts";
@@ -8,7 +8,7 @@ import type { Schema } from "./schema-shape.ts";
 import { SchemaField } from "./schema-field.tsx";
 import { Verdict } from "./verdict.tsx";
 
-/** The paths of fields whose text is not a value. */
+/** The paths of fields whose text is not a valid value. */
 export type Unreadable = ReadonlySet<string>;
 export const ALL_READABLE: Unreadable = new Set();
 
@@ -17,7 +17,7 @@ interface InputFormProps {
   readonly schema: Schema;
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
-  /** Nothing may be sent while there are any. */
+  /** Fields that are not valid values; nothing may be sent while there are any. */
   readonly unreadable: Unreadable;
   readonly onUnreadable: Dispatch<SetStateAction<Unreadable>>;
 }
@@ -61,7 +61,7 @@ export function InputForm({ toolName, schema, value, onChange, unreadable, onUnr
   );
 }
 
-/** A form gives nothing but JSON. */
+/** Casts an input of a form, which is always JSON. */
 export function asJson(value: unknown): null {
   return (value ?? null) as null;
 }

@@ -1,4 +1,4 @@
-/** A value as JSON text. While the text is not JSON, the value stays as it was and nothing is sent. */
+/** A value as JSON text. While the text is not JSON, the value does not change and nothing is sent. */
 import { useEffect, useState, type ReactNode } from "react";
 import { visible } from "../show/inert-text.ts";
 import { typedJson } from "./typed-value.ts";
@@ -16,7 +16,7 @@ interface JsonFieldProps {
 export function JsonField({ id, value, path, rows = 3, onChange, onUnreadable, ...rest }: JsonFieldProps): ReactNode {
   const [typed, setTyped] = useState<string>();
   const problem = typed === undefined ? undefined : typedJson(typed).problem;
-  // Changes of other fields show here, unless this one is being edited.
+  // Changes of other fields are shown here, unless this field is being edited.
   const shown = typed ?? (value === undefined ? "" : JSON.stringify(value, undefined, 2));
   const isUnreadable = problem !== undefined;
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** One field of a form, by its schema; fields of objects and arrays hold others. */
+/** One field of a form, made from its schema. Fields of objects and arrays contain further fields. */
 import { useEffect, useId, useState, type ReactNode } from "react";
 import { isSameJson } from "../diff/json-diff.ts";
 import { Inert } from "../show/inert.tsx";
@@ -22,13 +22,13 @@ export interface FieldProps {
   readonly name: string;
   readonly schema: Schema;
   readonly root: unknown;
-  /** Undefined = left out. */
+  /** The value; undefined = left out. */
   readonly value: unknown;
   readonly isRequired: boolean;
   readonly depth: number;
   readonly path: string;
   readonly onChange: (value: unknown) => void;
-  /** The text of a field is not a value: nothing may be sent. */
+  /** Called when the text of a field is not a valid value, so that nothing may be sent, and when it is valid again. */
   readonly onUnreadable: (path: string, isUnreadable: boolean) => void;
 }
 
@@ -108,13 +108,13 @@ function TextInput({
     spellCheck: false,
     value: typeof value === "string" ? value : "",
   };
-  // An empty text is a value; where the field may be left out, clearing it leaves it out.
+  // An empty string is a value. If the field may be left out, clearing it leaves it out.
   const change = (text: string): void => onChange(text === "" && !isRequired ? undefined : text);
   if (shape.isLong) return <textarea {...given} rows={4} onChange={({ target }) => change(target.value)} />;
   return <input {...given} type="text" placeholder={shape.format} autoComplete="off" onChange={({ target }) => change(target.value)} />;
 }
 
-/** The text stays as it was typed; until it is a number, nothing is sent. */
+/** An input that keeps the text as it was typed. Nothing is sent until it is a number. */
 function NumberInput({ value, onChange, path, onUnreadable, ...rest }: FieldProps & Common): ReactNode {
   const [text, setText] = useState<string>();
   const shown = text ?? (typeof value === "number" ? String(value) : "");
@@ -271,7 +271,7 @@ function Description({ id, schema: { description } }: { readonly id?: string; re
   );
 }
 
-/** Names come from a schema: one such as `__proto__` is a name like any other. */
+/** Returns the object with a value set. Names come from a schema: `__proto__` is a name like any other. */
 function withValue(object: Schema, name: string, value: unknown): Schema {
   const entries = Object.entries(object).filter(([key]) => key !== name);
   const index = Object.keys(object).indexOf(name);

@@ -1,4 +1,4 @@
-/** Which field a JSON Schema asks for. What no field fits is written as JSON. */
+/** Finds the form field for a JSON Schema. Schemas without a suitable field are edited as JSON. */
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -27,7 +27,7 @@ const MAX_REFERENCES = 20;
 const LONG_TEXT = 200;
 const MAX_UNIONS = 5;
 
-/** Follows local references; one that leads nowhere, or in a circle, is left as it is. */
+/** Follows local references. A reference that is unresolved stays as it is; a circle becomes an empty schema. */
 export function resolved(schema: unknown, root: unknown): Schema {
   let at = asSchema(schema);
   for (let steps = 0; steps < MAX_REFERENCES; steps++) {
@@ -41,7 +41,7 @@ export function resolved(schema: unknown, root: unknown): Schema {
   return {};
 }
 
-/** @param schema resolved */
+/** Returns the shape of a schema. @param schema with its references resolved */
 export function shapeOf(schema: Schema, root: unknown): Shape {
   const { const: constant, enum: values, oneOf, anyOf } = schema;
   if (Object.hasOwn(schema, "const")) return { kind: "choice", values: [constant] };
@@ -52,7 +52,7 @@ export function shapeOf(schema: Schema, root: unknown): Shape {
   return plainShape(schema, typeOf(schema));
 }
 
-/** The type, where there is one besides null. */
+/** Returns the type, if there is exactly one besides null. */
 function typeOf({ type, properties }: Schema): string | undefined {
   if (typeof type === "string") return type;
   const types: readonly unknown[] = Array.isArray(type) ? type.filter((one) => one !== "null") : [];
@@ -64,7 +64,7 @@ export function isNullable({ type }: Schema): boolean {
   return Array.isArray(type) && type.includes("null");
 }
 
-/** A value to begin with: the default, the first example, or the least that the type has. */
+/** Returns an initial value: the default, the first choice, or the smallest value of the type. */
 export function firstValue(schema: Schema, root: unknown, depth = 0): unknown {
   const at = resolved(schema, root);
   if (Object.hasOwn(at, "default")) return at["default"];
@@ -116,7 +116,7 @@ function propertiesOf({ properties, required }: Schema): readonly Property[] {
     .map(([name, schema]) => ({ name, schema: asSchema(schema), isRequired: names.has(name) }));
 }
 
-/** The first of a union's members that a value fits, as far as its type, its required keys and its fixed values say; else the first. */
+/** Returns the first member of a union that a value matches by its type, its required keys and its constants; else the first member. */
 export function memberOf(members: readonly Member[], value: unknown, root: unknown): number {
   const index = value === undefined ? 0 : members.findIndex(({ schema }) => fits(value, schema, root, 0));
   return Math.max(0, index);
@@ -145,13 +145,13 @@ function fits(value: unknown, schema: Schema, root: unknown, depth: number): boo
   }
 }
 
-/** Of the values in an object only those that are chosen count: what is typed may still be wrong. */
+/** Whether a property of an object matches. Only constants and enums count: a typed value may still be wrong. */
 function fitsChoice(object: Schema, { name, schema }: Property, root: unknown): boolean {
   const shape = shapeOf(resolved(schema, root), root);
   return shape.kind !== "choice" || !Object.hasOwn(object, name) || shape.values.includes(object[name]);
 }
 
-/** `anyOf` of something and null is that something; others are chosen by the name of what tells them apart. */
+/** Returns the shape of a union. A union of null and one other schema is that schema; further members are chosen by a name that tells them apart. */
 function unionOf(members: readonly unknown[], schema: Schema, root: unknown): Shape {
   const all = members.slice(0, 50).map((member) => resolved(member, root));
   const some = all.filter(({ type }) => type !== "null");

@@ -1,4 +1,4 @@
-/** One tool: what it is, and a form that tries it, judged by the server as it is written. */
+/** One tool: its description, and a form to try it, checked by the server while it is filled in. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
@@ -111,7 +111,11 @@ function TryForm({ tool }: { readonly tool: Tool }): ReactNode {
   );
 }
 
-/** The call's id is not known before it ends, so it is the question about this tool that was not open before. The menu reads the list. */
+/**
+ * A link to the approval of the running call. Its id is not known before it ends, so this finds an approval for the tool that was not open before.
+ * The menu
+ * polls the list.
+ */
 function WaitsForApproval({ toolName }: { readonly toolName: string }): ReactNode {
   const { client } = useConnection();
   const { data } = useQuery({ queryKey: ["approvals"], queryFn: ({ signal }) => client.call("listApprovals", { signal }) });

@@ -1,4 +1,4 @@
-/** The tools on offer, and the one that is tried. */
+/** The tools of the server, and a form to try the chosen one. */
 import { useInfiniteQuery, keepPreviousData } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";

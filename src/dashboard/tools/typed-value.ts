@@ -1,6 +1,6 @@
-/** Values as a reader types them. A text whose value would be another one is refused: what is shown is what is sent. */
+/** Parses values that a reader types. Refuses a text that would be sent as another value, so that the shown value is the one that is sent. */
 
-/** The value of a text, which is undefined for an empty one, or why there is none. */
+/** The value of a text, undefined if it is empty; or the reason why it has none. */
 export type TypedValue = { readonly value: unknown; readonly problem?: undefined } | { readonly problem: string };
 
 export function typedNumber(text: string): TypedValue {
@@ -15,7 +15,7 @@ export function typedJson(text: string): TypedValue {
   if (text.trim() === "") return { value: undefined };
   const inexact: string[] = [];
   try {
-    // The third argument is the text of the number.
+    // The third argument has the text of the number.
     const value: unknown = JSON.parse(text, (_key, one: unknown, context?: { readonly source?: string }) => {
       if (typeof one === "number" && context?.source !== undefined && !isExact(one, context.source)) inexact.push(context.source);
       return one;

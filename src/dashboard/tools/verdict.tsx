@@ -1,4 +1,4 @@
-/** The server's check of an input that was not sent to the tool: whether it fits, and what would be repaired. */
+/** The server's check of an input before it is sent: whether it is valid, and what would be repaired. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
 import { failureOf } from "../server/failure-of.ts";
