@@ -56,8 +56,7 @@ function exitCodeOf(signal: StopSignal): number {
 }
 
 /**
- * Ends the process by the signal. `process.exit` alone would wait for threads, such as one in which SQLite waits for a lock. Listeners of `exit` run
- * first.
+ * Ends the process by the signal, after listeners of `exit`. `process.exit` alone would wait for threads, such as one where SQLite waits for a lock.
  */
 function endAtOnce(signal: StopSignal): never {
   if (process.platform !== "win32")

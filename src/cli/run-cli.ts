@@ -64,11 +64,7 @@ async function run(
   });
 }
 
-/**
- * Prints help. If it was not asked for, a command is missing: it then goes to standard error and is an error. @throws ToolError `invalid_argument`
- * instead
- * with --json
- */
+/** Prints help; on standard error and as an error if a command is missing. @throws ToolError `invalid_argument` instead, with --json */
 function help(
   world: CommandWorld,
   {

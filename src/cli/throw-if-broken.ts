@@ -1,9 +1,6 @@
 import { isToolError } from "../core/error.ts";
 
-/**
- * Fails if something threw outside any call while a command ran. @throws ToolError the reason of the signal, unless that is `cancelled`, which ends a
- * command in order
- */
+/** Fails if something threw outside any call. @throws ToolError the reason of the signal, unless that is `cancelled`, which is an orderly end */
 export function throwIfBroken(signal: AbortSignal): void {
   if (isBroken(signal)) throw signal.reason;
 }

@@ -119,10 +119,7 @@ class HttpClient implements HaftClient {
     yield* follower.events();
   }
 
-  /**
-   * Sends a request, and polls for results that took longer than `waitMs`. Sends it again with its key if the server lost it, for example in a
-   * restart.
-   */
+  /** Sends a request, and polls for results that took longer than `waitMs`. Sends it again with its key if a restarted server lost it. */
   async #ended(route: Route, given: PlainInput): Promise<WholeAnswer> {
     let answer = await this.#send(route, given);
     for (let attempt = 1; answer.response.status === 202;) {

@@ -10,10 +10,7 @@ export interface FollowOptions {
   readonly after?: number;
   /** Ends the stream of events. */
   readonly signal?: AbortSignal;
-  /**
-   * Whether to also receive events that are not part of the log, such as progress. They have no position, and are lost if the connection is. @default
-   * false
-   */
+  /** Whether to also receive events outside the log, such as progress. They have no position, and are lost with a connection. @default false */
   readonly live?: boolean;
 }
 

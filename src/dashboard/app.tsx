@@ -80,9 +80,7 @@ function Screens({ Frame }: { readonly Frame: typeof Shell }): ReactNode {
   );
 }
 
-/**
- * Returns the screen of an address; undefined if there is none. The `key` makes a new screen for another id, so that no state of the last one stays.
- */
+/** Returns the screen of an address; undefined if there is none. The `key` makes a new screen for another id, without state of the last one. */
 function screenAt([name = "", id, part, callId]: readonly (string | undefined)[]): ReactNode {
   if (name === "") return <Redirect to="/sessions" replace />;
   const isSession = name === "sessions" && id !== undefined && id !== "";

@@ -8,9 +8,7 @@ import { PATIENCE_MS, within } from "./within.ts";
 export interface ModelSubject {
   /** Makes a new model. All models that it makes answer the same request in the same way. */
   readonly model: () => Model | Promise<Model>;
-  /**
-   * Requests that the model answers without an error, however often they are sent. At least one; use two different ones to detect mixed-up replies.
-   */
+  /** Requests that the model answers without an error, however often they are sent. At least one; two different ones reveal mixed-up replies. */
   readonly requests: readonly ModelRequest[];
   /** Makes a model that fails on the first request, if that can be arranged. */
   readonly failing?: () => Model | Promise<Model>;

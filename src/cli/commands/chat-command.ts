@@ -166,9 +166,7 @@ async function converse(context: CommandContext, place: Place): Promise<number> 
   return last === undefined ? exitCode : exitOf(last);
 }
 
-/**
- * How long a run may keep the prompt away before the person gets it back, in milliseconds, if a call takes longer or triggers keep the model busy.
- */
+/** How long a run may hold the prompt, in milliseconds, if it waits for a call or triggers keep the model busy. */
 const PATIENCE_MS = 2_000;
 
 /** Resolves when the run is over, or while it waits for a long call. */

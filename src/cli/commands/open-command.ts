@@ -61,9 +61,7 @@ async function serve(context: CommandContext, file: string): ReturnType<typeof s
   }
 }
 
-/**
- * Checks that the file has a JSON object or array, as every recording and conversation does. If parts of a file are damaged, the page shows the rest.
- */
+/** Checks that the file has a JSON object or array, as recordings and conversations do. The page shows the readable parts of a damaged file. */
 async function checkReadable(context: CommandContext, file: string): Promise<void> {
   for await (const piece of readPieces(context, file)) if (/[[{]/u.test(piece)) return;
   throw new ToolError("invalid_argument", `The file ${JSON.stringify(file)} has neither a JSON object nor an array.`, {

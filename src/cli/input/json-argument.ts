@@ -3,10 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import type { CommandContext } from "../command.ts";
 import { readInput } from "./read-input.ts";
 
-/**
- * Parses the JSON of an argument, or of standard input for `-`; `{}` if there is no argument. @param owner the owner of the input for messages, such
- * as `call`
- */
+/** Parses the JSON of an argument, or of standard input for `-`; `{}` without an argument. @param owner whose input it is, for messages: `call` */
 export async function jsonArgument(
   context: CommandContext,
   text: string | undefined,

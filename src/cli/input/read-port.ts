@@ -8,9 +8,7 @@ export function readPort(text: string, option: string): number {
   throw new ToolError("invalid_argument", `${option} takes a port from 0 to 65535, not ${JSON.stringify(text)}.`);
 }
 
-/**
- * Rethrows an error of listening, with a hint if another program uses the port. @param option for the hint: `--port` @throws ToolError in any case
- */
+/** Rethrows an error of listening, with a hint if the port is in use. @param option for the hint: `--port` @throws ToolError in any case */
 export function refusePort(thrown: unknown, option: string): never {
   const error = ToolError.fromUnknown(thrown);
   if (systemCode(error.cause) !== "EADDRINUSE") throw thrown;

@@ -14,10 +14,7 @@ import { readPieces } from "./read-input.ts";
 const WHOLE_LINE = /,"sum":"[0-9a-f]{64}"\}$/u;
 
 export interface ReadRecordedOptions {
-  /**
-   * Whether to read an incomplete recording, as a full disk or a killed program leaves it, up to its last complete line, with a note on standard
-   * error. @default false: it is refused
-   */
+  /** Whether to read an incomplete recording up to its last complete line, with a note on standard error. @default false: it is refused */
   readonly mayBeCut?: boolean;
 }
 

@@ -16,18 +16,11 @@ export interface AnswerChoice extends ModelListeners {
   readonly otherwise?: ((config: LoadedConfig) => AnswerSources) | undefined;
   /** Records the calls that are live. */
   readonly recorder?: CallRecorder | undefined;
-  /**
-   * Whether clients of this command may simulate calls. If so, tools without a configured stand-in are answered by examples, as with --simulate.
-   * @default false
-   */
+  /** Whether clients may simulate calls: tools without a configured stand-in are then answered by examples, as with --simulate. @default false */
   readonly serves?: boolean;
 }
 
-/**
- * Returns the answer sources and faults of a command.
- *
- * @throws ToolError `invalid_config` with every problem, `invalid_argument` for options that contradict each other, before anything runs
- */
+/** Returns how tools are answered, and faults. @throws ToolError `invalid_config` with every problem, `invalid_argument` for contradictory options */
 export async function commandAnswers(
   { options, environment }: CommandContext,
   config: LoadedConfig,

@@ -122,10 +122,7 @@ export class HeldAgent {
     agent.start();
   }
 
-  /**
-   * Gives the session up. Unread messages stay in the inbox; the process that resumes the session continues running jobs and calls that wait for a
-   * person.
-   */
+  /** Gives the session up. Unread messages stay in the inbox; running jobs and calls that wait for a person continue where it is resumed. */
   async #leave(): Promise<void> {
     const agent = this.#agent;
     if (agent === undefined) return;

@@ -236,10 +236,7 @@ function failureText(toolset: string, { message }: ToolError): string {
   return message.includes(name) ? message : `The toolset ${name} could not be opened: ${message}`;
 }
 
-/**
- * Says why a toolset did not open and what the operator can do, such as install a package, with a line for each detail, such as the end of a
- * server's stderr.
- */
+/** Says why a toolset did not open and what the operator can do, with a line for each detail, such as the end of a server's stderr. */
 export function failureWithHint(toolset: string, error: ToolError): string {
   const text = failureText(toolset, error);
   const first = error.operatorHint === undefined ? text : `${text} ${error.operatorHint}`;

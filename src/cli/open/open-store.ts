@@ -51,10 +51,7 @@ export function existingStore(context: CommandContext, config: LoadedConfig): St
   return place.store;
 }
 
-/**
- * Opens the store of the command line or the configuration, does the work, and always closes it. `work` gets the configuration if that names the
- * store.
- */
+/** Opens the store of the command line or the configuration, runs `work`, and always closes it. `work` gets the configuration that names it. */
 export async function withStore<T>(
   context: CommandContext,
   options: WithStoreOptions,
@@ -74,9 +71,7 @@ export async function withStore<T>(
   return result;
 }
 
-/**
- * Returns the place of the store that the command line or the configuration names, for work on the whole store. @throws ToolError as `withStore` does
- */
+/** Returns the place of the store of the command line or the configuration, for work on the whole store. @throws ToolError as `withStore` does */
 export async function storePlace(context: CommandContext): Promise<StorePlace> {
   const { store, schema, config } = context.options;
   if (store !== undefined) return fileThere(placeNamed(store, schema));

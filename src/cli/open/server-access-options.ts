@@ -30,9 +30,7 @@ export function checkReachable({ options }: CommandContext, host: string): void 
   });
 }
 
-/**
- * Returns the token of the environment, or makes one for a local address. @throws ToolError `invalid_argument` for another address without a token
- */
+/** Returns the token of the environment, or makes one for a local address. @throws ToolError `invalid_argument` if another address has none */
 export function tokenOf({ environment }: CommandContext, host: string): Token {
   const given = environment[TOKEN_VARIABLE];
   if (given !== undefined && given !== "") return { text: given, isNew: false };

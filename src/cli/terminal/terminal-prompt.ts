@@ -44,10 +44,7 @@ function closeLine(question: Question): void {
   line?.close();
 }
 
-/**
- * Asks one question at a time. A new question interrupts the current one, unless the new one is a prompt, which waits. What was typed is restored
- * afterwards.
- */
+/** Asks one question at a time. A new question interrupts the current one, whose typed text is restored later; a new prompt waits instead. */
 export class TerminalPrompt {
   readonly #terminal: Terminal;
   readonly #questions: Question[] = [];
@@ -60,10 +57,7 @@ export class TerminalPrompt {
     this.#terminal = terminal;
   }
 
-  /**
-   * Resolves to the line that was typed; undefined at Ctrl-D, which for a prompt may have been typed ahead. Rejects with the reason when the signal
-   * aborts.
-   */
+  /** Resolves to the typed line; undefined at Ctrl-D, which for a prompt may be typed ahead. Rejects with the reason when the signal aborts. */
   readonly ask = (text: string, signal: AbortSignal, { isPrompt = false }: AskOptions = {}): Promise<string | undefined> => {
     const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
     const draft = { line: "", cursor: 0 };

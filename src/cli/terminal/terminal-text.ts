@@ -36,10 +36,7 @@ export interface Screen {
 const USUAL_WIDTH = 80;
 const LEAST_WIDTH = 40;
 
-/**
- * Makes the screen for an output. Uses colours only for a terminal that is not "dumb", and only if `NO_COLOR` is empty or unset. @see
- * https://no-color.org
- */
+/** Makes the screen for an output. Colours need a terminal that is not "dumb", and an empty or unset `NO_COLOR`. @see https://no-color.org */
 export function screenFor(output: Output, environment: Readonly<Record<string, string | undefined>>): Screen {
   const isTerminal = output.isTTY === true;
   const coloured = isTerminal && (environment["NO_COLOR"] ?? "") === "" && environment["TERM"] !== "dumb";
@@ -99,11 +96,7 @@ export function wrap(text: string, width: number): readonly string[] {
 /** Matches the mark at the beginning of a line, such as `  ? ` or `  ✓ #3  `. Continuation lines are aligned with the text after it. */
 const MARK = /^ {0,200}(?:(?:[?!·↻→✓✗~+=-]|#\d{1,20}) {1,200}){0,20}/u;
 
-/**
- * Breaks lines between words so that none is wider than the terminal. Continuation lines are aligned with the text after the mark of their line.
- * Keeps
- * colours. Takes text that is safe already.
- */
+/** Breaks safe text between words into lines that fit the terminal, and keeps colours. Continuation lines align with the text after their mark. */
 export function fitLines(text: string, width: number): string {
   if (width === Infinity) return text;
   return text
@@ -167,9 +160,7 @@ function find(pattern: RegExp, text: string, from: number): number {
   return pattern.exec(text)?.index ?? text.length;
 }
 
-/**
- * Returns safe text after the beginning of a line. Continuation lines are aligned with its first word, or further left if few columns would remain.
- */
+/** Returns safe text after the beginning of a line. Continuation lines align with its first word, or further left if few columns remain. */
 export function wrapBehind(start: string, text: string, width: number): string {
   const hang = Math.min(columnsOf(start), Math.max(4, width - LEAST_WIDTH));
   const flat = safeText(text)

@@ -69,9 +69,7 @@ function subjectOf(entry: Entry): ReactNode {
   }
 }
 
-/**
- * Returns the address of an entry's call or session. The session of a key is the one that it is for. Simulated calls are not in the session's log.
- */
+/** Returns the address of the entry's call or session; for a key, the session that it is for. Logs do not have simulated calls. */
 function pathOf(entry: Entry): string | undefined {
   if (!("sessionId" in entry)) return undefined;
   const isKept = "callId" in entry && !(entry.type === "call" && entry.simulated === true);

@@ -15,11 +15,7 @@ export function readMetrics(text: string): readonly Sample[] {
   });
 }
 
-/**
- * Returns a quantile of the values that a histogram got since `before`, in their unit. Assumes that values are spread evenly within a bucket.
- * Undefined if
- * there are no values.
- */
+/** Returns a quantile of the values since `before`, in their unit, taking values as spread evenly in a bucket. Undefined if there are none. */
 export function quantile(samples: readonly Sample[], before: readonly Sample[], name: string, share: number): number | undefined {
   const earlier = bucketsOf(before, name);
   const buckets = [...bucketsOf(samples, name)].map(([bound, value]) => ({ bound, value: value - (earlier.get(bound) ?? 0) }));

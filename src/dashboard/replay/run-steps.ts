@@ -38,9 +38,7 @@ export interface ReplayProgress {
   readonly done: number;
 }
 
-/**
- * Runs a plan. Calls that ran at the same time are made at the same time. @throws ApiError, as a rejection; a simulated branch is discarded even then
- */
+/** Runs a plan. Calls that ran in parallel are made in parallel. @throws ApiError, as a rejection; a simulated branch is discarded even then */
 export async function runReplay(client: HaftClient, plan: ReplayPlan, onProgress: (progress: ReplayProgress) => void): Promise<ReplayEnd> {
   const { sessionId, at, answerer } = plan;
   const isLive = answerer === "live";

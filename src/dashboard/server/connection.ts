@@ -11,10 +11,7 @@ export interface ConnectionState {
   readonly key: string | undefined;
   /** Why the page asks for a key again. */
   readonly refusal: string | undefined;
-  /**
-   * Whether the server has just refused a key that it accepted before: the screens are kept hidden, with what was typed, for another key of the same
-   * principal.
-   */
+  /** Whether the server has refused a key that worked before. The screens are kept hidden with what was typed, for a key of the same principal. */
   readonly isKept: boolean;
   /** Counts the principals: data that was read for one is dropped with it. */
   readonly generation: number;
@@ -69,11 +66,7 @@ export class Connection {
     return () => this.#listeners.delete(listener);
   };
 
-  /**
-   * Uses a key until the tab is closed; it is in no address. Refuses a key that cannot be sent, and while screens are kept also one that the server
-   * does not
-   * accept.
-   */
+  /** Uses a key until the tab is closed, and in no address. Refuses one that cannot be sent, or that the server rejects while screens are kept. */
   async useKey(key: string): Promise<void> {
     if (!/^[!-~]+$/u.test(key))
       return this.#set({ refusal: "This is not a key: it has spaces, letters or invisible characters that no key has. Copy it again." });
@@ -164,9 +157,7 @@ export class Connection {
   }
 }
 
-/**
- * Waits until the signal aborts, so that data that was read stays in view and no screen shows the refusal instead. Rejects at once without a signal.
- */
+/** Waits until the signal aborts, so that no screen replaces its data with the refusal. Rejects at once without a signal. */
 function untilAborted(signal: AbortSignal | null | undefined): Promise<never> {
   return new Promise((_resolve, reject) => {
     const abort = (): void => reject(signal?.reason ?? new DOMException("The key was refused.", "AbortError"));

@@ -1,10 +1,7 @@
 
 const DATA = "data:";
 
-/**
- * Reads a stream of events to its end without parsing them. Calls `onEvents` for each chunk that ends a line of data: a proxy may split the stream
- * anywhere.
- */
+/** Reads a stream of events to its end without parsing. Calls `onEvents` for each chunk that ends a line of data: a proxy may split it anywhere. */
 export async function noticeEvents(body: ReadableStream<Uint8Array>, onEvents: () => void): Promise<void> {
   const decoder = new TextDecoder();
   const reader = body.getReader();

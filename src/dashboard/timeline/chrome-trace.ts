@@ -19,10 +19,7 @@ interface TraceEvent {
 
 const MICROSECONDS = 1_000;
 
-/**
- * Formats a session as a trace. Calls that overlap are on separate tracks; a nested call is on the track of its caller if nothing else there overlaps
- * it.
- */
+/** Formats a session as a trace. Overlapping calls are on separate tracks; a nested call is on its caller's track if nothing else overlaps it. */
 export function chromeTrace(sessionId: string, log: SessionLog): string {
   const events: TraceEvent[] = [{ name: "process_name", ph: "M", ts: 0, pid: 1, tid: 0, args: { name: sessionId } }];
   const tracks = new Tracks();

@@ -112,9 +112,8 @@ function TryForm({ tool }: { readonly tool: Tool }): ReactNode {
 }
 
 /**
- * A link to the approval of the running call. Its id is not known before it ends, so this finds an approval for the tool that was not open before.
- * The menu
- * polls the list.
+ * A link to the approval of the running call: the one of this tool that was not open before, as the call's id is not known yet. The menu polls the
+ * list.
  */
 function WaitsForApproval({ toolName }: { readonly toolName: string }): ReactNode {
   const { client } = useConnection();

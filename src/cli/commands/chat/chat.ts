@@ -163,10 +163,7 @@ export class Chat {
     return ["running", "waiting"].includes(this.#agent.state);
   }
 
-  /**
-   * Whether the prompt need not wait for the run: it waits for a call, or triggers keep it going although the model has received the person's
-   * message.
-   */
+  /** Whether the prompt need not wait for the run: it waits for a call, or triggers keep it going after the person's message was received. */
   get mayTakeLong(): boolean {
     return this.#goesOn || this.waitedFor.length > 0;
   }
@@ -209,9 +206,7 @@ export class Chat {
     return (await this.#whenIdle()) ?? this.#waits();
   }
 
-  /**
-   * Stops the triggers. Resolves when no message waits for the model and no job runs; cancels jobs that ask a question, since it cannot be answered.
-   */
+  /** Stops the triggers. Resolves when no message waits and no job runs; cancels a job that asks a question, which nothing can answer. */
   async finish(): Promise<LoopResult | undefined> {
     this.#last = undefined;
     await this.triggers?.stop(); // triggers would keep the agent running for ever

@@ -67,9 +67,7 @@ async function withMaterial(context: CommandContext, make: (material: Material) 
   );
 }
 
-/**
- * Reads `--split`. @throws ToolError `invalid_argument` for a value that is not a share, and if there is no output file to put a second one next to
- */
+/** Reads `--split`. @throws ToolError `invalid_argument` for a value that is not a share, and without an output file to put a second one next to */
 function splitOf({ options: { split, out } }: CommandContext): number {
   if (split === undefined) return 0;
   const share = Number(split);

@@ -14,9 +14,7 @@ export class JobLog {
     this.#job = job;
   }
 
-  /**
-   * Yields the new events of the job's own call. @throws ToolError `corrupt_record` if the log is damaged; `not_found` once the session is removed
-   */
+  /** Yields the new events of the job's call. @throws ToolError `corrupt_record` if the log is damaged; `not_found` once the session is removed */
   async *read(): AsyncGenerator<SessionEvent> {
     const { sessionId, id } = this.#job;
     const log = { sessionId, read: (options: ReadOptions) => this.#store.read(sessionId, options) };

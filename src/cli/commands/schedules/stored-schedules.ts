@@ -38,8 +38,7 @@ export interface ScheduleSource {
 }
 
 /**
- * Finds the schedules of `--session`, else of the most recently used sessions. Names damaged logs on standard error. @throws ToolError
- * `not_found` if the session does not exist
+ * Finds schedules of `--session`, else of recently used sessions; prints which logs are damaged. @throws ToolError `not_found` for an unknown session
  */
 export async function findSchedules(context: CommandContext, { store, config }: ScheduleSource): Promise<readonly StoredSchedule[]> {
   const { session: sessionId } = context.options;

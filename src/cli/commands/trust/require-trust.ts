@@ -1,6 +1,4 @@
-/**
- * Requires this user's trust in the current version of a configuration before it may start programs and widen rights, if it was found in the folder.
- */
+/** Requires this user's trust in the current version of a configuration that was found in the folder, if it starts programs or widens rights. */
 import { resolve } from "node:path";
 import { ToolError } from "../../../core/error.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";

@@ -19,10 +19,7 @@ function trustedFilesPath(environment: Environment): string {
   return join(stateFolder(environment), "trusted.json");
 }
 
-/**
- * Looks a file up; `changed` = it was trusted with another digest. A list that cannot be read counts as empty. @param path absolute. @param digest of
- * its text
- */
+/** Looks a file up; `changed` = trusted with another digest. An unreadable list counts as empty. @param path absolute. @param digest of its text */
 export async function trustOf(environment: Environment, path: string, digest: string): Promise<"trusted" | "changed" | "unknown"> {
   const files = await readFiles(environment).catch(() => undefined);
   if (files === undefined || !Object.hasOwn(files, path)) return "unknown";
@@ -43,10 +40,7 @@ export async function distrustFile(environment: Environment, path: string): Prom
   return true;
 }
 
-/**
- * Reads the list; a damaged list counts as empty, so that every file is asked about again. @throws ToolError `store_failed` for a list of a newer
- * version
- */
+/** Reads the list; a damaged one counts as empty, so that every file is asked about again. @throws ToolError `store_failed` for a newer version */
 async function keptFiles(environment: Environment): Promise<JsonObject> {
   try {
     return await readFiles(environment);
