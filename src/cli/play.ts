@@ -78,7 +78,7 @@ export class Play {
     const { options, out, signal } = this.#context;
     this.#chat = chat;
     for (const line of this.#lines) {
-      await drained(this.#context).catch(() => {}); // the signal, which is checked next, tells the same
+      await drained(this.#context).catch(() => {}); // an aborted signal is handled in the next line
       if (signal.aborted || this.#exitCode !== 0) return;
       if (line.role === "approver") this.#answers.push(line);
       else if (line.role !== "tool") {

@@ -32,7 +32,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Makes the error that an unsuccessful response stands for. */
+/** Makes the error of an unsuccessful response. */
 export function errorOf({ status, headers }: Response, text: string): ApiError {
   if (headers.get("content-type")?.startsWith("application/problem+json") !== true)
     return new ApiError(`The server answered with status ${status}.`, { status });

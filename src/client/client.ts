@@ -12,7 +12,7 @@ export type { FollowOptions, ReceivedEvent } from "./event-follower.ts";
 export type { AnswerOf, BodyOf, OperationId, ParamsOf, QueryInput } from "../server/api.ts";
 export type { Problem } from "../server/http/problem.ts";
 
-/** How a client reaches its server. */
+/** Options of `createClient`. */
 export interface ClientOptions {
   /** The address of the server: `http://127.0.0.1:3000`. */
   readonly url: string;

@@ -103,9 +103,8 @@ export class EventFollower {
 }
 
 /**
- * Throws if a stream ended because its log is damaged, which does not change. Other errors are gone at the next connection, or are its response; one
- * that is
- * `retryable` is not damage: a newer version of the server can read what an older one cannot.
+ * Throws if a stream ended because its log is damaged, which reconnecting would not change. Other errors are over at the next connection, or are its
+ * response. A `retryable` one is not damage: a newer server than this one may have written the log.
  *
  * @throws ApiError if the log is damaged
  */

@@ -1,4 +1,3 @@
-
 /** Waits, in browsers and Node alike. Resolves early when the signal aborts. */
 export function wait(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -4,7 +4,7 @@ import { isToolError } from "../core/error.ts";
 import type { Model, ModelEvent, ModelOptions, ModelReply, ModelRequest } from "../core/model.ts";
 import { PATIENCE_MS, within } from "./within.ts";
 
-/** The subject of a case. */
+/** The subject of a case. The case makes the models that it needs. */
 export interface ModelSubject {
   /** Makes a new model. All models that it makes answer the same request in the same way. */
   readonly model: () => Model | Promise<Model>;

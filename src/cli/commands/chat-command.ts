@@ -169,7 +169,7 @@ async function converse(context: CommandContext, place: Place): Promise<number> 
 /** How long a run may hold the prompt, in milliseconds, if it waits for a call or triggers keep the model busy. */
 const PATIENCE_MS = 2_000;
 
-/** Resolves when the run is over, or while it waits for a long call. */
+/** Resolves when the run is over, or after `PATIENCE_MS` if it waits for a call or triggers keep it going. */
 async function sayAttended(
   { ask }: CommandContext,
   chat: Chat,

@@ -52,7 +52,7 @@ export const checkCommand: CommandBody = {
   },
 };
 
-/** Returns the files of `documentation` that cannot be read. Otherwise they are only read when a model reads about tools. */
+/** Returns the files of `documentation` that cannot be read. Other commands read them late, and only if models read about tools there. */
 async function documentationProblems({ config: { config, problems } }: OpenRuntime): Promise<readonly string[]> {
   const found = problems();
   for (const entry of config.documentation) {

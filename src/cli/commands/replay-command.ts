@@ -144,7 +144,7 @@ class ReplayNotes {
   }
 }
 
-/** The error codes that a replay answers a call with that it does not have. */
+/** The error codes of a replay for a call that is not in the recording. */
 const NOT_THERE: ReadonlySet<string> = new Set<ErrorInfo["code"]>(["not_found", "ambiguous"]);
 
 /** Returns a key for comparing error results. Without an attempt the message is left out: it depends on which other tools there are. */

@@ -14,7 +14,7 @@ import { readPieces } from "./read-input.ts";
 const WHOLE_LINE = /,"sum":"[0-9a-f]{64}"\}$/u;
 
 export interface ReadRecordedOptions {
-  /** Whether to read an incomplete recording up to its last complete line, with a note on standard error. @default false: it is refused */
+  /** Whether to read a recording that a full disk or a kill cut short, up to its last whole line, with a note on stderr. @default false: refused */
   readonly mayBeCut?: boolean;
 }
 

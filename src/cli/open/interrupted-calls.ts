@@ -5,7 +5,7 @@ import { plural } from "../../core/base/wording.ts";
 
 export type CallStart = Extract<SessionEvent, { readonly type: "call-start" }>;
 
-/** What became of an interrupted call. */
+/** The outcome of an interrupted call. */
 export type Fate = "run again" | "answered" | "ended" | "unknown";
 
 export class InterruptedCalls {

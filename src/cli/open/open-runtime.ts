@@ -236,7 +236,7 @@ function failureText(toolset: string, { message }: ToolError): string {
   return message.includes(name) ? message : `The toolset ${name} could not be opened: ${message}`;
 }
 
-/** Says why a toolset did not open and what the operator can do, with a line for each detail, such as the end of a server's stderr. */
+/** Says why a toolset did not open and what to do, such as to install a package, and adds a line for each detail, such as a server's last output. */
 export function failureWithHint(toolset: string, error: ToolError): string {
   const text = failureText(toolset, error);
   const first = error.operatorHint === undefined ? text : `${text} ${error.operatorHint}`;
@@ -264,7 +264,7 @@ function pick(loaded: LoadedConfig, only: string | undefined): LoadedConfig {
   return { ...loaded, config: { ...loaded.config, toolsets: new Map(toolsets), registry } };
 }
 
-/** Whether an entry may have tools of this namespace. Some entries say so; of sources only their files do. */
+/** Whether an entry may have tools of this namespace. The namespaces of a source are known only once its files are read. */
 function mayGive({ namespace, toolset }: RegistryEntry, name: string): boolean {
   return isSource(toolset) || namespace === name;
 }

@@ -20,7 +20,7 @@ interface Question {
   readonly isPrompt: boolean;
   readonly resolve: (line: string | undefined) => void;
   readonly reject: (reason: unknown) => void;
-  /** The lines typed so far. */
+  /** The lines typed so far. `draft`: the unfinished line of a question that was interrupted. */
   readonly typed: string[];
   draft: { readonly line: string; readonly cursor: number };
   line: Interface | undefined;

@@ -1,4 +1,3 @@
-
 const DATA = "data:";
 
 /** Reads a stream of events to its end without parsing. Calls `onEvents` for each chunk that ends a line of data: a proxy may split it anywhere. */

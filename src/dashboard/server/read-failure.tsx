@@ -11,7 +11,7 @@ interface ReadFailureProps {
   readonly error: Error | null;
   /** The result of the last read that did not fail; undefined = none. */
   readonly data: unknown;
-  /** What to do next, shown if nothing was read. */
+  /** A way to continue, shown if nothing was read. */
   readonly children?: ReactNode;
 }
 

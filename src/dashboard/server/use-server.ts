@@ -1,4 +1,4 @@
-/** Hooks for the server connection. */
+/** Hooks for the connection to the server. */
 import { useQuery } from "@tanstack/react-query";
 import { createContext, useContext, useSyncExternalStore } from "react";
 import type { AnswerOf } from "../../client/client.ts";

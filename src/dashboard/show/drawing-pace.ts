@@ -1,4 +1,3 @@
-
 const SMALL = 15_000;
 const LARGE_MS = 250;
 

@@ -1,4 +1,3 @@
-
 const FIRST_SIZE = 256;
 
 /** A sorted list of moments. Adding the latest moment is cheap; adding an earlier one makes the next read sort the list. */

@@ -34,7 +34,7 @@ const FOLD_OF_USUAL = 6;
 const FOLD_WIDTH = 0.06;
 const MAX_FOLDED = 0.4;
 
-/** Number of buckets for each doubling of the length. The last bucket is for longer stretches than any. */
+/** Number of buckets for each doubling of the length. No stretch is as long as the last bucket. */
 const LENGTHS_PER_DOUBLING = 8;
 const LENGTHS = 64 * LENGTHS_PER_DOUBLING;
 

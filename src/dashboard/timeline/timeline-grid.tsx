@@ -38,7 +38,7 @@ export function TimelineGrid(props: GridProps): ReactNode {
   }, [isFollowing, rows.length, scrollTo]);
   useEffect(() => {
     if (row >= 0 && !isFollowing) scrollTo(row);
-    // Only if the row was not chosen by scrolling.
+    // Runs when another row is chosen, not while the grid is scrolled.
   }, [row, isFollowing, scrollTo]);
   return (
     <div

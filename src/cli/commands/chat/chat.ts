@@ -48,7 +48,7 @@ export interface ChatOptions {
 /** The sender of what the person types. */
 const PERSON = "person";
 
-/** What a person at the prompt can do, by stop reason. */
+/** Hints for a person at the prompt, by stop reason. */
 const REMEDIES: { readonly [Reason in LoopResult["reason"]]?: string } = {
   "emergency-stop": "/clear lets things run again.",
   "max-rounds": "/go lets it continue.",

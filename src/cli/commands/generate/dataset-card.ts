@@ -17,7 +17,7 @@ const MAX_TOOLS = 50;
 const MAX_CARD_BYTES = 1024 * 1024;
 
 export interface CardPlace {
-  /** The file of the conversations. */
+  /** The file with the conversations. */
   readonly out: string;
   readonly format: TrajectoryFormat;
   readonly kind: ConversationPlan["kind"];

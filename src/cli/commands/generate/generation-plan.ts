@@ -47,7 +47,7 @@ export interface ChosenPlan {
   readonly meter: UsageMeter | undefined;
 }
 
-/** What the conversations are made from, as the command line names it. */
+/** The material for the conversations, as the command line names it. */
 export type Material =
   | { readonly kind: "drawn" }
   | { readonly kind: "templates"; readonly templates: readonly ConversationTemplate[] }

@@ -12,7 +12,7 @@ import { allSessions, withSession } from "../../open/open-store.ts";
 import { inFile, readRecordedEvents } from "../../input/read-recorded-events.ts";
 import { readPieces } from "../../input/read-input.ts";
 
-/** Whether to generate from recorded conversations. @throws ToolError `invalid_argument` for options that do not go with the answer */
+/** Whether to generate from recorded conversations. @throws ToolError `invalid_argument` for options that do not fit that */
 export function isRecorded({ options, args }: CommandContext): boolean {
   const { from, fromStore, redact, store } = options;
   const isAsked = from.length > 0 || fromStore;

@@ -35,7 +35,7 @@ export function jobNow({ id, sessionId }: JobKey, store: Store): Promise<StoredJ
   return findStoredJob(store, { id, sessionId }, systemPorts.clock.wallTime());
 }
 
-/** The error for a job that has not ended and whose session no process has open. */
+/** Makes the error for a job that has not ended and whose session no process has open. */
 export function leftBehind({ id, sessionId, state }: StoredJob): ToolError {
   return new ToolError("unavailable", `The job ${safeText(id)} is ${state}, but no process runs it: none has its session open.`, {
     operatorHint: `haft sessions resume ${shellWord(sessionId)} continues or ends it; haft jobs cancel ${shellWord(id)} ends it.`,

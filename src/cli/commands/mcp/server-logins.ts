@@ -10,7 +10,7 @@ import { isLocalAddress } from "../../../server/mcp/http-options.ts";
 import type { CommandContext } from "../../command.ts";
 import { stateFolder } from "../../open/state-folder.ts";
 
-/** Makes the logins of one configuration file: in another file, a user of the same id may be another person. They have no pages yet. */
+/** Makes the logins of one configuration file alone: elsewhere, a user of the same id may be another person. They have no pages yet. */
 export function loginsOf({ environment }: CommandContext, config: LoadedConfig, ports: LoginsBuildOptions["ports"]): UserLogins {
   // without login servers no state folder is needed, which a user without a home folder lacks
   if (loginServers(config).length === 0) return buildLogins(config, { ports });

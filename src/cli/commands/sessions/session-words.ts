@@ -1,4 +1,3 @@
-
 /** Formats local time to the second, `2026-02-28 14:05:09`. Times from outside may be invalid. */
 export function timeText(at: number): string {
   const time = new Date(at);
