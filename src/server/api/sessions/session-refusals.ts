@@ -1,6 +1,5 @@
 /** The refusals of requests that work in sessions. */
 import type { CallUnderWay } from "../../../call/context/calls-under-way.ts";
-import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { plural, someOf } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
 
@@ -40,14 +39,18 @@ export function tooManyRemembered(): ToolError {
 
 const HOUR_MS = 60 * 60 * 1_000;
 
-/** In place of the error of a claim, where the process that has the session announced no address: requests are passed on to those that did. */
-export function openElsewhere({ message, retryable, outcome, operatorHint }: ToolError): ToolError {
-  const address =
-    "Start each process of the store with the --address at which the others reach it, or server.listen({ address }): they pass requests for the session on to it then.";
+/**
+ * In place of the error of a claim, whose hint names a method of programs, where the process that has the session announced no address: requests are passed
+ * on to those that did.
+ */
+export function openElsewhere(claim: ToolError): ToolError {
+  const { message, retryable, outcome } = claim;
   return new ToolError("resource_busy", message, {
     retryable,
-    ...omitUndefined({ outcome }),
-    operatorHint: operatorHint === undefined ? address : `${address} ${operatorHint}`,
+    outcome,
+    operatorHint:
+      "Start each process of the store with the --address at which the others reach it, or server.listen({ address }): they pass requests for the session on to it then.",
+    cause: claim,
   });
 }
 
