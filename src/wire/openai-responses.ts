@@ -161,7 +161,7 @@ function answerItem({ id, kind, native, result }: AnsweredCall): JsonObject {
     "invalid_argument",
     `The computer call ${JSON.stringify(id)} was not run, or returned no screenshot, which is the only answer to it.`,
     {
-      hint: "Return an image from the tool, or go on without the message that makes the call.",
+      hint: "Return an image from the tool, or leave the item of this call out of the conversation, and answer the other calls.",
     },
   );
 }

@@ -319,3 +319,57 @@ test("in text that is not JSON yet, the checks are found as well", async () => {
   expect(await runtime.execute({ name: "computer", input })).toMatchObject({ error: { code: "approval_denied" } });
   expect(asked).toEqual([{ x: 1, safety_decision: DECISION }]);
 });
+
+/** Two calls of one message, the first of which is denied. */
+describe("two calls of one message", () => {
+  const two: JsonObject = {
+    status: "completed",
+    output: [
+      { type: "reasoning", id: "rs_1", encrypted_content: "e", summary: [] },
+      ...["call_1", "call_2"].map((id) => ({
+        type: "computer_call",
+        id: `cu_${id}`,
+        call_id: id,
+        status: "completed",
+        actions: [{ ...CLICK, x: Number(id.at(-1)) }],
+        pending_safety_checks: CHECKS,
+      })),
+    ],
+  };
+  const isSecond = ({ input: { actions } }: { readonly input: JsonObject }): boolean => objects(actions)[0]?.["x"] === 2;
+  const ALLOWED_ONE = [
+    { type: "reasoning" },
+    { type: "computer_call", call_id: "call_2" },
+    { type: "function_call", call_id: "call_1" },
+    { type: "function_call_output", call_id: "call_1", output: expect.stringContaining("was not approved") },
+    { type: "computer_call_output", call_id: "call_2", acknowledged_safety_checks: CHECKS },
+  ];
+
+  test.each([true, false])("one that was allowed is acknowledged, whatever became of the other; streamed: %s", async (stream) => {
+    const approve = (request: ApprovalRequest): "allow-once" | "deny" => (isSecond(request) ? "allow-once" : "deny");
+    const setup = await setUp(OPENAI, { stream, approval: { approve } }, {}, [two, OPENAI.says]);
+    expect((await createLoop({ model: setup.model, session: setup.runtime.session() }).run("Click.")).text).toBe("Done.");
+    expect(objects(lastOf(setup)["input"]).slice(1)).toMatchObject(ALLOWED_ONE);
+  });
+
+  test("as where both are decided later", async () => {
+    const setup = await setUp(OPENAI, {}, {}, [two, OPENAI.says]);
+    const loop = createLoop({ model: setup.model, session: setup.runtime.session() });
+    await loop.run("Click.");
+    const decisions = Object.fromEntries(loop.pending().map((one) => [one.digest, isSecond(one) ? "allow-once" : "deny"] as const));
+    await loop.resume({ decisions });
+    expect(objects(lastOf(setup)["input"]).slice(1)).toMatchObject(ALLOWED_ONE);
+  });
+
+  test("where both are denied, the message is in our words", async () => {
+    const setup = await setUp(OPENAI, { approval: { approve: () => "deny" } }, {}, [two, OPENAI.says]);
+    await createLoop({ model: setup.model, session: setup.runtime.session() }).run("Click.");
+    expect(objects(lastOf(setup)["input"]).map(({ type, role }) => type ?? role)).toEqual([
+      "message",
+      "function_call",
+      "function_call",
+      "function_call_output",
+      "function_call_output",
+    ]);
+  });
+});

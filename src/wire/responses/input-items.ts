@@ -2,7 +2,7 @@
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { contentText, conversationSteps, documentHeading, nativeBlocks, withReturnableName } from "../conversation-steps.ts";
-import type { AssistantStep, ConversationStep, SpokenStep } from "../conversation-steps.ts";
+import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "../conversation-steps.ts";
 import { asTextNotes } from "../text-notes.ts";
 import type { EncodedMessages } from "../wire-format.ts";
 import { withDecisions } from "../decided-calls.ts";
@@ -72,24 +72,35 @@ function writtenItems({ content, calls }: AssistantStep): readonly JsonObject[] 
   const said = text.trim() === "" ? [] : [{ type: "message", role: "assistant", content: text }];
   return [
     ...said,
-    ...calls.map(({ id, name, input }) => ({ type: "function_call", call_id: id, name, arguments: JSON.stringify(input) })),
+    ...calls.map(functionCall),
     ...calls.map(({ id, result }) => resultItem({ id, result })).filter((item) => item !== undefined),
   ];
 }
 
-/** The provider's items with an answer for each call among them; undefined where that cannot be. */
+function functionCall({ id, name, input }: WireCall): JsonObject {
+  return { type: "function_call", call_id: id, name, arguments: JSON.stringify(input) };
+}
+
+/**
+ * The provider's items with an answer for each call among them. A call that cannot be answered in its place, as a computer's that did not run, is a function's
+ * behind them; undefined where that holds for every call.
+ */
 function ownItems(step: AssistantStep, { keeps }: Keeping): readonly JsonObject[] | undefined {
   const blocks = nativeBlocks(step, FORMAT, callIdOf)?.filter(isJsonObject);
   if (blocks === undefined) return undefined;
   const made = new Map(blocks.flatMap((block) => (callIdOf(block) === undefined ? [] : [[itemId(block), block] as const])));
-  const answers = step.calls.map(({ id, result }) => resultItem({ id, result, call: made.get(id) }));
-  if (answers.some((answer) => answer === undefined)) return undefined;
-  const led = ledSomewhere(step.native?.blocks ?? [], new Set(blocks));
-  const sent = blocks.filter((block) => !isReasoning(block) || (led.has(block) && keeps(block)));
+  const answers = new Map(step.calls.map(({ id, result }) => [id, resultItem({ id, result, call: made.get(id) })]));
   const calls = new Map(step.calls.map((call) => [call.id, call]));
+  const rewritten = step.calls.filter(({ id }) => answers.get(id) === undefined);
+  if (rewritten.length > 0 && rewritten.length === step.calls.length) return undefined;
+  const left = new Set<JsonValue>(rewritten.map(({ id }) => made.get(id) ?? null));
+  const native = (step.native?.blocks ?? []).filter((block) => !left.has(block));
+  const led = ledSomewhere(native, new Set(blocks));
+  const sent = blocks.filter((block) => !left.has(block) && (!isReasoning(block) || (led.has(block) && keeps(block))));
   return [
     ...sent.map((block) => withReturnableName(block, calls.get(callIdOf(block) ?? ""))),
-    ...answers.filter((answer) => answer !== undefined),
+    ...rewritten.map(functionCall),
+    ...step.calls.map(({ id, result }) => answers.get(id) ?? resultItem({ id, result })).filter((item) => item !== undefined),
   ];
 }
 
