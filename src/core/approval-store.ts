@@ -42,6 +42,11 @@ export interface NewApproval {
   readonly description: string;
   /** The final input: what is approved is exactly what runs. */
   readonly input: JsonObject;
+  /**
+   * The fields of the input by which the model's provider wants the call confirmed. Only an answer for this call or this input allows it: they were not
+   * shown to the author of any other. Left out where there are none.
+   */
+  readonly safetyChecks?: JsonObject;
   /** SHA-256 over tool name, definition and canonical input, in hex: what the answer is bound to. */
   readonly digest: string;
   /** The fingerprint of the tool's definition. */

@@ -1,6 +1,7 @@
-/** Fields of a call's input by which the model's provider wants a person to confirm it before it is run here. */
+/** Fields of a call's input by which the model's provider wants a person to confirm an action of a computer before it is run here. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
 import type { ToolResult } from "./result.ts";
+import type { Tool } from "./tool.ts";
 
 /** Of OpenAI's `computer_call`: objects with `id`, `code` and `message`. */
 export const PENDING_CHECKS = "pending_safety_checks";
@@ -11,7 +12,21 @@ const MAX_LENGTH = 1_000;
 /** Decisions by which nothing is asked. A decision of another name is asked about. @see https://ai.google.dev/gemini-api/docs/computer-use */
 const REGULAR: ReadonlySet<string> = new Set(["regular", "allowed"]);
 
-/** The fields of the input that ask for a confirmation; undefined where there are none. */
+/** The type of a computer in the words of OpenAI and of Gemini, with or without a version. */
+const COMPUTER = /^computer(?:_|$)/u;
+/** The name of a call of OpenAI's computer where no tool offers it. */
+const UNNAMED_COMPUTER = "computer_call";
+
+/** Whether calls of the tool may have such fields. Those of any other tool that are named so are parameters of its own. */
+export function isComputer({ name, providers = {} }: Pick<Tool, "name" | "providers">): boolean {
+  return name === UNNAMED_COMPUTER || Object.values(providers).some(describesComputer);
+}
+
+function describesComputer({ type, computerUse }: JsonObject): boolean {
+  return isJsonObject(computerUse) || (typeof type === "string" && COMPUTER.test(type));
+}
+
+/** The fields of a computer's input that ask for a confirmation; undefined where there are none. */
 export function safetyChecks(input: unknown): JsonObject | undefined {
   if (!isJsonObject(input)) return undefined;
   const checks = pendingChecks(input);
@@ -38,9 +53,9 @@ export function pendingChecks(input: JsonObject): readonly JsonValue[] {
   return isJsonArray(checks) ? checks.filter((check) => check !== null) : [];
 }
 
-/** Whether a call with these checks was allowed: it has run, or an answer of the cache was given to it, neither of which happens before. */
+/** Whether a call with checks was allowed: its tool was run for real, which does not happen before. Nobody is asked before a stand-in answers. */
 export function wasConfirmed(result: ToolResult | undefined): boolean {
-  return result !== undefined && (result.attempts > 0 || result.origin === "cache");
+  return result !== undefined && result.attempts > 0 && result.origin === "live";
 }
 
 /** Why a call with these fields needs approval. */

@@ -116,13 +116,17 @@ export class ToolAnswers {
   readonly #sent = new Map<string, SentGroups>();
   #added = 0;
 
-  constructor(name: string) {
+  readonly #given: (input: JsonObject) => JsonObject;
+
+  /** @param given the input as an engine is given it, of one with what the provider wants confirmed. @default all of it */
+  constructor(name: string, given: (input: JsonObject) => JsonObject = (input) => input) {
     this.#name = name;
+    this.#given = given;
   }
 
   add({ call, input, result, isNested }: RecordedCall): void {
-    const sent = asGiven(isJsonObject(call.input) ? call.input : {});
-    const ran = input === undefined ? sent : asGiven(input);
+    const sent = this.#given(isJsonObject(call.input) ? call.input : {});
+    const ran = input === undefined ? sent : this.#given(input);
     const group = getOrAdd(this.#groups, canonicalJson(ran), (key) => new OpenGroup(stateKeyOf(`${this.#name}\n${key}`), ran));
     group.lists[isNested ? "nested" : "outer"].answers.push({ result, place: this.#added++ });
     const key = canonicalJson(sent);
@@ -158,8 +162,8 @@ export class ToolAnswers {
   }
 }
 
-/** The input as an engine is given it: without what the model's provider wants confirmed. */
-function asGiven(input: JsonObject): JsonObject {
+/** The input of a computer as an engine is given it: without what the model's provider wants confirmed. */
+export function withoutItsChecks(input: JsonObject): JsonObject {
   return withoutChecks(input, safetyChecks(input));
 }
 

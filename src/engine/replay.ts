@@ -2,6 +2,7 @@
 import { quoted, someOf } from "../core/base/wording.ts";
 import { OWN_NAMESPACE, checkName, splitName } from "../core/call.ts";
 import { ToolOutput } from "../core/content.ts";
+import { isComputer } from "../core/safety-checks.ts";
 import { CutOutput } from "../core/cut-output.ts";
 import type { ToolContext } from "../core/context.ts";
 import { pure } from "../core/effects.ts";
@@ -18,7 +19,15 @@ import type { ToolResult } from "../core/result.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { differences, leavesOf } from "./compare-input.ts";
-import { ToolAnswers, outerFirst, recordedCalls, type AnswerLists, type PlacedAnswer, type RecordedCall } from "./recorded-calls.ts";
+import {
+  ToolAnswers,
+  outerFirst,
+  recordedCalls,
+  withoutItsChecks,
+  type AnswerLists,
+  type PlacedAnswer,
+  type RecordedCall,
+} from "./recorded-calls.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Mutable } from "../core/base/mutable.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
@@ -58,12 +67,16 @@ class ReplayEngine implements Engine {
   readonly effectFree = true;
   readonly origin = "replay";
   readonly #tools = new Map<string, ToolAnswers>();
+  /** Those of computers, whose calls come without what the model's provider wants confirmed. */
+  readonly #computers = new Map<string, ToolAnswers>();
+  readonly #calls: readonly RecordedCall[];
   readonly #isNearest: boolean;
   readonly #repeatLast: boolean;
 
   constructor(calls: readonly RecordedCall[], { match = "strict", repeatLast }: ReplayOptions) {
     if (match !== "strict" && match !== "nearest")
       throw new ToolError("invalid_argument", `match of a replay is ${quoted(match)}; it takes "strict" or "nearest".`);
+    this.#calls = calls;
     this.#isNearest = match === "nearest";
     this.#repeatLast = repeatLast ?? this.#isNearest;
     for (const recorded of calls) {
@@ -72,8 +85,9 @@ class ReplayEngine implements Engine {
     }
   }
 
-  call({ input }: EngineRequest, context: ToolContext): unknown {
-    const answers = this.#tools.get(context.toolName);
+  call({ tool, input }: EngineRequest, context: ToolContext): unknown {
+    const known = this.#tools.get(context.toolName);
+    const answers = known !== undefined && isComputer(tool) ? this.#ofComputer(context.toolName) : known;
     if (answers === undefined) throw this.#unknownTool(context.toolName);
     const { isRewritten = false } = context as Asked;
     const exact = answers.exact(input, isRewritten);
@@ -82,6 +96,14 @@ class ReplayEngine implements Engine {
     const differing = nearest === undefined ? [] : differences(leavesOf(input), nearest.group.leaves);
     if (nearest === undefined || !this.#isNearest) throw unknownInput(context.toolName, differing);
     return giveAnswer(this.#take([nearest.group.lists], context), differing);
+  }
+
+  #ofComputer(toolName: string): ToolAnswers {
+    return getOrAdd(this.#computers, toolName, () => {
+      const answers = new ToolAnswers(toolName, withoutItsChecks);
+      for (const recorded of this.#calls) if (recorded.result.name === toolName) answers.add(recorded);
+      return answers;
+    });
   }
 
   /** The next answer for this session. A call of a handler is not made where the handler's own call is answered, so it has its own. */

@@ -171,9 +171,10 @@ export const approvalsContract: readonly ApprovalsCase[] = [
   caseOf("a tool that is allowed for good is asked about where the model's provider wants the call confirmed", async (make) => {
     const approvals = make(() => "deny");
     approvals.allowAlways("a", "files::delete");
-    const input = { path: "/a", pending_safety_checks: [{ id: "check_1" }] };
+    const safetyChecks = { pending_safety_checks: [{ id: "check_1" }] };
+    const input = { path: "/a", ...safetyChecks };
     equal(codeOf(await approvals.ask(question())), "allowed");
-    equal(codeOf(await approvals.ask(question({ input }))), "approval_denied");
+    equal(codeOf(await approvals.ask(question({ input, safetyChecks }))), "approval_denied");
   }),
 ];
 

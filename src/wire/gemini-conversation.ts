@@ -233,7 +233,7 @@ function responseOf({ name, input, result }: WireCall): JsonObject {
   const { output } = result ?? {};
   const isOwn = isOfComputer(name, input) && isJsonObject(output) && !isErrorAnswer(result);
   const response = isOwn ? wellFormed(output) : plainResponse(result);
-  return isAcknowledged(input, result) ? { ...response, safety_acknowledgement: "true" } : response;
+  return isAcknowledged(name, input, result) ? { ...response, safety_acknowledgement: "true" } : response;
 }
 
 function plainResponse(result: WireCall["result"]): JsonObject {

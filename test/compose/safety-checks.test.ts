@@ -3,6 +3,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { ApprovalRequest } from "../../src/core/ask.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { ToolOutput } from "../../src/core/content.ts";
+import type { Engine } from "../../src/core/engine.ts";
+import type { Origin } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { modelTools } from "../../src/compose/prompt/model-tools.ts";
@@ -372,4 +374,37 @@ describe("two calls of one message", () => {
       "function_call_output",
     ]);
   });
+});
+
+const engineOf = (origin: Origin, answer: ToolOutput): Engine => ({
+  kind: origin,
+  state: "value",
+  origin,
+  effectFree: true,
+  call: () => answer,
+});
+
+/** Nobody is asked before a stand-in answers. */
+test.each([OPENAI, GEMINI, INTERACTIONS])("a stand-in in a live loop acknowledges nothing: $model", async (provider) => {
+  const asked: unknown[] = [];
+  const answer = new ToolOutput({
+    output: { url: "https://example.com/" },
+    content: [{ type: "image", mediaType: "image/png", data: DATA }],
+  });
+  const described: Tool = {
+    name: "computer",
+    description: "A computer.",
+    inputSchema: { type: "object" },
+    effects: { reads: [], writes: ["screen"] },
+    providers: { [provider.make().name]: provider.words },
+  };
+  for (const options of [
+    { answers: { rules: [{ tools: "*", from: ["stub"] }], engines: { stub: engineOf("stub", answer) } } },
+    { tools: [], toolsets: [{ name: "pc", tools: [described], engine: engineOf("simulated", answer) }] },
+  ] satisfies readonly RuntimeOptions[]) {
+    const setup = await setUp(provider, { ...options, approval: { approve: (request) => (asked.push(request), "deny") } });
+    const result = await createLoop({ model: setup.model, session: setup.runtime.session() }).run("Click.");
+    expect([result.text, result.results.map(({ status }) => status), asked]).toEqual(["Done.", ["ok"], []]);
+    expect([setup.given, provider.acknowledged(lastOf(setup))]).toEqual([[], []]);
+  }
 });

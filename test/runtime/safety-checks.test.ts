@@ -23,6 +23,7 @@ function setUp(answer: ApprovalAnswer, fields: Partial<Tool> = {}, options: Runt
     description: "A computer.",
     inputSchema: { type: "object" },
     effects: { reads: ["screen"], writes: [] },
+    providers: { "openai-responses": { type: "computer" } },
     execute: (input) => (given.push(input), { seen: true }),
     ...fields,
   };
@@ -83,6 +84,89 @@ test.each(SILENT)("fields without a check are the tool's own: %j", async (fields
   const { runtime, asked, given } = setUp("deny");
   await runtime.execute({ name: "computer", input: { x: 1, ...fields } });
   expect([asked, given]).toEqual([[], [{ x: 1, ...fields }]]);
+});
+
+const OWN: readonly (readonly [string, Partial<Tool>])[] = [
+  ["has them in its schema", { inputSchema: { type: "object", properties: { pending_safety_checks: {}, safety_decision: {} } } }],
+  ["takes any object", {}],
+  ["is another tool of the provider", { providers: { "openai-responses": { type: "shell" } } }],
+];
+test.each(OWN)("parameters of a tool that is no computer are its own, whatever their names: it %s", async (_what, fields) => {
+  const input = { pending_safety_checks: CHECKS, safety_decision: { decision: "require_confirmation" } };
+  const { runtime, asked, given } = setUp("deny", { providers: {}, ...fields });
+  const rewritten = await runtime.execute(
+    { name: "computer", input },
+    { rewriteInput: () => ({ ...input, pending_safety_checks: OTHER }) },
+  );
+  const inText = await runtime.execute({ name: "computer", input: JSON.stringify(input) });
+  expect([rewritten.status, inText.status, asked]).toEqual(["ok", "ok", []]);
+  expect(given).toEqual([{ ...input, pending_safety_checks: OTHER }, input]);
+});
+
+test("where such a tool is destructive, allow-always and rules by pattern hold for every input of it", async () => {
+  const { runtime, asked, given } = setUp("allow-always", { providers: {}, effects: { reads: [], writes: ["screen"], destructive: true } });
+  const session = runtime.session();
+  for (const call of [callWith(CHECKS), callWith(OTHER)]) await session.execute(call);
+  await runtime.approvals.addRule({ pattern: "*" });
+  await runtime.execute(callWith(CHECKS, 2));
+  expect([asked.length, given]).toEqual([1, [callWith(CHECKS).input, callWith(OTHER).input, callWith(CHECKS, 2).input]]);
+});
+
+test.each([{ type: "computer_use_preview" }, { type: "computer_use" }, { computerUse: {} }])(
+  "the tool is a computer in every form that a provider offers it: %j",
+  async (words) => {
+    const { runtime, asked } = setUp("deny", { providers: { any: words } });
+    await runtime.execute(callWith(CHECKS));
+    expect(asked).toMatchObject([{ safetyChecks: { pending_safety_checks: CHECKS } }]);
+  },
+);
+
+test("a call of OpenAI's computer that no tool offers is a computer's", async () => {
+  const { runtime, asked } = setUp("deny", { name: "computer_call", providers: {} });
+  await runtime.execute({ ...callWith(CHECKS), name: "computer_call" });
+  expect(asked).toHaveLength(1);
+});
+
+test("no hook makes a call of another tool of one that is to be confirmed", async () => {
+  const { runtime, given } = setUp(
+    "allow-once",
+    {},
+    {
+      hooks: [{ name: "other", beforeCall: (call) => ({ ...call, name: "other" }), inSimulation: "run" }],
+    },
+  );
+  runtime.registry.register({
+    name: "other",
+    description: "",
+    inputSchema: true,
+    effects: { reads: [], writes: [] },
+    execute: (input) => given.push(input as JsonObject),
+  });
+  expect(await runtime.execute(callWith(CHECKS))).toMatchObject({ error: { code: "vetoed" } });
+  expect(given).toEqual([]);
+});
+
+const NEEDS: readonly (readonly [string, Partial<Tool>, RuntimeOptions["approval"], string])[] = [
+  ["is destructive", { effects: { reads: [], writes: ["screen"], destructive: true } }, {}, "default::computer may destroy something. "],
+  ["is always asked about", {}, { always: ["computer"] }, "The approval rules ask before default::computer runs. "],
+  ["needs nothing else", {}, {}, ""],
+];
+test.each(NEEDS)("the question says why the tool itself is asked about, too: it %s", async (_what, fields, approval, reason) => {
+  const asked: string[] = [];
+  const { runtime } = setUp("deny", fields, { approval: { ...approval, approve: (request) => (asked.push(request.reason), "deny") } });
+  await runtime.execute(callWith(OTHER));
+  expect(asked).toEqual([`${reason}The model's provider asks for a confirmation: sensitive_domain: This is a bank.`]);
+});
+
+test("a call that was confirmed is run, and no kept answer is given in its place", async () => {
+  const { runtime, asked, given } = setUp("allow-input", { cache: "runtime" });
+  const session = runtime.session();
+  const results = [
+    await session.execute(callWith(CHECKS)),
+    await session.execute(callWith(CHECKS)),
+    await session.execute({ name: "computer", input: { x: 1 } }),
+  ];
+  expect([asked.length, given.length, results.map(({ origin }) => origin)]).toEqual([1, 3, ["live", "live", "live"]]);
 });
 
 const IN_TEXT = JSON.stringify(callWith(CHECKS).input);
@@ -146,4 +230,14 @@ test("a recording with them is played again, also where nobody is asked", async 
       [callWith(OTHER, 2), second],
     ] as const)
       expect(await again.execute(call)).toMatchObject({ status: "ok", output: recorded?.output });
+});
+
+test("a recording of a tool with such a parameter is played again with it, and has no call without it", async () => {
+  const { runtime } = setUp("deny", { providers: {}, execute: (input) => ({ was: input["pending_safety_checks"] ?? null }) });
+  const session = runtime.session();
+  for (const call of [callWith(CHECKS), callWith(OTHER)]) await session.execute(call);
+  const { runtime: again } = setUp("deny", {}, { tools: [], toolsets: toolsetsOfRecording(session.log) });
+  expect(await again.execute(callWith(OTHER))).toMatchObject({ status: "ok", output: { was: OTHER } });
+  expect(await again.execute(callWith(CHECKS))).toMatchObject({ status: "ok", output: { was: CHECKS } });
+  expect(await again.execute({ name: "computer", input: { x: 1 } })).toMatchObject({ error: { code: "not_found" } });
 });

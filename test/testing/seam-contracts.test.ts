@@ -93,7 +93,7 @@ test.each<[string, ApprovalsMaker, string]>([
   [
     "that allow a tool for good with whatever its provider wants confirmed",
     approvalsWith((gate) => ({
-      ask: ({ input: { pending_safety_checks: _checks, ...input }, ...question }) => gate.ask({ ...question, input }),
+      ask: ({ safetyChecks: _checks, ...question }) => gate.ask(question),
     })),
     "wants the call confirmed",
   ],

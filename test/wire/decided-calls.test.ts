@@ -51,8 +51,10 @@ describe.each(FORMATS.map((format) => [format.name, format] as const))("%s", (_n
 
 const ANSWERS: readonly (readonly [what: string, fields: Partial<ToolResult>, isTold: boolean])[] = [
   ["has run", { attempts: 1 }, true],
-  ["was answered from the cache once it was allowed", { attempts: 0, origin: "cache" }, true],
   ["was denied, and given another answer by a hook", { attempts: 0 }, false],
+  ...(["simulated", "stub", "replay", "cache"] as const).map(
+    (origin) => [`was answered in place of its tool: ${origin}`, { attempts: 1, origin }, false] as const,
+  ),
 ];
 test.each(ANSWERS)("the provider is told that a call was allowed which %s", (_what, fields, isTold) => {
   const checks = [{ id: "sc", code: "c", message: "m" }];
@@ -64,8 +66,15 @@ test.each(ANSWERS)("the provider is told that a call was allowed which %s", (_wh
   else expect(openAi).toThrow("was not run");
 
   for (const format of [gemini(), geminiInteractions()]) {
-    const answers = [{ id: "c", name: "pay", native: { name: "pay", input: INPUT }, result }];
-    const written = JSON.stringify(format.encodeResults(answers, [{ id: "c", name: "pay", input: INPUT }]));
+    const input = { ...INPUT, action: "click_at" };
+    const answers = [{ id: "c", name: "computer", native: { name: "click_at", input }, result }];
+    const written = JSON.stringify(format.encodeResults(answers, [{ id: "c", name: "computer", input }]));
     expect(written.includes("safety_acknowledgement")).toBe(isTold);
   }
+});
+
+test("a function of the program's own with such a parameter is answered as any other", () => {
+  const [call, answer] = [called("c", "pay", { id: "c", input: INPUT }), answered("c", "pay", { id: "c", output: "paid", attempts: 1 })];
+  for (const format of FORMATS)
+    expect(JSON.stringify(format.encodeMessages([said("user", "Pay."), call, answer]).messages)).not.toMatch(/acknowledge/u);
 });

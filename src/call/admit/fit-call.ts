@@ -1,7 +1,7 @@
 /** Makes the input fit the tool's schema, or says why it cannot. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { PENDING_CHECKS, SAFETY_DECISION, safetyChecks, withoutChecks } from "../../core/safety-checks.ts";
+import { PENDING_CHECKS, SAFETY_DECISION, isComputer, safetyChecks, withoutChecks } from "../../core/safety-checks.ts";
 import type { ParsedInput } from "../../core/tool.ts";
 import { compileSchema } from "../../schema/compile-schema.ts";
 import { InputFitter } from "../../schema/repair/repair-input.ts";
@@ -18,7 +18,7 @@ type Fitted = FittedCall | ToolError;
 
 export function fitCall(run: ResolvedCall): Fitted | Promise<Fitted> {
   const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
-  return mayHaveChecks(sent) ? fitBeside(run, sent) : fitInput(run, sent);
+  return mayHaveChecks(sent) && isComputer(run.plan.tool) ? fitBeside(run, sent) : fitInput(run, sent);
 }
 
 function mayHaveChecks(sent: JsonValue): boolean {

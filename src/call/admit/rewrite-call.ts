@@ -1,12 +1,13 @@
 /** Lets hooks look at a call before anything else does: change it, stop it, or leave it. */
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { isJsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Hook, HookDecision } from "../../core/hook.ts";
-import { safetyChecks } from "../../core/safety-checks.ts";
+import { isComputer, safetyChecks } from "../../core/safety-checks.ts";
 import { callHook, hookContext } from "../call-hook.ts";
 import type { CallRun } from "../call-run.ts";
+import type { Registry } from "../../registry/registry.ts";
 import { readableInput } from "./admit-call.ts";
 import { readCall } from "./read-call.ts";
 
@@ -19,9 +20,9 @@ export function rewriteCall(run: CallRun): CallRun | ToolError | Promise<CallRun
 }
 
 /** Refuses another call in place of one that the provider makes: a person would be shown what is not done. */
-function changedQuestion({ isProviderQuestion, call }: CallRun, came: ToolCall): ToolError | undefined {
+function changedQuestion({ parts, isProviderQuestion, call }: CallRun, came: ToolCall): ToolError | undefined {
   if (call === came) return undefined;
-  if (isProviderQuestion !== true) return changedChecks(call, came);
+  if (isProviderQuestion !== true) return changedChecks(parts.registry, call, came);
   const isSame = call.name === came.name && isJsonObject(call.input) && isJsonObject(came.input);
   if (isSame && canonicalJson(call.input) === canonicalJson(came.input)) return undefined;
   return new ToolError(
@@ -34,9 +35,9 @@ function changedQuestion({ isProviderQuestion, call }: CallRun, came: ToolCall):
 }
 
 /** Refuses a call without the checks that it came with: a person would not be asked what the provider wants confirmed. */
-function changedChecks(call: ToolCall, came: ToolCall): ToolError | undefined {
-  const checks = safetyChecks(readableInput(came.input));
-  if (checks === undefined || canonicalJson(checks) === canonicalJson(safetyChecks(readableInput(call.input)) ?? {})) return undefined;
+function changedChecks(registry: Registry, call: ToolCall, came: ToolCall): ToolError | undefined {
+  const checks = checksOf(registry, came);
+  if (checks === undefined || canonicalJson(checks) === canonicalJson(checksOf(registry, call) ?? {})) return undefined;
   return new ToolError(
     "vetoed",
     `The model's provider asks for a confirmation of this call of ${came.name}, and a hook or rewriteInput changed what it asks.`,
@@ -44,6 +45,14 @@ function changedChecks(call: ToolCall, came: ToolCall): ToolError | undefined {
       operatorHint: `Leave ${Object.keys(checks).join(" and ")} of the input as it is.`,
     },
   );
+}
+
+/** A tool that is not known yet may be a computer. */
+function checksOf(registry: Registry, { name, input }: ToolCall): JsonObject | undefined {
+  const checks = safetyChecks(readableInput(input));
+  if (checks === undefined) return undefined;
+  const found = registry.resolve(name);
+  return found instanceof ToolError || found.some(({ tool }) => isComputer(tool)) ? checks : undefined;
 }
 
 /** Runs it with the input that the caller makes of the one it came with. */

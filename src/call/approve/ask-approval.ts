@@ -39,7 +39,7 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
     reason,
     simulated: run.simulated,
     ...enclosing(run),
-    ...omitUndefined({ askedBy: askerOf(run) }),
+    ...omitUndefined({ askedBy: askerOf(run), safetyChecks: run.safetyChecks }),
     ...(whole === undefined ? {} : { covers: whole.covers }),
     preview: async () => (whole ?? (await run.parts.simulate(run))).preview,
     whenRecorded: () => run.written?.whenDurable(),

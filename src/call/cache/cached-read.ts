@@ -81,7 +81,7 @@ export function endRead(run: CallRun, error: ToolError | undefined): void {
 /** Undefined for a call whose answer cannot be another's. */
 function beginRead(run: AdmittedCall): CachedRead | undefined {
   const { effects, route, options, parts, turn, plan: tool } = run;
-  if (effects.writes.length > 0 || !route.rules.caches) return undefined;
+  if (effects.writes.length > 0 || !route.rules.caches || run.safetyChecks !== undefined) return undefined; // what was confirmed is run
   // Without validation equal calls cannot be found by the input, and the answer is not what the tool promises.
   if (!options.validate) return undefined;
   const plan = (tool.cachePlan ??= CachePlan.of(tool.registered, { number: parts.cache.nextNumber(), log: parts.ports.log }));

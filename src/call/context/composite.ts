@@ -18,12 +18,14 @@ const SESSION_DEPTHS = new WeakMap<Session, number>();
 /** The composite call that a session was begun by. */
 const CALLERS = new WeakMap<Session, CallRun>();
 
-/** Why a call must be approved: by the settings, by the own rule of its session or of one above it, or because the model's provider asks. */
+/** Why a call must be approved: by the settings, by the own rule of its session or of one above it, and because the model's provider asks. */
 export function approvalNeed({ parts, plan, turn, resumed, safetyChecks }: AdmittedCall, destructive: boolean): string | undefined {
   const { qualifiedName } = plan;
-  const need = neededIn(turn.session, parts.approvals, { qualifiedName, destructive: destructive || safetyChecks !== undefined });
-  if (need === undefined) return resumed?.askedFor;
-  return safetyChecks === undefined ? need : safetyReason(safetyChecks);
+  const need = neededIn(turn.session, parts.approvals, { qualifiedName, destructive });
+  if (safetyChecks === undefined) return need ?? resumed?.askedFor;
+  if (need !== undefined) return `${need} ${safetyReason(safetyChecks)}`;
+  const isAsked = neededIn(turn.session, parts.approvals, { qualifiedName, destructive: true }) !== undefined; // not of a tool that is never asked about
+  return isAsked ? safetyReason(safetyChecks) : resumed?.askedFor;
 }
 
 /** Why the own rule of one of these sessions asks before a call that begins; undefined where none does, and of a name that is no tool. */

@@ -1,6 +1,5 @@
 /** The grants of this process's sessions besides the rules: a tool until the session ends, one call of a digest once, and all that a simulation allows. */
 import type { ApprovalScope, NewApproval } from "../../core/approval-store.ts";
-import { safetyChecks } from "../../core/safety-checks.ts";
 
 interface SessionGrants {
   /** Tools that are allowed for good, by name, as they were defined then; undefined = however they are defined. */
@@ -76,8 +75,8 @@ export class ApprovalGrants {
 }
 
 /** Checks of the model's provider were not shown to the person who allowed the tool. */
-function isAlways({ always }: SessionGrants, { toolName, definition, input }: NewApproval): boolean {
-  return always.has(toolName) && (always.get(toolName) ?? definition) === definition && safetyChecks(input) === undefined;
+function isAlways({ always }: SessionGrants, { toolName, definition, safetyChecks }: NewApproval): boolean {
+  return always.has(toolName) && (always.get(toolName) ?? definition) === definition && safetyChecks === undefined;
 }
 
 function takeOnce({ once }: SessionGrants, digest: string): boolean {

@@ -6,7 +6,6 @@ import { APPROVAL_SCOPES } from "../../core/approval-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
-import { safetyChecks } from "../../core/safety-checks.ts";
 import { nameMatcher } from "../permission.ts";
 
 /** An answer that was read: `scope` is undefined for a no. */
@@ -92,8 +91,8 @@ function createdBy(by: string | undefined): { readonly createdBy?: string } {
  * Whether a rule answers a question. Rules of one input or one tool hold for the definition that was shown; checks of the model's provider are allowed
  * only by the rule of an input that has them.
  */
-function ruleFits(rule: ApprovalRule, { toolName, sessionId, digest, definition, input }: NewApproval): boolean {
-  if (rule.digest === undefined && safetyChecks(input) !== undefined) return false;
+function ruleFits(rule: ApprovalRule, { toolName, sessionId, digest, definition, safetyChecks }: NewApproval): boolean {
+  if (rule.digest === undefined && safetyChecks !== undefined) return false;
   if (rule.sessionId !== undefined && rule.sessionId !== sessionId) return false;
   if (rule.digest !== undefined && rule.digest !== digest) return false;
   if (rule.definition !== undefined && rule.definition !== definition) return false;

@@ -38,6 +38,7 @@ const QUESTION = shape({
   toolName: anyText,
   description: anyText,
   input: jsonObject,
+  safetyChecks: optional(jsonObject),
   digest: anyText,
   definition: anyText,
   reason: anyText,

@@ -26,7 +26,7 @@ export function toolInput(tool: string, name: string, input: JsonValue): JsonVal
 
 /** The parts of a call on which its answer depends; undefined where that is its name alone. */
 export function answeredCall(name: string, tool: string, input: JsonValue): JsonObject | undefined {
-  return tool === name && safetyChecks(input) === undefined ? undefined : { name, input };
+  return tool === name ? undefined : { name, input };
 }
 
 /** Whether the input of a call is that of this function, also where its name is the `action` of the computer. */
@@ -41,7 +41,7 @@ export function isOfComputer(name: string, input: JsonValue): boolean {
   return isJsonObject(input) && input["action"] === name;
 }
 
-/** Whether the answer says that a person has allowed the call, because it could not run before. */
-export function isAcknowledged(input: JsonValue, result: ToolResult | undefined): boolean {
-  return safetyChecks(input) !== undefined && wasConfirmed(result);
+/** Whether the answer says that a person has allowed the call, because it could not run before. @param name as Gemini called it */
+export function isAcknowledged(name: string, input: JsonValue, result: ToolResult | undefined): boolean {
+  return isOfComputer(name, input) && safetyChecks(input) !== undefined && wasConfirmed(result);
 }

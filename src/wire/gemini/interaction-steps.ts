@@ -97,7 +97,7 @@ export function resultSteps(calls: readonly Pick<WireCall, "id" | "name" | "inpu
 
 function resultStep({ id, name, input, result }: Pick<WireCall, "id" | "name" | "input" | "result">): JsonObject {
   const step = { type: "function_result", call_id: id, name, ...(isErrorAnswer(result) ? { is_error: true } : {}) };
-  const text = acknowledged(input, result);
+  const text = acknowledged(name, input, result);
   if (isErrorAnswer(result) || result?.content?.some(isShown) !== true) return { ...step, result: text ?? answerText(result) };
   const { content = [], ...rest } = result;
   return { ...step, result: [...textContent(text ?? answerText({ ...rest, content: [] })), ...content.flatMap(answerContent)] };
@@ -108,8 +108,8 @@ function resultStep({ id, name, input, result }: Pick<WireCall, "id" | "name" | 
  *
  * @see https://ai.google.dev/gemini-api/docs/computer-use (2026-11)
  */
-function acknowledged(input: JsonValue, result: ToolResult | undefined): string | undefined {
-  if (result === undefined || !isAcknowledged(input, result)) return undefined;
+function acknowledged(name: string, input: JsonValue, result: ToolResult | undefined): string | undefined {
+  if (result === undefined || !isAcknowledged(name, input, result)) return undefined;
   const { output, content: _shown, ...rest } = result;
   const fields = isErrorAnswer(result)
     ? { error: answerText(result) }

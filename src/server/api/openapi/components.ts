@@ -153,6 +153,9 @@ export const COMPONENTS = {
       toolName: text("Its tool, qualified."),
       description: text("What the tool does."),
       input: record("The final input: what is approved is exactly what runs."),
+      safetyChecks: record(
+        "The fields of the input by which the model's provider wants the call confirmed; left out where there are none.",
+      ),
       digest: text("What an answer is bound to: the tool, its definition and the input."),
       definition: text("The fingerprint of the tool's definition."),
       reason: text("Why it needs approval."),
