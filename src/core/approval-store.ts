@@ -28,6 +28,8 @@ export interface CoveredCall {
   /** Qualified. */
   readonly toolName: string;
   readonly input: JsonObject;
+  /** The fingerprint of the tool's definition then: a call of a tool that is defined otherwise later is not this one. */
+  readonly definition: string;
 }
 
 /** A question as it is put to a store: plain JSON. */

@@ -5,6 +5,7 @@ import { ToolError } from "../core/error.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { AdmittedCall, SimulatedCall } from "../call/call-run.ts";
 import type { EngineSource } from "../call/fallback-chains.ts";
+import { definitionOf } from "../registry/definition-of.ts";
 import { unavailable } from "../policy/approval/await-preview.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
 import type { SessionDiff } from "../session/session-diff.ts";
@@ -72,7 +73,9 @@ async function simulate(run: AdmittedCall, parent: RuntimeSession, { host, signa
     const diff = branch.diff();
     const made = diff.calls.filter(({ callId }) => callId !== result.callId);
     const calls = made.flatMap(({ input, result: ended }) =>
-      input === undefined || ended === undefined ? [] : [{ toolName: ended.name, input }],
+      input === undefined || ended === undefined
+        ? []
+        : [{ toolName: ended.name, input, definition: definitionOf(run.parts.registry, ended.name) }],
     );
     return { preview: fitted({ available: true, ...effectsOf(diff, result) }), calls };
   } finally {

@@ -241,3 +241,21 @@ test("a recording of a tool with such a parameter is played again with it, and h
   expect(await again.execute(callWith(CHECKS))).toMatchObject({ status: "ok", output: { was: CHECKS } });
   expect(await again.execute({ name: "computer", input: { x: 1 } })).toMatchObject({ error: { code: "not_found" } });
 });
+
+test("a composite call that is approved as a whole is put for the checks of a call in it, with that call", async () => {
+  const outer: Tool = {
+    name: "outer",
+    description: "Clicks.",
+    inputSchema: { type: "object" },
+    composite: true,
+    approveWhole: true,
+    execute: async (_input, { execute }) => (await execute(callWith(CHECKS))).status,
+  };
+  const { runtime, asked, given } = setUp("allow-once");
+  runtime.registry.register(outer);
+  expect(await runtime.session().execute({ name: "outer" })).toMatchObject({ output: "ok" });
+  expect([asked.map(({ toolName, covers }) => [toolName, covers?.map(({ input }) => input)]), given]).toEqual([
+    [["default::outer", [callWith(CHECKS).input]]],
+    [{ x: 1 }],
+  ]);
+});

@@ -1,6 +1,7 @@
 /** Approval of a composite call as a whole: it is simulated first, and one answer covers the calls that the simulation showed. */
 import type { CoveredCall } from "../../core/approval-store.ts";
 import { isToolError, type ToolError } from "../../core/error.ts";
+import { isComputer, safetyChecks } from "../../core/safety-checks.ts";
 import { approvalDigest, approvalId } from "../../policy/approval/approval-digest.ts";
 import { readEvents } from "../../session/read-events.ts";
 import { definitionOf } from "../../registry/definition-of.ts";
@@ -26,25 +27,36 @@ const COVERS = new WeakMap<CallRun, Covers>();
 export async function approveWhole(run: AdmittedCall): Promise<AdmittedCall | ToolError> {
   const { preview, calls } = await run.parts.simulate(run);
   const own = approvalNeed(run, false);
-  const needing = calls.filter((call) => needsApproval(run, call)).length;
+  const before = await shownBefore(run);
+  const needing = (before ?? calls).filter((call) => needsApproval(run, call)).length;
   if (own === undefined && needing === 0) return run;
   const reason =
     needing === 0 ? own : `${run.toolName} would make ${plural(needing, "call")} that ${needing === 1 ? "needs" : "need"} approval.`;
-  const covers = shownCalls(calls);
+  const covers = before ?? shownCalls(calls);
   const answer = { isOfPerson: false };
   const allowed = await askApproval(run, reason ?? "", { preview, covers, onAllowed: () => (answer.isOfPerson = true) });
   if (isToolError(allowed) || !answer.isOfPerson) return allowed;
   // A question that an earlier process asked is answered as it was shown then.
-  COVERS.set(run, coversOf(run, (await questionOf(run))?.covers ?? covers));
+  COVERS.set(run, coversOf((await questionOf(run))?.covers ?? covers));
   return run;
+}
+
+/**
+ * After a crash, the calls of the question that is still open: an answer to it may be by a person who saw those, whatever this simulation made. Undefined where
+ * there is none, or it is about another definition.
+ */
+async function shownBefore(run: AdmittedCall): Promise<readonly CoveredCall[] | undefined> {
+  if (run.resumed === undefined) return undefined;
+  const question = await questionOf(run);
+  return question?.status === "open" && question.digest === ownDigest(run) ? question.covers : undefined;
 }
 
 /** After a crash: what the answer covers that was given then, without the calls that have ended. */
 export async function coverAgain(run: AdmittedCall): Promise<AdmittedCall> {
   const question = await questionOf(run);
   if (question?.status !== "allowed" || question.covers === undefined) return run;
-  const covers = coversOf(run, question.covers);
-  for (const call of await endedIn(run)) takeOne(covers, digestOf(run, call));
+  const covers = coversOf(question.covers);
+  for (const call of await endedIn(run)) takeOne(covers, approvalDigest(call));
   COVERS.set(run, covers);
   return run;
 }
@@ -52,7 +64,7 @@ export async function coverAgain(run: AdmittedCall): Promise<AdmittedCall> {
 /** Whether an answer before a crash, or in the process that had its session before, allowed this very call. */
 export function wasAllowed(run: AdmittedCall): boolean {
   const allowed = run.resumed?.allowed;
-  return allowed !== undefined && allowed === digestOf(run, { toolName: run.plan.qualifiedName, input: run.input });
+  return allowed !== undefined && allowed === ownDigest(run);
 }
 
 /** Whether an answer about a call around this one covers it; it is then used up. */
@@ -62,7 +74,7 @@ export function isCovered(run: AdmittedCall): boolean {
   while (outer instanceof CallRun) {
     const covers = COVERS.get(outer);
     if (covers !== undefined) {
-      digest ??= digestOf(run, { toolName: run.plan.qualifiedName, input: run.input });
+      digest ??= ownDigest(run);
       if (takeOne(covers, digest)) {
         noteAllowed(run, digest);
         return true;
@@ -92,20 +104,21 @@ function shownCalls(calls: readonly CoveredCall[]): readonly CoveredCall[] {
 function needsApproval({ parts, turn }: AdmittedCall, { toolName, input }: CoveredCall): boolean {
   const registered = parts.registry.get(toolName);
   const plan = registered === undefined ? undefined : parts.planOf(registered);
+  const isChecked = plan !== undefined && isComputer(plan.tool) && safetyChecks(input) !== undefined;
   const { destructive } = plan?.effects ?? plan?.effectsOf(input) ?? { destructive: false };
-  return neededIn(turn.session, parts.approvals, { qualifiedName: toolName, destructive }) !== undefined;
+  return neededIn(turn.session, parts.approvals, { qualifiedName: toolName, destructive: destructive || isChecked }) !== undefined;
 }
 
-function coversOf(run: AdmittedCall, calls: readonly CoveredCall[]): Covers {
+function coversOf(calls: readonly CoveredCall[]): Covers {
   const covers: Covers = new Map();
   for (const call of calls) {
-    const digest = digestOf(run, call);
+    const digest = approvalDigest(call);
     covers.set(digest, (covers.get(digest) ?? 0) + 1);
   }
   return covers;
 }
 
-function digestOf({ parts }: AdmittedCall, { toolName, input }: CoveredCall): string {
+function ownDigest({ parts, plan: { qualifiedName: toolName }, input }: AdmittedCall): string {
   return approvalDigest({ toolName, input, definition: definitionOf(parts.registry, toolName) });
 }
 
@@ -116,15 +129,16 @@ function takeOne(covers: Covers, digest: string): boolean {
 }
 
 /** The calls made in it, at any depth, that have ended. The oldest events of a long session may be in its store alone. */
-async function endedIn({ turn: { session }, callId }: AdmittedCall): Promise<readonly CoveredCall[]> {
+async function endedIn({ parts, turn: { session }, callId }: AdmittedCall): Promise<readonly CoveredCall[]> {
   const { eventLog, firstKept, log } = session;
   const events = eventLog === undefined || firstKept === 0 ? log : readEvents(eventLog);
   const within = new Set([callId]);
   const ended: CoveredCall[] = [];
   for await (const event of events) {
     if (event.type === "call-start" && event.parentCallId !== undefined && within.has(event.parentCallId)) within.add(event.callId);
-    if (event.type === "call-end" && event.callId !== callId && within.has(event.callId) && event.input !== undefined)
-      ended.push({ toolName: event.result.name, input: event.input });
+    if (event.type !== "call-end" || event.callId === callId || !within.has(event.callId) || event.input === undefined) continue;
+    const toolName = event.result.name;
+    ended.push({ toolName, input: event.input, definition: definitionOf(parts.registry, toolName) });
   }
   return ended;
 }

@@ -44,6 +44,7 @@ const QUESTION = shape({
   reason: anyText,
   simulated: truth,
   within: optional(listOf(shape({ callId: anyText, toolName: anyText, input: jsonObject }))),
+  covers: optional(listOf(shape({ toolName: anyText, input: jsonObject, definition: anyText }))),
   askedBy: optional(anyText),
   askedAt: time,
   expiresAt: optional(time),

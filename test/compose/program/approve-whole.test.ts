@@ -1,10 +1,11 @@
 /** Programs that are approved as a whole: simulated first, one question with all calls, whose answer covers exactly those. */
 import { describe, expect, test } from "vitest";
 import type { ToolContext } from "../../../src/core/context.ts";
-import type { CoveredCall } from "../../../src/core/approval-store.ts";
+import type { ApprovalRecord, CoveredCall } from "../../../src/core/approval-store.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../../src/core/ask.ts";
 import type { Engine } from "../../../src/core/engine.ts";
+import type { Tool } from "../../../src/core/tool.ts";
 import { createChain } from "../../../src/compose/chain/chain.ts";
 import { programToolset } from "../../../src/compose/program/program-toolset.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
@@ -16,8 +17,13 @@ import { testInCI } from "../../test-in-ci.ts";
 interface Asked {
   readonly toolName: string;
   readonly reason: string;
-  readonly covers: readonly CoveredCall[] | undefined;
+  readonly covers: readonly Shown[] | undefined;
 }
+
+type Shown = Pick<CoveredCall, "toolName" | "input">;
+/** What a person sees of the calls: the definitions of their tools aside. */
+const shownOf = (covers: readonly CoveredCall[] | undefined): readonly Shown[] | undefined =>
+  covers?.map(({ toolName, input }) => ({ toolName, input }));
 
 interface Bench extends TestRuntime {
   readonly asked: Asked[];
@@ -37,7 +43,7 @@ function bench(more: Partial<RuntimeOptions> = {}, answer: (request: ApprovalReq
   ];
   const approve = (request: ApprovalRequest): ApprovalAnswer => {
     const { toolName, reason, covers } = request;
-    asked.push({ toolName, reason, covers });
+    asked.push({ toolName, reason, covers: shownOf(covers) });
     return answer(request);
   };
   const toolsets = [{ name: "trip", tools }, programToolset({ approve: "whole" })];
@@ -46,7 +52,7 @@ function bench(more: Partial<RuntimeOptions> = {}, answer: (request: ApprovalReq
 
 const program = (code: string): { name: string; input: JsonObject } => ({ name: "program::run_program", input: { code } });
 const BOOK_ALL = "for (const item of await tools.trip.offers()) await tools.trip.book({ item }); return 'done';";
-const books = (...items: readonly string[]): readonly CoveredCall[] => items.map((item) => ({ toolName: "trip::book", input: { item } }));
+const books = (...items: readonly string[]): readonly Shown[] => items.map((item) => ({ toolName: "trip::book", input: { item } }));
 const OFFERS = { toolName: "trip::offers", input: {} };
 
 describe("issue 18 F4.40 a program that is approved as a whole", () => {
@@ -118,7 +124,10 @@ describe("issue 18 F4.40 a program that is approved as a whole", () => {
     const book = tool("book", () => "booked", { effects: BOOKING });
     const { runtime } = testRuntime({
       toolsets: [{ name: "trip", tools: [book] }, programToolset({ approve: "whole" })],
-      approval: { approve: ({ toolName, covers }) => (asked.push([toolName, covers]), "allow-once"), always: ["program::run_program"] },
+      approval: {
+        approve: ({ toolName, covers }) => (asked.push([toolName, shownOf(covers)]), "allow-once"),
+        always: ["program::run_program"],
+      },
     });
     // The first is shown with the input that it would have; the second comes after what no simulation knows.
     const code = "const a = await tools.trip.book({ item: 'train' }); return [a, await tools.trip.book({ item: 'hotel' })];";
@@ -150,7 +159,7 @@ describe("issue 18 F4.40 a program that is approved as a whole", () => {
       await new Promise((wake) => setTimeout(wake, 10));
       open = await runtime.approvals.pending();
     }
-    expect(open[0]?.covers).toEqual([OFFERS, ...books("train", "hotel", "car")]);
+    expect(shownOf(open[0]?.covers)).toEqual([OFFERS, ...books("train", "hotel", "car")]);
     const { id = "", digest = "" } = open[0] ?? {};
     expect(await runtime.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);
     expect((await running).status).toBe("ok");
@@ -247,4 +256,81 @@ test("issue 18 an option of programs that is none is refused", () => {
   expect(() => programToolset({ approve: "all" as "whole" })).toThrow(
     'The option approve of programToolset() is "calls" or "whole", not "all".',
   );
+});
+
+/** A composite call of one tool that books, where the price is by the time of the call, and the definition by the process. */
+describe("a yes to the calls of a composite call is one to what was shown", () => {
+  const trip = (offer: { readonly price: number }, description = "Books.") => {
+    const booked: Readonly<Record<string, unknown>>[] = [];
+    const book = tool("book", (input) => (booked.push(input), "booked"), { effects: BOOKING, description });
+    const outer: Tool = {
+      name: "outer",
+      description: "Books it.",
+      inputSchema: { type: "object" },
+      composite: true,
+      approveWhole: true,
+      execute: async (_input, { execute }) => (await execute({ name: "trip::book", input: { price: offer.price } })).status,
+    };
+    return { booked, book, options: { toolsets: [{ name: "trip", tools: [book, outer] }], standIn } };
+  };
+  const OUTER = { name: "trip::outer", input: {} };
+  const untilOpen = async ({ approvals }: Pick<TestRuntime["runtime"], "approvals">): Promise<ApprovalRecord> => {
+    for (;;) {
+      const [open] = await approvals.pending();
+      if (open !== undefined) return open;
+      await new Promise((wake) => setTimeout(wake, 10));
+    }
+  };
+
+  test("a tool that is defined otherwise while the question is open is asked about again", async () => {
+    const asked: string[] = [];
+    const { booked, book, options } = trip({ price: 10 });
+    const { runtime } = testRuntime({
+      ...options,
+      approval: {
+        approve: ({ toolName }) => {
+          asked.push(toolName);
+          if (toolName !== "trip::outer") return "deny";
+          runtime.registry.unregister("trip::book");
+          runtime.registry.register({ ...book, description: "Books for good, at any price." }, "trip");
+          return "allow-once";
+        },
+      },
+    });
+    await runtime.session("s").execute(OUTER);
+    expect([asked, booked]).toEqual([["trip::outer", "trip::book"], []]);
+  });
+
+  test.each([
+    ["with the same definition, what was shown is covered", { description: "Books." }, { asked: [], booked: [{ price: 10 }] }],
+    ["with another definition, it is asked about", { description: "Books more." }, { asked: ["trip::book"], booked: [] }],
+    ["with another input, it is asked about", { price: 1_000 }, { asked: ["trip::book"], booked: [] }],
+  ])("a question that is asked again by a later process keeps the calls that it showed: %s", async (_what, changed, expected) => {
+    const { price = 10, description } = changed as { price?: number; description?: string };
+    const store = memoryStore();
+    const first = trip({ price: 10 });
+    const before = testRuntime({ ...first.options, store, approval: { approve: "inbox" } }).runtime;
+    void before
+      .session("s")
+      .execute(OUTER)
+      .catch(() => undefined);
+    const seen = await untilOpen(before);
+    await before.sessions.handOver("s");
+
+    const second = trip({ price }, description);
+    const after = testRuntime({ ...second.options, store, approval: { approve: "inbox" } }).runtime;
+    const resumed = after.resume("s");
+    const isAskedAgain = async (): Promise<boolean> => ((await after.approvals.get(seen.id))?.position ?? 0) > seen.position;
+    while (!(await isAskedAgain())) await new Promise((wake) => setTimeout(wake, 10));
+    expect(await after.approvals.answer({ id: seen.id, digest: seen.digest, answer: "allow-once" })).toBe(true);
+    const asked: string[] = [];
+    const denying = setInterval(() => {
+      void after.approvals
+        .answerMany({ answer: "deny", upTo: Number.MAX_SAFE_INTEGER })
+        .then((records) => asked.push(...records.map(({ toolName }) => toolName)));
+    }, 10);
+    await resumed;
+    clearInterval(denying);
+    expect({ asked, booked: [...first.booked, ...second.booked] }).toEqual(expected);
+  });
 });

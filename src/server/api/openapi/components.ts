@@ -169,7 +169,7 @@ export const COMPONENTS = {
       ruleId: text("The rule that answered, or that was made of the answer."),
       answeredBy: text("The author of the answer."),
       answeredAt: time("When it was answered, withdrawn or expired."),
-      covers: array(record("A call that a yes covers as well: toolName and input.")),
+      covers: array(record("A call that a yes covers as well: toolName, input and definition.")),
       damage: text(
         "Set when what the store has of it is damaged: it takes no answer, and what is not in the columns of the store is empty.",
       ),
