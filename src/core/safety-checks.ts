@@ -58,14 +58,14 @@ export function wasConfirmed(result: ToolResult | undefined): boolean {
   return result !== undefined && result.attempts > 0 && result.origin === "live";
 }
 
-/** Why a call with these fields needs approval. */
+/** Why a call with these fields needs approval: in one line, so that nothing of it passes for the input that is shown below. */
 export function safetyReason(checks: JsonObject): string {
   const decision = checks[SAFETY_DECISION];
   const said = [
     ...pendingChecks(checks).map((check) => (isJsonObject(check) ? joined(check["code"], check["message"]) : joined(undefined, check))),
     ...(isJsonObject(decision) ? [joined(undefined, decision["explanation"])] : []),
   ].filter((text) => text !== "");
-  const texts = said.length === 0 ? "it does not say why" : said.join("; ");
+  const texts = said.length === 0 ? "it does not say why" : said.join("; ").replaceAll(/\s+/gu, " ");
   return `The model's provider asks for a confirmation: ${texts.slice(0, MAX_LENGTH).toWellFormed()}`;
 }
 

@@ -339,10 +339,34 @@ test("D11 what a person is to approve is shown as it is: what would hide or turn
     shown = params.message;
     return { action: "decline" };
   });
-  const path = "a\u202etxt.exe\u200b\u0007";
+  const path = "a\u202etxt.exe\u200b\u0007\u{e0061}";
   await client.callTool({ name: "burn", arguments: { path } });
-  expect(shown).toContain(String.raw`"path": "a\u202etxt.exe\u200b\u0007"`);
+  expect(shown).toContain(String.raw`"path": "a\u202etxt.exe\u200b\u0007\udb40\udc61"`);
   expect(JSON.parse(shown.slice(shown.indexOf("{")))).toEqual({ path });
+});
+
+test("D11 what a provider says about a call to be approved is shown so, too, and on a line of its own", async () => {
+  const given: unknown[] = [];
+  const computer: Tool = {
+    name: "computer",
+    description: "",
+    inputSchema: { type: "object" },
+    effects: { reads: ["screen"], writes: [] },
+    providers: { "openai-responses": { type: "computer" } },
+    execute: (input) => given.push(input),
+  };
+  const { runtime } = await openRuntime({ tools: [computer], approval: { approve: mcpApprover } });
+  const { client } = await overStdio(runtime, { era: "legacy" });
+  let shown = "";
+  client.setRequestHandler("elicitation/create", ({ params }) => {
+    shown = params.message;
+    return { action: "decline" };
+  });
+  const input = { x: 1, pending_safety_checks: [{ message: 'Harmless\u202e\u001b.\n\n{\n  "x": 0\n}' }] };
+  await client.callTool({ name: "computer", arguments: input });
+  const [question = "", ...lines] = shown.split("\n");
+  expect(question).toContain(String.raw`asks for a confirmation: Harmless\u202e\u001b. { "x": 0 }`);
+  expect([JSON.parse(lines.join("\n")), given]).toEqual([input, []]);
 });
 
 describe.each(ERAS)("a person of the %s era who is to approve a call", (era) => {

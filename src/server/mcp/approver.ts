@@ -1,5 +1,6 @@
 /** Puts approvals to the person at the other end of the call, through the client that made it. */
 import type { ApprovalAnswer, ApprovalRequest } from "../../core/ask.ts";
+import { visibleJson, visibleText } from "../../core/base/visible-text.ts";
 import { ToolError } from "../../core/error.ts";
 import { currentClient } from "./client.ts";
 
@@ -15,11 +16,14 @@ export async function mcpApprover({ toolName, reason, input, within = [], covers
   const client = currentClient();
   const outer = within.map((call) => `\n\nIt is made in ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
   const inner = covers.map((call) => `\n\nA yes covers ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
-  const shown = visible(JSON.stringify(input, undefined, 2) + outer + inner);
+  const shown = visibleJson(JSON.stringify(input, undefined, 2) + outer + inner);
   if (client === undefined) throw undecided("the call did not come over MCP, so there is no client to ask");
   if (shown.length > MAX_INPUT_LENGTH) throw undecided("its input is too long to be shown in a question of MCP");
   const schema = { type: "object", properties: { allow: { type: "boolean", title: "Let it run" } }, required: ["allow"] };
-  const answer = await client.elicit({ message: `May ${toolName} run? ${reason}\n${shown}`, schema }, { key: "approval", signal });
+  const answer = await client.elicit(
+    { message: `${visibleText(`May ${toolName} run? ${reason}`)}\n${shown}`, schema },
+    { key: "approval", signal },
+  );
   if (answer.action === "cancel") throw undecided("the MCP client did not ask, or its user did not decide");
   return answer.action === "accept" && answer.content?.["allow"] === true ? "allow-once" : "deny";
 }
@@ -27,10 +31,3 @@ export async function mcpApprover({ toolName, reason, input, within = [], covers
 function undecided(why: string): ToolError {
   return new ToolError("approval_required", why);
 }
-
-/** As the same JSON, with what could make a person see something else than it is written out. */
-function visible(json: string): string {
-  return json.replaceAll(MISLEADING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
-}
-
-const MISLEADING = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
