@@ -53,7 +53,7 @@ export function pendingChecks(input: JsonObject): readonly JsonValue[] {
   return isJsonArray(checks) ? checks.filter((check) => check !== null) : [];
 }
 
-/** Whether a call with checks was allowed: its tool was run for real, which does not happen before. Nobody is asked before a stand-in answers. */
+/** Whether a call with checks was allowed: its tool was run for real, which does not happen before. A stand-in answers without a question. */
 export function wasConfirmed(result: ToolResult | undefined): boolean {
   return result !== undefined && result.attempts > 0 && result.origin === "live";
 }

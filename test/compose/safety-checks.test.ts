@@ -384,7 +384,7 @@ const engineOf = (origin: Origin, answer: ToolOutput): Engine => ({
   call: () => answer,
 });
 
-/** Nobody is asked before a stand-in answers. */
+/** A stand-in answers without a question. */
 test.each([OPENAI, GEMINI, INTERACTIONS])("a stand-in in a live loop acknowledges nothing: $model", async (provider) => {
   const asked: unknown[] = [];
   const answer = new ToolOutput({

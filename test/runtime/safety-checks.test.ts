@@ -140,7 +140,7 @@ test("no hook makes a call of another tool of one that is to be confirmed", asyn
     description: "",
     inputSchema: true,
     effects: { reads: [], writes: [] },
-    execute: (input) => given.push(input as JsonObject),
+    execute: (input) => given.push(input),
   });
   expect(await runtime.execute(callWith(CHECKS))).toMatchObject({ error: { code: "vetoed" } });
   expect(given).toEqual([]);
