@@ -38,6 +38,18 @@ function textOf(result: { readonly content: readonly unknown[] }): unknown {
 }
 
 describe.each(ERAS)("a handler whose client is of the %s era", (era) => {
+  test("gets an answer to each of its questions, also where they have one key", async () => {
+    const answers: unknown[] = [];
+    const tool = using("confirm", async (client) => {
+      for (const message of ["The first?", "The second?"]) answers.push((await client.elicit({ message }, { key: "confirm" })).action);
+    });
+    const { runtime } = await openRuntime({ tools: [tool] });
+    const { client } = await overStdio(runtime, { era });
+    client.setRequestHandler("elicitation/create", ({ params }) => ({ action: params.message === "The first?" ? "accept" : "decline" }));
+    await client.callTool({ name: "confirm" });
+    expect(answers).toEqual(["accept", "decline"]);
+  });
+
   test("asks a person through the client, and again after an answer that does not fit", async () => {
     const { runtime } = await openRuntime({ tools: [greet] });
     const { client } = await overStdio(runtime, { era });
@@ -386,6 +398,26 @@ describe.each(ERAS)("a person of the %s era who is to approve a call", (era) => 
     const { client } = await overStdio(runtime, { era });
     client.setRequestHandler("elicitation/create", () => answer);
     expect(textOf(await client.callTool({ name: "burn" }))).toContain(text);
+  });
+
+  test("is asked about each call that a call makes: a yes to one is none to the next", async () => {
+    const burnt: unknown[] = [];
+    const burnOne: Tool = { ...burn, inputSchema: { type: "object" }, execute: (input) => void burnt.push(input) };
+    const burnAll: Tool = {
+      name: "burn_all",
+      description: "",
+      inputSchema: { type: "object" },
+      composite: true,
+      execute: async (_input, { execute }) => {
+        for (const n of [1, 1, 2]) await execute({ name: "burn", input: { n } });
+      },
+    };
+    const { runtime } = await openRuntime({ tools: [burnOne, burnAll], approval });
+    const { client } = await overStdio(runtime, { era });
+    let asked = 0;
+    client.setRequestHandler("elicitation/create", () => ({ action: "accept", content: { allow: ++asked === 1 } }));
+    await client.callTool({ name: "burn_all" });
+    expect([asked, burnt]).toEqual([3, [{ n: 1 }]]);
   });
 
   test("is asked for a yes or no that nothing fills in: a form that is sent as it was shown is no answer", async () => {

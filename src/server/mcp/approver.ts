@@ -12,7 +12,15 @@ const MAX_INPUT_LENGTH = 4_000;
  * The call ends with `approval_required` where there is no decision: it did not come over MCP, the client cannot ask, the person dismisses
  * the question, or the input is longer than 4,000 characters of JSON.
  */
-export async function mcpApprover({ toolName, reason, input, within = [], covers = [], signal }: ApprovalRequest): Promise<ApprovalAnswer> {
+export async function mcpApprover({
+  id,
+  toolName,
+  reason,
+  input,
+  within = [],
+  covers = [],
+  signal,
+}: ApprovalRequest): Promise<ApprovalAnswer> {
   const client = currentClient();
   const outer = within.map((call) => `\n\nIt is made in ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
   const inner = covers.map((call) => `\n\nA yes covers ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
@@ -22,7 +30,7 @@ export async function mcpApprover({ toolName, reason, input, within = [], covers
   const schema = { type: "object", properties: { allow: { type: "boolean", title: "Let it run" } }, required: ["allow"] };
   const answer = await client.elicit(
     { message: `${visibleText(`May ${toolName} run? ${reason}`)}\n${shown}`, schema },
-    { key: "approval", signal },
+    { key: id, signal },
   );
   if (answer.action === "cancel") throw undecided("the MCP client did not ask, or its user did not decide");
   return answer.action === "accept" && answer.content?.["allow"] === true ? "allow-once" : "deny";

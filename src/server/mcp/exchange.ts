@@ -59,6 +59,8 @@ export class Exchange<T> {
   readonly #waiting = new Map<string, Waiting>();
   readonly #work: Promise<ExchangeRoundEnd<T>>;
   #round: ExchangeRound | undefined;
+  /** The keys of its answers that were taken: each is one to the question that the client was shown under this key, not to a later one. */
+  #taken = new Set<string>();
   #wake: (() => void) | undefined;
   #over = false;
   /** The client was asked something while a round was open. */
@@ -113,7 +115,9 @@ export class Exchange<T> {
   /** Takes answers that come by themselves. One that was not asked for is ignored; one that does not fit is asked for again. */
   deliver(answers: ReadonlyMap<string, unknown>): void {
     for (const [key, waiting] of this.#waiting) {
-      if (answers.has(key) && waiting.take(answers.get(key))) this.#waiting.delete(key);
+      if (!answers.has(key) || !waiting.take(answers.get(key))) continue;
+      this.#taken.add(key);
+      this.#waiting.delete(key);
     }
     this.#onChange?.();
   }
@@ -128,6 +132,7 @@ export class Exchange<T> {
   /** Runs until the work is done or waits for the client. One round at a time. */
   async serve(round: ExchangeRound): Promise<ExchangeRoundEnd<T>> {
     this.#round = round;
+    this.#taken = new Set();
     const forget = onAbort(round.signal, () => this.cancel(cancelReason(round.signal, "the client cancelled it")));
     try {
       const needed = new Promise<void>((resolve) => {
@@ -155,9 +160,11 @@ export class Exchange<T> {
       if (answer === undefined) throw new ToolError("invalid_output", `The client's answer to ${request.method} is none.`);
       return answer;
     }
-    const early = this.round?.answers.get(key);
+    const early = this.#taken.has(key) ? undefined : this.round?.answers.get(key);
     const known = early === undefined ? undefined : read(early);
-    return known ?? (await this.#wait(request, options));
+    if (known === undefined) return await this.#wait(request, options);
+    this.#taken.add(key);
+    return known;
   }
 
   /** Ends what waits for the client, and the work with it where it heeds its signal. */
