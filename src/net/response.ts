@@ -6,6 +6,7 @@ import { decodeBody } from "./decode-body.ts";
 import { EventMeter } from "./event-meter.ts";
 import type { HttpResponse } from "./http-request.ts";
 import { networkFailure } from "./network-failure.ts";
+import { Pieces } from "./pieces.ts";
 import { addTo } from "../core/base/add-to.ts";
 
 export interface CappedResponseOptions {
@@ -25,9 +26,6 @@ const DRAIN_BYTES = 16 * 1024;
 const DRAIN_MS = 1_000;
 /** So much may an encoding add to what cannot be made shorter. */
 const ENCODING_BYTES = 64 * 1024;
-
-/** A server may send each byte as a chunk of its own, which takes a hundred times the memory: so many are joined as they come. */
-const PIECE_CHUNKS = 1_000;
 
 export class CappedResponse implements HttpResponse {
   readonly status: number;
@@ -160,24 +158,6 @@ export class CappedResponse implements HttpResponse {
 
   #hasBody(): boolean {
     return this.#options.method !== "HEAD" && this.status !== 204 && this.status !== 304;
-  }
-}
-
-/** The chunks of a body, in order. */
-class Pieces {
-  readonly #pieces: Uint8Array[] = [];
-  #chunks: Uint8Array[] = [];
-
-  add(chunk: Uint8Array): void {
-    if (this.#chunks.push(chunk) < PIECE_CHUNKS) return;
-    this.#pieces.push(Buffer.concat(this.#chunks));
-    this.#chunks = [];
-  }
-
-  whole(): Uint8Array {
-    const [first] = this.#chunks;
-    if (this.#pieces.length === 0 && this.#chunks.length === 1 && first !== undefined) return first;
-    return Buffer.concat([...this.#pieces, ...this.#chunks]);
   }
 }
 

@@ -5,6 +5,7 @@ import type { Clock } from "../../core/ports.ts";
 import { readRetryAfter } from "../../core/retry-after.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
 import { http } from "../../net/node-http.ts";
+import { Pieces } from "../../net/pieces.ts";
 import { decodeText, excerpt } from "./answer-text.ts";
 import { isTextType, parseMediaType } from "./media-type.ts";
 
@@ -67,11 +68,11 @@ function meaningOf(status: number): Meaning {
 
 /** The beginning of what was said; a connection that breaks meanwhile takes nothing from the status. */
 async function readText(response: HttpResponse): Promise<string> {
-  const chunks: Uint8Array[] = [];
+  const pieces = new Pieces();
   let bytes = 0;
   try {
     for await (const chunk of response.body) {
-      chunks.push(chunk);
+      pieces.add(chunk);
       bytes += chunk.byteLength;
       if (bytes >= MAX_READ_BYTES) break;
     }
@@ -79,7 +80,7 @@ async function readText(response: HttpResponse): Promise<string> {
     if (ToolError.fromUnknown(error).code === "cancelled") throw error;
   }
   const mediaType = parseMediaType(response.headers.get("content-type")?.[0]);
-  const all = Buffer.concat(chunks);
+  const all = pieces.whole();
   if (mediaType.type !== "" && !isTextType(mediaType.type)) return "";
   return decodeText(all.subarray(0, MAX_READ_BYTES), mediaType)?.trim() ?? "";
 }

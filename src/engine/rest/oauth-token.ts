@@ -7,6 +7,7 @@ import { untilAborted } from "../../core/base/until-aborted.ts";
 import type { HttpClient, HttpHeader } from "../../net/http-request.ts";
 import type { OAuthClient } from "./rest-options.ts";
 import { clientCredentials } from "../../net/basic-credentials.ts";
+import { Pieces } from "../../net/pieces.ts";
 
 /** A token is not used in its last moments, which the way to the server may take. */
 const EARLY_MS = 30_000;
@@ -153,15 +154,15 @@ function tokenRequest(auth: OAuthClient): {
 
 /** The object that was answered; empty for anything else. */
 async function readAnswer(body: AsyncIterable<Uint8Array>): Promise<JsonObject> {
-  const chunks: Uint8Array[] = [];
+  const pieces = new Pieces();
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.byteLength;
     if (bytes > MAX_ANSWER_BYTES) return {};
-    chunks.push(chunk);
+    pieces.add(chunk);
   }
   try {
-    const value = parseJson(new TextDecoder().decode(Buffer.concat(chunks)));
+    const value = parseJson(new TextDecoder().decode(pieces.whole()));
     return isJsonObject(value) ? value : {};
   } catch {
     return {}; // the status says enough, or the token is found missing

@@ -1,6 +1,6 @@
 /** Reads a request's body, no further than it may be long. */
-import { Buffer } from "node:buffer";
 import { ToolError } from "../../core/error.ts";
+import { Pieces } from "../../net/pieces.ts";
 
 /**
  * How the JSON of clients is read. The message around an input may take a few levels more than the input itself. An object with more than 1,000
@@ -13,17 +13,17 @@ export async function readBody({ headers, body }: Request, maxBytes: number): Pr
   const declared = headers.get("content-length");
   if (declared !== null && !(Number(declared) <= maxBytes)) return undefined;
   if (body === null) return "";
-  const chunks: Uint8Array[] = [];
+  const pieces = new Pieces();
   let length = 0;
   const reader = body.getReader();
   for (;;) {
     const { done, value } = await reader.read().catch((cause: unknown) => {
       throw cause instanceof ToolError ? cause : clientGone(cause); // a body breaks off for no other reason
     });
-    if (done) return new TextDecoder("utf-8").decode(Buffer.concat(chunks));
+    if (done) return new TextDecoder("utf-8").decode(pieces.whole());
     length += value.byteLength;
     if (length > maxBytes) return undefined;
-    chunks.push(value);
+    pieces.add(value);
   }
 }
 

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import type { Clock } from "../../core/ports.ts";
+import { Pieces } from "../../net/pieces.ts";
 import { BodyPace } from "./body-pace.ts";
 import { keepAddress } from "./client-address.ts";
 
@@ -42,7 +43,7 @@ export function targetOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
 export function bytesOf(incoming: IncomingMessage, clock: Clock): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     if (incoming.destroyed) return resolve(undefined); // it says so no more
-    const chunks: Uint8Array[] = [];
+    const pieces = new Pieces();
     const pace = new BodyPace(clock);
     const end = (bytes: Uint8Array | undefined): void => {
       pace.rest();
@@ -50,10 +51,10 @@ export function bytesOf(incoming: IncomingMessage, clock: Clock): Promise<Uint8A
     };
     pace.wait(reject);
     incoming.on("data", (chunk: Uint8Array) => {
-      chunks.push(chunk);
+      pieces.add(chunk);
       pace.came(chunk.byteLength);
     });
-    incoming.once("end", () => end(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
+    incoming.once("end", () => end(pieces.whole()));
     incoming.once("close", () => end(undefined));
   });
 }

@@ -1,0 +1,23 @@
+/** Collects the chunks of a body. */
+import { Buffer } from "node:buffer";
+
+/** The other side may send each byte as a chunk of its own, which takes a hundred times the memory: so many are joined as they come. */
+const PIECE_CHUNKS = 1_000;
+
+/** The chunks of a body, in order. */
+export class Pieces {
+  readonly #pieces: Uint8Array[] = [];
+  #chunks: Uint8Array[] = [];
+
+  add(chunk: Uint8Array): void {
+    if (this.#chunks.push(chunk) < PIECE_CHUNKS) return;
+    this.#pieces.push(Buffer.concat(this.#chunks));
+    this.#chunks = [];
+  }
+
+  whole(): Uint8Array {
+    const [first] = this.#chunks;
+    if (this.#pieces.length === 0 && this.#chunks.length === 1 && first !== undefined) return first;
+    return Buffer.concat([...this.#pieces, ...this.#chunks]);
+  }
+}
