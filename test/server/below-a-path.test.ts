@@ -175,27 +175,41 @@ test("a user logs in on the pages below the path, and the cookie of the login is
   expect((await client.call("listUpstreams")).upstreams).toMatchObject([{ name: "tickets", state: "logged-in" }]);
 });
 
-test("a request that is passed on to another server of the store is answered with addresses that have the path", async () => {
+/** Starts two servers of one store, below a path or at the root. Resolves to their addresses. */
+async function twoServers(paths: readonly [string, string]): Promise<readonly [string, string]> {
   const folder = await mkdtemp(join(tmpdir(), "haft-below-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const start = async (): Promise<string> => {
+  const start = async (basePath: string): Promise<string> => {
     const store = sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" });
     const runtime = createRuntime({ store, tools: [lateTool()] });
     await runtime.open();
-    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), basePath: "/haft" });
+    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), ...(basePath === "" ? {} : { basePath }) });
     onTestFinished(async () => {
       await server.close();
       await runtime.close();
     });
     return (await server.listen({ port: 0, address: true })).url;
   };
-  const [one, two] = [await start(), await start()];
+  return [await start(paths[0]), await start(paths[1])];
+}
+
+test.each([
+  ["/haft", "/haft"],
+  ["", "/haft"],
+  ["/haft", ""],
+  ["/of-the-owner/v1/submissions/x", "/haft"],
+  ["/haft", "/of-the-asked/v1"],
+])("a server below %j has a session, and one below %j answers with addresses of its own", async (owner, asked) => {
+  const [one, two] = await twoServers([owner, asked]);
   await createClient({ url: one, token: TOKEN }).call("createSession", { body: { id: "shop" } });
-  const body = JSON.stringify({ calls: [{ name: "late", input: {} }], waitMs: 0 });
   const headers = { ...AUTHORIZATION, "content-type": "application/json" };
+  const body = JSON.stringify({ calls: [{ name: "late", input: {} }], waitMs: 0 });
+  const place = expect.stringMatching(new RegExp(`^${asked}/v1/submissions/[\\w-]+\\?sessionId=shop$`, "u"));
   const accepted = await fetch(`${two}/v1/sessions/shop/execute`, { method: "POST", headers, body });
   const location = accepted.headers.get("location") ?? "";
-  expect([accepted.status, location]).toEqual([202, expect.stringMatching(/^\/haft\/v1\/submissions\/[\w-]+\?sessionId=shop$/u)]);
+  expect([accepted.status, location, await accepted.json()]).toEqual([202, place, { submissionId: expect.any(String), location }]);
+  const waits = await fetch(new URL(`${location}&waitMs=0`, two), { headers: AUTHORIZATION });
+  expect([waits.status, waits.headers.get("location"), await waits.json()]).toMatchObject([202, location, { location }]);
   const results = await fetch(new URL(`${location}&waitMs=5000`, two), { headers: AUTHORIZATION });
   expect(await results.json()).toMatchObject({ results: [{ status: "ok", output: "done" }] });
 });

@@ -150,7 +150,6 @@ async function serverOf(
     expectedAgents: agentNames(context),
     triggers: open.triggers,
     limits: { ...open.config.config.serve?.limits, sessionIdleMs: IDLE_MS },
-    ...omitUndefined({ basePath: open.config.config.serve?.basePath }), // for addresses in responses that another server forwards
     ...(allowedHost.length === 0 ? {} : { allowedHosts: [...allowedHost, "localhost", "127.0.0.1", "[::1]"] }),
   });
 }

@@ -22,6 +22,9 @@ export function noContent(): WholeAnswer {
   return new WholeAnswer(204, {}, "");
 }
 
+/** The results of calls that took longer than their request are below it. */
+export const SUBMISSIONS_PATH = "/v1/submissions/";
+
 /**
  * 200 with the results, or 202 with the place where they will be, which names their session: another server of the store finds them by it.
  *
@@ -33,7 +36,7 @@ export function batchAnswer(
 ): WholeAnswer {
   if ("submissionId" in waited) {
     const query = sessionId === undefined ? "" : `?sessionId=${encodeURIComponent(sessionId)}`;
-    const location = `${basePath}/v1/submissions/${encodeURIComponent(waited.submissionId)}${query}`;
+    const location = `${basePath}${SUBMISSIONS_PATH}${encodeURIComponent(waited.submissionId)}${query}`;
     return jsonAnswer({ submissionId: waited.submissionId, location }, 202, { location, "retry-after": "1" });
   }
   if ("thrown" in waited.outcome) throw ToolError.fromUnknown(waited.outcome.thrown);

@@ -7,6 +7,7 @@ import { neverConnected } from "../../../net/never-connected.ts";
 import { CONNECTION_HEADERS } from "../../../net/request-head.ts";
 import { API, type OperationId } from "../../api.ts";
 import type { SentRequest } from "./api-request.ts";
+import { SUBMISSIONS_PATH } from "../handlers/answers.ts";
 import type { Route } from "./route.ts";
 import type { ApiServices } from "../services.ts";
 
@@ -149,7 +150,7 @@ export interface SendOptions {
 async function send(
   sent: SentRequest,
   { process, what, body: read, timeoutMs }: SendOptions,
-  services: Pick<ApiServices, "store" | "clock">,
+  services: Pick<ApiServices, "store" | "clock" | "basePath">,
 ): Promise<Response> {
   const request = sent.whole();
   const { pathname, search } = new URL(request.url);
@@ -175,12 +176,28 @@ async function send(
       redirect: "manual",
       ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
     });
-    return new Response(answer.body, { status: answer.status, headers: withoutConnection(answer.headers) });
+    return await placedHere(answer, services.basePath);
   } catch (thrown: unknown) {
     throw notReached(thrown, { what, process });
   } finally {
     alive.stop();
   }
+}
+
+/** The answer as this server would give it: the process that gave it may be below another path of its host, or none. */
+async function placedHere({ status, headers: given, body }: Response, basePath: string): Promise<Response> {
+  const headers = withoutConnection(given);
+  const location = headers.get("location");
+  const at = location?.lastIndexOf(SUBMISSIONS_PATH) ?? -1;
+  if (location === null || at < 0) return new Response(body, { status, headers });
+  const own = basePath + location.slice(at);
+  headers.set("location", own);
+  headers.delete("content-length");
+  const text = await new Response(body).text();
+  return new Response(
+    text.replace(JSON.stringify(location), () => JSON.stringify(own)),
+    { status, headers },
+  );
 }
 
 function notReached(thrown: unknown, { what, process: { address } }: Pick<SendOptions, "what" | "process">): ToolError {
