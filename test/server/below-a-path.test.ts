@@ -175,6 +175,22 @@ test("a user logs in on the pages below the path, and the cookie of the login is
   expect((await client.call("listUpstreams")).upstreams).toMatchObject([{ name: "tickets", state: "logged-in" }]);
 });
 
+test.each([
+  ["/haft", "/other", 'below "/haft"', 'below "/other"'],
+  ["/haft", undefined, 'below "/haft"', "at the root of their host"],
+  [undefined, "/haft", "at the root of their host", 'below "/haft"'],
+])("the pages of logins stay below %j: a server below %j cannot move them", async (first, second, place, other) => {
+  const logins = new UserLogins({ origin: "https://tools.example" });
+  const runtime = createRuntime();
+  const below = (basePath: string | undefined): unknown =>
+    createServer(runtime, { auth: staticToken({ token: TOKEN }), logins, ...(basePath === undefined ? {} : { basePath }) });
+  below(first);
+  expect(() => below(second)).toThrow(`These logins have their pages ${place}, and cannot have them ${other} as well.`);
+  below(first);
+  const document = await logins.response(new Request("https://tools.example/upstreams/client.json"));
+  expect(await document?.json()).toMatchObject({ redirect_uris: [`https://tools.example${first ?? ""}/upstreams/callback`] });
+});
+
 /** Starts two servers of one store, below a path or at the root. Resolves to their addresses. */
 async function twoServers(paths: readonly [string, string]): Promise<readonly [string, string]> {
   const folder = await mkdtemp(join(tmpdir(), "haft-below-"));

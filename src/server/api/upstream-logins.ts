@@ -3,7 +3,10 @@ import type { LoginPages } from "../mcp/listen.ts";
 
 /** The logins of users to the MCP servers behind a server, and their pages. */
 export interface UpstreamLogins extends LoginPages {
-  /** Called once, with the `basePath` of the server or an empty text: the addresses of the pages begin with it. Requests come without it. */
+  /**
+   * Called by each `createServer` that is given the logins, with its `basePath` or an empty text: the addresses of the pages begin with it. Requests come
+   * without it. What it throws for a second path, `createServer` throws.
+   */
   serveBelow(basePath: string): void;
   /** The servers, and whether this user is logged in. */
   list(user: string): Promise<readonly { readonly server: string; readonly loggedIn: boolean; readonly endsAt?: number }[]>;

@@ -1,5 +1,7 @@
 /** The addresses of the pages of logins. Requests to them come without the path of the server. */
 import { DOCUMENT_PATH } from "./client-document.ts";
+import { quoted } from "../../../core/base/wording.ts";
+import { ToolError } from "../../../core/error.ts";
 import { checkOrigin } from "./logins-options.ts";
 
 export const LOGIN_PATH = "/upstreams/login";
@@ -8,7 +10,7 @@ export const CALLBACK_PATH = "/upstreams/callback";
 /** There are none until their origin is known. */
 export class PageAddresses {
   #origin: string | undefined;
-  #basePath = "";
+  #basePath: string | undefined;
 
   get origin(): string | undefined {
     return this.#origin;
@@ -16,7 +18,7 @@ export class PageAddresses {
 
   /** The address of the server. */
   get server(): string | undefined {
-    return this.#origin && this.#origin + this.#basePath;
+    return this.#origin && this.#origin + (this.#basePath ?? "");
   }
 
   /** Where the authorization server sends people back to. */
@@ -31,7 +33,7 @@ export class PageAddresses {
 
   /** The attributes of a cookie that is sent to the pages alone. */
   get cookieAttributes(): string {
-    return `Path=${this.#basePath}/upstreams/; HttpOnly; SameSite=Lax${this.#origin?.startsWith("https:") === true ? "; Secure" : ""}`;
+    return `Path=${this.#basePath ?? ""}/upstreams/; HttpOnly; SameSite=Lax${this.#origin?.startsWith("https:") === true ? "; Secure" : ""}`;
   }
 
   /** The first one counts. @throws ToolError `invalid_argument` for an origin that is none */
@@ -40,12 +42,23 @@ export class PageAddresses {
     this.#origin ??= origin;
   }
 
+  /** @throws ToolError `invalid_argument` for another path than before: the pages of each login have one address */
   serveBelow(basePath: string): void {
-    this.#basePath = basePath;
+    this.#basePath ??= basePath;
+    if (this.#basePath === basePath) return;
+    throw new ToolError(
+      "invalid_argument",
+      `These logins have their pages ${placeOf(this.#basePath)}, and cannot have them ${placeOf(basePath)} as well.`,
+      { hint: "Give them to one of the servers, which has the pages for all. Leave logins out of the others." },
+    );
   }
 
   /** The page that asks whether to go on with a login, from the host on. */
   loginPath(id: string): string {
-    return `${this.#basePath}${LOGIN_PATH}?id=${id}`;
+    return `${this.#basePath ?? ""}${LOGIN_PATH}?id=${id}`;
   }
+}
+
+function placeOf(basePath: string): string {
+  return basePath === "" ? "at the root of their host" : `below ${quoted(basePath)}`;
 }

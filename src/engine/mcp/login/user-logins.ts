@@ -82,7 +82,7 @@ export class UserLogins {
     this.#addresses.serveAt(origin);
   }
 
-  /** Sets the path of the server that has the pages, such as `/haft`: their addresses begin with it behind the origin. `createServer` does. */
+  /** Sets the path of the server that has the pages, such as `/haft`: their addresses begin with it behind the origin. `createServer` does. @throws ToolError `invalid_argument` for a second path */
   serveBelow(basePath: string): void {
     this.#addresses.serveBelow(basePath);
   }
