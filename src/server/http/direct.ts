@@ -4,7 +4,7 @@ import type { Clock } from "../../core/ports.ts";
 import { bytesOf, requestOf, targetOf } from "./node-request.ts";
 import type { HeadRequest, HeaderReader, RequestHead } from "./request-head.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
-import { endEarly } from "./end-early.ts";
+import { endEarly, hasCome } from "./end-early.ts";
 import { writeResponse } from "./write-response.ts";
 
 /** A request that may be answered without a `Request`. */
@@ -164,7 +164,13 @@ export class NodeReply implements DirectReply {
     const head: Record<string, string | number> = { ...this.#headers, ...headers };
     if (status !== 204) head["content-length"] = bytes;
     if (outgoing.req.complete) outgoing.writeHead(status, head).end(text);
-    else void endEarly(outgoing.writeHead(status, { ...head, connection: "close" }), text, this.#clock);
+    else void this.#wholeEarly(status, head, text);
+  }
+
+  async #wholeEarly(status: number, head: Record<string, string | number>, text: string): Promise<void> {
+    const outgoing = this.#outgoing;
+    if (await hasCome(outgoing.req)) outgoing.writeHead(status, head).end(text);
+    else await endEarly(outgoing.writeHead(status, { ...head, connection: "close" }), text, this.#clock);
   }
 
   async response(response: Response, gone: AbortSignal): Promise<void> {

@@ -1,11 +1,17 @@
 /** Ends answers that come before the end of their requests. */
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
 
 /** A client that sends nothing for so long has ended, or takes no answer. */
 const SILENT_MS = 1_000;
 /** So many times as long may it go on sending what is not read: half a minute. */
 const MAX_LOOKS = 30;
+
+/** Whether all of a request has come, so that its connection can take the next one. A body that came with its head is there a turn after its handler was called. */
+export async function hasCome(incoming: IncomingMessage): Promise<boolean> {
+  if (!incoming.complete) await new Promise((resolve) => setImmediate(resolve));
+  return incoming.complete;
+}
 
 /**
  * Sends the last of an answer whose head is written, and throws away what still comes, for as long as it comes and no longer than half a minute: a

@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
-import { endEarly } from "./end-early.ts";
+import { endEarly, hasCome } from "./end-early.ts";
 import { wholeText } from "./whole-text.ts";
 
 interface WriteResponsePorts {
@@ -14,7 +14,8 @@ interface WriteResponsePorts {
 /** Resolves when the last of it has been handed to the system, or it is not read. */
 export async function writeResponse(response: Response, outgoing: ServerResponse, { gone, clock }: WriteResponsePorts): Promise<void> {
   const incoming = outgoing.req;
-  outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), ...(incoming.complete ? {} : { connection: "close" }) });
+  const isWhole = incoming.complete || (await hasCome(incoming));
+  outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), ...(isWhole ? {} : { connection: "close" }) });
   const text = incoming.method === "HEAD" ? undefined : wholeText(response);
   if (text === undefined && response.body !== null && incoming.method !== "HEAD") await copy(response.body, outgoing, gone);
   if (incoming.complete || gone.aborted) return await ended(outgoing, { text, gone });

@@ -36,6 +36,35 @@ test.each([
   }
 });
 
+test.each([
+  ["without a token", "POST /v1/execute", "", 401],
+  ["without a token, of a page", "POST /v1/execute", "Origin: http://localhost\r\n", 401],
+  ["without a token, to the MCP server", "POST /mcp", "Accept: application/json, text/event-stream\r\n", 401],
+  ["to another host", "POST /v1/execute", "Host: evil.example\r\n", 403],
+  ["to no route", "POST /v1/nothing", `Authorization: Bearer ${TOKEN}\r\n`, 404],
+  ["of a method that is not served", "PUT /v1/execute", `Authorization: Bearer ${TOKEN}\r\n`, 405],
+  ["of another type", "POST /v1/execute", `Authorization: Bearer ${TOKEN}\r\nContent-Type: text/plain\r\n`, 415],
+])("a request %s that has come as a whole is refused, and its connection takes the next one", async (_, request, headers, status) => {
+  const { listener } = await startApi();
+  const answers = await new Promise<string>((resolve, reject) => {
+    let text = "";
+    const host = headers.includes("Host:") ? "" : "Host: localhost\r\n";
+    const type = headers.includes("Content-Type:") ? "" : "Content-Type: application/json\r\n";
+    const socket = connect(listener.port, "127.0.0.1", () =>
+      socket.write(`${request} HTTP/1.1\r\n${host}${type}${headers}Content-Length: 2\r\n\r\n{}`),
+    );
+    let isSecond = false;
+    socket.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+      if (isSecond) return;
+      isSecond = true;
+      socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    });
+    socket.on("error", reject).on("close", () => resolve(text));
+  });
+  expect([...answers.matchAll(/HTTP\/1\.1 (\d+)/gu)].map(([, each]) => each)).toEqual([String(status), "200"]);
+});
+
 testInCI(
   "issue 19 a client that takes longer than a second to send what is too large gets its answer, and is read no longer than it sends",
   async () => {
