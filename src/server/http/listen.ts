@@ -9,7 +9,7 @@ import { http } from "../../net/node-http.ts";
 import { endEarly } from "./end-early.ts";
 import { HttpError } from "./http-error.ts";
 import { GONE, NodeReply, NodeRequest, type DirectHandler } from "./direct.ts";
-import { requestOf, repeatedHeader, settleTarget } from "./node-request.ts";
+import { refuseAmbiguous, requestOf, settleTarget } from "./node-request.ts";
 import { problemAnswer, problemOf } from "./problem.ts";
 import { closeQuiet } from "./quiet-connections.ts";
 import { plainHeaders } from "./security-headers.ts";
@@ -134,11 +134,9 @@ interface Answerers {
 
 async function answer({ handler, direct, clock, basePath }: Answerers, exchange: HttpExchange): Promise<void> {
   const { incoming, outgoing } = exchange;
+  refuseAmbiguous(incoming);
   settleTarget(incoming);
   incoming.url = withoutBasePath(incoming.url ?? "/", basePath);
-  const repeated = repeatedHeader(incoming);
-  if (repeated !== undefined)
-    throw new HttpError(400, "invalid_argument", `The request has several ${repeated} headers.`, { hint: `Send one ${repeated} header.` });
   const { headers } = incoming;
   if (headers["content-length"] === undefined && headers["transfer-encoding"] !== undefined)
     return await pass({ handler, clock }, exchange);

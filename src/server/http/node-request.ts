@@ -1,10 +1,12 @@
 /** Requests of Node's as those of the platform, and their bodies. */
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
+import { quoted } from "../../core/base/wording.ts";
 import type { Clock } from "../../core/ports.ts";
 import { Pieces } from "../../net/pieces.ts";
 import { BodyPace } from "./body-pace.ts";
 import { keepAddress } from "./client-address.ts";
+import { HttpError } from "./http-error.ts";
 
 /**
  * Puts the target of a request where its readers look for it: an absolute one is a path, and a host in place of that of the header.
@@ -23,7 +25,7 @@ export function settleTarget(incoming: IncomingMessage): void {
  * The header that a request has several times, although it says where the request goes or who sends it: Node reads the first, and a proxy in front may
  * have looked at another one. Undefined where there is none.
  */
-export function repeatedHeader({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): "Host" | "Authorization" | undefined {
+function repeatedHeader({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): "Host" | "Authorization" | undefined {
   let hosts = 0;
   let authorizations = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -32,6 +34,25 @@ export function repeatedHeader({ rawHeaders }: Pick<IncomingMessage, "rawHeaders
     else if (name?.length === "authorization".length && name.toLowerCase() === "authorization") authorizations++;
   }
   return hosts > 1 ? "Host" : authorizations > 1 ? "Authorization" : undefined;
+}
+
+/**
+ * Refuses a request of which a proxy in front may have seen another one, or another end.
+ *
+ * @throws HttpError 400 for a header that is there several times and for chunks in HTTP/1.0, 501 for codings other than chunks
+ * @see https://www.rfc-editor.org/rfc/rfc9112#section-6.1
+ */
+export function refuseAmbiguous(incoming: Pick<IncomingMessage, "headers" | "rawHeaders" | "httpVersion">): void {
+  const repeated = repeatedHeader(incoming);
+  if (repeated !== undefined)
+    throw new HttpError(400, "invalid_argument", `The request has several ${repeated} headers.`, { hint: `Send one ${repeated} header.` });
+  const coding = incoming.headers["transfer-encoding"];
+  if (coding === undefined) return;
+  const hint = "Send a Content-Length, or Transfer-Encoding: chunked in HTTP/1.1.";
+  if (incoming.httpVersion === "1.0")
+    throw new HttpError(400, "invalid_argument", "A request in HTTP/1.0 has no Transfer-Encoding.", { hint });
+  if (coding.toLowerCase() !== "chunked")
+    throw new HttpError(501, "invalid_argument", `The Transfer-Encoding ${quoted(coding)} is not known.`, { hint });
 }
 
 /** The target of a request is a path: the server's own name is not asked for. */

@@ -17,6 +17,11 @@ function endless(path: string, length: string, headers = ""): string {
   return `POST ${path} HTTP/1.1\r\n${AUTH}${JSON_TYPE}${headers}Content-Length: ${length}\r\n\r\n`;
 }
 
+function coded(coding: string, version = "1.1"): string {
+  const chunks = `${CALL.length.toString(16)}\r\n${CALL}\r\n0\r\n\r\n`;
+  return `POST /v1/execute HTTP/${version}\r\n${AUTH}${JSON_TYPE}Connection: keep-alive\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`;
+}
+
 function get(path: string, { method = "GET", version = "1.1", headers = "" } = {}): string {
   return `${method} ${path} HTTP/${version}\r\n${AUTH}${headers}Connection: close\r\n\r\n`;
 }
@@ -79,6 +84,8 @@ const ODD: readonly (readonly [string, string, number | "closed"])[] = [
   ["E17 a WebSocket of another origin", upgrade("/mcp", "Origin: http://evil.example\r\n"), 403],
   ["E16 two lengths", post(CALL, { headers: "Content-Length: 3\r\n" }), 400],
   ["E16 a length and chunks", post(CALL, { headers: "Transfer-Encoding: chunked\r\n" }), 400],
+  ["E16 chunks in HTTP/1.0, which has none", coded("chunked", "1.0"), 400],
+  ["E16 a coding besides chunks", coded("gzip, chunked"), 501],
   ["E16 a line that ends with LF alone", `GET /v1/info HTTP/1.1\nHost: localhost\n\n`, 400],
   ["two tokens", get("/v1/tools", { headers: "Authorization: Bearer other\r\n" }), 400],
   [
