@@ -46,9 +46,10 @@ export interface JsonCopy {
 /**
  * Copies a value into deeply frozen plain JSON, checking depth and size before it walks further.
  *
- * Follows `JSON.stringify` where that loses nothing: `toJSON` is called, `undefined` properties are left out, an instance of a class
- * is its own enumerable fields but functions. Throws `not_json` where it would lie: bigint, symbol, function, NaN, Infinity, Map, Set,
- * other objects whose content is not a field, invalid dates, cycles, throwing getters. A `__proto__` key is left out and named in `dropped`.
+ * Follows `JSON.stringify` where that loses nothing: `toJSON` is called, `undefined` properties are left out, an `undefined` item is `null`,
+ * `-0` is 0, an instance of a class is its own enumerable fields but functions. Throws `not_json` where it would lie: bigint, symbol,
+ * function, NaN, Infinity, Map, Set, other objects whose content is not a field, invalid dates, cycles, throwing getters. A `__proto__`
+ * key is left out and named in `dropped`.
  *
  * @throws ToolError `not_json` with the `$` path, or `too_large` when a limit is passed.
  */
@@ -120,7 +121,7 @@ class QuickCopy {
         if (value.length >= MIN_LOOKED_AT && !this.found && this.lookFor?.(value) === true) this.found = true;
         return (this.#charsLeft -= value.length) < 0 ? UNUSUAL : value;
       case "number":
-        return Number.isFinite(value) ? value : UNUSUAL;
+        return Number.isFinite(value) ? value + 0 : UNUSUAL; // -0 is 0 in the text of JSON
       case "boolean":
         return value;
       case "object":
@@ -205,7 +206,9 @@ function copyState(limits: JsonLimits, quick: QuickCopy, fits: boolean): CopySta
 /** The same copy, with a decision for everything that is not plain JSON and a path for every error. */
 function copySlowly(value: unknown, state: CopyState): JsonValue {
   try {
-    return copyValue(value, 0, state, ROOT);
+    const copy = copyValue(value, 0, state, ROOT);
+    if (copy === undefined) throw notJson("undefined is not JSON", ROOT);
+    return copy;
   } catch (error: unknown) {
     throw error instanceof ToolError ? error : notJson("looking into it threw", ROOT, { cause: error }); // a trap of a proxy
   }
@@ -221,13 +224,14 @@ interface Place {
 
 const ROOT: Place = { parent: undefined, step: "$" };
 
-function copyValue(value: unknown, depth: number, state: CopyState, place: Place): JsonValue {
+/** Undefined where a `toJSON()` returned that: the value is left out then, as `undefined` itself. */
+function copyValue(value: unknown, depth: number, state: CopyState, place: Place): JsonValue | undefined {
   switch (typeof value) {
     case "string":
       return copyText(value, state, place);
     case "number":
       if (!Number.isFinite(value)) throw notJson(`${value} is not a JSON number`, place);
-      return value;
+      return value + 0;
     case "boolean":
       return value;
     case "object":
@@ -274,7 +278,7 @@ function keysOf(value: object, state: CopyState, place: Place): readonly string[
   return keys.slice(0, room);
 }
 
-function copyObject(value: object, depth: number, state: CopyState, place: Place): JsonValue {
+function copyObject(value: object, depth: number, state: CopyState, place: Place): JsonValue | undefined {
   if (state.ancestors.has(value)) throw notJson("is circular: it is inside of itself", place);
   if (depth >= state.maxDepth) {
     const problem = `nesting deeper than ${state.maxDepth} levels`;
@@ -287,10 +291,11 @@ function copyObject(value: object, depth: number, state: CopyState, place: Place
   return copy;
 }
 
-function copyFields(value: object, depth: number, state: CopyState, place: Place): JsonValue {
+function copyFields(value: object, depth: number, state: CopyState, place: Place): JsonValue | undefined {
   const toJson = readProperty(value, "toJSON", place);
   if (typeof toJson === "function" && !(value instanceof Date && Number.isNaN(value.getTime()))) {
     const replaced: unknown = callToJson(toJson, value, place);
+    if (replaced === undefined) return undefined;
     if (replaced !== value) return copyValue(replaced, depth + 1, state, place);
   }
   const isInstance = isInstanceOfClass(value);
@@ -311,7 +316,8 @@ function copyFields(value: object, depth: number, state: CopyState, place: Place
       drop(state, spell(place, key));
       continue;
     }
-    copy[key] = copyValue(item, depth + 1, state, { parent: place, step: key });
+    const copied = copyValue(item, depth + 1, state, { parent: place, step: key });
+    if (copied !== undefined) copy[key] = copied;
   }
   return Object.freeze(copy);
 }
@@ -321,7 +327,7 @@ function copyArray(value: readonly unknown[], depth: number, state: CopyState, p
   for (let index = 0; index < value.length; index++) {
     if (!hasRoom(state, place)) break;
     const item = value[index];
-    copy.push(item === undefined ? null : copyValue(item, depth + 1, state, { parent: place, step: index }));
+    copy.push(item === undefined ? null : (copyValue(item, depth + 1, state, { parent: place, step: index }) ?? null));
   }
   return Object.freeze(copy);
 }

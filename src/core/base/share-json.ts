@@ -56,7 +56,7 @@ class SharingCopy {
       case "string":
         return (this.#charsLeft -= value.length) < 0 ? UNUSUAL : value;
       case "number":
-        return Number.isFinite(value) ? value : UNUSUAL;
+        return Number.isFinite(value) ? value + 0 : UNUSUAL; // -0 is 0 in the text of JSON
       case "boolean":
         return value;
       case "object":
