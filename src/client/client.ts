@@ -88,7 +88,7 @@ class HttpClient implements HaftClient {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#origin = addressOf(options).href.replace(/\/+$/u, "");
+    this.#origin = addressOf(options).href.replace(/(?<!\/)\/+$/u, "");
     this.#maxAttempts = options.maxAttempts ?? 5;
   }
 

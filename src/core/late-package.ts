@@ -14,7 +14,7 @@ export interface LatePackage {
 const NOT_FOUND =
   /(?:cannot find (?:package|module)|could not (?:resolve|find package)|no such module|failed to load url|tried to access|import)\s+["'`]?(@?[^"'`\s,]+)/iu;
 /** The module that asked, as Node, Bun and the stack of require() name it. */
-const ASKED_BY = /(?: imported from | while importing .* from |' from '|\nRequire stack:\n- )(.*)/u;
+const ASKED_BY = /(?: imported from | while importing .{0,500} from |' from '|\nRequire stack:\n- )(.*)/u;
 /** The start of an absolute path, in quotes or not, up to its last `node_modules` or to its file: a folder of this machine is not for the clients of a server. */
 const FOLDERS = [
   /(?<=["'`])(?:file:\/\/|\w:)?[\\/][^"'`]*[\\/]node_modules[\\/]/gu,
@@ -23,6 +23,8 @@ const FOLDERS = [
   /(?<=^|[\s(])(?:file:\/\/|\w:)?[\\/][^"'`:]*[\\/]/gu,
 ];
 const MAX_REASON_CHARS = 500;
+/** Folders are looked for in so much of a line. */
+const MAX_LINE = 4_000;
 
 /**
  * The error for a package whose import failed. It is not installed only where the import itself was not found: one that is there may be
@@ -53,6 +55,9 @@ export function isNotInstalled(name: string, thrown: unknown): boolean {
 
 function reasonOf(text: string): string {
   const [line = ""] = text.split("\n", 1);
-  const said = line.replace(/ (?:imported from|while importing) .*$/u, "").replace(/\.$/u, "");
+  const said = line
+    .slice(0, MAX_LINE)
+    .replace(/ (?:imported from|while importing) .*$/su, "")
+    .replace(/\.$/u, "");
   return FOLDERS.reduce((text, folder) => text.replaceAll(folder, ""), said).slice(0, MAX_REASON_CHARS);
 }

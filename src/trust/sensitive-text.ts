@@ -9,7 +9,7 @@ export interface Found {
   readonly what: string;
 }
 
-/** The part of a match that is secret is its group `secret`, else the whole of it. */
+/** The part of a match that is secret is its group `secret`, else the whole of it; nothing where it has the group and left it out. */
 interface SecretForm {
   readonly what: string;
   readonly pattern: RegExp;
@@ -28,7 +28,10 @@ const FORMS: readonly SecretForm[] = [
     what: "private key",
     pattern: /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|(?=-----END)|$)/dgsu,
   },
-  { what: "signed token", pattern: /\beyJ[\w-]{8}[\w-]*?\.[\w-]{4}[\w-]*?\.[\w-]*?(?![\w-])/dgu },
+  {
+    what: "signed token", // a word that is none is taken too, and not looked through again from each of its places
+    pattern: /(?<secret>\beyJ[\w-]{8}[\w-]*?\.[\w-]{4}[\w-]*?\.[\w-]*?(?![\w-]))|\beyJ[\w-]*?(?![\w-])/dgu,
+  },
   {
     what: "API key",
     pattern:
@@ -126,10 +129,12 @@ const MIN_SECRET = 4;
 const MASKED = /^(?:[*•x.…]+?|\[.*?|<.*?|\$\{.*?|\{\{.*?|null|none|true|false|undefined|required|string|redacted.*?)$/iu;
 
 function matches(text: string, pattern: RegExp, what: string): readonly Found[] {
-  return Array.from(text.matchAll(pattern), (match): Found => {
-    const [start, end] = match.indices?.groups?.["secret"] ?? match.indices?.[0] ?? [0, 0];
-    return { start, end, what };
-  });
+  const found: Found[] = [];
+  for (const { indices } of text.matchAll(pattern)) {
+    const place = indices?.groups === undefined ? indices?.[0] : indices.groups["secret"];
+    if (place !== undefined) found.push({ start: place[0], end: place[1], what });
+  }
+  return found;
 }
 
 /** Whether its last digit is the check digit of the others. @see https://www.iso.org/standard/70484.html — the Luhn algorithm */

@@ -28,7 +28,7 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
 ];
 
 /** Clients whose `timeout` is in seconds, although its place says nothing of it: Cline, Roo, Kilo Code of before, and Crush. */
-const IN_SECONDS = /(?:^|[/\\])(?:\.roo[/\\].*|\.kilocode[/\\].*|(?:cline_)?mcp_settings\.json|\.?crush\.json)$/u;
+const IN_SECONDS = /(?:^|[/\\])(?:\.(?:roo|kilocode)[/\\]|(?:(?:cline_)?mcp_settings|\.?crush)\.json$)/u;
 /** Fewer milliseconds than these are seconds of a client that is not known: no call would have the time to be answered. */
 export const MIN_TIMEOUT = 1000;
 /** Clients that replace `$NAME` as well. */

@@ -20,7 +20,7 @@ export interface ClientVariablesOptions {
 }
 
 /** `${…}`, `${{ secrets.… }}`, `{env:…}` and `{file:…}`, and `$NAME`. */
-const WRITTEN = /\$\{\{\s*(?:secrets\.|inputs\.)?(\w+)\s*\}\}|\$\{([^}]*)\}|(?<!\$)\{(env|file):([^}]*)\}|\$([A-Za-z_]\w*)/gu;
+const WRITTEN = /\$\{\{\s*(?:secrets\.|inputs\.)?(\w+)\s*\}\}|\$\{([^}]{0,256})\}|(?<!\$)\{(env|file):([^}]{0,256})\}|\$([A-Za-z_]\w*)/gu;
 /** `%NAME%` of Windows; two characters are part of an encoded address. */
 const OF_WINDOWS = /%[A-Za-z_]\w{2,}%/u;
 /** The same in an address, where `%A9bar%` of `caf%C3%A9bar%20` is encoded too. */

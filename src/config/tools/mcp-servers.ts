@@ -128,7 +128,10 @@ export function readNamedServers(servers: readonly NamedServer[], { context, opt
 
 /** A name that a toolset can have, which no other server has. @param taken the names of all servers, and those that were made for them */
 function toolsetNameOf(written: string, taken: Set<string>): string {
-  const fitting = written.split(NAMESPACE_SEPARATOR).join("-").replace(/:+$/u, "");
+  const fitting = written
+    .split(NAMESPACE_SEPARATOR)
+    .join("-")
+    .replace(/(?<!:):+$/u, "");
   if (fitting === written) return written;
   const wanted = fitting === "" ? "server" : fitting;
   let name = wanted;

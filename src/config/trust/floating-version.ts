@@ -22,7 +22,7 @@ const NPM: Runner = {
 const PYTHON: Runner = {
   valued: ["--python", "--with", "--index-url"],
   named: ["--from", "--spec"],
-  pinned: /^[^=@]+(?:==|@)\d+(?:\.\d+)+[\w.+-]*$/u,
+  pinned: /^[^=@]+(?:==|@)\d+\.\d[\w.+-]*$/u,
   example: "==1.2.3",
 };
 const RUNNERS: ReadonlyMap<string, Runner> = new Map([
@@ -67,7 +67,7 @@ function packageOf(args: readonly string[], runner: Runner): string | undefined 
 }
 
 function unversioned(name: string): string {
-  return name.replace(/(?<=.)(?:@|==).*$/u, "");
+  return name.replace(/(?<=.)(?:@|==).*$/su, "");
 }
 
 /** A warning for each enabled server that such a command starts. @param folder that of the configuration */

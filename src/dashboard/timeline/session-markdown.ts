@@ -49,5 +49,5 @@ function quote(text: string): string {
 }
 
 function inLine(text: string, lineEnd = " "): string {
-  return text.replaceAll(/[\\`*_{}[\]<>#|!~&]/gu, "\\$&").replaceAll(/\s*\n\s*/gu, lineEnd);
+  return text.replaceAll(/[\\`*_{}[\]<>#|!~&]/gu, "\\$&").replaceAll(/(?<!\s)\s*\n\s*/gu, lineEnd);
 }

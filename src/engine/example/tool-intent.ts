@@ -79,7 +79,7 @@ export function isSeveralWords(word: string): boolean {
   return word.length > MAX_NOUN || /^(?:get|search|fetch|list|find)\p{L}{3,}/u.test(word);
 }
 
-const MANY = /(?:lists? of|\ball)\s+(?:(?:the|all|public|available)\s+)*(\p{L}+s)\b/iu;
+const MANY = /(?:lists? of|\ball)\s+(?:(?:the|all|public|available)\s+){0,4}(\p{L}+s)\b/iu;
 const toldIntents = new Map<string, ToolIntent>();
 
 /**

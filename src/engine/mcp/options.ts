@@ -267,7 +267,7 @@ export function secretsOf(options: McpOptions): Readonly<Record<string, string>>
   }
   for (const [name, value] of Object.entries(options.headers ?? {})) {
     keep(name, value);
-    keep(`${name} value`, /^\w+ +(.+)$/u.exec(value)?.[1]);
+    keep(`${name} value`, /^\w+ +([^ ].*)$/u.exec(value)?.[1]);
   }
   const url = serverUrl(options);
   keep("password", decoded(url.password));

@@ -85,6 +85,6 @@ const PLAIN_NUMBER = /^\d+(?:\.\d+)?$/u;
 
 /** `1.50` and `1.5` are the same number, `12.` at the end of a sentence is 12. */
 function normal(token: string): string {
-  const bare = /[\p{L}\p{N}]$/u.test(token) ? token : token.replace(/[._:@/+#-]+$/u, "");
+  const bare = /[\p{L}\p{N}]$/u.test(token) ? token : token.replace(/(?<![._:@/+#-])[._:@/+#-]+$/u, "");
   return PLAIN_NUMBER.test(bare) ? String(Number(bare)) : bare.toLowerCase();
 }

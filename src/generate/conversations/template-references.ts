@@ -91,7 +91,7 @@ export function wrongReferences(messages: readonly TemplateMessage[]): readonly 
   return problems;
 }
 
-const FORM = /(?<!\$)\$[\p{L}\p{N}_-]+(?:\.[\p{L}_][\p{L}\p{N}_-]*|\[[^\]\s]*\])+/gu;
+const FORM = /(?<!\$)\$[\p{L}\p{N}_-]+(?:\.[\p{L}_][\p{L}\p{N}_-]*|\[[^\]\s]{0,128}\])+/gu;
 
 /** Those to known calls, and what has the form of a reference to another. */
 function referencesIn(text: string, reader: ReferenceReader): readonly Reference[] {

@@ -79,7 +79,7 @@ function quotedRuns(text: string): readonly Run[] {
 }
 
 const BARE_FALLBACK =
-  /\bdefaults?\b(?: value)?(?: is| to|:|=| of)?\s*:?\s*(-?\d+(?:\.\d+)?(?![\w:/-])|true\b|false\b|[A-Za-z][\w-]{0,20}(?=[.,)]|$))/iu;
+  /\bdefaults?\b(?: value)?(?: is| to|:|=| of)?\s*(?::\s*)?(-?\d+(?:\.\d+)?(?![\w:/-])|true\b|false\b|[A-Za-z][\w-]{0,20}(?=[.,)]|$))/iu;
 
 function bareFallback(text: string): Literal | undefined {
   const found = BARE_FALLBACK.exec(text)?.[1];
@@ -88,7 +88,7 @@ function bareFallback(text: string): Literal | undefined {
 
 const BARE_EXAMPLE = /\bi\.e\.[,:]?\s+|\be\.? ?g\b\.?[,:]?\s+|\bfor (?:example|instance)[,:]?\s+|\bexamples?\s?[:=]\s*|\bsuch as:?\s+/iu;
 /** An example ends where it is explained. */
-const EXPLAINED = /\s(?:for|will|which|to|means|is|are|=|in|as|where|when|if|corresponds|represents|-)\s.*$/u;
+const EXPLAINED = /\s(?:for|will|which|to|means|is|are|=|in|as|where|when|if|corresponds|represents|-)\s.*$/su;
 
 function bareExamples(text: string): readonly Literal[] {
   const lead = BARE_EXAMPLE.exec(text);

@@ -81,7 +81,7 @@ const LISTED = /^(?:an? |the )?(?:\w+ )?(?:list|array|collection|sequence) of\b/
 const COUNTED =
   /(?:^|_)(?:number|concentration|modifier|decimals|multiplier|factor|elevation|altitude|count|quantity|amount|limit|maximum|minimum|max|min|page|offset|size|price|latitude|longitude|width|height|weight|length|temperature|percentage|radius|distance|age|year|score|rating|rate|index|duration|speed|mass|volume|salary|principal|depth|degrees|integer|population|budget|cost)$/u;
 const NOT_COUNTED =
-  /(?:^|_)(?:phone|account|card|serial|tracking|flight|license|licence|contact|mobile|vin|registration|sort|min_max)_(?:number|\w+)$/u;
+  /(?:^|_)(?:phone|account|card|serial|tracking|flight|license|licence|contact|mobile|vin|registration|sort|min_max)_\w{1,64}$/u;
 
 function typeTold(text: string, head: string): Described["type"] {
   const start = text.trimStart();

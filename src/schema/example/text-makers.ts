@@ -82,7 +82,7 @@ const CLOSED: readonly (readonly [RegExp, TextMaker])[] = [
   [/currenc(?:y|ies)(?:_code|_name|_symbol)?s?$/u, from(words.CURRENCIES)],
   [/(?:airport|iata)(?:_(?:iata|code|iata_code))?$/u, from(words.AIRPORTS)],
   [/(?:^|_)(?:fahrenheit|celsius)$/u, (random) => String(random.integer(2, 30))],
-  [/(?:country|nationality|market|region)_(?:\w+_)?(?:code|iso)s?$|countrycode$|(?:^|_)iso(?:_?2)?$/u, from(words.COUNTRY_CODES)],
+  [/(?:country|nationality|market|region)_(?:\w{1,64}_)?(?:code|iso)s?$|countrycode$|(?:^|_)iso(?:_?2)?$/u, from(words.COUNTRY_CODES)],
   [/country(?:_name)?$|^countries$|^nation$|^pays$/u, from(everyPlace("country"))],
   [/(?:^|_)airport_name$/u, (random) => `${random.pick(everyPlace("city"))} Airport`],
   [/(?:airline|carrier)(?:_name)?$/u, from(words.CARRIERS)],

@@ -3,7 +3,7 @@ import type { JsonPrimitive, JsonValue } from "../../core/base/json.ts";
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/u;
 /** In the text of what became a whole number: it had a fraction, or was not 0 but too small. */
-const LOST = /\.\d*[1-9]\d*$|[1-9].*[eE]-\d{3,}$/u;
+const LOST = /\.0*[1-9]\d*$|^[-.0]*[1-9][^eE]*[eE]-\d{3,}$/u;
 const SPELLED: ReadonlyMap<string, boolean> = new Map([
   ["true", true],
   ["True", true],

@@ -64,7 +64,7 @@ const REFUSALS: readonly (readonly [text: RegExp, meaning: Meaning])[] = [
   [/statement pooling mode/iu, { hint: "Set pool_mode of PgBouncer to session or transaction: the store needs transactions." }],
   [/authentication failed|no such user/iu, { hint: "Correct the user or the password in url, and in auth_file of PgBouncer." }],
   [
-    /no such database|database ".*" does not exist/iu,
+    /no such database|database "[^"]*" does not exist/iu,
     { hint: "Correct the name of the database in url, or add it to [databases] of PgBouncer." },
   ],
   [

@@ -70,7 +70,10 @@ function withEnd(text: string, hunks: readonly Hunk[], lineEnd: string): string 
 /** Lines before the first hunk name the file, as the call does already. */
 function readHunks(diff: string): readonly Hunk[] | Problem {
   const hunks: (HunkHead & { lines: DiffLine[] })[] = [];
-  const given = diff.replaceAll("\r\n", "\n").replace(/\n+$/u, "").split("\n");
+  const given = diff
+    .replaceAll("\r\n", "\n")
+    .replace(/(?<!\n)\n+$/u, "")
+    .split("\n");
   for (const [index, line] of given.entries()) {
     const head = hunkHead(line);
     const hunk = hunks.at(-1);

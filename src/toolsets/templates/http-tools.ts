@@ -152,7 +152,7 @@ export class HttpTemplateEngine implements Engine {
 
   #request(template: HttpRequestTemplate, input: JsonObject, traceHeaders: TraceHeaders = {}): Omit<HttpRequest, "signal"> {
     const { baseUrl, headers: own } = this.#service;
-    const url = new URL(baseUrl.replace(/\/+$/u, "") + fillPath(template.path, input));
+    const url = new URL(baseUrl.replace(/(?<!\/)\/+$/u, "") + fillPath(template.path, input));
     url.search = template.query.flatMap(([name, value]) => fillPairs(name, value, input)).join("&");
     const body = template.body === undefined ? undefined : fillJson(template.body, input);
     const written = body === undefined ? undefined : template.isJson ? JSON.stringify(body) : valueText(body);

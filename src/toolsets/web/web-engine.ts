@@ -100,7 +100,7 @@ export class WebEngine implements Engine {
   ): Promise<readonly WebResult[]> {
     const provider = SEARCH_PROVIDERS[options.provider];
     const { method, path, headers, body } = provider.request({ query, count, apiKey: options.apiKey ?? "" });
-    const base = (options.url ?? provider.address ?? "").replace(/\/+$/u, "");
+    const base = (options.url ?? provider.address ?? "").replace(/(?<!\/)\/+$/u, "");
     const sent = body === undefined ? undefined : new TextEncoder().encode(JSON.stringify(body));
     const url = new URL(`${base}${path}`);
     const request: HttpRequest = {

@@ -83,7 +83,7 @@ function addedWords(slots: readonly Slot[]): string {
   const parts: string[] = [];
   for (const kind of SLOT_KINDS) addKind(parts, slots, kind);
   let text = parts.join(" ");
-  if (text.includes(" with at most")) text = text.replaceAll(/( with [^"]*?) with (?=at most)/gu, "$1 and ");
+  if (text.includes(" with at most")) text = text.replaceAll(/( with [^"]{0,200}?) with (?=at most)/gu, "$1 and ");
   if (text.includes(" for "))
     text = text
       .replace(/\bfor (\d{4}) for (\p{Lu}\p{L}+)\b/u, "for $2 $1")

@@ -268,7 +268,7 @@ function replaceNoun(
   }
   const found = pattern.exec(text);
   if (found === null) return undefined;
-  const [, next = ""] = /^ (?:and|or) (?:(?:an?|the|optional|optionally) )*(.*)$/iu.exec(text.slice(found.index + found[0].length)) ?? [];
+  const [, next = ""] = /^ (?:and|or) (?:(?:an?|the|optional|optionally) )*(.*)$/isu.exec(text.slice(found.index + found[0].length)) ?? [];
   if (next !== "" && labels.some((one) => next.toLowerCase().startsWith(one.toLowerCase()))) return undefined; // a latitude and longitude go together
   return text.replace(pattern, () => words);
 }

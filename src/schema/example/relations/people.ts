@@ -59,7 +59,7 @@ function unite(object: WholeObject, { first, last, whole, email, login }: Names)
   if (address?.endsWith("@example.com") === true) object.set(email, `${firstName}.${lastName}@example.com`.toLowerCase());
   const user = object.text(login);
   if (user !== undefined && !user.includes(" ") && !user.includes("@"))
-    object.set(login, `${firstName}${lastName.slice(0, 1)}${/\d*$/u.exec(user)?.[0] ?? ""}`.toLowerCase());
+    object.set(login, `${firstName}${lastName.slice(0, 1)}${/(?<!\d)\d*$/u.exec(user)?.[0] ?? ""}`.toLowerCase());
 }
 
 /** A `name` next to an address with two names is that of the person, and not of a thing. */
