@@ -1,18 +1,19 @@
 /** A span for each call, made of the events of its runtime. */
 import { SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import type { Attributes, Context, Link, Span } from "@opentelemetry/api";
-import { DEFAULT_NAMESPACE, splitName } from "../core/call.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
 import type { Instruments } from "./instruments.ts";
+import { McpDurations } from "./mcp-durations.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
 import { recordedText, type RedactText } from "./recorded-text.ts";
 import { ATTRIBUTES, OPERATIONS, OTHER } from "./semantic-conventions.ts";
+import { shownName } from "./shown-name.ts";
 import { linkTo } from "./span-links.ts";
-import { mcpAttributes } from "./server-attributes.ts";
+import { isMcpTool, mcpAttributes } from "./server-attributes.ts";
 import { activeContext, unharmed } from "./unharmed.ts";
 
 /** The contents of a call that are recorded besides its names and numbers. */
@@ -39,6 +40,7 @@ export class CallSpans {
   readonly #registry: Registry;
   readonly #contents: CallContents;
   readonly #open = new Map<string, OpenCall>();
+  readonly #mcpDurations: McpDurations;
   /** By the ids of jobs that another process began, the calls that they were there. */
   readonly #begunBy = new Map<string, Link>();
   /** Of tools, as they are recorded. */
@@ -48,6 +50,7 @@ export class CallSpans {
     this.#watch = watch;
     this.#registry = registry;
     this.#contents = contents;
+    this.#mcpDurations = new McpDurations(registry);
   }
 
   /** The context of a call that has not ended. */
@@ -65,7 +68,10 @@ export class CallSpans {
     const { tracer, instruments } = this.#watch;
     try {
       if (tracer !== undefined && "callId" in event) this.#trace(event);
-      if (instruments !== undefined) this.#measure(event, instruments);
+      if (instruments !== undefined) {
+        this.#measure(event, instruments);
+        this.#mcpDurations.hear(event, instruments);
+      }
     } finally {
       if (event.type === "call-end") this.#forget(event.callId);
     }
@@ -201,7 +207,7 @@ export class CallSpans {
 
   #serverOf(toolName: string): Attributes {
     const entry = this.#registry.get(toolName);
-    return entry?.toolset.engine?.kind === "mcp" ? mcpAttributes(entry.tool) : {};
+    return isMcpTool(entry) ? mcpAttributes(entry.tool) : {};
   }
 
   #recordInput(span: Span, input: unknown): void {
@@ -254,10 +260,4 @@ export class CallSpans {
 /** A call that was cancelled, or skipped as its turn was over, has not failed. */
 function isFailure(status: ToolResult["status"]): boolean {
   return status === "error" || status === "partial";
-}
-
-/** As a program gives it: tools that belong to no toolset of their own have no namespace there. */
-export function shownName(qualifiedName: string): string {
-  const { namespace, name } = splitName(qualifiedName);
-  return namespace === undefined || namespace === DEFAULT_NAMESPACE ? name : qualifiedName;
 }

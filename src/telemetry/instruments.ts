@@ -9,6 +9,7 @@ export class Instruments {
   readonly timePerChunk: Histogram;
   readonly toolDuration: Histogram;
   readonly agentDuration: Histogram;
+  readonly mcpDuration: Histogram;
   readonly waitDuration: Histogram;
   readonly retries: Counter;
   readonly orphans: Counter;
@@ -23,6 +24,7 @@ export class Instruments {
     this.timePerChunk = duration(METRICS.timePerChunk, "Time between a chunk of a reply and the one before.");
     this.toolDuration = duration(METRICS.toolDuration, "The duration of a single tool execution.");
     this.agentDuration = duration(METRICS.agentDuration, "The duration of a single run of an agent.", BOUNDARIES.agentSeconds);
+    this.mcpDuration = duration(METRICS.mcpDuration, "The duration of a request to an MCP server.", BOUNDARIES.mcpSeconds);
     this.waitDuration = duration(METRICS.waitDuration, "The time that a call waited for a lock or a slot.");
     this.#tokens = meter.createHistogram(METRICS.tokens, {
       description: "Number of input and output tokens used.",

@@ -5,9 +5,10 @@ import type { ContentPart } from "../core/content.ts";
 import { SHARED_CONVERSATION, type ModelMessage, type SessionMessage } from "../core/message.ts";
 import type { FinishReason, ModelReply, ModelRequest, ModelTool, ProviderCall } from "../core/model.ts";
 import { partText, resultText } from "../core/result.ts";
-import { shownName, type CallContents } from "./call-spans.ts";
+import type { CallContents } from "./call-spans.ts";
 import { ANY_SIZE, MAX_CHARS, recordedSchema, recordedText, shortened } from "./recorded-text.ts";
 import { ATTRIBUTES } from "./semantic-conventions.ts";
+import { shownName } from "./shown-name.ts";
 
 /** In place of a result or a text of the model in a request, where only inputs are recorded. */
 const NOT_RECORDED = "[not recorded]";

@@ -2,7 +2,7 @@
  * The names of OpenTelemetry's conventions for generative AI that are used here. They are in development and not part of the stable package,
  * so they are written out.
  *
- * @see https://github.com/open-telemetry/semantic-conventions-genai/tree/main/docs/gen-ai — as of November 2026
+ * @see https://github.com/open-telemetry/semantic-conventions-genai/tree/main/docs/gen-ai — as of November 2026, with `mcp.md`
  * @see https://www.npmjs.com/package/@opentelemetry/semantic-conventions — 1.45.0 has the same names as `ATTR_GEN_AI_…`
  */
 export const ATTRIBUTES = {
@@ -65,6 +65,7 @@ export const METRICS = {
   tokens: "gen_ai.client.token.usage",
   toolDuration: "gen_ai.execute_tool.duration",
   agentDuration: "gen_ai.invoke_agent.duration",
+  mcpDuration: "mcp.client.operation.duration",
   waitDuration: "haft.call.wait.duration",
   retries: "haft.call.retries",
   orphans: "haft.call.orphans",
@@ -74,6 +75,7 @@ export const METRICS = {
 /** Bounds of the histograms, as the conventions give them. */
 export const BOUNDARIES = {
   seconds: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
+  mcpSeconds: [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300],
   agentSeconds: [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6],
   tokens: [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864],
 };

@@ -2,6 +2,7 @@
 import type { Attributes } from "@opentelemetry/api";
 import { isJsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { ATTRIBUTES } from "./semantic-conventions.ts";
 
 /** Of an address such as `https://api.openai.com`; none where it is none. */
@@ -14,6 +15,10 @@ export function serverAttributes(url: unknown): Attributes {
     [ATTRIBUTES.serverAddress]: hostname.replace(/^\[|\]$/gu, ""), // an IPv6 address has its brackets in an URL only
     [ATTRIBUTES.serverPort]: port === "" ? known : Number(port),
   };
+}
+
+export function isMcpTool(entry: RegisteredTool | undefined): entry is RegisteredTool {
+  return entry?.toolset.engine?.kind === "mcp";
 }
 
 /**

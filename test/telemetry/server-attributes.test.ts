@@ -10,6 +10,8 @@ import { meteredModel } from "../../src/model/metered-model.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { textToolsModel } from "../../src/model/text-model.ts";
 import { UsageMeter } from "../../src/model/usage-meter.ts";
+import { pure } from "../../src/core/effects.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { serverAttributes } from "../../src/telemetry/server-attributes.ts";
 import { telemetry } from "../../src/telemetry/telemetry.ts";
@@ -122,4 +124,37 @@ test("a call over stdio has them without a server", async () => {
 test("a call that was not sent has none of them", async () => {
   const { url } = await loopbackMcp(legacy());
   expect(await callOf({ url }, "missing")).toEqual({});
+});
+
+test("each request to an MCP server is measured, with its error where there is one, and a call that was not sent is not", async () => {
+  let asked = 0;
+  const { url } = await loopbackMcp({
+    ...legacy(),
+    "tools/call": () => (++asked === 1 ? { ...text("It is away."), isError: true } : text("hello")),
+  });
+  const { points } = await withTelemetry(async () => {
+    const engine = mcpEngine({ url });
+    const own = defineTool({ name: "own", description: "Has no server.", effects: pure, execute: () => 1 });
+    const runtime = createRuntime({ tools: [own], toolsets: [{ name: "out", engine }], approval: { never: ["*"] } });
+    await runtime.open();
+    telemetry(runtime);
+    for (const name of ["out::echo", "out::echo", "out::missing", "own"]) await runtime.execute({ name, input: {} });
+    await runtime.close();
+  });
+  const common = {
+    "gen_ai.operation.name": "execute_tool",
+    "gen_ai.tool.name": "out::echo",
+    "mcp.method.name": "tools/call",
+    "mcp.protocol.version": "2025-11-25",
+    "network.transport": "tcp",
+    "network.protocol.name": "http",
+    "server.address": "127.0.0.1",
+    "server.port": Number(new URL(url).port),
+  };
+  const measured = points.filter(({ metric }) => metric === "mcp.client.operation.duration");
+  expect(measured.map(({ attributes, count, unit }) => ({ attributes, count, unit }))).toEqual([
+    { attributes: { ...common, "error.type": "execution_failed" }, count: 1, unit: "s" },
+    { attributes: common, count: 1, unit: "s" },
+  ]);
+  expect(measured[0]?.bounds).toEqual([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]);
 });
