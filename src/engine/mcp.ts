@@ -15,12 +15,12 @@ import { printable } from "../processes/stderr-tail.ts";
 import { ServerLink } from "./mcp/link.ts";
 import { PerUserEngine } from "./mcp/login/per-user.ts";
 import { checkOptions } from "./mcp/check-options.ts";
-import { MCP_OPTIONS, secretsOf, type McpOptions } from "./mcp/options.ts";
+import { MCP_OPTIONS, credentialsOf, secretsOf, type McpOptions } from "./mcp/options.ts";
 import { MCP_PEER, PeerError, type McpPeer } from "./mcp/peer.ts";
 import { ServerPeer } from "./mcp/server-peer.ts";
 import { throttledLog } from "../core/throttled-log.ts";
 import { listTools, type ToolList } from "./mcp/tools.ts";
-import { redactError, redactor, type Redact } from "../core/base/redact.ts";
+import { redactError, redactor, redactValue, type Redact } from "../core/base/redact.ts";
 
 export { UserLogins } from "./mcp/login/user-logins.ts";
 export type { UserLogin } from "./mcp/login/login-tokens.ts";
@@ -90,6 +90,7 @@ class McpEngine implements Engine {
   readonly [MCP_PEER]: McpPeer;
   readonly #options: McpOptions;
   readonly #redact: Redact;
+  readonly #strike: <T>(said: T) => T;
   readonly #link: ServerLink;
   readonly #peer: ServerPeer;
   /** The server's names of the tools that were given another name. */
@@ -107,6 +108,9 @@ class McpEngine implements Engine {
     this.#options = options;
     this.#renamed = new Map(Object.entries(options.rename ?? {}).map(([from, to]) => [to, from]));
     this.#redact = redactor(secretsOf(options));
+    const credentials = credentialsOf(options);
+    const redactAnswer = redactor(credentials);
+    this.#strike = Object.keys(credentials).length === 0 ? (said) => said : (said) => redactValue(said, redactAnswer);
     this.#peer = new ServerPeer(() => this.#link);
     this[MCP_PEER] = this.#peer;
     this.#link = new ServerLink(options, this.#redact, {
@@ -171,6 +175,7 @@ class McpEngine implements Engine {
           name: this.#renamed.get(request.tool.name) ?? request.tool.name,
           context,
           answering: this.#answering(),
+          strike: this.#strike,
           clock: engine.clock,
           reach: (signal) => this.#link.reach(signal),
           explain: (error, on) => this.#link.explain(error, on, signal),

@@ -1,4 +1,4 @@
-/** Strikes secrets out of what is said about a server: the values of the variables that it was given. */
+/** Strikes secrets out of what is said about a server, and by it: the values of the variables that it was given. */
 import { causesOf } from "./causes.ts";
 import { ToolError, hintsOf } from "../error.ts";
 
@@ -13,6 +13,24 @@ export function redactor(environment: Readonly<Record<string, string>> = {}): Re
     .filter(([, value]) => value.length >= MIN_SECRET_LENGTH)
     .toSorted(([, one], [, other]) => other.length - one.length);
   return (text) => secrets.reduce((redacted, [name, value]) => redacted.replaceAll(value, `[${name}]`), text);
+}
+
+/** No deeper than this: what is deeper is not kept of an answer. */
+const MAX_DEPTH = 128;
+
+/** The same value with nothing in its texts and keys that `redact` takes out; the value itself where there is nothing. */
+export function redactValue<T>(value: T, redact: Redact, depth?: number): T;
+export function redactValue(value: unknown, redact: Redact, depth = 0): unknown {
+  if (typeof value === "string") return redact(value);
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return value;
+  if (Array.isArray(value)) {
+    const items = value.map((item: unknown) => redactValue(item, redact, depth + 1));
+    return items.every((item, index) => item === value[index]) ? value : items;
+  }
+  const members = Object.entries(value).map(([key, held]) => [redact(key), redactValue(held, redact, depth + 1), key, held] as const);
+  return members.every(([key, held, before, heldBefore]) => key === before && held === heldBefore)
+    ? value
+    : Object.fromEntries(members.map(([key, held]) => [key, held]));
 }
 
 /** The same error with nothing in its message, details and hints that `redact` takes out. */

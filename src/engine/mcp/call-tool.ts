@@ -24,6 +24,8 @@ export interface CallToolOptions {
   readonly clock: Clock;
   /** The server's name of the tool. */
   readonly name: string;
+  /** Strikes the credentials of the server out of what it says. */
+  readonly strike: <T>(said: T) => T;
   /** See `TaskOptions`. */
   readonly reach: TaskOptions["reach"];
   /** Puts what goes wrong later, in a job, in the words of a call. */
@@ -33,9 +35,9 @@ export interface CallToolOptions {
 /** Returns a `ToolOutput`, or a `RemoteJob` when the server continues the work after its answer. */
 export async function callTool(connection: McpConnection, request: EngineRequest, options: CallToolOptions): Promise<unknown> {
   const { tool, input } = request;
-  const { context, answering, clock } = options;
+  const { context, answering, clock, strike } = options;
   const { signal } = context;
-  const caller = callerOf(context);
+  const caller = callerOf(options);
   const isTask = connection.era === "modern" || wantsTask(tool, connection);
   const { traceHeaders } = context;
   const params: JsonObject = {
@@ -44,19 +46,19 @@ export async function callTool(connection: McpConnection, request: EngineRequest
     ...(isTask && connection.era === "legacy" ? { task: {} } : {}),
     ...(traceHeaders === undefined ? {} : { _meta: { ...traceHeaders } }),
   };
-  const onProgress: ToolContext["progress"] = (update) => context.progress(update);
+  const onProgress: ToolContext["progress"] = (update) => context.progress(strike(update));
   const headers = sendsParameterHeaders(connection) ? headersOf(tool, input) : {};
   const answer = await connection.callers.during(caller, () =>
     requestWithInput(connection, "tools/call", params, { signal, headers, onProgress, caller, answering, clock }),
   );
   const task = isTask ? taskIn(answer, connection.era) : undefined;
-  return task === undefined ? toToolOutput(answer, answering.server) : followTask(task, connection, caller, options);
+  return task === undefined ? toToolOutput(strike(answer), answering.server) : followTask(task, connection, caller, options);
 }
 
 /** Returns the job that continues a task which the server began for an earlier process. @throws ToolError `not_found` where it has none of the id */
 export async function attachToTask(connection: McpConnection, taskId: string, options: CallToolOptions): Promise<unknown> {
   const { context, answering } = options;
-  const caller = callerOf(context);
+  const caller = callerOf(options);
   let task: unknown;
   try {
     task = await connection.callers.during(caller, () => connection.request("tasks/get", { taskId }, { signal: context.signal }));
@@ -72,15 +74,15 @@ function noTask(server: string, taskId: string, reason: string): ToolError {
   return new ToolError("not_found", `MCP server ${JSON.stringify(server)} has no task ${JSON.stringify(taskId)} any more: ${reason}`);
 }
 
-function callerOf(context: ToolContext): Caller {
+function callerOf({ context, strike }: CallToolOptions): Caller {
   const { sessionId: session, signal, simulated } = context;
-  return { session, ask: (question, asker) => context.ask(question, asker), signal, simulated };
+  return { session, ask: (question, asker) => context.ask(strike(question), asker), signal, simulated };
 }
 
 function followTask(task: JsonObject, connection: McpConnection, caller: Caller, options: CallToolOptions): RemoteJob {
-  const { context, answering, clock, reach, explain } = options;
-  const onProgress: ToolContext["progress"] = (update) => context.progress(update);
-  const finish = (result: unknown): unknown => toToolOutput(result, answering.server);
+  const { context, answering, clock, strike, reach, explain } = options;
+  const onProgress: ToolContext["progress"] = (update) => context.progress(strike(update));
+  const finish = (result: unknown): unknown => toToolOutput(strike(result), answering.server);
   return taskJob(task, { connection, caller, answering, clock, signal: context.signal, onProgress, finish, reach, explain });
 }
 

@@ -279,6 +279,18 @@ export function secretsOf(options: McpOptions): Readonly<Record<string, string>>
   return secrets;
 }
 
+/** Names of what only its owner may know; other variables and headers of a server hold ordinary words. */
+const CREDENTIAL = /token|secret|password|passwd|pwd|passphrase|credential|auth|cookie|key$|key (?:value|encoded)$/iu;
+/** Shorter ones are ordinary words too, and what is struck out of an answer is lost to the model. */
+const MIN_LENGTH_IN_ANSWER = 8;
+
+/** The credentials of a server, which are struck out of its answers as well: some repeat their environment or their request. */
+export function credentialsOf(options: McpOptions): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(secretsOf(options)).filter(([name, value]) => value.length >= MIN_LENGTH_IN_ANSWER && CREDENTIAL.test(name)),
+  );
+}
+
 function keepAuth(auth: McpAuth | undefined, keep: (name: string, value: unknown) => void): void {
   if (auth?.type === "bearer") keep("token", auth.token);
   if (auth?.type === "basic") {

@@ -3,7 +3,11 @@ import { expect, test } from "vitest";
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import { ToolError } from "../../../src/core/error.ts";
 import { guardedProvider, withOwnHeaders } from "../../../src/engine/mcp/authorization.ts";
-import { secretsOf } from "../../../src/engine/mcp/options.ts";
+import { mcpToolset } from "../../../src/engine/mcp.ts";
+import { secretsOf, type McpUrlOptions } from "../../../src/engine/mcp/options.ts";
+import { isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
+import { event, loopbackMcp, modern, text } from "./loopback-mcp.ts";
 import { redactor } from "../../../src/core/base/redact.ts";
 import { engineContext } from "../engine-contexts.ts";
 import { openStrange, rejection, strangeEngine } from "../mcp-engine.ts";
@@ -104,4 +108,82 @@ test("D11 a web page is handed on as it is, to the provider's own function", asy
   await provider.redirectToAuthorization(new URL("https://login.example.com/?a=$(b)"));
 
   expect(provider.tokens()).toEqual(["https://login.example.com/?a=$(b)"]);
+});
+
+const CREDENTIAL = "canary-credential-7";
+const echoes: readonly (readonly [string, (said: string) => JsonObject])[] = [
+  ["a text", (said) => ({ content: [{ type: "text", text: said }] })],
+  ["the text of an error", (said) => ({ content: [{ type: "text", text: said }], isError: true })],
+  ["structured content", (said) => ({ content: [], structuredContent: { deep: [{ value: said }] } })],
+  ["a key", (said) => ({ content: [], structuredContent: { [said]: 1 } })],
+  ["a file", (said) => ({ content: [{ type: "resource", resource: { uri: `file:///${said}`, text: said } }] })],
+  ["a link", (said) => ({ content: [{ type: "resource_link", uri: `https://example.com/?key=${said}`, name: said }] })],
+  ["a part that is not known", (said) => ({ content: [{ type: "other", said }] })],
+  ["metadata", (said) => ({ content: [], _meta: { said } })],
+];
+const ways: readonly (readonly [string, Partial<McpUrlOptions>])[] = [
+  ["a bearer token", { auth: { type: "bearer", token: CREDENTIAL } }],
+  ["a password", { auth: { type: "basic", username: "ann", password: CREDENTIAL } }],
+  ["a header", { headers: { "X-Api-Key": CREDENTIAL } }],
+];
+
+test.each(echoes.flatMap(([place, echo]) => ways.map(([way, options]) => [way, place, options, echo] as const)))(
+  "E12 %s that a server repeats in %s is in nothing that is recorded",
+  async (_way, _place, options, echo) => {
+    const { url } = await loopbackMcp({ ...modern(), "tools/call": () => ({ resultType: "complete", ...echo(`It is ${CREDENTIAL}.`) }) });
+    const runtime = createRuntime({ toolsets: [mcpToolset("far", { url, ...options })], approval: { never: ["*"] } });
+    await runtime.open();
+    const session = runtime.session("s");
+    const result = await session.execute({ name: "far::echo", input: {} });
+    await runtime.close();
+    const recorded = JSON.stringify([result, session.snapshot()]);
+    expect(recorded).toMatch(/It is \[(?:token|password|X-Api-Key)\]\./u);
+    expect(recorded).not.toContain(CREDENTIAL);
+  },
+);
+
+test("E12 a credential that a server repeats while a call runs, in its progress and in a question, is not shown either", async () => {
+  const told = `with ${CREDENTIAL}`;
+  const asked: unknown[] = [];
+  const { url } = await loopbackMcp({
+    ...modern(),
+    "tools/call": ({ params, id, response }) => {
+      if (params["inputResponses"] !== undefined) return text(`done ${told}`);
+      const { progressToken } = isJsonObject(params["_meta"]) ? params["_meta"] : {};
+      event(response, { method: "notifications/progress", params: { progressToken: progressToken ?? "none", progress: 1, message: told } });
+      const question = {
+        method: "elicitation/create",
+        params: { message: `Go on ${told}?`, requestedSchema: { type: "object", properties: {} } },
+      };
+      event(response, { id: id as number, result: { resultType: "input_required", inputRequests: { go: question } } });
+      response.end();
+      return undefined;
+    },
+  });
+  const runtime = createRuntime({
+    toolsets: [mcpToolset("far", { url, auth: { type: "bearer", token: CREDENTIAL } })],
+    approval: { never: ["*"] },
+  });
+  await runtime.open();
+  const events: unknown[] = [];
+  runtime.subscribe((event) => void events.push(event));
+  const ask = (question: unknown) => {
+    asked.push(question);
+    return { action: "accept", content: {} } as const;
+  };
+  const result = await runtime.execute({ name: "far::echo", input: {} }, { ask, onProgress: (update) => void asked.push(update) });
+  await runtime.close();
+  expect(result).toMatchObject({ status: "ok", content: [{ text: "done with [token]" }] });
+  expect(asked.length).toBe(2);
+  expect(JSON.stringify([asked, events])).not.toContain(CREDENTIAL);
+});
+
+test("E12 ordinary words that a server was given stay in its answers", async () => {
+  const { url } = await loopbackMcp({ ...modern(), "tools/call": () => text("europe-west and hunter2") });
+  const headers = { "X-Region": "europe-west", "X-Api-Key": "hunter2" };
+  const runtime = createRuntime({ toolsets: [mcpToolset("far", { url, headers })], approval: { never: ["*"] } });
+  await runtime.open();
+  const { content } = await runtime.execute({ name: "far::echo", input: {} });
+  await runtime.close();
+  expect(content).toEqual([{ type: "text", text: "europe-west and hunter2" }]);
 });
