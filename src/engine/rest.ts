@@ -273,7 +273,7 @@ class RestEngine implements Engine {
   }
 
   #warn(log: Log, warnings: readonly string[]): void {
-    for (const warning of warnings.slice(0, MAX_WARNINGS)) log.warn(this.#secrets.redact(excerpt(warning, 500)));
+    for (const warning of warnings.slice(0, MAX_WARNINGS)) log.warn(excerpt(this.#secrets.redact(warning), 500));
     if (warnings.length > MAX_WARNINGS)
       log.warn(`The OpenAPI document has ${plural(warnings.length - MAX_WARNINGS, "more such problem")}.`);
   }

@@ -9,6 +9,7 @@ const QUOTED_LENGTH = 300;
 export class LastWords {
   readonly #redact: Redact;
   #tail = Buffer.alloc(0);
+  #isCut = false;
 
   /** `redact` is applied to what is quoted. */
   constructor(redact: Redact) {
@@ -17,17 +18,28 @@ export class LastWords {
 
   push(chunk: Buffer): void {
     const tail = chunk.length >= KEPT_BYTES ? chunk : Buffer.concat([this.#tail, chunk]);
+    this.#isCut ||= tail.length > KEPT_BYTES;
     this.#tail = Buffer.from(tail.subarray(Math.max(0, tail.length - KEPT_BYTES)));
   }
 
   /** The last lines, fit for a terminal. */
   lines(): readonly string[] {
-    return printable(this.#redact(this.#tail.toString("utf8")))
+    const text = this.#tail.toString("utf8");
+    const whole = this.#isCut ? text.slice(firstEnd(text)) : text;
+    return this.#redact(printable(this.#redact(whole))) // what could not be seen may have stood within a secret
       .split("\n")
       .filter((line) => line.trim() !== "")
       .slice(-QUOTED_LINES)
       .map((line) => beginning(line, QUOTED_LENGTH));
   }
+}
+
+/** The end of the line, else of the word, of which a text that was cut has the end only: it may be the end of a secret. */
+function firstEnd(text: string): number {
+  const end = text.search(/\n/u);
+  if (end >= 0) return end;
+  const space = text.search(/\s/u);
+  return space < 0 ? text.length : space;
 }
 
 const ESCAPE_SEQUENCE = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?)/gu;

@@ -7,12 +7,40 @@ const MIN_SECRET_LENGTH = 6;
 
 export type Redact = (text: string) => string;
 
-/** Replaces each value of `environment` by its name in brackets, the longest values first. */
+/** A shorter beginning of a secret says too little of it, and is the beginning of ordinary words. */
+const MIN_BEGINNING_LENGTH = 8;
+/** Where a text was cut, as `short-text.ts` marks it. */
+const CUT = "…";
+
+/** Replaces each value of `environment` by its name in brackets, the longest values first, and what a cut has left of one. */
 export function redactor(environment: Readonly<Record<string, string>> = {}): Redact {
   const secrets = Object.entries(environment)
     .filter(([, value]) => value.length >= MIN_SECRET_LENGTH)
     .toSorted(([, one], [, other]) => other.length - one.length);
-  return (text) => secrets.reduce((redacted, [name, value]) => redacted.replaceAll(value, `[${name}]`), text);
+  return (text) => {
+    const whole = secrets.reduce((redacted, [name, value]) => redacted.replaceAll(value, `[${name}]`), text);
+    return whole.includes(CUT) ? secrets.reduce((redacted, [name, value]) => withoutBeginning(redacted, value, `[${name}]`), whole) : whole;
+  };
+}
+
+/** The text with `label` in place of a beginning of `secret` that is in front of a cut. */
+export function withoutBeginning(text: string, secret: string, label: string): string {
+  let clean = "";
+  let from = 0;
+  for (let cut = text.indexOf(CUT); cut >= 0; cut = text.indexOf(CUT, cut + 1)) {
+    const length = beginningBefore(text, cut, { secret, most: cut - from });
+    if (length === 0) continue;
+    clean += text.slice(from, cut - length) + label;
+    from = cut;
+  }
+  return from === 0 ? text : clean + text.slice(from);
+}
+
+/** How many characters of the secret stand in front of a place, the most that do. */
+function beginningBefore(text: string, place: number, { secret, most }: { readonly secret: string; readonly most: number }): number {
+  for (let length = Math.min(secret.length - 1, most); length >= MIN_BEGINNING_LENGTH; length--)
+    if (text.startsWith(secret.slice(0, length), place - length)) return length;
+  return 0;
 }
 
 /** No deeper than this: what is deeper is not kept of an answer. */

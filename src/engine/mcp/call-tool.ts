@@ -16,6 +16,7 @@ import { taskIn, taskJob, type TaskOptions } from "./task.ts";
 import { fromAttachmentUri } from "../../core/attachment-uri.ts";
 import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
+import { atMost } from "../../core/base/short-text.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 export interface CallToolOptions {
@@ -141,7 +142,7 @@ function partsOf(given: JsonValue): readonly JsonValue[] {
 function reasonOf(content: readonly ContentPart[], output: JsonValue | undefined): string {
   const text = joinedText(content);
   if (text !== "") return text;
-  return output === undefined || output === null ? "Tool reported isError=true" : JSON.stringify(output).slice(0, MAX_REASON_CHARS);
+  return output === undefined || output === null ? "Tool reported isError=true" : atMost(JSON.stringify(output), MAX_REASON_CHARS);
 }
 
 function joinedText(content: readonly ContentPart[]): string {

@@ -113,7 +113,7 @@ function brokenJson(text: string, error: unknown, { secrets }: AnswerContext): T
     "invalid_output",
     `The call succeeded, but its answer is broken JSON: ${fault.problem}, after ${fault.at} characters.`,
     {
-      details: [secrets.redact(excerpt(text, 1_000))],
+      details: [excerpt(secrets.redact(text), 1_000)],
     },
   );
 }

@@ -1,5 +1,6 @@
 /** Knows what must not be said, in every spelling in which it might come back, and strikes it out. */
 import { basicCredentials, clientCredentials } from "../../net/basic-credentials.ts";
+import { withoutBeginning } from "../../core/base/redact.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { type RestAuth, type RestOptions, authEntries } from "./rest-options.ts";
 
@@ -148,5 +149,7 @@ function strike(text: string, secrets: readonly Secret[], minLength: number): st
     .flatMap(({ label, spellings }) => spellings.map((spelling) => ({ label, spelling })))
     .filter(({ spelling }) => spelling.length >= minLength && text.includes(spelling))
     .toSorted((one, other) => other.spelling.length - one.spelling.length);
-  return found.reduce((left, { label, spelling }) => left.replaceAll(spelling, () => label), text);
+  const whole = found.reduce((left, { label, spelling }) => left.replaceAll(spelling, () => label), text);
+  if (!whole.includes("…")) return whole;
+  return secrets.reduce((left, { label, spellings }) => spellings.reduce((own, each) => withoutBeginning(own, each, label), left), whole);
 }

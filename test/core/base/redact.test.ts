@@ -25,3 +25,14 @@ test("an error without secrets is left as it is", () => {
   const error = new ToolError("timeout", "late", { cause: new Error("why") });
   expect(redactError(error, redact)).toBe(error);
 });
+
+test.each([
+  ["a beginning in front of a cut", "bad key s3cret-value…", "bad key [LONGER]…"],
+  ["a cut within", "s3cret-v… is bad", "[LONGER]… is bad"],
+  ["several cuts", "s3cret-va…s3cret-val… and …", "[LONGER]…[LONGER]… and …"],
+  ["a beginning of a few characters", "s3cret… and …", "s3cret… and …"],
+  ["words in front of a cut", "a long story…", "a long story…"],
+  ["a beginning without a cut", "s3cret-val", "s3cret-val"],
+])("what a cut has left of a value is struck out: %s", (_, text, expected) => {
+  expect(redactor({ LONGER: "s3cret-value-2" })(text)).toBe(expected);
+});

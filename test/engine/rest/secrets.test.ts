@@ -65,6 +65,18 @@ describe("E12 no secret comes out", () => {
     expect(leaks(`${said}\n${inspect(log.lines)}`)).toEqual([]);
   });
 
+  test.each([500, 401])("where the text of an error of status %i is cut within it", async (status) => {
+    const token = "canary-secret-0123456789";
+    for (let part = 9; part < token.length; part++) {
+      const server = await recordingServer([
+        { status, body: `${"x".repeat(199 - part)}${token}${"x".repeat(1_000 - 200 - token.length)}${token}` },
+      ]);
+      const said = await everythingSaid({ document: ONE_GET, baseUrl: server.url, auth: { type: "bearer", token } }, new MemoryLog());
+      expect(said).toContain("[bearer token]");
+      expect(said).not.toContain(token.slice(0, 8));
+    }
+  });
+
   test("OAuth: neither client secret nor access token", async () => {
     const tokens = await recordingServer([
       { body: JSON.stringify({ access_token: "canary-token-9" }) },
