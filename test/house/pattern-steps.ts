@@ -15,7 +15,7 @@ type State =
 const WORD = /\w/u;
 const MAX_COPIES = 1_000;
 /** Signs of which texts are made: one of each kind that patterns tell apart. */
-const SIGNS = [..."a1-_ .,/:;=\"'\\\n\t(<{[]}>)@#%&*+!?|~^$`AZeyzs0é\u200b"];
+const SIGNS = Array.from("a1-_ .,/:;=\"'\\\n\t(<{[]}>)@#%&*+!?|~^$`AZeyzs0é\u200b");
 const ENDS = ["", "\0", "\n", "!"];
 const MAX_TEXTS = 160;
 /** An escape, a class, or one sign. */

@@ -36,7 +36,7 @@ export function withoutBeginning(text: string, secret: string, label: string): s
   return from === 0 ? text : clean + text.slice(from);
 }
 
-/** How many characters of the secret stand in front of a place, the most that do. */
+/** The length of the longest beginning of the secret that ends at a place; 0 where none does. */
 function beginningBefore(text: string, place: number, { secret, most }: { readonly secret: string; readonly most: number }): number {
   for (let length = Math.min(secret.length - 1, most); length >= MIN_BEGINNING_LENGTH; length--)
     if (text.startsWith(secret.slice(0, length), place - length)) return length;
