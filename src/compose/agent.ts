@@ -17,43 +17,46 @@ import type { LoopResult } from "./loop-result.ts";
 import type { PendingCall } from "./pending-calls.ts";
 import { tellSafely } from "../policy/tell-safely.ts";
 
-/** An agent is made of the same parts as a loop. */
+/** Options of `createAgent`: those of a loop, without `recordHistory`. */
 export interface AgentOptions extends Omit<LoopOptions, "recordHistory"> {
-  /** Called with the result of each run. Throwing is logged and changes nothing. */
+  /** Called with the result of each run. If it throws, that is logged and has no other effect. */
   readonly onResult?: (result: LoopResult) => void;
   /**
-   * Called when a run failed in a way that has no result, such as a store that cannot be written, and with `duplicate` when the agent was started and the
-   * store already has a session of its session's id. Throwing is logged. @default it is logged
+   * Called when a run fails without a result, for example because the store cannot be written; and with `duplicate` if the agent is started and the
+   * store already has a session with its session's id. If it throws, that is logged. @default the error is logged
    */
   readonly onError?: (error: ToolError) => void;
-  /** Runs the triggers of the session while the agent is started: see `createTriggers` of `haft/triggers`. @default they rest */
+  /** Runs the triggers of the session while the agent is started: see `createTriggers` of `haft/triggers`. @default no triggers run */
   readonly triggers?: AgentTriggers;
 }
 
-/** The triggers that wake agents, as an agent uses them. */
+/** The interface between an agent and the triggers that wake it. */
 export interface AgentTriggers {
   of(session: RuntimeSession): {
-    /** @param onFire called when a message of a trigger is in the inbox */
+    /** @param onFire called when a message of a trigger has been put into the inbox */
     start(onFire: () => void): void;
-    /** Resolves when no message of theirs is on its way any more. */
+    /** Resolves when no message of the triggers is on its way any more. */
     stop(): Promise<void>;
   };
 }
 
-/** `stopped`: it takes no messages until `start`; `idle`: it waits for a message; `waiting`: it has a run, and a call of it, or of its delegates, waits for approval. */
+/** `stopped`: takes no messages until `start`; `idle`: waits for a message; `waiting`: a call of its run, or of its delegates, waits for approval. */
 export type AgentState = "stopped" | "idle" | "running" | "waiting";
 
 /** Options of one message to an agent. */
 export interface SendOptions {
-  /** The sender, for those who look into the inbox. */
+  /** The sender, for those who read the inbox. */
   readonly sender?: string;
-  /** The id of the principal that sends it, as an authenticator gave it: kept with the message. */
+  /** The id of the principal that sends the message, as an authenticator gave it. Kept with the message. */
   readonly principal?: string;
 }
 
 /** Options of an agent's start. */
 export interface AgentStartOptions {
-  /** Begin a run at once for messages that wait in the inbox, or were never answered before a crash. False: the next run takes them up. @default true */
+  /**
+   * Whether to begin a run at once for messages that wait in the inbox, or were never answered before a crash. If false, the next run includes them.
+   * @default true
+   */
   readonly goOn?: boolean;
 }
 
@@ -62,36 +65,36 @@ export interface Agent {
   readonly session: RuntimeSession;
   readonly state: AgentState;
   /**
-   * Puts a message into the inbox: the model receives it with its next request, or in the next run, in the order of arrival. Resolves when it
-   * is durable: from then on it is received once, after a crash as well.
+   * Puts a message into the inbox: the model receives it with its next request, or in the next run, in the order of arrival. Resolves when the
+   * message is durable: from then on it is received exactly once, even after a crash.
    *
    * @throws ToolError `invalid_argument`, `store_failed`. By rejecting
    */
   send(message: string | SessionMessage, options?: SendOptions): Promise<void>;
-  /** Begins a run although there is no new message, or another one after the current run. */
+  /** Begins a run without a new message. If a run is active, another one follows it. */
   wake(): void;
   /**
-   * Begins to listen. What waits in the inbox, or was never answered before a crash, begins a run at once. When the session cannot begin, as the store has one of its id
-   * already, `onError` is called and the agent is stopped. Idempotent.
+   * Starts listening. Messages that wait in the inbox, or were never answered before a crash, begin a run at once. If the session cannot begin
+   * because the store already has one with its id, `onError` is called and the agent is stopped. Idempotent.
    *
    * @throws ToolError `invalid_argument`
    */
   start(options?: AgentStartOptions): void;
-  /** Cancels the current run and keeps listening: a later message begins the next. False when there is none. */
+  /** Cancels the current run and keeps listening: a later message begins the next. False if there is no run. */
   cancel(reason?: string): boolean;
   /** Cancels the current run and takes no more messages. Resolves when it has ended; waiting messages stay in the inbox. Idempotent. */
   stop(): Promise<void>;
-  /** Resolves when no run is active and none is due, at once for an agent that is stopped. */
+  /** Resolves when no run is active and none is due; at once for a stopped agent. */
   whenIdle(): Promise<void>;
-  /** The calls that wait for `decide`. */
+  /** The calls that wait for approval, to be decided with `decide`. */
   pending(): readonly PendingCall[];
-  /** Decides calls that wait for approval, and continues; as `Loop.resume`. @throws ToolError `resource_busy` during a run. By rejecting */
+  /** Decides calls that wait for approval, and continues; like `Loop.resume`. @throws ToolError `resource_busy` during a run. By rejecting */
   decide(decisions: ResumeDecisions): Promise<void>;
 }
 
 /**
- * Makes an agent of a session and a model. It is woken by messages (`send`), by the ends of background jobs whose tools do not say
- * `notify: false`, by what such jobs ask, and by the triggers of its session. Stopped at first.
+ * Makes an agent of a session and a model. It is woken by messages (`send`), by the end of a background job unless its tool has `notify: false`, by a
+ * question of a background job, and by the triggers of its session. Not started yet: call `start`.
  *
  * @throws ToolError `invalid_argument`
  */
@@ -105,13 +108,13 @@ class SessionAgent implements Agent {
   readonly #loop: Loop;
   readonly #triggers: ReturnType<AgentTriggers["of"]> | undefined;
   #stopListening: (() => void) | undefined;
-  /** There is something that no request has had. */
+  /** Whether there is input that no request has included yet. */
   #isDue = false;
   #run: Promise<void> | undefined;
   #cancel: AbortController | undefined;
-  /** Runs are made where the agent was started, and are no part of the call that woke it. */
+  /** Runs are made in the async context of `start`, not in that of the call that woke the agent. */
   #whereStarted = AsyncLocalStorage.snapshot();
-  /** The ids of inbox entries that the loop was given and has not said yet. */
+  /** The ids of inbox entries that were passed to the loop and not yet said. */
   #handed: ReadonlySet<string> = new Set();
 
   constructor(options: AgentOptions) {
@@ -147,7 +150,7 @@ class SessionAgent implements Agent {
   cancel(reason: string = "The run was cancelled."): boolean {
     checkText(reason, "cancel() of an agent", "the reason");
     if (this.#run === undefined) return false;
-    this.#isDue = false; // what comes from now on begins the next
+    this.#isDue = false; // messages that arrive from now on begin the next run
     this.#cancel?.abort(new ToolError("cancelled", reason));
     return true;
   }
@@ -200,7 +203,7 @@ class SessionAgent implements Agent {
       }),
     );
     if (wrong === undefined) return;
-    if (wasDue) this.wake(); // no model was asked, so what came meanwhile is still to be heard
+    if (wasDue) this.wake(); // no model was asked, so messages that arrived meanwhile are still unread
     throw wrong;
   }
 
@@ -213,15 +216,15 @@ class SessionAgent implements Agent {
     this.wake();
   }
 
-  /** Gives the loop each entry of the inbox, once, to be said before its next request. */
+  /** Passes each entry of the inbox to the loop once, to be said before its next request. */
   #handOver(): void {
     if (this.#stopListening === undefined) return;
     const { inbox } = this.session;
     for (const { id, message } of inbox) if (!this.#handed.has(id)) this.#loop.steer(message);
-    this.#handed = new Set(inbox.map(({ id }) => id)); // those that were said have left it
+    this.#handed = new Set(inbox.map(({ id }) => id)); // drops the ids of entries that were said and so have left the inbox
   }
 
-  /** The last message is not the model's, or a call was answered, and the model has not replied. */
+  /** Whether the model still owes a reply: the last message is not the model's, or a call was answered. */
   #wasCutOff(): boolean {
     const said = this.session.messages().filter(({ role }) => role !== "system");
     const last = said.findLast((message) => !isQuiet(message));
@@ -232,7 +235,7 @@ class SessionAgent implements Agent {
 
   #begin(): void {
     if (!this.#isDue || this.#run !== undefined || this.#stopListening === undefined) return;
-    if (this.#loop.pending().length > 0 || this.session.closed) return; // a decision continues it
+    if (this.#loop.pending().length > 0 || this.session.closed) return; // the run continues with a decision
     void this.#play((signal) => this.#loop.run(undefined, { signal }));
   }
 
@@ -256,8 +259,8 @@ class SessionAgent implements Agent {
       if (result.reason !== "answered" && !signal.aborted) this.#isDue &&= GOES_ON.has(result.reason);
       this.#tell("onResult", () => this.#options.onResult?.(result));
     } catch (thrown: unknown) {
-      this.#isDue = false; // the same would fail again
-      if (signal.aborted && this.session.broken !== undefined) return; // it was stopped, and its session is another's
+      this.#isDue = false; // another run would fail the same way
+      if (signal.aborted && this.session.broken !== undefined) return; // the run was cancelled, and another process now has the session
       this.#report("A run of an agent failed", thrown);
     }
   }
@@ -268,7 +271,7 @@ class SessionAgent implements Agent {
     else this.#tell("onError", () => onError(ToolError.fromUnknown(thrown)));
   }
 
-  /** Calls a function of the program, which ends neither the run nor the agent. */
+  /** Calls a function of the program. If it throws, that is logged and ends neither the run nor the agent. */
   #tell(name: string, call: () => unknown): void {
     tellSafely(call, (thrown) => this.#warn(`${name} of an agent threw: ${describeThrown(thrown)}`));
   }
@@ -278,14 +281,14 @@ class SessionAgent implements Agent {
   }
 
   #onEvent(event: LoopEvent): unknown {
-    if (event.type === "round-start") this.#isDue = false; // the request that is made now has it all
+    if (event.type === "round-start") this.#isDue = false; // this request includes all input so far
     return this.#options.onEvent?.(event);
   }
 }
 
 const START_OPTIONS: OptionNames<AgentStartOptions> = { goOn: true };
 
-/** After these ends another run makes sense for what came meanwhile; after the others nothing could be said, or it would fail again. */
+/** Reasons after which a run for messages that arrived meanwhile makes sense. After the others it could say nothing, or would fail again. */
 const GOES_ON: ReadonlySet<LoopResult["reason"]> = new Set([
   "tool-ended-turn",
   "one-action",
@@ -293,19 +296,19 @@ const GOES_ON: ReadonlySet<LoopResult["reason"]> = new Set([
   "timeout",
   "max-rounds",
   "length",
-  "budget", // each run has a budget, and a count of repeated calls, of its own
+  "budget", // each run has its own budget and its own count of repeated calls
   "repeated-calls",
   "content-filter",
   "refusal",
-  "nothing-pending", // of a decision: no model was asked
+  "nothing-pending", // from a decision: no model was asked
 ]);
 
-/** The end of a job whose tool has `notify: false`. */
+/** Whether the message is the end of a job whose tool has `notify: false`. */
 function isQuiet(message: ModelMessage): boolean {
   return message.role === "job" && message.notify === false;
 }
 
-/** The model's last message was whole and empty, which leaves no message. */
+/** Whether the model's last reply was complete and empty, which leaves no message. */
 function saidNothing({ log }: RuntimeSession): boolean {
   const last = log.findLast((event) => (event.type === "message-add" ? event.message.role !== "system" : CALLS_FOR_REPLY.has(event.type)));
   return last?.type === "round-end" && last.voided === undefined && last.callIds.length === 0 && endedWell(last.finish);
@@ -313,7 +316,7 @@ function saidNothing({ log }: RuntimeSession): boolean {
 
 const CALLS_FOR_REPLY: ReadonlySet<SessionEvent["type"]> = new Set(["round-end", "call-end", "job-start", "job-output", "job-end"]);
 
-/** The last calls are answered, and one of them has ended the turn: as where a loop ends with `tool-ended-turn`. */
+/** Whether the last calls are answered and one of them ended the turn, as when a loop ends with `tool-ended-turn`. */
 function endsWithTurn(said: readonly ModelMessage[], { registry }: RuntimeSession): boolean {
   const results = said.slice(said.findLastIndex((message) => message.role !== "result" && !isQuiet(message)) + 1);
   return results.some((message) => {

@@ -1,4 +1,4 @@
-/** Puts the files that a conversation has as artifacts into a request. */
+/** Adds the files that a conversation keeps as artifacts to a request. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { ModelRequest } from "../core/model.ts";
 import { storeIsSilent } from "../call/finish/keep-artifacts.ts";
@@ -6,10 +6,14 @@ import { onAbort, waitFor, type Interruptible } from "../policy/attempts/deadlin
 import { artifactsOf, type RuntimeSession } from "../runtime/runtime-session.ts";
 import { attachArtifacts, withoutArtifacts } from "../session/attach-artifacts.ts";
 
-/** Longest time that reading the files of one request may take: the store is the program's, and its silence ends no loop. */
+/**
+ * Longest time to read the files of one request, in milliseconds. The store is the program's, and one that does not answer must not block the loop.
+ */
 const READ_MS = 10_000;
 
-/** The request itself where no artifacts are kept. A model is asked without files that cannot be read, or that are not wanted any more. */
+/**
+ * Returns the request with its files, or unchanged if no artifacts are kept. Files that cannot be read, or whose reading was cancelled, are left out.
+ */
 export async function attachFiles(request: ModelRequest, session: RuntimeSession, signals: readonly AbortSignal[]): Promise<ModelRequest> {
   const artifacts = artifactsOf(session);
   if (artifacts === undefined) return request;

@@ -1,4 +1,4 @@
-/** The checks between a call of the model and its tool in a loop, and what is learned from its result. */
+/** The checks of a loop between a call of the model and its tool, and the repeat guard's record of results. */
 import { ToolError } from "../core/error.ts";
 import { declaresNoWrites } from "../core/effects.ts";
 import type { ModelCall } from "../core/model.ts";
@@ -17,23 +17,23 @@ export interface CallChecksOptions {
   readonly limits: CheckedLimits;
   readonly budget: LoopBudget;
   readonly registry: Registry;
-  /** The program's own refusals. */
+  /** Returns the program's own refusals. */
   readonly refuse: (call: ModelCall) => ToolError | undefined;
-  /** How the model was given its tools. */
+  /** Returns the name under which the model was offered a tool. */
   readonly offeredName: OfferedName;
 }
 
-/** The findings about the calls of a round that the loop looks at. */
+/** What the results of a round show about repeated calls. */
 export interface CallFindings {
   readonly nudges: readonly string[];
-  /** Why the calls are repeated too often; undefined while they are not. */
+  /** Why the run ends for repeated calls; undefined if it does not. */
   readonly repeated: string | undefined;
 }
 
 export class CallChecks {
   readonly #options: CallChecksOptions;
   readonly #guard: RepeatGuard | undefined;
-  /** The refusals of this guard, to be distinguished from those of others. */
+  /** The refusals of the repeat guard, to distinguish them from others. */
   readonly #repeats = new WeakSet<ToolError>();
 
   constructor(options: CallChecksOptions) {
@@ -42,7 +42,7 @@ export class CallChecks {
     this.#guard = repeat === false ? undefined : new RepeatGuard(repeat, options.offeredName);
   }
 
-  /** Why the call is not to be run; it counts in the budget when it is. @param index its place in the message */
+  /** Returns why the call is refused. A call that is not refused counts in the budget. @param index its place in the message, from 0 */
   refusal(call: ModelCall, index: number): ToolError | undefined {
     const { limits, budget, refuse } = this.#options;
     const refusal =
@@ -55,7 +55,7 @@ export class CallChecks {
     return refusal;
   }
 
-  /** Learns from the results of a round. */
+  /** Records the results of a round in the repeat guard. */
   note(calls: readonly PlayedCall[], results: readonly ToolResult[]): CallFindings {
     const nudges: string[] = [];
     let repeated: string | undefined;
@@ -70,7 +70,7 @@ export class CallChecks {
     return { nudges, repeated };
   }
 
-  /** The calls in the form that the decision to continue needs. @param endedBy the tool that ended the turn */
+  /** Returns the calls in the form that `reasonToStop` takes. @param endedBy the tool that ended the turn */
   roundCalls(results: readonly ToolResult[], endedBy: string | undefined): readonly RoundCall[] {
     return results.map(({ name, status, error }) => {
       const category = this.#categoryOf(name);
@@ -92,7 +92,7 @@ export class CallChecks {
   ): ReturnType<RepeatGuard["note"]> | undefined {
     if (refusal !== undefined) return this.#repeats.has(refusal) ? guard.noteRefusal(call) : undefined;
     if (result.status === "cancelled" || result.status === "skipped" || result.error?.code === "approval_required") return undefined;
-    if (call.kind === "approval" && result.status === "ok") return undefined; // what came of the call itself is known to the provider alone
+    if (call.kind === "approval" && result.status === "ok") return undefined; // only the provider knows the outcome of the call itself
     const effects = this.#options.registry.get(result.name)?.tool.effects;
     return guard.note(call, result, effects?.writes !== undefined && !declaresNoWrites(effects));
   }

@@ -1,4 +1,4 @@
-/** Carries out what a person decided about waiting calls: those allowed are made again, those denied are answered. */
+/** Carries out a person's decisions about waiting calls: allowed calls are made again, denied calls are answered. */
 import { ToolError } from "../core/error.ts";
 import type { ModelCall } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -8,10 +8,10 @@ import { NO_USAGE } from "./loop-result.ts";
 import { pendingCalls, type ApprovalDecisions, type PendingCall } from "./pending-calls.ts";
 
 /**
- * Runs the decided calls as one round, in the order they were made. Each is allowed by the digest of what was shown, so one that comes
- * to another input waits again.
+ * Runs the decided calls as one round, in the order they were made. Each is allowed by the digest of the input that was shown, so a call whose input
+ * has changed waits again.
  *
- * @throws ToolError `invalid_argument` for a digest that no waiting call has, and for an answer that is none
+ * @throws ToolError `invalid_argument` for a digest that no waiting call has, and for an invalid answer
  */
 export async function decideCalls(turn: SessionTurn, decisions: ApprovalDecisions, options: RoundOptions): Promise<readonly ToolResult[]> {
   const waiting = pendingCalls(turn.session);
@@ -35,7 +35,7 @@ export async function decideCalls(turn: SessionTurn, decisions: ApprovalDecision
   }
 }
 
-/** Only a question of the model's provider waits of a tool that it runs. */
+/** The kind of the call to make. If a tool is run by the provider, the waiting call is a question of the provider. */
 function kindOf({ session: { registry } }: SessionTurn, { name }: PendingCall): Pick<ModelCall, "kind"> {
   return registry.get(name)?.tool.providerExecuted === true ? { kind: "approval" } : {};
 }

@@ -1,19 +1,19 @@
-/** Stops everything after too many failed calls in a row, until a person has looked at it. */
+/** Refuses all runs after too many failed calls in a row, until a person clears it. */
 import { ToolError } from "../core/error.ts";
 import { checkResult } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { ToolResult } from "../core/result.ts";
 import { plural, quoted } from "../core/base/wording.ts";
 
-/** When the emergency stop acts. */
+/** Options of `EmergencyStop`. */
 export interface EmergencyStopOptions {
-  /** How many calls in a row must fail. @default 5 */
+  /** Number of failed calls in a row after which it stops. @default 5 */
   readonly errors?: number;
 }
 
 const DEFAULT_ERRORS = 5;
 
-/** Counts failed calls, over as many runs and loops as share it. A call that succeeds resets the count. */
+/** Counts failed calls, over all runs and loops that share it. A call that succeeds resets the count. */
 export class EmergencyStop {
   readonly #limit: number;
   #errors = 0;
@@ -28,7 +28,7 @@ export class EmergencyStop {
     this.#limit = errors;
   }
 
-  /** Takes in a result. Calls that were cancelled, skipped or wait for approval count neither way. */
+  /** Counts a result. Calls that were cancelled, skipped or wait for approval are ignored. */
   note(result: ToolResult): void {
     checkResult(result, "note() of an emergency stop");
     const { status, error } = result;
@@ -42,12 +42,12 @@ export class EmergencyStop {
     return this.#errors >= this.#limit;
   }
 
-  /** The reason, for people; undefined while nothing is stopped. */
+  /** The reason as text for people; undefined if not stopped. */
   get why(): string | undefined {
     return this.stopped ? `${plural(this.#errors, "call")} failed in a row, the last one ${this.#last}` : undefined;
   }
 
-  /** Lets calls be made again, and counts from nothing. */
+  /** Allows runs again, and resets the count. */
   clear(): void {
     this.#errors = 0;
     this.#last = "";

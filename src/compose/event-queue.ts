@@ -1,4 +1,4 @@
-/** Events of a producer for one consumer that takes them at its own pace, in order. */
+/** A queue of events for one consumer, in order. */
 export class EventQueue<Event> {
   readonly #waiting: Event[] = [];
   #wake: (() => void) | undefined;
@@ -8,7 +8,7 @@ export class EventQueue<Event> {
     this.wake();
   }
 
-  /** Lets the consumer look again although nothing was pushed. */
+  /** Ends the consumer's wait although nothing was pushed. */
   wake(): void {
     this.#wake?.();
     this.#wake = undefined;
@@ -18,7 +18,7 @@ export class EventQueue<Event> {
     return this.#waiting.shift();
   }
 
-  /** Resolves when something was pushed, or at once when something waits. */
+  /** Resolves when an event was pushed, or at once if one waits. */
   async filled(): Promise<void> {
     if (this.#waiting.length > 0) return;
     await new Promise<void>((resolve) => (this.#wake = resolve));

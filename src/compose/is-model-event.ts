@@ -1,9 +1,9 @@
-/** Tells events of a model from what only looks like one: a model may be anybody's, in a language without types. */
+/** Distinguishes events of a model from other values: a model may be third-party code without types. */
 import { FINISH_REASONS, type ModelEvent } from "../core/model.ts";
 
 const FINISHES: ReadonlySet<unknown> = new Set(FINISH_REASONS);
 
-/** Whether the value has a type, and the fields of that type that a loop reads; an event of a type that is not known has none. */
+/** Whether the value has a type, and the fields of that type that a loop reads. An unknown type needs no fields. */
 export function isModelEvent(value: unknown): value is ModelEvent {
   if (!isObject(value)) return false;
   switch (value["type"]) {

@@ -4,7 +4,7 @@ import type { OfferedName } from "../core/result.ts";
 
 const MAX_JOBS_TOLD = 20;
 
-/** The list of background jobs for the beginning of a turn; nothing where none runs. */
+/** Returns the list of background jobs for the beginning of a turn; empty if none runs. */
 export function jobsNote(jobs: readonly JobStatus[], offeredName: OfferedName): readonly string[] {
   if (jobs.length === 0) return [];
   const lines = jobs.slice(0, MAX_JOBS_TOLD).map(({ id, toolName, state }) => `- ${id} (${offeredName(toolName)}): ${state}`);

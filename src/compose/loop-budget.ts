@@ -1,25 +1,28 @@
-/** The budget of a loop: a notice at the soft limit, refused calls at the hard one, the end at half as much again. */
+/** The budget of a loop: a note at the soft limit, refused calls at the hard limit, the end of the run at 1.5 × the hard limit. */
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Clock } from "../core/ports.ts";
 
-/** The axes of a loop's budget. */
+/** What a loop's budget counts. */
 export const BUDGET_AXES = ["rounds", "wallMs", "calls", "tokens", "cost"] as const;
-/** Requests to the model; milliseconds since the loop began; calls that were let through; tokens in and out; what `cost` says. */
+/**
+ * `rounds`: requests to the model; `wallMs`: milliseconds since the run began; `calls`: calls that were not refused; `tokens`: input and output;
+ * `cost`: the amounts that `cost` returns.
+ */
 export type BudgetAxis = (typeof BUDGET_AXES)[number];
 
 /** The two limits of one axis of a loop's budget. */
 export interface BudgetLimit {
-  /** From here on the model is asked to finish, once. */
+  /** From this amount on, the model is asked once to finish. */
   readonly soft?: number;
-  /** From here on every call is refused, and the model has one more message to answer in. At 1.5 × this the loop ends at once. */
+  /** From this amount on, every call is refused, and the model has one more message to answer in. At 1.5 × this amount the run ends at once. */
   readonly hard?: number;
 }
 
-/** By axis, the limits of a loop's budget. */
+/** The limits of a loop's budget, by axis. */
 export type LoopBudgetLimits = Readonly<Partial<Record<BudgetAxis, BudgetLimit>>>;
 
-/** How much of a budget is used: below its first limit, above it, above the limit where work must end, or far above that. */
+/** How much of a budget is used: below the soft limit, from the soft limit, from the hard limit, or from 1.5 × the hard limit. */
 export type BudgetLevel = "ok" | "soft" | "hard" | "crash";
 
 const CRASH_FACTOR = 1.5;
@@ -33,7 +36,7 @@ const UNITS: Readonly<Record<BudgetAxis, string>> = {
   cost: "of the cost",
 };
 
-/** The account of one run of a loop. */
+/** Counts what one run of a loop uses. */
 export class LoopBudget {
   readonly #limits: readonly (BudgetLimit & { readonly axis: BudgetAxis })[];
   readonly #clock: Clock;
@@ -49,7 +52,7 @@ export class LoopBudget {
     this.#startedAt = clock.now();
   }
 
-  /** Only amounts above 0 are spent: nothing that a program or a provider reports gives budget back. */
+  /** Adds an amount. Amounts of 0 or less are ignored, so nothing that a program or a provider reports gives budget back. */
   spend(axis: Exclude<BudgetAxis, "wallMs">, amount: number): void {
     if (amount > 0) this.#used[axis] += amount;
   }
@@ -58,14 +61,14 @@ export class LoopBudget {
     return axis === "wallMs" ? this.#clock.now() - this.#startedAt : this.#used[axis];
   }
 
-  /** The worst of all axes. */
+  /** The highest level of all axes. */
   get level(): BudgetLevel {
     let worst = 0;
     for (const limit of this.#limits) worst = Math.max(worst, LEVELS.indexOf(this.#levelOf(limit)));
     return LEVELS[worst] ?? "ok";
   }
 
-  /** The alarm for the model: one for each level, the first time that it is found reached. */
+  /** Returns the note for the model when a new level is reached, once for each level. */
   alarm(): string | undefined {
     const { level } = this;
     if (LEVELS.indexOf(level) <= LEVELS.indexOf(this.#told)) return undefined;
@@ -74,7 +77,7 @@ export class LoopBudget {
     return `The budget of this task is ${level === "soft" ? "running out" : "used up"} (${this.describe()}). ${advice}`;
   }
 
-  /** Why no call may be made any more; undefined while one may. */
+  /** Returns why calls are refused; undefined while they are allowed. */
   refusal(): ToolError | undefined {
     if (this.#limits.length === 0 || LEVELS.indexOf(this.level) < LEVELS.indexOf("hard")) return undefined;
     return new ToolError("limit_exceeded", `The call was not made: the budget of this task is used up (${this.describe()}).`, {
@@ -82,7 +85,7 @@ export class LoopBudget {
     });
   }
 
-  /** The axes beyond a limit, with what was used: `12 of 10 tool calls`. */
+  /** Lists the axes beyond a limit with the amounts used: `12 of 10 tool calls`. */
   describe(): string {
     return this.#limits
       .filter((limit) => this.#levelOf(limit) !== "ok")
@@ -98,7 +101,7 @@ export class LoopBudget {
   }
 }
 
-/** After how many milliseconds a run ends, whatever it does; undefined without a hard limit of time. */
+/** Returns after how many milliseconds a run is ended whatever it does; undefined without a hard limit of time. */
 export function crashAfterMs(limits: LoopBudgetLimits): number | undefined {
   const hard = limits.wallMs?.hard;
   return hard === undefined ? undefined : hard * CRASH_FACTOR;

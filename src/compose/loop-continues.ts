@@ -1,4 +1,4 @@
-/** Whether a loop continues after a round: one pure decision. */
+/** Decides whether a loop continues after a round, as a pure function. */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { typeInWords } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
@@ -9,13 +9,13 @@ import type { BudgetLevel } from "./loop-budget.ts";
 import { LIMIT_DEFAULTS, LIMIT_NAMES, type LoopLimits } from "./loop-limits.ts";
 import type { StopReason } from "./stop-reason.ts";
 
-/** A call of the round, as far as the decision looks at it. */
+/** The facts about one call of the round that the decision uses. */
 export interface RoundCall {
-  /** As `RegisteredTool.category` has it. */
+  /** The value of `RegisteredTool.category`. */
   readonly category: ToolCategory;
-  /** It passed the gates (name, input, permission, the rules of the turn), whatever came of it then. @default true */
+  /** Whether the call passed the gates (name, input, permission, the rules of the turn), whatever its result. @default true */
   readonly admitted?: boolean;
-  /** Of its error. */
+  /** The code of the call's error. */
   readonly code?: ErrorCode | undefined;
 }
 
@@ -27,19 +27,19 @@ export interface RoundFacts {
   readonly rounds: number;
   /** How many messages in a row were pauses, this one included. @default 0 */
   readonly pauses?: number;
-  /** This was the round to answer in, after the budget was used up. @default false */
+  /** Whether this was the last round, for the answer, after the budget was used up. @default false */
   readonly lastRound?: boolean;
   /** @default "ok" */
   readonly budget?: BudgetLevel;
-  /** There is a message that the model has not received. @default false */
+  /** Whether there is a message that the model has not received. @default false */
   readonly steered?: boolean;
-  /** @default false */
+  /** Whether the run was cancelled. @default false */
   readonly aborted?: boolean;
-  /** Too many calls in a row have failed. @default false */
+  /** Whether too many calls in a row have failed. @default false */
   readonly emergency?: boolean;
-  /** The same call has had the same result too often. @default false */
+  /** Whether the same call has had the same result too often. @default false */
   readonly repeated?: boolean;
-  /** A condition of the program is met. @default false */
+  /** Whether a stop condition of the program is met. @default false */
   readonly conditionMet?: boolean;
 }
 
@@ -57,23 +57,22 @@ const FACTS: OptionNames<RoundFacts> = {
   conditionMet: true,
 };
 
-/** The limits that the decision looks at, with the defaults of a loop. */
+/** The limits that the decision uses, with the defaults of a loop. */
 export type RoundLimits = Pick<LoopLimits, "maxRounds" | "maxPauses" | "multiAction">;
 
 /**
- * Why a loop ends after a round; undefined where it continues.
+ * Returns why a loop ends after a round; undefined if it continues.
  *
- * Decides in this order: what must stop at once, what the message's end says, what the program wants, what the calls say by category,
- * and last the limits.
+ * Checks in this order: immediate stops, the finish reason of the message, the program's stop condition, the calls by category, the limits.
  *
- * By category: after `SAFE_CHAIN` and `ASYNC_REQUIRED` the loop continues, and after `DANGEROUS` as well, whose second call
- * in a turn is answered `limit_exceeded`; a `TERMINAL` call that was admitted ends it, with any result.
+ * By category: the loop continues after `SAFE_CHAIN`, `ASYNC_REQUIRED` and `DANGEROUS`, whose second call in a turn is answered `limit_exceeded`; a
+ * `TERMINAL` call that was admitted ends the loop, whatever its result.
  *
  * @throws ToolError `invalid_argument` for facts that are incomplete, and for unknown names
  */
 export function reasonToStop(facts: RoundFacts, limits: RoundLimits = {}): StopReason | undefined {
   checkFacts(facts);
-  checkKnownKeys<LoopLimits>(limits, LIMIT_NAMES, "reasonToStop()"); // the other limits of a loop may be given with these
+  checkKnownKeys<LoopLimits>(limits, LIMIT_NAMES, "reasonToStop()"); // the other limits of a loop are accepted and ignored
   const { calls, finish } = facts;
   if (facts.aborted === true) return "cancelled";
   if (facts.emergency === true) return "emergency-stop";
@@ -100,7 +99,7 @@ function shown(value: unknown): string {
   return typeof value === "string" || typeof value === "number" ? JSON.stringify(value) : typeInWords(value);
 }
 
-/** A terminal call that was refused before it was admitted has ended nothing: the model may mend it. */
+/** Whether the call ends the turn. A terminal call that was refused before it was admitted does not: the model may correct it. */
 function endsTurn({ category, admitted = true }: RoundCall): boolean {
   return category === "TERMINAL" && admitted;
 }

@@ -5,8 +5,8 @@ import type { ToolResult } from "../core/result.ts";
 import type { LoopResult } from "./loop-result.ts";
 
 /**
- * The model's own events are passed on as they come, between `round-start` and `round-end`. The progress of the tools is reported by the
- * runtime's events, under the `callId` of `call-add`.
+ * An event of a loop. The model's own events are passed on as they arrive, between `round-start` and `round-end`. The progress of tools is reported
+ * by the runtime's events, under the `callId` of `call-add`.
  */
 export type LoopEvent<Output = unknown> =
   | ModelEvent
@@ -15,19 +15,19 @@ export type LoopEvent<Output = unknown> =
       readonly type: "call-add";
       readonly callId: string;
       readonly call: ModelCall;
-      /** Why it is not run. */
+      /** Why the call is not run. */
       readonly refusal?: ToolError;
     }
   | {
       readonly type: "round-end";
       readonly round: number;
-      /** Undefined when the model failed before its message was over. */
+      /** Undefined if the model failed before its message was complete. */
       readonly reply: ModelReply | undefined;
       readonly results: readonly ToolResult[];
     }
-  /** The loop has sent the model a note: an alarm, a hint. */
+  /** The loop has sent the model a note, for example about its budget. */
   | { readonly type: "note-add"; readonly note: string }
   | { readonly type: "stop"; readonly result: LoopResult<Output> };
 
-/** Throwing is logged and changes nothing. */
+/** Receives the events of a loop. If it throws, that is logged and has no other effect. */
 export type LoopListener = (event: LoopEvent) => void;

@@ -1,29 +1,31 @@
-/** How far a loop may go. */
 import { quoted } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { checkLimits, type LoopBudgetLimits } from "./loop-budget.ts";
 import { checkRepeatOptions, type RepeatGuardOptions } from "./repeat-guard.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 
-/** How far a loop may go. */
+/** The limits of a loop. */
 export interface LoopLimits {
-  /** Most requests to the model in one run. @default 50 */
+  /** Maximum number of requests to the model in one run. @default 50 */
   readonly maxRounds?: number;
-  /** Most calls of one message; those beyond it are answered `limit_exceeded`. @default 128 */
+  /** Maximum number of calls in one message; further ones are answered `limit_exceeded`. @default 128 */
   readonly maxCallsPerRound?: number;
-  /** False: one call a run is made, and the run ends after it. @default true */
+  /** If false, a run makes one call and ends after it. @default true */
   readonly multiAction?: boolean;
   /** The budget of a run. @default no limit */
   readonly budget?: LoopBudgetLimits;
-  /** The limits on calls that have the same result again and again; false = none. @default see `RepeatGuardOptions` */
+  /** The limits on calls that repeatedly have the same result; false = none. @default see `RepeatGuardOptions` */
   readonly repeat?: RepeatGuardOptions | false;
-  /** Longest run, in milliseconds; then what runs is cancelled. 0 = no limit. @default 0 */
+  /** Maximum duration of a run, in milliseconds; running work is then cancelled. 0 = no limit. @default 0 */
   readonly maxDurationMs?: number;
-  /** Longest time without a word of the model, progress of a tool or a result, in milliseconds; then what runs is cancelled. 0 = no limit. @default 0 */
+  /**
+   * Longest time without output of the model, progress of a tool or a result, in milliseconds; running work is then cancelled. 0 = no limit. @default
+   * 0
+   */
   readonly idleMs?: number;
-  /** How often in a row a provider may pause its message and be asked to continue. @default 10 */
+  /** How many times in a row a provider may pause its message and be asked to continue. @default 10 */
   readonly maxPauses?: number;
-  /** The size of the model's context in tokens: then results report how full it is, and the model gets a note. @default unknown */
+  /** The size of the model's context in tokens. If given, results report how full it is, and the model gets a note. @default unknown */
   readonly contextTokens?: number;
 }
 
@@ -52,7 +54,7 @@ export const LIMIT_NAMES: OptionNames<LoopLimits> = {
   contextTokens: true,
 };
 
-/** The limits with their defaults. @throws ToolError `invalid_argument` */
+/** Returns the limits with their defaults. @throws ToolError `invalid_argument` */
 export function checkLoopLimits(limits: LoopLimits = {}): CheckedLimits {
   checkKnownKeys(limits, LIMIT_NAMES, "createLoop({ limits })");
   const checked = { ...LIMIT_DEFAULTS, ...limits };
@@ -67,7 +69,7 @@ export function checkLoopLimits(limits: LoopLimits = {}): CheckedLimits {
   return checked;
 }
 
-/** Refuses a budget of cost that nothing would count. @throws ToolError `invalid_argument` */
+/** Refuses a budget of cost if no function counts the cost. @throws ToolError `invalid_argument` */
 export function checkCostIsCounted({ limits, cost }: { readonly limits?: LoopLimits; readonly cost?: unknown }, owner: string): void {
   if (limits?.budget?.cost === undefined || cost !== undefined) return;
   throw new ToolError("invalid_argument", `${owner} has a budget of cost, and nothing that says what a reply costs.`, {
@@ -75,17 +77,17 @@ export function checkCostIsCounted({ limits, cost }: { readonly limits?: LoopLim
   });
 }
 
-/** How many rounds and calls a loop of single steps may take. */
+/** Options of `reactLimits`. */
 export interface ReactOptions {
-  /** How many rounds a run has. Integer, 1–10. @default 5 */
+  /** Maximum number of rounds of a run. Integer, 1–10. @default 5 */
   readonly maxIterations?: number;
-  /** False: one action a run. @default true */
+  /** If false, a run makes one call. @default true */
   readonly multiAction?: boolean;
 }
 
 const MOST_ITERATIONS = 10;
 
-/** The limits of a ReAct loop. @throws ToolError `invalid_argument` */
+/** Returns the limits of a ReAct loop. @throws ToolError `invalid_argument` */
 export function reactLimits(options: ReactOptions = {}): LoopLimits {
   checkKnownKeys(options, { maxIterations: true, multiAction: true }, "reactLimits()");
   const { maxIterations = 5, multiAction = true } = options;

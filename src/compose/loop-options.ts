@@ -18,69 +18,78 @@ import type { TaintOptions } from "./taint.ts";
 
 /** The round that a request is made for. */
 export interface LoopRound {
-  /** Counts from 1 in each run. */
+  /** Number of the round in its run, from 1. */
   readonly number: number;
   readonly session: RuntimeSession;
 }
 
 /** Options of a loop. */
 export interface LoopOptions {
-  /** Or its name, `provider/model`, for `modelFrom` of `haft/model`, with the keys in `process.env`: these are looked up when the loop first runs. */
+  /**
+   * A model, or its name `provider/model` for `modelFrom` of `haft/model`. The keys of a named model are read from `process.env` when the loop first
+   * runs.
+   */
   readonly model: Model | string;
   readonly session: RuntimeSession;
   /** The name of the agent in traces. @default that of the runtime */
   readonly agentName?: string;
-  /** The system prompt; a function is asked before each request. */
+  /** The system prompt, or a function that returns it, called before each request. */
   readonly system?: string | ((round: LoopRound) => string);
-  /** The tools that the model is offered; asked before each request. It may call others all the same, within `allow`. @default every tool on offer */
+  /**
+   * Returns the tools that the model is offered; called before each request. The model may still call others, within `allow`. @default every tool on
+   * offer
+   */
   readonly tools?: (round: LoopRound) => readonly ModelTool[];
   /**
-   * Shows the model the pinned tools and `find_tools`, and others when it has found them: for large registries. The runtime needs the toolset of
-   * `haft/find-tools`. `true` pins nothing. Not together with `tools`. @default all tools are shown
+   * For large registries: shows the model only the pinned tools, `find_tools`, and the tools that it has found. The runtime needs the toolset of
+   * `haft/find-tools`. `true` pins nothing. Cannot be combined with `tools`. @default all tools are shown
    */
   readonly deferTools?: boolean | DeferToolsOptions;
-  /** The tools that the model is shown and may call, in a mode for instance; it only ever narrows what the runtime allows. @default all */
+  /** The tools that the model is shown and may call, for example in a mode. Can only narrow what the runtime allows. @default all */
   readonly allow?: VisibilityRules | ((round: LoopRound) => VisibilityRules | undefined);
-  /** @default what the provider does */
+  /** @default the provider's default */
   readonly toolChoice?: ToolChoice | ((round: LoopRound) => ToolChoice);
   readonly parallelCalls?: boolean;
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
-  /** How much the model reasons before each message, where its provider can be asked for it. @default what the provider does */
+  /** How much the model reasons before each message, if the provider supports it. @default the provider's default */
   readonly reasoningEffort?: ReasoningEffort;
-  /** Fields of the provider's own, for every request. */
+  /** Provider-specific fields, sent with every request. */
   readonly native?: JsonObject;
-  /** The part of the conversation that the model is shown, as `session.messages` takes it. With options other than `maxTurns`, the whole is read again in each round. */
+  /**
+   * The part of the conversation that the model is shown: options of `session.messages`. Options other than `maxTurns` make each round read the whole
+   * conversation again.
+   */
   readonly history?: MessagesOptions;
   /**
-   * False: each run is a branch of the session that is dropped at its end. The model sees what it said and did in the run; the session keeps
-   * none of it, nor what it changed in its state. What tools did in the world stays done. A run that ends with `approval` cannot be resumed.
+   * If false, each run is a branch of the session that is discarded at the end. The model sees its own messages and calls during the run; the session
+   * keeps neither these nor changes of its state. Effects of tools outside of the session remain. A run that ends with `approval` cannot be resumed.
    * @default true
    */
   readonly recordHistory?: boolean;
   readonly limits?: LoopLimits;
-  /** Further conditions that end a run; the first that is met, in this order, is the reason. */
+  /** Further conditions that end a run. The first one met, in this order, is the reason. */
   readonly stopWhen?: readonly StopCondition[];
-  /** Stops after failed calls in a row; give one of your own to share it between loops, `false` for none. @default one of its own */
+  /** Stops after too many failed calls in a row. Pass an instance to share it between loops, `false` for none. @default a new one for this loop */
   readonly emergencyStop?: EmergencyStop | false;
   /** Called before each run; false refuses it. @default true */
   readonly enabled?: () => boolean;
-  /** Sensitive calls need approval once third-party content has been read. @default not watched */
+  /** Requires approval for sensitive calls once third-party content has been read. @default no tracking */
   readonly taint?: TaintOptions;
-  /** Why a call is not to be run; nothing to let it be run. */
+  /** Returns why a call is refused; undefined to let it run. */
   readonly refuse?: (call: ModelCall, round: LoopRound) => ToolError | undefined;
   /**
-   * Returns the cost of a reply, for the budget `cost` and the result's `cost`; called as well with all tokens of a delegate that tells no cost of its
-   * own, and the model that it spoke by last. @default not counted: no budget of cost may be set
+   * Returns the cost of a reply, for the budget `cost` and the result's `cost`. Also called with all tokens of a delegate that reports no cost, and
+   * the model that the delegate used last. @default not counted, and no budget of cost may be set
    */
   readonly cost?: (usage: TokenUsage, model: string | undefined) => number;
   /** Options of the calls: `data`, `variation`, `ask`, `onProgress`, `validate`, `background`. */
   readonly calls?: Pick<RoundOptions, "data" | "principal" | "variation" | "ask" | "onProgress" | "validate" | "background">;
-  /** Start reads as soon as they are sealed, while the model still speaks. @default true */
+  /** Whether to start reads as soon as they are sealed, while the model is still writing. @default true */
   readonly earlyDispatch?: boolean;
   /**
-   * Lets the model send any call to the background: each tool is offered with the parameter `run_in_background`, unless it has one of that
-   * name. @default false
+   * Lets the model run any call in the background: each tool is offered with the parameter `run_in_background`, unless it has one of that name
+   * already. @default false
    */
   readonly offerBackground?: boolean;
   readonly onEvent?: LoopListener;
@@ -127,7 +136,7 @@ const CALL_OPTIONS: OptionNames<NonNullable<LoopOptions["calls"]>> = {
   background: true,
 };
 
-/** Refuses options that do not exist, and says where an option of a part of them belongs. @throws ToolError `invalid_argument` */
+/** Refuses unknown options, and says where a misplaced one belongs. @throws ToolError `invalid_argument` */
 export function checkLoopOptions(options: LoopOptions): void {
   const limit = Object.keys(options).find((key) => !Object.hasOwn(OPTIONS, key) && Object.hasOwn(LIMIT_NAMES, key));
   if (limit !== undefined)

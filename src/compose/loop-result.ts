@@ -1,4 +1,3 @@
-/** The result of a run of a loop. */
 import type { ToolError } from "../core/error.ts";
 import type { TokenUsage } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -6,25 +5,25 @@ import type { PendingCall } from "./pending-calls.ts";
 import type { StopReason } from "./stop-reason.ts";
 import type { Mutable } from "../core/base/mutable.ts";
 
-/** The result of a run. Calls that were made stay made, and in the session, whatever the reason. */
+/** The result of a run. Calls that were made are not undone and stay in the session, whatever the reason. */
 export interface LoopResult<Output = unknown> {
-  /** The model's last text, as far as it came; empty where there is none. */
+  /** The model's last text, as far as it was received; empty if there is none. */
   readonly text: string;
   readonly reason: StopReason;
-  /** More about the reason, as text for people; left out where the reason says it all, as with `answered`, unless the last message is empty. */
+  /** More about the reason, as text for people. Left out if the reason says it all, as `answered` does unless the last message is empty. */
   readonly detail?: string;
-  /** Requests to the model. */
+  /** Number of requests to the model. */
   readonly rounds: number;
-  /** Every result of the run, in call order; those of messages that the model took back are in the session's log only. */
+  /** Every result of the run, in call order. Results of messages that the model discarded are only in the session's log. */
   readonly results: readonly ToolResult[];
   readonly usage: TokenUsage;
-  /** The cost of its replies by the option `cost`, with that of delegates; left out without that option. */
+  /** The cost of the run by the option `cost`, including delegates. Left out without that option. */
   readonly cost?: number;
-  /** With the reason `approval`: what `resume` must decide. */
+  /** With the reason `approval`: the calls that `resume` must decide. */
   readonly pending?: readonly PendingCall[];
   /** With the reasons `model-error` and `invalid-output`. */
   readonly error?: ToolError;
-  /** The answer as read by the run's `output` schema: with the reason `answered`, and no other. */
+  /** The answer as read by the run's `output` schema. Only with the reason `answered`. */
   readonly output?: Output;
 }
 

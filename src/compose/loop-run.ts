@@ -43,9 +43,9 @@ export interface RunParts {
   readonly conversation: LoopConversation;
   readonly emergency: EmergencyStop | undefined;
   readonly taint: Taint | undefined;
-  /** The tools that are shown; undefined = all. */
+  /** Decides which tools are shown; undefined = all. */
   readonly deferred: DeferredTools | undefined;
-  /** Messages that were added meanwhile and that the model has not seen. Emptied as they are said. */
+  /** Messages added with `steer` that the model has not seen. Emptied when they are added to the turn. */
   readonly steered: SessionMessage[];
   /** The reader of the answer; undefined = any text will do. */
   readonly output: StructuredOutput | undefined;
@@ -69,7 +69,7 @@ interface Findings {
   readonly met?: string | undefined;
 }
 
-/** The round that makes waiting calls again belongs to no message. */
+/** The round that repeats waiting calls belongs to no message. */
 const DECIDED: Pick<ModelReply, "finish"> = Object.freeze({ finish: "calls" });
 
 const NO_MESSAGES: readonly ModelMessage[] = Object.freeze([]);
@@ -83,12 +83,12 @@ export class LoopRun {
   readonly #host: MessageHost;
   readonly #startedAt: number;
   readonly #results: ToolResult[] = [];
-  /** The notes that the model is shown before the next request. */
+  /** Notes for the model, added before the next request. */
   #notes: string[] = [];
-  /** The history that the model was given last: what its calls may take for known. */
+  /** The messages of the last request: the results that its calls may refer to as known. */
   #shown: readonly ModelMessage[] = NO_MESSAGES;
   #usage = NO_USAGE;
-  /** How many events of the session were looked at for the tokens of delegates. */
+  /** Number of session events already searched for tokens that delegates spent. */
   #seen: number;
   #rounds = 0;
   #pauses = 0;
@@ -129,7 +129,7 @@ export class LoopRun {
     this.#turn.addMessage(message);
   }
 
-  /** Takes in the results of calls that waited for approval. Undefined when the model is to be asked. */
+  /** Records the results of calls that waited for approval. Returns undefined if the model is to be asked next. */
   afterDecisions(results: readonly ToolResult[]): LoopResult | undefined {
     this.#takeResults(results);
     for (const result of results) if (result.error?.code !== "approval_denied") this.#parts.emergency?.note(result);
@@ -164,7 +164,7 @@ export class LoopRun {
     return { number: this.#rounds, session: this.#turn.session };
   }
 
-  /** Adds the messages that the model must see before it is asked again. */
+  /** Adds the notes and messages that the model must see with the next request. */
   #say(): void {
     this.#lastRound = this.#budget.refusal() !== undefined;
     const alarm = this.#budget.alarm();
@@ -209,7 +209,7 @@ export class LoopRun {
     const system = this.#system(round);
     return {
       ...(system === undefined ? {} : { system }),
-      // With tools, some providers make every reply an answer.
+      // If tools are offered, some providers turn every reply into a structured answer.
       ...(output === undefined || (told.length > 0 && this.#repairs === 0) ? {} : { responseFormat: output.responseFormat }),
       messages: (this.#shown = this.#parts.conversation.messages()),
       ...(told.length === 0 ? {} : { tools: told }),
@@ -226,7 +226,7 @@ export class LoopRun {
     return said === undefined || said === "" ? output.instruction : `${said}\n\n${output.instruction}`;
   }
 
-  /** Takes in a message with its results, and decides. */
+  /** Records a message with its results, and decides whether the run ends. */
   async #take(played: PlayedMessage): Promise<Stop | undefined> {
     const { reply, text, calls, results } = played;
     if (text !== "") this.#text = text;
@@ -245,7 +245,7 @@ export class LoopRun {
     return output === undefined ? { ...stop, detail: emptyAnswer(reply) } : await this.#answer(text, output);
   }
 
-  /** The end of a run whose answer is what was asked for; undefined where the model is asked for it again. */
+  /** Returns the end of a run whose answer fits the output schema, or never will; undefined if the model is asked again. */
   async #answer(text: string, output: StructuredOutput): Promise<Stop | undefined> {
     const { limits } = this.#parts;
     const reading = await output.read(text);
@@ -307,7 +307,7 @@ export class LoopRun {
     return undefined;
   }
 
-  /** The notes for the model when its context has become fuller by a level. */
+  /** Returns the note for the model if its context has reached a fuller level. */
   #newAdvisory(): readonly string[] {
     const advisory = this.#advisory;
     if (advisory === undefined) return [];
@@ -347,7 +347,7 @@ export class LoopRun {
     };
   }
 
-  /** Passes progress on, as a sign of life. */
+  /** Forwards progress, which also resets the idle timer. */
   #watchProgress(): ProgressListener {
     const { options, timers } = this.#parts;
     return (update, call) => {
@@ -356,7 +356,7 @@ export class LoopRun {
     };
   }
 
-  /** Counts the usage of a message, known before its last calls start. */
+  /** Counts the usage of a message, which is known before its last calls start. */
   #onReply({ usage: told, model }: ModelReply): void {
     const usage = readUsage(told);
     const { cost } = this.#parts.options;
@@ -374,7 +374,7 @@ function waitingCalls(results: readonly ToolResult[]): string | undefined {
   return names.length === 0 ? undefined : `${names.length === 1 ? "1 call waits" : `${names.length} calls wait`}: ${names.join(", ")}.`;
 }
 
-/** Reasons that are the provider's: its own word for them is more than ours. */
+/** Stop reasons set by the provider, for which `detail` has the provider's own wording. */
 const OF_PROVIDER: ReadonlySet<StopReason> = new Set(["length", "content-filter", "refusal"]);
 
 function providersWord(reason: StopReason, { finishDetail }: Pick<ModelReply, "finishDetail">): string | undefined {

@@ -1,18 +1,18 @@
-/** A runtime that begins loops: what programs are given by `createRuntime` of `haft`. */
+/** The runtime with `loop`, which `createRuntime` of `haft` returns. */
 import { Runtime as CallRuntime, type RuntimeOptions } from "../runtime/runtime.ts";
 import { createLoop, type Loop } from "./loop.ts";
 import type { LoopOptions } from "./loop-options.ts";
 
-/** The options of a loop whose session is a new one unless it is given. */
+/** The options of `runtime.loop`: those of a loop, with an optional session. */
 export interface RuntimeLoopOptions extends Omit<LoopOptions, "session"> {
   /** @default a new session of this runtime */
   readonly session?: LoopOptions["session"];
 }
 
-/** Toolsets in, calls in, results out: see `createRuntime`. */
+/** A runtime, made by `createRuntime`: it has toolsets, runs calls and returns their results. */
 export class Runtime extends CallRuntime {
   /**
-   * Makes a loop of a model and a session of this runtime: `createLoop({ session: runtime.session(), ...options })`.
+   * Makes a loop with a session of this runtime: `createLoop({ session: runtime.session(), ...options })`.
    *
    * @throws ToolError as `createLoop`
    */

@@ -1,4 +1,4 @@
-/** Ends a run that takes too long or says nothing any more. */
+/** Ends a run that takes too long or shows no activity. */
 import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { crashAfterMs } from "./loop-budget.ts";
@@ -11,7 +11,7 @@ export interface TimedStop {
 }
 
 export class LoopTimers {
-  /** Why the run was ended; undefined while it was not. */
+  /** Why the run was ended; undefined if it was not. */
   stopped: TimedStop | undefined;
   readonly #clock: Clock;
   readonly #abort: (reason: ToolError) => void;
@@ -19,7 +19,7 @@ export class LoopTimers {
   #lastSign: number;
   #cancelIdle: (() => void) | undefined;
 
-  /** @param abort ends the run; called once */
+  /** @param abort ends the run; called at most once */
   constructor(clock: Clock, limits: CheckedLimits, abort: (reason: ToolError) => void) {
     this.#clock = clock;
     this.#abort = abort;
@@ -31,7 +31,7 @@ export class LoopTimers {
     if (idleMs > 0) this.#watch(idleMs, idleMs);
   }
 
-  /** Something happened. */
+  /** Records activity, which resets the idle timer. */
   sign(): void {
     if (this.#cancelIdle !== undefined) this.#lastSign = this.#clock.now();
   }

@@ -1,4 +1,4 @@
-/** The loop that joins a model and a session: the model plans, the session runs its calls. */
+/** Joins a model and a session: the model plans, the session runs its calls. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkArgument, checkSession, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys, unknownKey } from "../core/known-keys.ts";
@@ -32,13 +32,13 @@ import { tellSafely } from "../policy/tell-safely.ts";
 export interface LoopRunOptions<Output extends SchemaSource = SchemaSource> {
   readonly signal?: AbortSignal;
   /**
-   * The schema of the answer, an object: then the result has it as `output`, read, repaired and validated, whatever the provider
-   * can. A model whose answer does not fit is shown the reason and asked again, twice at most.
+   * The schema of the answer, which must be an object. The result then has the answer as `output`: read, repaired and validated, whatever the
+   * provider supports. A model whose answer does not fit is shown the reason and asked again, at most twice.
    */
   readonly output?: Output;
 }
 
-/** People's decisions about the calls that wait. */
+/** A person's decisions about calls that wait for approval. */
 export interface ResumeDecisions {
   readonly decisions: ApprovalDecisions;
 }
@@ -46,30 +46,30 @@ export interface ResumeDecisions {
 /** A model and a session, joined. */
 export interface Loop {
   /**
-   * Says `input` and plays rounds until the model has answered or something else ends the run; each run is one turn of the session.
+   * Adds `input` to the session and plays rounds until the model has answered or something else ends the run; each run is one turn of the session.
    * Without input the model continues the conversation.
    *
-   * Failures of the model and of calls are part of the result, and so is a loop that may not run: after an emergency stop, while it
-   * runs, when it is switched off, in this order.
+   * Failures of the model and of calls are part of the result. A loop that may not run returns why as its reason: an emergency stop, a run that is
+   * still active, or `enabled` that returned false, checked in this order.
    *
-   * @throws ToolError `invalid_argument` for a closed session, `store_failed`; what functions of the options throw. By rejecting
+   * @throws ToolError `invalid_argument` for a closed session, `store_failed`; or the error that a function of the options throws. By rejecting
    */
   run<const Output extends SchemaSource = never>(
     input?: string | SessionMessage,
     options?: LoopRunOptions<Output>,
   ): Promise<LoopResult<InferInput<Output>>>;
   /**
-   * The same as events: the text of the model, the calls, their results, and last `stop` with the result. Ending the iteration
-   * early cancels the run.
+   * Like `run`, as events: the text of the model, the calls, their results, and `stop` with the result at the end. Ending the iteration early cancels
+   * the run.
    */
   stream<const Output extends SchemaSource = never>(
     input?: string | SessionMessage,
     options?: LoopRunOptions<Output>,
   ): AsyncGenerator<LoopEvent<InferInput<Output>>, LoopResult<InferInput<Output>>, undefined>;
   /**
-   * Continues after a run that ended with `approval`, also after a restart: the calls that were allowed are made again, those denied are
-   * answered so, and the model is asked when none waits any more. A call whose final input has changed since is not allowed by this.
-   * Where none waits and nothing is decided, the model is not asked: the reason is `nothing-pending`, and `run()` continues.
+   * Continues after a run that ended with `approval`, also after a restart. Allowed calls are made again, denied calls are answered as denied, and
+   * the model is asked once no call waits any more. A call whose final input has changed since is not allowed by this. If no call waits and nothing
+   * is decided, the model is not asked: the reason is `nothing-pending`, and `run()` continues.
    *
    * @throws ToolError `invalid_argument` for a digest that no waiting call has. By rejecting
    */
@@ -77,21 +77,23 @@ export interface Loop {
     decisions: ResumeDecisions,
     options?: LoopRunOptions<Output>,
   ): Promise<LoopResult<InferInput<Output>>>;
-  /** Says something while the loop runs: before the next request, when the calls that run have their results; else in the next run. */
+  /**
+   * Sends a message while the loop runs: the model gets it with the next request, once the running calls have their results; else in the next run.
+   */
   steer(message: string | SessionMessage): void;
-  /** The calls that wait for `resume`. */
+  /** The calls that wait for approval, to be decided with `resume`. */
   pending(): readonly PendingCall[];
   readonly running: boolean;
-  /** Undefined for a loop without one. */
+  /** Undefined if the loop has no emergency stop. */
   readonly emergencyStop: EmergencyStop | undefined;
 }
 
-/** Makes a loop. @throws ToolError `invalid_argument` for limits or patterns that cannot be, and for a named model whose provider is not known */
+/** Makes a loop. @throws ToolError `invalid_argument` for invalid limits or patterns, and for a named model with an unknown provider */
 export function createLoop(options: LoopOptions): Loop {
   return new SessionLoop(options);
 }
 
-/** Refuses options that a program without types may have left out. */
+/** Checks the required options, which an untyped caller may have left out. */
 function checkParts(options: Partial<LoopOptions> | undefined): void {
   const { model, session }: Partial<LoopOptions> = options ?? {};
   const isModel = model === undefined || typeof model === "string" || hasMethods(model, "stream");
@@ -120,7 +122,7 @@ interface Run {
 
 type Playing = Omit<Run, "events"> & Pick<RunParts, "tell">;
 
-/** The session of a run, and the parts that belong to it. */
+/** The session of a run, with the parts that track it. */
 interface SessionParts extends Pick<RunParts, "conversation" | "taint" | "deferred"> {
   readonly session: RuntimeSession;
 }
@@ -136,7 +138,7 @@ function partsIn(session: RuntimeSession, { taint, history = {}, deferTools = fa
 
 interface Start {
   (run: LoopRun, turn: SessionTurn, signal: AbortSignal): Promise<LoopResult | undefined>;
-  /** The message that it says. */
+  /** The message that the run begins with. */
   readonly input?: SessionMessage | undefined;
 }
 
@@ -177,7 +179,7 @@ class SessionLoop implements Loop {
     const left = new AbortController();
     const events = this.#stream(input, options, left);
     const leave = events.return.bind(events);
-    // A generator that waits for its next event ends only when that has come.
+    // A generator that waits for its next event only ends once that event has come, so its wait is cancelled here.
     events.return = (value) => {
       left.abort(new ToolError("cancelled", "the reader of the events of the loop has left"));
       return leave(value);
@@ -199,7 +201,7 @@ class SessionLoop implements Loop {
       isOver = true;
       queue.wake();
     };
-    running.then(over, over); // the one who asks for the next event gets a failure, however late
+    running.then(over, over); // a failure is reported to the consumer when it asks for the next event
     try {
       for (;;) {
         for (let event = queue.take(); event !== undefined; event = queue.take()) yield event;
@@ -208,12 +210,12 @@ class SessionLoop implements Loop {
       }
     } finally {
       left.abort();
-      await running.catch(() => {}); // reported already, to the reader of the next event
+      await running.catch(() => {}); // already reported to the consumer of the events
     }
   }
 
   resume<Output extends SchemaSource>(decided: ResumeDecisions, runOptions: LoopRunOptions<Output> = {}): Promise<LoopAnswer<Output>> {
-    const decisions = decided?.decisions; // a program without types may give anything
+    const decisions = decided?.decisions; // an untyped caller may pass anything
     if (typeof decisions !== "object" || decisions === null)
       return Promise.reject(
         new ToolError("invalid_argument", "resume() takes { decisions }: an answer for the digest of each waiting call."),
@@ -238,7 +240,7 @@ class SessionLoop implements Loop {
     return pendingCalls(this.#options.session);
   }
 
-  /** @param events is given the events of this run, besides `onEvent` */
+  /** @param events receives the events of this run, in addition to `onEvent` */
   async #begin<Output extends SchemaSource>(
     options: LoopRunOptions<Output>,
     start: Start,
@@ -247,7 +249,7 @@ class SessionLoop implements Loop {
     const { signal, output } = checkRunOptions(options);
     const reader = output === undefined ? undefined : new StructuredOutput(output);
     const result = await this.#run({ signal, output: reader, events }, start);
-    return result as LoopAnswer<Output>; // its output was read by that very schema
+    return result as LoopAnswer<Output>; // the output was read by the schema of `Output`
   }
 
   async #run({ events, ...run }: Run, start: Start): Promise<LoopResult> {
@@ -263,7 +265,7 @@ class SessionLoop implements Loop {
     if (refused !== undefined) return stopped(refused);
     const { clock } = this.#options.session.ports;
     this.#running = true;
-    clock.hold?.(); // a model may wait for something that keeps no process alive
+    clock.hold?.(); // keeps the process alive while the model waits for something that does not
     try {
       return stopped(await tracedRun({ ...this.#options, input: start.input }, () => this.#playIn({ ...run, tell }, start)));
     } finally {
@@ -272,14 +274,14 @@ class SessionLoop implements Loop {
     }
   }
 
-  /** The emergency stop goes first, then a run that is still going, then `enabled`. */
+  /** Why the loop may not run: the emergency stop is checked first, then a run that is still active, then `enabled`. */
   #refusal(): LoopResult | undefined {
     if (this.emergencyStop?.stopped === true) return notRun("emergency-stop", this.emergencyStop.why);
     if (this.#running) return notRun("already-running");
     return this.#options.enabled?.() === false ? notRun("disabled") : undefined;
   }
 
-  /** In the session, or in a branch of it that nothing is kept of. */
+  /** Plays the run in the session, or in a branch that is discarded at the end. */
   async #playIn(run: Playing, start: Start): Promise<LoopResult> {
     const { session, recordHistory = true } = this.#options;
     if (recordHistory) return await this.#play(run, start, this.#parts);
@@ -341,14 +343,14 @@ function checkRunOptions<Options extends LoopRunOptions>(options: Options): Opti
   return options;
 }
 
-/** A model that is named is loaded with the code of its provider, which no other loop pays for. */
+/** Returns the model, loading the provider code of a named one only now, so that other loops do not pay for it. */
 async function modelNamed(model: Model | string): Promise<Model> {
   if (typeof model !== "string") return model;
   const { modelFrom } = await import("../model/model-from.ts");
   return modelFrom(model);
 }
 
-/** Rules that do not change are read once. */
+/** Returns the rules for a round. Rules that do not change are compiled once. */
 function allowedBy(allow: LoopOptions["allow"]): (round: LoopRound) => Visibility | undefined {
   if (typeof allow === "function") {
     return (round) => {
@@ -360,7 +362,7 @@ function allowedBy(allow: LoopOptions["allow"]): (round: LoopRound) => Visibilit
   return () => visibility;
 }
 
-/** A run that begins with a message, where there is one. */
+/** A run that begins with a message, if one is given. */
 function saying(said: string | SessionMessage | undefined): Start {
   const input = said === undefined ? undefined : messageOf(said);
   const start = async (run: LoopRun): Promise<undefined> => {
@@ -374,7 +376,7 @@ function messageOf(message: string | SessionMessage): SessionMessage {
   return typeof message === "string" ? { role: "user", content: message } : message;
 }
 
-/** A run that was over before it began. */
+/** The result of a run that never started. */
 function notRun(reason: StopReason, detail?: string): LoopResult {
   return Object.freeze({ text: "", reason, ...(detail === undefined ? {} : { detail }), rounds: 0, results: [], usage: NO_USAGE });
 }

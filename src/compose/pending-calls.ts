@@ -1,4 +1,4 @@
-/** The calls of a session that wait for a person's yes, worked out from its log, so that a restart forgets none. */
+/** The calls of a session that wait for approval, computed from its log, so that a restart loses none. */
 import type { ApprovalAnswer } from "../core/ask.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
@@ -6,37 +6,37 @@ import { approvalDigest } from "../policy/approval/approval-digest.ts";
 import { definitionOf } from "../registry/definition-of.ts";
 import type { Registry } from "../registry/registry.ts";
 
-/** A call that ended `approval_required`: what is shown to a person. */
+/** A call that ended `approval_required`, as it is shown to a person. */
 export interface PendingCall {
   readonly callId: string;
   /** The tool's qualified name. */
   readonly name: string;
-  /** The final input: what is approved is exactly what runs. */
+  /** The final input: exactly this input runs if it is approved. */
   readonly input: JsonObject;
-  /** SHA-256 over name, definition and input, in hex: what the answer is bound to. A tool that is defined otherwise later makes it void. */
+  /** SHA-256 over name, definition and input, in hex. The answer is bound to it, and is void if the tool's definition changes. */
   readonly digest: string;
-  /** The fingerprint of the tool's definition, as it is now. */
+  /** The fingerprint of the tool's current definition. */
   readonly definition: string;
   readonly turnId: string;
   readonly reason: string;
 }
 
-/** A person's answers by digest; calls that have none still wait. */
+/** A person's answers, by digest. Calls without an answer keep waiting. */
 export type ApprovalDecisions = Readonly<Record<string, Exclude<ApprovalAnswer, "allow-input">>>;
 
 type Started = SessionEvent & { readonly type: "call-start" };
 type Ended = SessionEvent & { readonly type: "call-end" };
 
-/** The session whose calls wait. */
+/** The parts of a session that `pendingCalls` reads. */
 export interface PendingOf {
   readonly log: readonly SessionEvent[];
   readonly registry: Registry;
 }
 
 /**
- * The calls of the model's latest message that wait for approval, in call order; none after a later message.
+ * Returns the calls of the model's latest message that wait for approval, in call order; none after a later message.
  *
- * A round that does nothing but make waiting calls again is their answer, and leaves the others waiting.
+ * A round that only repeats waiting calls answers these, and the others keep waiting.
  */
 export function pendingCalls({ log: events, registry }: PendingOf): readonly PendingCall[] {
   const since = events.findLastIndex((event) => event.type === "message-add" && event.message.role === "user") + 1;
@@ -58,7 +58,7 @@ export function pendingCalls({ log: events, registry }: PendingOf): readonly Pen
   return pending;
 }
 
-/** The calls that still wait after a round that made waiting calls again; undefined for a round that made another one. */
+/** Returns the calls that still wait after a round that repeated waiting calls; undefined if the round made any other call. */
 function answered(
   pending: readonly PendingCall[],
   callIds: readonly string[],
@@ -74,7 +74,7 @@ function answered(
   return left;
 }
 
-/** Of the call alone, however its tool is defined now. */
+/** Identifies the call by name and input, whatever the current definition of its tool. */
 function identityOf(start: Started | undefined): string | undefined {
   const input = start?.call.input;
   return start === undefined || !isJsonObject(input) ? undefined : approvalDigest({ toolName: start.call.name, input, definition: "" });

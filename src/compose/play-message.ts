@@ -14,24 +14,24 @@ import { isModelEvent } from "./is-model-event.ts";
 import type { LoopEvent } from "./loop-event.ts";
 import { providerToolsIn } from "./provider-calls.ts";
 
-/** The parts of a run that one of its messages needs. */
+/** The parts of a run that a message needs. */
 export interface MessageHost {
   readonly model: Model;
   readonly turn: SessionTurn;
   roundOptions(): RoundOptions;
-  /** Start calls as they are sealed. */
+  /** Whether to start calls as soon as they are sealed. */
   readonly early: boolean;
   readonly signal: AbortSignal;
-  /** Why a call is not to be run. @param index counts the calls of the message */
+  /** Returns why a call is refused. @param index the call's place in the message, from 0 */
   refusalOf(call: ModelCall, index: number): ToolError | undefined;
-  /** The reply is whole; its last calls have not started. */
+  /** Called when the reply is complete, before its last calls start. */
   onReply(reply: ModelReply): void;
-  /** The model discarded its message, and starts again. */
+  /** Called when the model discards its message and starts again. */
   onVoid(): void;
   tell(event: LoopEvent): void;
 }
 
-/** A call that was taken into a round. */
+/** A call that was added to a round. */
 export interface PlayedCall {
   readonly callId: string;
   readonly call: ModelCall;
@@ -39,20 +39,20 @@ export interface PlayedCall {
 }
 
 export interface PlayedMessage {
-  /** Undefined when the model failed before its message was over. */
+  /** Undefined if the model failed before its message was complete. */
   readonly reply: ModelReply | undefined;
   readonly error: ToolError | undefined;
-  /** The text of the message, as far as it came. */
+  /** The text of the message, as far as it was received. */
   readonly text: string;
   readonly calls: readonly PlayedCall[];
-  /** One for each call, in call order. */
+  /** One result for each call, in call order. */
   readonly results: readonly ToolResult[];
 }
 
 /**
- * Asks the model, starts its calls and waits for their results. A failure of the model is part of what is resolved to.
+ * Asks the model, starts its calls and waits for their results. A failure of the model is part of the resolved value.
  *
- * @param hasFiles whether the content of a message may hold a file, or the address of one; else none is looked at
+ * @param hasFiles whether message content may hold a file or the address of one; if false, no message is searched for files
  */
 export async function playMessage(host: MessageHost, request: ModelRequest, hasFiles: boolean): Promise<PlayedMessage> {
   const { session, signal } = host.turn;
@@ -70,22 +70,22 @@ interface Settle {
 }
 
 /**
- * Hands a message what the model says, one event at a time, until the message is over, the run is cancelled or the session closed,
- * whether the model heeds that or not. An event costs no promise but the model's own.
+ * Passes the model's events to a message, one at a time, until the message is complete, the run is cancelled or the session is closed, even if the
+ * model ignores that. Allocates no promise per event besides the model's own.
  */
 class Listening {
   readonly #host: MessageHost;
   readonly #message: Message;
   readonly #settle: Settle;
   readonly #forget: readonly (() => void)[];
-  /** Aborts as soon as nothing more of the model is wanted in the middle of its message. */
+  /** Aborts when the rest of the message is no longer wanted. */
   readonly #left = new AbortController();
   #events: AsyncIterator<ModelEvent> | undefined;
   #traced: TracedRequestWork | undefined;
   #hasBegun = false;
-  /** The model has taken back what it said, and has said nothing since. */
+  /** Whether the model has discarded what it said and has said nothing since. */
   #isTakenBack = false;
-  /** The model was asked for its next event, and nothing else has ended the wait for it. */
+  /** Whether the model was asked for its next event, and nothing else has ended the wait. */
   #isWaiting = false;
 
   constructor(host: MessageHost, message: Message, settle: Settle) {
@@ -119,7 +119,7 @@ class Listening {
     if (signal.aborted || turn.signal.aborted) return this.#take(cancelled());
     this.#isWaiting = true;
     try {
-      // a thenable that calls back at once must not make the stack grow
+      // a thenable that calls back synchronously must not grow the stack
       Promise.resolve(this.#traced === undefined ? this.#events?.next() : this.#traced.within(this.#askNext)).then(
         this.#onStep,
         this.#onThrown,
@@ -129,7 +129,7 @@ class Listening {
     }
   }
 
-  // these are made once for a message, which has many events
+  // created once per message, which has many events
   readonly #askNext = (): Promise<IteratorResult<ModelEvent, unknown>> | undefined => this.#events?.next();
   readonly #onStep = (step: IteratorResult<ModelEvent, unknown> | null | undefined): void => {
     if (!this.#isWaiting) return;
@@ -184,7 +184,7 @@ class Listening {
     this.#settle.reject(thrown);
   };
 
-  /** Lets go of the model without waiting for it. */
+  /** Releases the model without waiting for it. */
   #close(): void {
     for (const forget of this.#forget) forget();
     try {
@@ -205,7 +205,7 @@ function cancelled(): ToolError {
   return new ToolError("cancelled", "The model was cancelled in the middle of its message.");
 }
 
-/** The message as it comes, and the round that its calls are in. */
+/** The message being received, and the round of its calls. */
 class Message {
   readonly #host: MessageHost;
   #round: Round;
@@ -217,9 +217,9 @@ class Message {
     this.#round = this.#begin();
   }
 
-  /** Something to wait for only where the message so far was taken back. */
+  /** Returns a promise only if the message so far was discarded. */
   take(event: ModelEvent): Promise<void> | undefined {
-    // Before its calls begin, and as a copy: a listener may change its event.
+    // Reported before its calls begin, and as a copy, because a listener may change its event.
     this.#host.tell(event.type === "call-seal" ? { ...event, call: detached(event.call) } : event);
     const added = event.type === "call-seal" ? this.#takeSealed(event) : undefined;
     if (added !== undefined) this.#tellAdded(added);
@@ -242,7 +242,7 @@ class Message {
       const results = await this.#round.end({ ...said, finish, usage, providerTools: providerToolsIn(reply) });
       return { reply, error: undefined, text: reply.text, calls: this.#calls, results };
     } catch (thrown: unknown) {
-      return this.fail(ToolError.fromUnknown(thrown)); // which rejects where the results are lost as well
+      return this.fail(ToolError.fromUnknown(thrown)); // rejects if the results are lost as well
     }
   }
 
@@ -260,7 +260,7 @@ class Message {
     return this.#host.turn.round(this.#host.roundOptions());
   }
 
-  /** Calls are sealed in order: one that was sealed before is not another. */
+  /** Adds a sealed call. Calls are sealed in order, so an index below the number of calls is a repetition. */
   #takeSealed({ index, call }: ModelEvent & { readonly type: "call-seal" }): PlayedCall | undefined {
     return this.#host.early && index >= this.#calls.length ? this.#add(call) : undefined;
   }
@@ -291,7 +291,7 @@ function isSameCall(sealed: ModelCall, call: ModelCall | undefined): boolean {
   return call !== undefined && sealed.name === call.name && sealed.id === call.id && textOf(sealed) === textOf(call);
 }
 
-/** The call with an input of its own, which no listener has. One that is not JSON stays as it is: it never runs. */
+/** Copies the call's input, so that no listener shares it. An input that is not JSON is kept: such a call never runs. */
 function detached(call: ModelCall): ModelCall {
   try {
     return call.input === undefined ? call : { ...call, input: copyJson(call.input).value };
@@ -304,7 +304,7 @@ function textOf({ input = {} }: ModelCall): string | undefined {
   try {
     return canonicalJson(copyJson(input).value);
   } catch {
-    return undefined; // it never runs
+    return undefined; // such a call never runs
   }
 }
 

@@ -1,18 +1,18 @@
-/** The tools that a provider runs itself while it answers, by the names that they have in a registry. */
+/** Matches the tools that a provider runs itself with the tools of a registry. */
 import { DEFAULT_NAMESPACE, qualifiedName, splitName } from "../core/call.ts";
 import type { ModelTool } from "../core/model.ts";
 
 type NamedTool = Pick<ModelTool, "name" | "providerExecuted" | "providers">;
 
-/** The tools that the provider ran for a message, each once, by the provider's own names. A model without types may give anything. */
+/** Returns the provider's names of the tools that it ran for a message, without duplicates. A model without types may report any value. */
 export function providerToolsIn({ providerCalls }: { readonly providerCalls?: unknown }): readonly string[] {
   const calls: readonly unknown[] = Array.isArray(providerCalls) ? providerCalls : [];
   return [...new Set(calls.flatMap((call) => nameOf(call) ?? []))];
 }
 
 /**
- * The qualified names of the tools that a provider's call may be of. Providers name their calls and their tools differently
- * (`web_search_call` of `web_search`): where no tool fits the name, the call counts as one of every tool that providers run.
+ * Returns the qualified names of the tools that a provider's call may belong to. Providers name calls and tools differently (`web_search_call` of
+ * `web_search`): if no tool fits the name, the call counts as one of every tool that providers run.
  */
 export function toolsOfProviderCall(name: string, tools: readonly NamedTool[]): readonly string[] {
   const called = plainName(name);
@@ -26,13 +26,13 @@ function nameOf(call: unknown): string | undefined {
   return typeof call === "object" && call !== null && "name" in call && typeof call.name === "string" ? call.name : undefined;
 }
 
-/** Its own name, and those in its declarations. */
+/** Returns the tool's own name, and those in its declarations. */
 function namesOf({ name, providers = {} }: NamedTool): readonly string[] {
   const declared = Object.values(providers).flatMap(({ name: own, type }) => [own, type]);
   return [splitName(name).name, ...declared].flatMap((one) => (typeof one === "string" ? [plainName(one)] : []));
 }
 
-/** One begins with the other, as `web_search_20250305` does with `web_search`. */
+/** Whether one name begins with the other, as `web_search_20250305` does with `web_search`. */
 function isLike(one: string, other: string): boolean {
   return one === other || one.startsWith(`${other}_`) || other.startsWith(`${one}_`);
 }

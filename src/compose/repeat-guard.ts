@@ -1,4 +1,4 @@
-/** Notices calls that have the same result again and again: warns, then refuses them, then ends the loop. */
+/** Detects calls that repeatedly have the same result: warns the model, then refuses them, then ends the loop. */
 import { hash } from "node:crypto";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -8,23 +8,23 @@ import type { ToolCall } from "../core/call.ts";
 import { resultText, type OfferedName, type ToolResult } from "../core/result.ts";
 import { atMost } from "../core/base/short-text.ts";
 
-/** After how many equal outcomes of one call something is done; refused calls count for `stopAt` as well. */
+/** Numbers of equal outcomes of one call at which the guard acts. Refused calls count for `stopAt` as well. */
 export interface RepeatLimits {
-  /** The model gets a note. */
+  /** From this number on, the model gets a note. */
   readonly nudgeAt: number;
-  /** Further calls are refused with the earlier result of the call. */
+  /** From this number on, further calls are refused, with the earlier result. */
   readonly refuseAt: number;
-  /** The loop ends. */
+  /** At this number, the loop ends. */
   readonly stopAt: number;
 }
 
 /** When a call counts as repeated, and how often that may be. */
 export interface RepeatGuardOptions {
-  /** How many of the latest calls are looked at, with any calls between the equal ones. @default 40 */
+  /** Number of the latest calls that are examined. Equal calls need not be adjacent. @default 40 */
   readonly window?: number;
   /** For calls that end with the same error. @default 2, 3, 5 */
   readonly failures?: Partial<RepeatLimits>;
-  /** For calls that end with the same answer; looking again whether something is ready is no fault. @default 4, 8, 12 */
+  /** For calls that end with the same answer; higher, because polling is legitimate. @default 4, 8, 12 */
   readonly answers?: Partial<RepeatLimits>;
 }
 
@@ -35,7 +35,7 @@ export type RepeatVerdict =
 
 interface Track {
   result: ToolResult;
-  /** Which calls, counted up, had this result. */
+  /** The numbers of the calls that had this result. */
   equal: number[];
   refused: number[];
 }
@@ -49,10 +49,10 @@ const LONGEST_QUOTE = 500;
 const NONE: RepeatVerdict = Object.freeze({ kind: "none" });
 
 /**
- * Follows the calls of a loop by tool, input and outcome, in a rolling window.
+ * Tracks the calls of a loop by tool, input and outcome, in a rolling window.
  *
- * A different outcome resets the count; only this one call is refused, every other stays open. A call that changed something for
- * the first time lets all others be tried again.
+ * A different outcome resets the count. Only the repeated call is refused, all others stay allowed. A write with a new outcome resets the counts of
+ * all calls.
  */
 export class RepeatGuard {
   readonly #window: number;
@@ -61,10 +61,10 @@ export class RepeatGuard {
   readonly #answers: RepeatLimits;
   readonly #tracks = new Map<string, Track>();
   #calls = 0;
-  /** Some call has had the same result often enough to be refused; before that no call need be looked up. */
+  /** Whether some call has had the same result often enough to be refused. Until then no call needs a look-up. */
   #refuses = false;
 
-  /** @param offeredName how notes name a tool: as the model was given it. @throws ToolError `invalid_argument` */
+  /** @param offeredName returns the name under which the model was offered a tool, for notes. @throws ToolError `invalid_argument` */
   constructor(options: RepeatGuardOptions = {}, offeredName: OfferedName = (name) => name) {
     this.#offeredName = offeredName;
     const { window, failures, answers } = checkRepeatOptions(options);
@@ -73,7 +73,7 @@ export class RepeatGuard {
     this.#answers = answers;
   }
 
-  /** Why this call is not to be run again; undefined when it may. */
+  /** Returns why this call is refused; undefined if it is allowed. */
   refusal(call: ToolCall): ToolError | undefined {
     if (!this.#refuses) return undefined;
     const key = keyOf(call);
@@ -85,7 +85,7 @@ export class RepeatGuard {
     });
   }
 
-  /** Records the result of a call. @param changes its tool says that it writes, so other calls may have other results now */
+  /** Records the result of a call. @param changes whether the tool declares writes, so that other calls may have other results now */
   note(call: ToolCall, result: ToolResult, changes: boolean): RepeatVerdict {
     const key = keyOf(call);
     if (key === undefined) return NONE;
@@ -101,7 +101,7 @@ export class RepeatGuard {
     return this.#verdict(call, track, true);
   }
 
-  /** Takes in that a call was refused by this guard. */
+  /** Records that this guard refused a call. */
   noteRefusal(call: ToolCall): RepeatVerdict {
     const key = keyOf(call);
     const track = key === undefined ? undefined : this.#current(key);
@@ -130,7 +130,7 @@ export class RepeatGuard {
     return result.status === "error" ? this.#failures : this.#answers;
   }
 
-  /** The track of a call within the window. */
+  /** Returns the track of a call, without calls that have left the window. */
   #current(key: string): Track | undefined {
     const track = this.#tracks.get(key);
     if (track === undefined) return undefined;
@@ -149,7 +149,7 @@ export class RepeatGuard {
   }
 }
 
-/** Those of these calls, counted up, that came later. */
+/** Returns the numbers of calls after `oldest`. */
 function after(oldest: number, calls: number[]): number[] {
   const [first = Infinity] = calls;
   return first > oldest ? calls : calls.filter((at) => at > oldest);
@@ -161,7 +161,7 @@ function times({ equal }: Track): string {
   return equal.length === 1 ? "once" : `${equal.length} times`;
 }
 
-/** Undefined for an input that is not JSON: it never runs. */
+/** Undefined if the input is not JSON: such a call never runs. */
 function keyOf({ name, input = {} }: ToolCall): string | undefined {
   try {
     const text = canonicalJson(copyJson(input).value);
@@ -177,7 +177,7 @@ function sameOutcome(one: ToolResult, other: ToolResult): boolean {
   return one.error.code === other.error.code && withoutNumbers(one.error.message) === withoutNumbers(other.error.message);
 }
 
-/** Times, ports and counters make no other error. */
+/** Replaces numbers, because different times, ports and counters do not make a different error. */
 function withoutNumbers(text: string): string {
   return text.replaceAll(/\d+/gu, "#");
 }
@@ -188,7 +188,7 @@ export interface CheckedRepeatOptions {
   readonly answers: RepeatLimits;
 }
 
-/** The options with their defaults. @throws ToolError `invalid_argument` */
+/** Returns the options with their defaults. @throws ToolError `invalid_argument` */
 export function checkRepeatOptions(options: RepeatGuardOptions): CheckedRepeatOptions {
   checkKnownKeys(options, { window: true, failures: true, answers: true }, "createLoop({ limits: { repeat } })");
   for (const name of ["failures", "answers"] as const)

@@ -1,4 +1,4 @@
-/** Conditions that end a loop: ready ones, and votes over any number of them. */
+/** Conditions that end a loop, and votes over several of them. */
 import { ToolError } from "../core/error.ts";
 import { COUNT, MILLISECONDS, checkNumber } from "../core/base/number-bounds.ts";
 import { checkArgument, checkText } from "../core/check-argument.ts";
@@ -7,9 +7,9 @@ import type { TokenUsage } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { plural } from "../core/base/wording.ts";
 
-/** Where a run is, after a round. */
+/** The state of a run after a round. */
 export interface LoopState {
-  /** Rounds so far, this one included. */
+  /** Number of rounds so far, this one included. */
   readonly rounds: number;
   /** Milliseconds since the run began. */
   readonly elapsedMs: number;
@@ -17,14 +17,14 @@ export interface LoopState {
   readonly text: string;
   /** The results of this round, in call order. */
   readonly results: readonly ToolResult[];
-  /** Of all rounds of the run. */
+  /** The usage of all rounds of the run. */
   readonly usage: TokenUsage;
 }
 
-/** Returns why the loop is to end, or nothing when it may continue. Asked after each round; throwing ends the run with the error. */
+/** Returns why the loop is to end, or undefined if it may continue. Called after each round; if it throws, the run ends with the error. */
 export type StopCondition = (state: LoopState) => string | undefined | Promise<string | undefined>;
 
-/** Ends after so many rounds. */
+/** Ends the run after this many rounds. */
 export function stopAfterRounds(rounds: number): StopCondition {
   checkArgument(typeof rounds === "number", "stopAfterRounds()", "a number of rounds", rounds);
   checkNumber(rounds, "The number of stopAfterRounds()", COUNT);
@@ -34,7 +34,7 @@ export function stopAfterRounds(rounds: number): StopCondition {
       : undefined;
 }
 
-/** Ends after the first round that is over later than this; `LoopLimits.maxDurationMs` does not wait for that. */
+/** Ends the run after the first round that finishes later than this; `LoopLimits.maxDurationMs` does not wait for a round to finish. */
 export function stopAfterMs(milliseconds: number): StopCondition {
   checkArgument(typeof milliseconds === "number", "stopAfterMs()", "a number of milliseconds", milliseconds);
   checkNumber(milliseconds, "The milliseconds of stopAfterMs()", MILLISECONDS);
@@ -42,7 +42,7 @@ export function stopAfterMs(milliseconds: number): StopCondition {
     elapsedMs >= milliseconds ? `The run took ${Math.round(elapsedMs)} ms; ${milliseconds} are allowed.` : undefined;
 }
 
-/** Ends when the model says one of these, letter for letter. */
+/** Ends the run when the model's text contains one of the keywords, case-sensitively. */
 export function stopAtKeyword(...keywords: readonly string[]): StopCondition {
   for (const keyword of keywords) checkText(keyword, "stopAtKeyword()", "each word");
   if (keywords.length === 0 || keywords.some((keyword) => keyword === ""))
@@ -53,7 +53,7 @@ export function stopAtKeyword(...keywords: readonly string[]): StopCondition {
   };
 }
 
-/** Ends when at least `atLeast` of the conditions are met, with all of their reasons. @default 1 */
+/** Ends the run when at least `atLeast` of the conditions are met; the reason joins theirs. @default 1 */
 export function stopByVote(conditions: readonly StopCondition[], options: { readonly atLeast?: number } = {}): StopCondition {
   const fits = Array.isArray(conditions) && conditions.every((condition) => typeof condition === "function");
   checkArgument(fits, "stopByVote()", "an array of conditions", conditions, 'For example [stopAfterRounds(5), stopAtKeyword("DONE")].');

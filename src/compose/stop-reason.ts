@@ -1,6 +1,5 @@
-/** Why a loop ended: the closed list, each with what it means. */
 
-/** Why a loop ended; the text is for people. */
+/** The reasons why a loop ends, each with a text for people. */
 export const STOP_REASONS = {
   answered: "The model answered without a further call.",
   "tool-ended-turn": "A tool ended the turn, to wait for what comes next.",

@@ -1,4 +1,4 @@
-/** The answer of a loop as a value of a schema: how the model is asked for it, and how its words are read. */
+/** The answer of a loop as a value of a schema: how the model is asked for it, and how its reply is read. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { ResponseFormat } from "../core/model.ts";
@@ -11,7 +11,7 @@ import { fitInput } from "../schema/repair/repair-input.ts";
 import { fromStandardSchema, type ParsingSchema } from "../schema/standard-schema.ts";
 import { isStandardSchema } from "../schema/library-schema.ts";
 
-/** How often a model is asked again for an answer that does not fit. */
+/** How many times a model is asked again for an answer that does not fit. */
 export const MAX_OUTPUT_REPAIRS = 2;
 const MAX_PROBLEMS = 10;
 
@@ -21,17 +21,17 @@ export type OutputReading = { readonly value: unknown } | { readonly problems: r
 /**
  * Reads answers against one schema.
  *
- * A reply may hold its object alone, in a fence or among prose; of several the first that fits counts. Form that is broken is mended, and
- * values are repaired as those of a tool's input are. A Standard Schema then parses the object, so its transforms apply.
+ * A reply may hold its object alone, in a fence or within prose; if there are several, the first that fits is used. Broken JSON is repaired, and
+ * values are repaired like those of a tool's input. A Standard Schema then parses the object, so its transforms apply.
  */
 export class StructuredOutput {
   readonly responseFormat: ResponseFormat;
-  /** For the system prompt: a provider may know nothing of response formats, or not use them together with tools. */
+  /** For the system prompt: a provider may not support response formats, or not together with tools. */
   readonly instruction: string;
   readonly #validator: Validator;
   readonly #parse: ParsingSchema["parse"] | undefined;
 
-  /** @throws ToolError `invalid_schema` for a schema that cannot be used, or that is not one of an object */
+  /** @throws ToolError `invalid_schema` for a schema that cannot be used, or whose type is not `object` */
   constructor(source: SchemaSource) {
     const parsing = isStandardSchema(source) ? fromStandardSchema(source) : undefined;
     if (parsing === undefined) checkJsonSchema(source);
@@ -62,12 +62,12 @@ export class StructuredOutput {
   }
 }
 
-/** The message to a model whose answer does not fit. */
+/** Returns the message to a model whose answer does not fit. */
 export function correctionNote(problems: readonly string[]): string {
   return `Your answer does not fit the JSON Schema:\n${problems.map((problem) => `- ${problem}`).join("\n")}\nAnswer again with the corrected JSON object and nothing else.`;
 }
 
-/** Why a run ends whose answer never fitted. */
+/** The error of a run whose answer never fitted. */
 export function outputError(problems: readonly string[]): ToolError {
   return new ToolError("invalid_output", "The model's answer does not fit the output schema.", { details: problems });
 }

@@ -1,4 +1,4 @@
-/** Calls that may do harm need approval once third-party content has reached the session. */
+/** Requires approval for sensitive calls once third-party content has reached the session. */
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { SessionRule } from "../core/approvals.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -11,31 +11,31 @@ import type { LoopEvent } from "./loop-event.ts";
 import { modelTools } from "./prompt/model-tools.ts";
 import { providerToolsIn, toolsOfProviderCall } from "./provider-calls.ts";
 
-/** Which tools bring in untrusted words, and which calls are sensitive then. */
+/** Which tools bring in untrusted content, and which calls are then sensitive. */
 export interface TaintOptions {
   /**
-   * Patterns over qualified names: tools whose results may hold third-party content (`web::*`, `mail::read`), those that the provider runs
-   * included. One of these that the registry does not have is named `default::web_search`.
+   * Patterns over qualified names: tools whose results may hold third-party content (`web::*`, `mail::read`), including tools that the provider runs.
+   * A provider's tool that the registry does not have is matched under the default namespace, such as `default::web_search`.
    */
   readonly sources: readonly string[];
-  /** Patterns over qualified names: tools that are asked for from then on, as long as the session lasts. */
+  /** Patterns over qualified names: tools that need approval from then on, until the session ends. */
   readonly sensitive: readonly string[];
 }
 
 /**
- * Watches one session. After the first words of a source, calls of sensitive tools need approval, also those that tools and background jobs
- * make themselves; approvals that `never` excludes are not asked for even so. The words of a source are its result, what it writes or asks
- * as a background job, what the provider has read by it, and what delegates of the session have read, also while they run.
+ * Watches one session. After the first content of a source, calls of sensitive tools need approval, also those that tools and background jobs make
+ * themselves; approvals that `never` excludes are still not asked for. The content of a source is its result, its output or questions as a background
+ * job, what the provider has read with it, and what delegates of the session have read, even while they run.
  */
 export class Taint {
   readonly #session: RuntimeSession;
   readonly #isSource: NameMatcher;
   readonly #isSensitive: NameMatcher;
-  /** Those of both, as one text. */
+  /** The patterns of both options, as one text. */
   readonly #patterns: string;
   #offered: readonly ModelTool[] = [];
   #source: string | undefined;
-  /** How many events were looked at; below 0 while none were. */
+  /** Number of events examined; below 0 before the first look. */
   #seen = -1;
 
   /** @throws ToolError `invalid_argument` for a pattern that cannot be used */
@@ -48,25 +48,25 @@ export class Taint {
     this.#patterns = JSON.stringify([sources, sensitive]);
   }
 
-  /** Looks at what the session had before, which may come from another process, or what has come since the last run; the rule holds from then on. */
+  /** Examines the events so far, which may come from another process, or those since the last run. The rule applies from then on. */
   async look(): Promise<void> {
     if (this.#seen < 0) {
-      const { length } = this.#session; // what comes meanwhile may be looked at twice
+      const { length } = this.#session; // events that arrive meanwhile may be examined twice
       for await (const event of this.#session.events()) this.#note(toolsReadIn(event, this.#session.registry));
-      this.#seen = length; // not before: where the log cannot be read, the next run looks at all of it
+      this.#seen = length; // set last, so that the next run examines the whole log if reading fails
     }
     const rules = rulesOf(this.#session);
     rules.set(this.#patterns, (qualifiedName) => this.#reason(qualifiedName));
     this.#session.approvals.askMore(this.#session.id, (qualifiedName) => firstReason(rules, qualifiedName));
   }
 
-  /** Call with the tools that the model is offered next. */
+  /** Sets the tools that the model is offered next. */
   offer(tools: readonly ModelTool[]): void {
     this.#offered = tools;
-    this.#lookAgain(); // a log in memory forgets its oldest events
+    this.#lookAgain(); // examined now because a log in memory drops its oldest events
   }
 
-  /** Call with every event of the loop: calls behind what the provider has read are asked for while the message is still being said. */
+  /** Call with every event of the loop: calls after content that the provider has read need approval even while the message is still arriving. */
   onEvent(event: LoopEvent): void {
     if (event.type === "provider-call") this.#noteProvider([event.call.name]);
     else if (event.type === "reply-end") this.#noteProvider(providerToolsIn(event.reply));
@@ -79,7 +79,7 @@ export class Taint {
     return `The session has read third-party content (${this.#source}), so ${qualifiedName} needs approval.`;
   }
 
-  /** Looks at what has come since, also of calls that tools have made themselves, and of delegates that still run. */
+  /** Examines the events since the last look, including nested calls, and the delegates that still run. */
   #lookAgain(): void {
     if (this.#source !== undefined) return;
     const events: readonly SessionEvent[] = this.#session.logSince(this.#seen) ?? this.#session.log;
@@ -99,7 +99,7 @@ export class Taint {
   }
 }
 
-/** By their patterns, the rules of all loops that a session has had: one loop does not end those of another. */
+/** The rules of all loops of a session, by their patterns: one loop does not end the rule of another. */
 const RULES = new WeakMap<RuntimeSession, Map<string, SessionRule>>();
 
 function rulesOf(session: RuntimeSession): Map<string, SessionRule> {

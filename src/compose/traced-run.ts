@@ -1,4 +1,4 @@
-/** Runs of loops as parts of traces. */
+/** Records runs of loops in traces. */
 import { ToolError } from "../core/error.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { LoopOptions } from "./loop-options.ts";
@@ -8,7 +8,7 @@ interface TracedOptions extends Pick<LoopOptions, "session" | "model" | "agentNa
   readonly input: SessionMessage | undefined;
 }
 
-/** Plays a run as part of a trace, where its runtime makes such. */
+/** Plays a run as a span of a trace, if the runtime is traced. */
 export async function tracedRun(
   { session, model, agentName = session.agentName, input }: TracedOptions,
   play: () => Promise<LoopResult>,

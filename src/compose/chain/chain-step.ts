@@ -1,45 +1,44 @@
-/** The steps of a chain: which tool, where its arguments come from, and where its output goes. */
 import { copyJson, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { readPath, type JsonStep } from "../../core/base/json-steps.ts";
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 
-/** Where an argument comes from: a path in the context such as `flights[0].id`, the same with a value for where nothing is there, or a value. */
+/** The source of an argument: a path in the context such as `flights[0].id`, a path with a default for when nothing is there, or a value. */
 export type ChainSource = string | { readonly path: string; readonly default: JsonValue } | { readonly value: JsonValue };
 
 /** One step of a chain. */
 export interface ChainStep {
-  /** The tool's qualified name, or its name alone where only one tool has it. */
+  /** The tool's qualified name, or its plain name if only one tool has it. */
   readonly tool: string;
-  /** By argument of the tool, where it comes from. @default the whole context is the input */
+  /** The source of each argument of the tool. @default the whole context is the input */
   readonly inputMapping?: Readonly<Record<string, ChainSource>>;
-  /** The key of the context that its output is kept under. @default "": the keys of its output become keys of the context */
+  /** The key of the context under which the output is kept. @default "": the keys of the output become keys of the context */
   readonly outputKey?: string;
 }
 
 const STEP: OptionNames<ChainStep> = { tool: true, inputMapping: true, outputKey: true };
 const PATH_HINT = 'Write a path in the context as a.b[0].c, a key with other characters as ["my.key"], and a value as { value: … }.';
 
-/** One argument, with its path read. */
+/** One argument, with its path parsed. */
 export interface ArgumentSource {
   readonly argument: string;
-  /** As it was written; undefined for a value. */
+  /** The path as written; undefined for a value. */
   readonly path: string | undefined;
   readonly steps: readonly JsonStep[];
-  /** The value, or the default. */
+  /** The value, or the default of a path. */
   readonly value: JsonValue | undefined;
 }
 
-/** A step as it was read. */
+/** A step with its arguments parsed. */
 export interface ReadStep {
-  /** Frozen; what `Chain.steps` shows. */
+  /** Frozen; returned by `Chain.steps`. */
   readonly step: ChainStep;
-  /** Undefined for a step that is given the whole context. */
+  /** Undefined if the input is the whole context. */
   readonly sources: readonly ArgumentSource[] | undefined;
 }
 
-/** Copies a step. @throws ToolError `invalid_argument` naming its place */
+/** Copies and parses a step. @throws ToolError `invalid_argument` naming its place */
 export function readStep(step: ChainStep, index: number): ReadStep {
   const owner = `Step ${index} of the chain`;
   checkKnownKeys(step, STEP, owner);
@@ -50,7 +49,7 @@ export function readStep(step: ChainStep, index: number): ReadStep {
   if (!isJsonObject(mapping)) throw wrong(`inputMapping of step ${index} of the chain is not an object.`, PATH_HINT);
   const sources = Object.keys(mapping).map((argument) => readSource(argument, own(mapping, argument) ?? null, index));
   return {
-    step: Object.freeze({ tool, inputMapping: mapping as NonNullable<ChainStep["inputMapping"]>, outputKey }), // each source was read
+    step: Object.freeze({ tool, inputMapping: mapping as NonNullable<ChainStep["inputMapping"]>, outputKey }), // `readSource` has checked each source
     sources: sources.length === 0 ? undefined : sources,
   };
 }

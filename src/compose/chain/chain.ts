@@ -1,4 +1,4 @@
-/** A chain: tools that are called one after the other, each with what the ones before it have answered. */
+/** A chain: tools that are called one after the other, each with the outputs of the previous ones. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
@@ -20,18 +20,18 @@ import { registryOf } from "../../call/context/tool-context.ts";
 import { problemsOf, type ChainCheck, type ChainProblem } from "./check-chain.ts";
 import { runSteps, type ChainResult } from "./run-steps.ts";
 
-/** How a chain is run. */
+/** Options of running a chain. */
 export interface RunChainOptions {
-  /** Whether a step that fails ends the chain. Otherwise its output is left out of the context, later steps run, and `success` is false. @default true */
+  /** Whether a failed step ends the chain. If false, the context lacks its output, later steps run, and `success` is false. @default true */
   readonly stopOnFailure?: boolean;
-  /** Run nothing unless every step names an existing tool, with its required arguments, from paths that may exist. @default true */
+  /** Whether to run nothing unless every step names an existing tool, with its required arguments, from paths that may exist. @default true */
   readonly validateTools?: boolean;
-  /** Cancels the step that runs; the chain ends with it. */
+  /** Cancels the running step, which ends the chain. */
   readonly signal?: AbortSignal;
   /**
-   * In a session: names this run. A chain that is run again with the same key, such as after a crash, is answered with the first results
-   * of the steps that were called before, and continues after them. It ends at a step that a full store kept from starting, whatever
-   * `stopOnFailure` says, and continues with that one. 1 to 1,000 characters.
+   * The idempotency key of this run, in a session. A chain that is run again with the same key, for example after a crash, reuses the results of the
+   * steps that were called before and continues after them. If a full store keeps a step from starting, the chain ends there, whatever
+   * `stopOnFailure` says, and the repetition continues with that step. 1 to 1,000 characters.
    */
   readonly idempotencyKey?: string;
 }
@@ -44,21 +44,21 @@ const OPTIONS: OptionNames<RunChainOptions> = {
 };
 const MAX_STEPS = 1_000;
 
-/** How a chain is offered as a tool. */
+/** Options of `Chain.toTool`: how a chain is offered as a tool. */
 export interface ChainToolOptions extends Omit<Tool, "execute" | "composite" | "effects" | "cache" | "mode" | "reducer" | "inputSchema"> {
-  /** Where the context begins. @default any object */
+  /** The schema of the initial context. @default any object */
   readonly inputSchema?: Tool["inputSchema"];
-  /** Whether a step that fails ends the chain. @default true */
+  /** Whether a failed step ends the chain. @default true */
   readonly stopOnFailure?: boolean;
-  /** The key of the context that is the answer. @default the keys that the steps have added */
+  /** The key of the context whose value is the answer. @default all keys that the steps have added */
   readonly answerKey?: string;
 }
 
-/** Tools whose chain is checked. */
+/** The tools that a chain is checked against. */
 export type ChainTools = Runtime | RuntimeSession | Registry | readonly SequenceTool[];
 
 /**
- * Makes a chain of these steps, and of those that `addStep` adds. At most 1,000.
+ * Makes a chain of these steps, to which `addStep` can add. At most 1,000 steps.
  *
  * @throws ToolError `invalid_argument` naming the step and what is wrong with it
  */
@@ -70,11 +70,11 @@ export function createChain(steps: Iterable<ChainStep> = []): Chain {
   return chain;
 }
 
-/** The steps of a pipeline. It keeps nothing of its runs, so it may be run many times, also at the same time. */
+/** A chain of steps. It keeps no state of its runs, so it may be run many times, also concurrently. */
 export class Chain {
   readonly #steps: ReadStep[] = [];
 
-  /** The steps, in their order; a copy. */
+  /** A copy of the steps, in order. */
   get steps(): readonly ChainStep[] {
     return this.#steps.map(({ step }) => step);
   }
@@ -90,15 +90,14 @@ export class Chain {
     return this;
   }
 
-  /** Removes all steps. */
   clear(): void {
     this.#steps.length = 0;
   }
 
   /**
-   * Says what is wrong with the chain, as far as that is known before it runs. The same tool may be in several steps.
+   * Returns the problems of the chain that are known before it runs. Several steps may use the same tool.
    *
-   * @param input where its context is to begin: then paths that lead nowhere in it are found too
+   * @param input the initial context; if given, paths without a value in it are reported too
    */
   validate(tools: ChainTools, input?: JsonObject): ChainCheck {
     const context = input === undefined ? undefined : readContext(input);
@@ -107,12 +106,12 @@ export class Chain {
   }
 
   /**
-   * Runs the steps in one turn of a session; of a runtime, in a session that is begun for it and closed. Each is a call like any other:
-   * checked, approved, retried, cached and recorded. A tool whose mode is `background` is waited for.
+   * Runs the steps in one turn of a session. With a runtime, a session is begun for the run and then closed. Each step is a normal call: checked,
+   * approved, retried, cached and recorded. Tools of the mode `background` are waited for.
    *
-   * @param input where the context begins: a JSON object, which is copied
-   * @throws ToolError `invalid_argument` for options and input that cannot be and for a closed session; `cancelled` when the signal aborts
-   * before the turn begins; `conflict` when another chain or input was run under the key; `store_failed`. All by rejecting
+   * @param input the initial context: a JSON object, which is copied
+   * @throws ToolError `invalid_argument` for invalid options or input and for a closed session; `cancelled` if the signal aborts before the turn
+   * begins; `conflict` if another chain or input was run with the key; `store_failed`. All by rejecting
    */
   async run(target: Runtime | RuntimeSession, input: JsonObject = {}, options: RunChainOptions = {}): Promise<ChainResult> {
     checkKnownKeys(options, OPTIONS, "the run of a chain");
@@ -134,11 +133,11 @@ export class Chain {
   }
 
   /**
-   * Returns the chain, as it is now, as one tool. Its calls are made in the session of the call: with the rights of the caller, each approved
-   * by itself, simulated in a simulation. After a crash it continues after the steps that had ended. Where a step fails, the call ends as
-   * `execution_failed`; its details say what became of every step.
+   * Returns the chain as one tool; steps added later are not part of it. Its calls are made in the session of the call: with the rights of the
+   * caller, each approved separately, simulated in a simulation. After a crash it continues after the steps that had ended. If a step fails, the call
+   * ends `execution_failed`; its details list the outcome of every step.
    *
-   * It has no limit of time by itself and is not tried again, unless `timeoutMs` and `maxAttempts` say so: its steps have their own.
+   * Without `timeoutMs` and `maxAttempts` it has no timeout and is not retried, because its steps have their own.
    */
   toTool(options: ChainToolOptions): Tool {
     const hint = 'For example { name: "publish", description: "Publishes notes." }.';
@@ -199,7 +198,9 @@ interface ChainCall {
   readonly answerKey: string | undefined;
 }
 
-/** @throws ToolError `invalid_input` for a chain that cannot be run, which has run nothing; `execution_failed` when a step fails; `cancelled` with the call */
+/**
+ * @throws ToolError `invalid_input` for a chain that cannot be run, before any step; `execution_failed` if a step fails; `cancelled` with the call
+ */
 async function answer(steps: readonly ReadStep[], { input, context, stopOnFailure, answerKey }: ChainCall): Promise<JsonValue> {
   const { execute, signal, progress } = context;
   const problems = problemsOf(steps, registryOf(context), input);
@@ -238,7 +239,7 @@ async function answer(steps: readonly ReadStep[], { input, context, stopOnFailur
   });
 }
 
-/** Also one that failed may have: a chain whose first steps were run, a call that a crash or its time limit cut off. */
+/** Whether the call may have had an effect. A failed one may too: a chain whose first steps ran, or a call cut off by a crash or timeout. */
 function mayHaveActed({ status, error }: ToolResult): boolean {
   return status === "ok" || status === "partial" || status === "pending" || error?.outcome === "unknown";
 }
@@ -251,7 +252,7 @@ function cannotRun(problems: readonly ChainProblem[]): ToolError {
   });
 }
 
-/** The keys that the steps have set. */
+/** Returns the context with only these keys. */
 function only(keys: ReadonlySet<string>, context: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(context).filter(([key]) => keys.has(key)));
 }

@@ -7,20 +7,20 @@ import { toolFinder, type FoundTool, type SequenceTool } from "../sequence/seque
 import { KnownContext } from "./check-paths.ts";
 import type { ReadStep } from "./chain-step.ts";
 
-/** One thing that is wrong with a chain, and its place. */
+/** A problem of a chain, and its place. */
 export interface ChainProblem {
-  /** The step, counted from 0; -1 for the chain as a whole. */
+  /** The number of the step, from 0; -1 for the chain as a whole. */
   readonly step: number;
-  /** As the step names it; left out for the chain as a whole. */
+  /** The tool as the step names it; left out for the chain as a whole. */
   readonly tool?: string;
   readonly message: string;
   readonly hint?: string;
 }
 
-/** Whether every step can be run, or all that is known to be wrong before. */
+/** Either every step can be run, or all problems that are known beforehand. */
 export type ChainCheck = { readonly valid: true } | { readonly valid: false; readonly problems: readonly ChainProblem[] };
 
-/** Returns the problems of the steps, in their order. @param input where the context begins; undefined where that is not known */
+/** Returns the problems of the steps, in order. @param input the initial context; undefined if it is not known */
 export function problemsOf(
   steps: readonly ReadStep[],
   tools: Registry | readonly SequenceTool[],
@@ -46,7 +46,7 @@ export function problemsOf(
   });
 }
 
-/** Of the arguments it is known which there are, and the values of some. The input of a step that is given the whole context is not known. */
+/** Returns the problems of a step's input. Which arguments exist is known, but only some values; if the input is the whole context, nothing is. */
 function inputProblems({ sources }: ReadStep, { validators }: FoundTool): readonly string[] {
   if (sources === undefined) return [];
   const input: JsonObject = Object.fromEntries(

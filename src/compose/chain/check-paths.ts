@@ -1,22 +1,22 @@
-/** Finds the paths of a chain that lead nowhere, as far as that is known before it runs. */
+/** Finds the paths of a chain that cannot have a value, as far as that is known before it runs. */
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { describeMissing, followSteps, outlineOf, type JsonStep } from "../../core/base/json-steps.ts";
 import type { ArgumentSource, ReadStep } from "./chain-step.ts";
 
-/** The context before each step, as far as it is known: the input, and under which keys outputs are kept. */
+/** The known part of the context before each step: the input, and the keys under which outputs are kept. */
 export class KnownContext {
   readonly #input: JsonObject | undefined;
-  /** Keys that are there, with values that are not known. */
+  /** Keys that will exist, with unknown values. */
   readonly #open = new Set<string>();
-  /** A step has merged the keys of its output, whichever these are. */
+  /** Whether a step has merged the keys of its output, which are unknown. */
   #isMerged = false;
 
-  /** @param input undefined where it is not known either */
+  /** @param input undefined if it is not known either */
   constructor(input: JsonObject | undefined) {
     this.#input = input;
   }
 
-  /** The arguments of the next step that cannot have a value, each in words. */
+  /** Describes the arguments of the next step that cannot have a value. */
   problemsOf({ sources = [], step: { outputKey = "" } }: ReadStep): readonly string[] {
     const problems = sources.flatMap((source) => this.#problemOf(source) ?? []);
     if (outputKey === "") this.#isMerged = true;
@@ -33,14 +33,14 @@ export class KnownContext {
     return "value" in followed ? undefined : leadsNowhere(source, followed, followed.in === this.#input ? this.#shown : undefined);
   }
 
-  /** The context with what is not known in it. */
+  /** The context, with null for unknown values. */
   get #shown(): JsonObject {
     const { size } = this.#open;
     return size === 0 ? (this.#input ?? {}) : { ...this.#input, ...Object.fromEntries([...this.#open].map((key) => [key, null])) };
   }
 }
 
-/** Describes a path without a value. @param context that it begins in, where the way ends at its beginning */
+/** Describes a path without a value. @param context the context, if already the first step of the path is missing */
 export function leadsNowhere(
   { argument, path = "" }: ArgumentSource,
   { missing, in: end }: { readonly missing: JsonStep; readonly in: JsonValue },

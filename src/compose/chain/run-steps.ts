@@ -1,4 +1,4 @@
-/** Runs the steps of a chain, one after the other, over a context that grows. */
+/** Runs the steps of a chain one after the other, adding their outputs to a context. */
 import type { ToolCall } from "../../core/call.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { wasKeptFromStarting } from "../../core/kept-from-starting.ts";
@@ -9,32 +9,35 @@ import type { WholeResult } from "../../policy/results/large-result-store.ts";
 import { leadsNowhere } from "./check-paths.ts";
 import type { ArgumentSource, ChainStep, ReadStep } from "./chain-step.ts";
 
-/** The outcome of a chain. It is JSON. */
+/** The result of a chain. It is JSON. */
 export interface ChainResult {
-  /** Whether every step has run and succeeded. */
+  /** Whether every step ran and succeeded. */
   readonly success: boolean;
-  /** The input, and what the steps that succeeded have answered. Frozen. */
+  /** The input, and the outputs of the steps that succeeded. Frozen. */
   readonly context: JsonObject;
-  /** One for each step that was called, in their order. */
+  /** One result for each step that was called, in order. */
   readonly stepResults: readonly ToolResult[];
-  /** For each step that failed what was wrong, then `Step 1 (flights::book) failed: …`; steps count from 0. */
+  /** For each step that failed: the details of its error, then `Step 1 (flights::book) failed: …`. Steps count from 0. */
   readonly errors: readonly string[];
-  /** Outputs that could not be put into the context. */
+  /** Describes outputs that could not be added to the context. */
   readonly warnings: readonly string[];
-  /** The time that its calls took together, in milliseconds. */
+  /** The sum of the durations of its calls, in milliseconds. */
   readonly durationMs: number;
 }
 
 /** How the steps of a chain are called. */
 export interface StepRunner {
-  /** Resolves to the result of one call, not to a placeholder. @param index of the step */
+  /** Resolves to the result of one call, not to a placeholder. @param index the number of the step */
   call(call: ToolCall, index: number): Promise<ToolResult>;
-  /** The whole answer, also where the model is shown less of it; or why there is no more of it. */
+  /** Returns the whole answer, even if the model is shown less of it; or why the rest is not available. */
   whole(result: ToolResult): WholeResult | string;
   readonly signal: AbortSignal | undefined;
-  /** A step that a full store kept from starting runs in a repetition: none that may follow from its answer is called before. */
+  /**
+   * Whether a repetition reruns a step that a full store kept from starting. If so, the chain ends there, because later steps may depend on its
+   * answer.
+   */
   readonly isKeyed?: boolean;
-  /** Called with the keys of the context that a step has set, also where their values are what they were. */
+  /** Called with the keys of the context that a step has set, even if their values have not changed. */
   kept?(keys: readonly string[]): void;
 }
 
@@ -65,7 +68,7 @@ class ChainRun {
     this.#runner = runner;
   }
 
-  /** Resolves to whether it succeeded. */
+  /** Runs a step and resolves to whether it succeeded. */
   async step({ step, sources }: ReadStep, index: number): Promise<boolean> {
     const name = `Step ${index} (${step.tool})`;
     try {
@@ -82,7 +85,7 @@ class ChainRun {
     }
   }
 
-  /** Whether its last step is to be run in a repetition. */
+  /** Whether the last step is to be run in a repetition. */
   get waitsForStore(): boolean {
     const last = this.#stepResults.at(-1);
     return this.#runner.isKeyed === true && last !== undefined && wasKeptFromStarting(last);
@@ -99,7 +102,7 @@ class ChainRun {
     });
   }
 
-  /** @throws StepFailure where there is none that can be used */
+  /** @throws StepFailure if there is no usable output */
   #outputOf(result: ToolResult): JsonValue | undefined {
     const { status, error } = result;
     if (status === "pending") throw new StepFailure("it takes messages while it runs, in the background");
@@ -122,7 +125,7 @@ class ChainRun {
   }
 }
 
-/** Why a step has no output; its message is that of the chain's error. */
+/** Why a step has no output. Its message becomes part of the chain's error. */
 class StepFailure extends Error {
   readonly details: readonly string[];
 
@@ -132,12 +135,12 @@ class StepFailure extends Error {
   }
 }
 
-/** Also `__proto__` is a key like any other. */
+/** `Object.fromEntries` sets `__proto__` like any other key. */
 function withKeys(context: JsonObject, entries: Iterable<readonly [string, JsonValue]>): JsonObject {
   return Object.freeze(Object.fromEntries([...Object.entries(context), ...entries]));
 }
 
-/** @throws StepFailure naming the path that leads nowhere */
+/** @throws StepFailure naming a path without a value */
 function inputFrom(sources: readonly ArgumentSource[], context: JsonObject): JsonObject {
   return Object.freeze(Object.fromEntries(sources.map((source) => [source.argument, valueOf(source, context)])));
 }

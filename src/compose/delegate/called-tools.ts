@@ -1,4 +1,4 @@
-/** The tools whose words a session has read, as its events tell it. */
+/** The tools whose content a session has read, according to its events. */
 import { isJsonObject } from "../../core/base/json.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import type { ToolResult } from "../../core/result.ts";
@@ -6,14 +6,14 @@ import type { Registry } from "../../registry/registry.ts";
 import { modelTools } from "../prompt/model-tools.ts";
 import { toolsOfProviderCall } from "../provider-calls.ts";
 
-/** The results of all calls that ended, those that tools have made themselves included. */
+/** Returns the results of all calls that ended, nested calls included. */
 export function resultsIn(events: readonly SessionEvent[]): readonly ToolResult[] {
   return events.flatMap((event) => (event.type === "call-end" ? [event.result] : []));
 }
 
 /**
- * The qualified names of the tools whose words an event brings: those of the result of a call and of the delegate that answered it, of what
- * a background job writes or asks, and of what the provider ran for a message.
+ * Returns the qualified names of the tools whose content an event brings: of the result of a call and of the delegate that answered it, of the output
+ * or question of a background job, and of the tools that the provider ran for a message.
  */
 export function toolsReadIn(event: SessionEvent, registry: Registry): readonly string[] {
   if (event.type === "job-output") return [event.toolName];
@@ -23,7 +23,7 @@ export function toolsReadIn(event: SessionEvent, registry: Registry): readonly s
   return [...(hasRun(event.result) ? [event.result.name] : []), ...calledByDelegate(event.result, registry)];
 }
 
-/** The tools that the delegate of a call has called. No third-party tool is believed about it: theirs are not composite. */
+/** Returns the tools that the delegate of a call has called. Metadata of third-party tools is ignored: they are not composite. */
 function calledByDelegate({ name, metadata }: ToolResult, registry: Registry): readonly string[] {
   const told: unknown = metadata?.["delegate"];
   if (!isJsonObject(told) || registry.get(name)?.tool.composite !== true) return [];
@@ -31,7 +31,7 @@ function calledByDelegate({ name, metadata }: ToolResult, registry: Registry): r
   return Array.isArray(called) ? called.filter((each): each is string => typeof each === "string") : [];
 }
 
-/** Whether the tool, or a stand-in of it, has answered. */
+/** Whether the tool or its stand-in has answered. */
 function hasRun({ attempts, origin }: ToolResult): boolean {
   return attempts > 0 || origin !== "live";
 }

@@ -55,17 +55,23 @@ type OfTool = Omit<
 
 /** Options of a delegate: its name and purpose, its model, its tools and its limits. */
 export interface DelegateOptions extends OfTool, DelegateLoopOptions {
-  /** The tools that it is shown and may call; it only ever narrows what its caller may. @default all that its caller may */
+  /** The tools that the delegate is shown and may call. Can only narrow what its caller may call. @default all that its caller may call */
   readonly allow?: VisibilityRules;
-  /** The part of its caller's conversation that it is given with its task. @default "task" */
+  /** The part of its caller's conversation that the delegate gets with its task. @default "task" */
   readonly share?: SharedContext;
-  /** At most this many runs at once in one conversation, those of its delegates included; further calls end `resource_busy`. Integer ≥ 1. @default 3 */
+  /**
+   * Maximum number of its runs at once in one conversation, including runs of delegates that it calls; further calls end `resource_busy`. Integer ≥
+   * 1. @default 3
+   */
   readonly maxRunning?: number;
-  /** The arguments of the tool. @default `{ task: string }` */
+  /** The input schema of the tool. @default `{ task: string }` */
   readonly inputSchema?: Tool["inputSchema"];
-  /** Makes the first message of the arguments. @default the argument `task`; else all of them, as JSON */
+  /** Returns the first message for the loop. @default the argument `task`; without it, the whole input as JSON */
   readonly prompt?: (input: JsonObject) => string;
-  /** The schema of the answer, an object, as `LoopRunOptions.output`: it is the output schema of the tool as well. @default its last text */
+  /**
+   * The schema of the answer, an object, as in `LoopRunOptions.output`. It is also the output schema of the tool. @default the answer is the last
+   * text
+   */
   readonly output?: SchemaSource;
 }
 
@@ -122,7 +128,7 @@ const KEYS: OptionNames<DelegateOptions> = {
   output: true,
 };
 
-/** @throws ToolError `invalid_argument` for what no call of it could work with */
+/** @throws ToolError `invalid_argument` for options with which no call could succeed */
 export function checkDelegate(options: DelegateOptions): void {
   checkKnownKeys(options, KEYS, "delegateTool()");
   const { name, model, share = "task", mode, prompt, allow, reasoningEffort } = options;
@@ -155,7 +161,7 @@ export function checkMaxRunning(maxRunning: number, owner: string): void {
     throw new ToolError("invalid_argument", `maxRunning of ${owner} is ${quoted(maxRunning)}; it takes an integer from 1.`);
 }
 
-/** The first message of a delegate that says nothing else. */
+/** Returns the first message of a delegate without `prompt`. */
 export function taskOf(input: JsonObject): string {
   const { task } = input;
   return typeof task === "string" ? task : JSON.stringify(input);

@@ -1,4 +1,4 @@
-/** The account of a delegate: its text and calls so far, and the answer of its call. */
+/** Collects the text and calls of a delegate so far, and builds the answer of its call. */
 import { ToolOutput } from "../../core/content.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
@@ -17,47 +17,47 @@ import { delegatedSpending } from "./delegated-usage.ts";
 import { readByDelegates } from "./read-by-delegates.ts";
 import { STOP_REASONS, type StopReason } from "../stop-reason.ts";
 
-/** Ends after which the delegate has done what it was to do. */
+/** Stop reasons after which the delegate has done its task. */
 const DONE: ReadonlySet<StopReason> = new Set(["answered", "tool-ended-turn", "one-action", "stop-condition"]);
 const MAX_CALLS = 20;
 
 export class DelegateReport {
   readonly #context: ToolContext;
   readonly #session: RuntimeSession;
-  /** The tools whose results its model has seen, also those that its provider has run, or a program or a chain of it has called. */
+  /** The tools whose results its model has seen, including those run by its provider and those called by its programs and chains. */
   readonly #called = new Set<string>();
   readonly #calls = new Map<string, { readonly name: string; status: ResultStatus | undefined }>();
-  /** The text of the message that is being said. */
+  /** The text of the current message. */
   #saying = "";
   #said = "";
-  /** That text has been written out. */
+  /** Whether that text has been written to the output. */
   #isWritten = false;
   #rounds = 0;
   #usage: TokenUsage = NO_USAGE;
-  /** The one that spoke last. */
+  /** The model that replied last. */
   #model: string | undefined;
-  /** How many events of its session were looked at; below 0 before `look` has ended, which counts them. */
+  /** Number of session events examined; below 0 until `look` has ended, which counts them. */
   #seen = -1;
 
-  /** @param session its own */
+  /** @param session the session of the delegate */
   constructor(context: ToolContext, session: RuntimeSession) {
     this.#context = context;
     this.#session = session;
   }
 
-  /** Looks at what its session had before a crash. */
+  /** Examines the events that its session had before a crash. */
   async look(): Promise<void> {
     for await (const event of this.#session.events()) this.#note([event]);
     this.#seen = this.#session.length;
   }
 
-  /** The tools whose results it has seen so far, those of its own delegates included. */
+  /** The tools whose results the delegate has seen so far, including those of its own delegates. */
   get called(): readonly string[] {
     this.#lookAgain();
     return [...new Set([...this.#called, ...readByDelegates(this.#session)])];
   }
 
-  /** Call with every event of its loop. */
+  /** Call with every event of the delegate's loop. */
   onEvent(event: LoopEvent): void {
     if (event.type === "round-start") this.#rounds++;
     if (event.type === "round-start" || event.type === "reply-void") this.#begin();
@@ -119,19 +119,19 @@ export class DelegateReport {
     if (text !== "") this.#said = text;
   }
 
-  /** Writes its text out before its calls, for those who watch it. A text without calls is its answer. */
+  /** Writes its text to the output before its calls, for those who follow it. Text without calls is the answer and is not written. */
   #writeText(): void {
     if (!this.#isWritten && this.#saying !== "") this.#context.output(`${this.#saying}\n`);
     this.#isWritten = true;
   }
 
-  /** Its latest words, and the calls that it made. */
+  /** The latest text, and the calls that were made. */
   get soFar(): string {
     const text = this.#saying === "" ? this.#said : this.#saying;
     return [text, this.#callsText].filter((part) => part !== "").join("\n\n");
   }
 
-  /** @throws ToolError where its model could not be asked at all */
+  /** @throws ToolError if its model could not be asked at all */
   answer({ text, reason, detail, output, error, results, cost }: LoopResult): ToolOutput {
     const metadata = this.#metadata(reason, cost);
     if (DONE.has(reason)) {

@@ -35,26 +35,27 @@ import { sharedContext } from "./shared-context.ts";
 
 const DEFAULT_MAX_RUNNING = 3;
 
-/** The delegates of a toolset. */
+/** Options of `delegatesToolset`. */
 export interface DelegatesToolsetOptions {
   /** @default "delegates" */
   readonly name?: string;
   readonly description?: string;
   readonly delegates: readonly DelegateOptions[];
-  /** At most this many runs of them at once in one conversation. Integer ≥ 1. @default 3 */
+  /** Maximum number of runs of all delegates at once in one conversation. Integer ≥ 1. @default 3 */
   readonly maxRunning?: number;
 }
 
 /**
- * A sub-agent as a tool: a model calls it with a task, and it answers with the last text of a loop of its own.
+ * Returns a sub-agent as a tool: a model calls it with a task, and it answers with the last text of its own loop.
  *
- * The loop has a session of its own, and at most the tools that the caller of this call may use. Its calls are checked, approved and recorded
- * like any other, cancelled with this call, and simulated where this call is. Delegates may call delegates, 3 deep at most, and `maxRunning`
- * at once. A delegate that is stopped by a limit, by its model or by a call that waits for approval ends `execution_failed`, and one that
+ * The loop has its own session, and at most the tools that the caller may use. Its calls are checked, approved and recorded
+ * like any other, cancelled with the delegate's call, and simulated if that call is. Delegates may call delegates, at most 3 levels deep, and
+ * `maxRunning` at once. A delegate that is stopped by a limit, by its model or by a call that waits for approval ends `execution_failed`, and one
+ * that
  * is cancelled ends `cancelled`; both keep the latest text and the list of calls as their output.
  *
- * In a session that a store keeps, its session is kept under the id `<session>/<call>`: after a crash it continues where it was. By default
- * it has no time limit and is attempted once: see `timeoutMs` and `maxAttempts`.
+ * If a store keeps the caller's session, the delegate's session is kept under the id `<session>/<call>`, and after a crash it continues from there.
+ * By default a delegate has no timeout and is attempted once: see `timeoutMs` and `maxAttempts`.
  *
  * @throws ToolError `invalid_argument`, `invalid_schema`
  */
@@ -65,7 +66,7 @@ export function delegateTool(options: DelegateOptions): Tool {
   return toolOf(options, new RunningDelegates(maxRunning));
 }
 
-/** Delegates as a toolset, which share one limit of how many run at once. @throws ToolError `invalid_argument`, `invalid_schema` */
+/** Returns a toolset of delegates, which share one limit of concurrent runs. @throws ToolError `invalid_argument`, `invalid_schema` */
 export function delegatesToolset(options: DelegatesToolsetOptions): Toolset {
   checkKnownKeys(options, { name: "string", description: "string", delegates: "array", maxRunning: true }, "delegatesToolset()");
   checkArgument(
@@ -86,7 +87,7 @@ export function delegatesToolset(options: DelegatesToolsetOptions): Toolset {
   return { name, description, tools };
 }
 
-/** @param limits each of them gives its runs a place */
+/** @param limits each counts the runs of the tool */
 function toolOf(options: DelegateOptions, ...limits: readonly RunningDelegates[]): Tool {
   const { share: _share, maxRunning: _maxRunning, prompt: _prompt, allow: _allow, output, inputSchema = TASK_SCHEMA, ...rest } = options;
   const tool = Object.fromEntries(Object.entries(rest).filter(([key]) => !Object.hasOwn(LOOP_KEYS, key)));
@@ -94,7 +95,7 @@ function toolOf(options: DelegateOptions, ...limits: readonly RunningDelegates[]
   return {
     timeoutMs: 0,
     maxAttempts: 1,
-    ...(tool as Pick<Tool, "name" | "description">), // the fields that are those of a tool
+    ...(tool as Pick<Tool, "name" | "description">), // only the fields of a tool are left
     inputSchema,
     ...(reader === undefined ? {} : { outputSchema: reader.responseFormat.schema }),
     composite: true,
@@ -109,7 +110,7 @@ interface DelegateCall {
   readonly limits: readonly RunningDelegates[];
 }
 
-/** @throws ToolError `resource_busy`; what its model could not be asked for; `cancelled` with the call */
+/** @throws ToolError `resource_busy`; the error of a model that could not be asked; `cancelled` with the call */
 async function execute(options: DelegateOptions, call: DelegateCall): Promise<ToolOutput> {
   const { context, limits } = call;
   const caller = sessionIn(context);
@@ -130,7 +131,7 @@ async function execute(options: DelegateOptions, call: DelegateCall): Promise<To
   }
 }
 
-/** Ends the session of the delegate as its caller's ends: no call is begun in it any more, and those that run are waited for. */
+/** Closes the session of the delegate when its caller's is closed: no new call begins in it, and running calls are waited for. */
 async function endingWith(caller: Session, session: RuntimeSession, work: () => Promise<ToolOutput>): Promise<ToolOutput> {
   const forget = caller instanceof RuntimeSession ? onAbort(caller.whenClosed, () => void session.close().catch(() => {})) : undefined;
   try {
@@ -143,7 +144,7 @@ async function endingWith(caller: Session, session: RuntimeSession, work: () => 
   }
 }
 
-/** Begins its loop, or continues it after a crash. */
+/** Begins the loop, or continues it after a crash. */
 async function runIn(
   { session, report }: { readonly session: RuntimeSession; readonly report: DelegateReport },
   options: DelegateOptions,
@@ -159,9 +160,9 @@ async function runIn(
     ...loopOptions(options),
     session,
     agentName: options.name,
-    // At most what the caller of the delegate may use
+    // At most the tools that the caller of the delegate may use.
     allow: visibilityOf([callerVisibility(context), options.allow === undefined ? undefined : visibilityOf(options.allow)]),
-    // its session ends with the loop, so nothing of it can go on in the background
+    // the session ends with the loop, so no call can run in the background
     calls: {
       data,
       background: false,
@@ -182,10 +183,10 @@ async function runIn(
 }
 
 function loopOptions(options: DelegateOptions): DelegateLoopOptions {
-  return Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(LOOP_KEYS, key))) as unknown as DelegateLoopOptions; // those keys alone
+  return Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(LOOP_KEYS, key))) as unknown as DelegateLoopOptions; // only the options of the loop
 }
 
-/** The end of a loop that had answered before a crash; undefined for one that had not. */
+/** Returns the result of a loop that had answered before a crash; undefined if it had not. */
 async function endedBefore(said: readonly ModelMessage[], reader: StructuredOutput | undefined): Promise<LoopResult | undefined> {
   const last = said.at(-1);
   if (last?.role !== "assistant") return undefined;
@@ -196,19 +197,19 @@ async function endedBefore(said: readonly ModelMessage[], reader: StructuredOutp
   return "value" in reading ? { ...result, output: reading.value } : undefined;
 }
 
-/** How many delegates run at once in one conversation, those that delegates call included. */
+/** Limits how many delegates run at once in one conversation, including those called by delegates. */
 class RunningDelegates {
   readonly #most: number;
-  /** By the session that people or programs talk to. */
+  /** Number of running delegates, by the root session: the one that is not a delegate's. */
   readonly #running = new WeakMap<object, number>();
-  /** Sessions of delegates, with the one that it all began in. */
+  /** The root session of each delegate's session. */
   readonly #roots = new WeakMap<object, object>();
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** Takes a place, and returns how it is left. @throws ToolError `resource_busy` */
+  /** Takes a place, and returns a function that releases it. @throws ToolError `resource_busy` */
   enter(session: object, name: string): () => void {
     const root = this.#rootOf(session);
     const running = this.#running.get(root) ?? 0;
@@ -225,7 +226,7 @@ class RunningDelegates {
     return () => void this.#running.set(root, (this.#running.get(root) ?? 1) - 1);
   }
 
-  /** @param session of a delegate, begun in a call of that one */
+  /** Records the root of a delegate's session. @param caller the session whose call began it */
   belongs(session: object, caller: object): void {
     this.#roots.set(session, this.#rootOf(caller));
   }

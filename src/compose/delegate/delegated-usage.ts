@@ -1,4 +1,4 @@
-/** The tokens that delegates have used and their cost, as the results of their calls tell it. */
+/** The tokens and cost of delegates, as reported in the results of their calls. */
 import { isJsonObject } from "../../core/base/json.ts";
 import type { TokenUsage } from "../../core/model.ts";
 import type { ToolResult } from "../../core/result.ts";
@@ -10,18 +10,18 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { NO_USAGE } from "../loop-result.ts";
 import { resultsIn } from "./called-tools.ts";
 
-/** The spending of a delegate, with that of those that it called. */
+/** The spending of a delegate, including the delegates that it called. */
 export interface DelegatedSpending {
   readonly usage: TokenUsage;
-  /** Undefined where the delegate does not know it. */
+  /** Undefined if the delegate does not know its cost. */
   readonly cost: number | undefined;
-  /** The model that it spoke by, where that is known. */
+  /** The model that the delegate used last, if known. */
   readonly model: string | undefined;
 }
 
 const NOTHING: DelegatedSpending = { usage: NO_USAGE, cost: undefined, model: undefined };
 
-/** The spending of the delegate that answered. No third-party tool is believed about it: theirs are not composite. */
+/** Returns the spending of the delegate that answered. Metadata of third-party tools is ignored: they are not composite. */
 export function delegatedSpending({ name, metadata }: ToolResult, registry: Registry): DelegatedSpending {
   const told: unknown = metadata?.["delegate"];
   if (!isJsonObject(told) || registry.get(name)?.tool.composite !== true) return NOTHING;
@@ -37,15 +37,15 @@ interface Account {
   readonly cost: LoopOptions["cost"] | undefined;
   readonly budget: LoopBudget;
   readonly session: RuntimeSession;
-  /** The number of its events that are counted already. */
+  /** Number of session events that are counted already. */
   readonly since: number;
 }
 
 /**
- * Counts the tokens and the cost of all delegates that have ended since an event of the session in the budget of their caller, also of those
- * that programs and chains have called.
+ * Adds the tokens and the cost of all delegates that ended since `since` to the budget of their caller, including those that programs and chains have
+ * called.
  *
- * @param results counted where the session has recorded nothing, or does not have it in memory any more
+ * @param results counted instead if the session has recorded no events since, or no longer has them in memory
  */
 export function spendDelegated(results: readonly ToolResult[], { budget, session, since, cost }: Account): void {
   const events = session.length > since ? session.logSince(since) : undefined;

@@ -1,15 +1,15 @@
-/** The tools whose results the delegates of a session have seen, those of delegates that still run included. */
+/** The tools whose results the delegates of a session have seen, including delegates that still run. */
 import type { Session } from "../../session/session.ts";
 
 interface Readers {
   readonly running: Set<() => Iterable<string>>;
-  /** Of those that have ended: the result of their call may not be recorded yet. */
+  /** The tools of delegates that have ended: the result of their call may not be recorded yet. */
   readonly ended: Set<string>;
 }
 
 const READERS = new WeakMap<Session, Readers>();
 
-/** Counts what a delegate has seen from now on. @param called returns the tools so far. Returns how that ends */
+/** Registers a running delegate, and returns a function that ends it. @param called returns the tools whose results it has seen so far */
 export function countDelegate(caller: Session, called: () => Iterable<string>): () => void {
   let readers = READERS.get(caller);
   if (readers === undefined) READERS.set(caller, (readers = { running: new Set(), ended: new Set() }));
@@ -21,7 +21,7 @@ export function countDelegate(caller: Session, called: () => Iterable<string>): 
   };
 }
 
-/** Qualified names, some perhaps twice. */
+/** Returns qualified names, possibly with duplicates. */
 export function readByDelegates(session: Session): readonly string[] {
   const readers = READERS.get(session);
   if (readers === undefined) return [];

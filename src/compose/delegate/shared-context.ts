@@ -1,20 +1,20 @@
-/** How much of its caller's conversation a delegate is given: as one document, so that no call of it counts as its own. */
+/** The part of its caller's conversation that a delegate gets. It is one document, so that none of its calls count as the delegate's own. */
 import { valueText, type ContentPart } from "../../core/content.ts";
 import { SHARED_CONVERSATION, type ModelMessage, type SessionMessage } from "../../core/message.ts";
 import { partText, resultText } from "../../core/result.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 
-/** `task`: nothing but its task; `messages`: what was said as well; `conversation`: with the calls and their results. */
+/** `task`: only the task; `messages`: also the messages; `conversation`: also the calls and their results. */
 export type SharedContext = "task" | "messages" | "conversation";
 
 export const SHARED_CONTEXTS: readonly SharedContext[] = ["task", "messages", "conversation"];
 
-/** Longest text that is shared; of a longer conversation, the latest part. */
+/** Maximum number of characters that are shared. Of a longer conversation, the latest part is kept. */
 const MAX_CHARS = 65_536;
-/** Longest text of one call or result. */
+/** Maximum number of characters of one call or result. */
 const MAX_CALL_CHARS = 4_096;
 
-/** The document; undefined where nothing is shared. */
+/** Returns the document; undefined if nothing is shared. */
 export function sharedContext(share: SharedContext, shown: readonly ModelMessage[]): SessionMessage | undefined {
   if (share === "task") return undefined;
   const texts: string[] = [];
@@ -38,7 +38,7 @@ function textOf(message: ModelMessage, share: SharedContext): string {
     return share === "messages" ? "" : `call ${name}: ${cut(valueText(input as JsonValue | undefined))}`; // a recorded call is JSON
   }
   if (message.role === "result") return share === "messages" ? "" : `result of ${message.result.name}: ${cut(resultText(message.result))}`;
-  if (message.role === "system") return ""; // it steers the caller
+  if (message.role === "system") return ""; // it instructs the caller
   const said = contentText(message.content);
   return said === "" ? "" : `${message.role}: ${said}`;
 }

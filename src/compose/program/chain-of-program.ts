@@ -1,4 +1,4 @@
-/** A program that was run, kept as a chain: which argument of a call comes from where is found by running it with marked values. */
+/** Turns a program that was run into a chain. The source of each argument is found by running the program with marked values. */
 import { isDeepStrictEqual } from "node:util";
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { JsonStep } from "../../core/base/json-steps.ts";
@@ -17,7 +17,10 @@ import { runProgram } from "./run-program.ts";
 /** A chain that does what a program did. */
 export interface KeptProgram {
   readonly chain: Chain;
-  /** For `toTool`: the key of the context that the program returned. Undefined where it returned something else: the tool then answers with all that its steps have answered. */
+  /**
+   * Option for `toTool`: the key of the context that the program returned. Undefined if it returned something else: the tool then answers with the
+   * outputs of all steps.
+   */
   readonly answerKey: string | undefined;
 }
 
@@ -33,7 +36,7 @@ interface RecordedCall {
   readonly result: ToolResult;
 }
 
-/** An argument: a value, or where it comes from. */
+/** The source of an argument: a value, or its origin in an answer. */
 type Source = { readonly value: JsonValue } | Origin;
 
 interface Run {
@@ -42,14 +45,14 @@ interface Run {
 }
 
 /**
- * Makes a chain of a program that a session has run: its calls in their order, each argument a value of the program or a path to what
- * an earlier call answered or to the program's `input`.
+ * Makes a chain of a program that a session has run: its calls in order, each argument a constant of the program or a path to the output of an
+ * earlier call or to the program's `input`.
  *
- * Nothing is called. The program is run twice with the recorded outputs, their values replaced by others, so that each argument shows where
- * it comes from.
+ * No tool is called. The program is run twice with the recorded outputs, with their values replaced by markers, so that each argument shows where it
+ * comes from.
  *
- * @throws ToolError `not_found` when the session has no such call in memory; `invalid_argument` for a program that failed, and for one
- * that is no chain: it decides by what was answered, computes an argument, or passes on parts of several answers in one. By rejecting
+ * @throws ToolError `not_found` if the session has no such call in memory; `invalid_argument` for a program that failed or cannot be a chain: it
+ * branches on an answer, computes an argument, or combines parts of several answers in one argument. By rejecting
  */
 export async function chainOfProgram(session: RuntimeSession, callId: string): Promise<KeptProgram> {
   checkSession(session, "chainOfProgram()");
@@ -97,7 +100,7 @@ function readRecorded({ log }: RuntimeSession, callId: string): Recorded {
   return { code, input: input ?? {}, calls };
 }
 
-/** @param differs other values, longer arrays, another time and chance */
+/** @param differs whether to use other values, longer arrays, another time and another seed */
 async function markedRun({ ports }: RuntimeSession, { code, input, calls }: Recorded, differs: boolean): Promise<Run> {
   const marked = new MarkedValues(differs);
   const made: { name: string; input: JsonValue }[] = [];

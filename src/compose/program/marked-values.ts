@@ -1,16 +1,16 @@
-/** Values that tell where they come from: each text and number of an answer is replaced by one that stands nowhere else. */
+/** Marks values so that their origin can be found: each string and number of an answer is replaced by a unique one. */
 import { isDeepStrictEqual } from "node:util";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { childOf, type JsonStep } from "../../core/base/json-steps.ts";
 
 /** A place in an answer. */
 export interface Origin {
-  /** The number of the call that answered, counted from 1, or 0 for the input. */
+  /** The number of the call that answered, from 1; 0 for the input. */
   readonly step: number;
   readonly path: readonly JsonStep[];
 }
 
-/** The start of each text that replaces another. Programs do not contain it. */
+/** The start of each replaced string. Programs do not contain it. */
 const MARK = "\u0001haft\u0001";
 const FIRST_NUMBER = 4_611_000_000_000;
 
@@ -20,7 +20,7 @@ export class MarkedValues {
   readonly #marked = new Map<number, JsonValue>();
   #count = 0;
 
-  /** @param differs other numbers, booleans the other way round, one more item in each array that is not empty */
+  /** @param differs whether to use other numbers, negated booleans, and one more item in each array that is not empty */
   constructor(differs: boolean) {
     this.#differs = differs;
   }
@@ -31,7 +31,9 @@ export class MarkedValues {
     return marked;
   }
 
-  /** The value itself where nothing in it comes from an answer; undefined where it was made of several or computed from one. */
+  /**
+   * Returns the origin of a value, or the value itself if no part of it comes from an answer; undefined if it was combined from several or computed.
+   */
   sourceOf(value: JsonValue): { readonly value: JsonValue } | Origin | undefined {
     const leaf = this.#firstMark(value, []);
     if (leaf === "computed") return undefined;
@@ -56,7 +58,7 @@ export class MarkedValues {
     return (this.#differs && first !== undefined ? [...value, first] : value).map(inside);
   }
 
-  /** @param mark of a text, `""` for a number */
+  /** @param mark the prefix of a string; `""` for a number */
   #leaf(mark: string, origin: Origin): JsonValue {
     const number = FIRST_NUMBER + ++this.#count * 1_009 + (this.#differs ? 500 : 0);
     const leaf = mark === "" ? number : `${mark}${number}`;

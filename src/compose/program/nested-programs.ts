@@ -1,8 +1,8 @@
-/** How many programs that one program runs have a thread and memory at a time: a line of code could start thousands of them. */
+/** Limits how many programs that one program starts have a thread and memory at a time: one line of code could start thousands. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 
-/** Of those that one program runs. They may run others in turn, down to where composite tools may call one another. */
+/** Maximum number of programs that one program runs at a time. They may run others in turn, down to the nesting limit of composite tools. */
 const MAX_NESTED = 4;
 
 class Room {
@@ -18,7 +18,7 @@ class Room {
     try {
       await untilAborted(promise, signal);
     } catch (thrown: unknown) {
-      if (!this.#waiting.delete(resolve)) this.release(); // it was its turn at the same moment
+      if (!this.#waiting.delete(resolve)) this.release(); // it got a place at the same moment
       throw thrown;
     }
   }
@@ -30,7 +30,7 @@ class Room {
     next();
   }
 
-  /** All calls of its program have ended. Code that it set going, such as a timer or an agent, is not part of it any more. */
+  /** Call when all calls of the program have ended. Code that it started, such as a timer or an agent, is no longer limited by it. */
   end(): void {
     this.#left = Infinity;
     for (const next of this.#waiting) next();
@@ -38,10 +38,10 @@ class Room {
   }
 }
 
-/** That of the program whose calls run now. Only its own programs wait for it, so none waits for one that waits. */
+/** The room of the program whose calls run now. Only its own programs wait for it, so there is no deadlock. */
 const ROOM = new AsyncLocalStorage<Room>();
 
-/** Runs a program; one that another runs waits until it is its turn. */
+/** Runs a program. If another program started it, it first waits for a place. */
 export async function inTurn<T>(signal: AbortSignal, run: () => Promise<T>): Promise<T> {
   const room = ROOM.getStore();
   await room?.take(signal);

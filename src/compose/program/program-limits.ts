@@ -1,4 +1,4 @@
-/** The limits of programs: what each may be, and what holds where none is set. */
+/** The bounds and defaults of the limits of programs. */
 import { COUNT, type Bounds } from "../../core/base/number-bounds.ts";
 import type { ProgramLimits } from "../../processes/program/thread-messages.ts";
 

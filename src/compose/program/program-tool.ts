@@ -21,9 +21,9 @@ export interface ProgramInput {
 }
 
 const MAX_CODE = 200_000;
-/** More tools are found by their names all the same, but not listed by `Object.keys(tools)`. */
+/** Maximum number of names that `Object.keys(tools)` lists. Further tools can still be called by name. */
 const MAX_NAMES = 2_000;
-/** Most calls that an error tells of. */
+/** Maximum number of calls that an error lists. */
 const MAX_TOLD = 50;
 
 const DESCRIPTION = `Runs a program in JavaScript that calls tools. Use it for several calls that depend on one another, for loops and for filtering: you are shown only what the program returns and prints.
@@ -56,7 +56,7 @@ export function programTool(limits: ProgramLimits, offer: ProgramOffer, approveW
   };
 }
 
-/** Asks the context for `execute` itself: its calls belong to the code that does. */
+/** Reads `context.execute` itself, because calls belong to the code that reads it. */
 function run({ code, input = null }: ProgramInput, context: ToolContext, limits: ProgramLimits): Promise<ProgramOutcome> {
   const { execute, signal } = context;
   const { clock } = portsOf(context);
@@ -84,13 +84,13 @@ function namesFor(context: ToolContext): readonly string[] {
   return [...names].sort();
 }
 
-/** When the call began, as it is recorded: a program that is run again sees the same time. */
+/** Returns when the call began, as recorded, so that a program that is run again sees the same time. */
 function beginningOf(context: ToolContext): number {
   const start = sessionIn(context).log.findLast((event) => event.type === "call-start" && event.callId === context.callId);
   return Math.round(start?.at ?? portsOf(context).clock.wallTime());
 }
 
-/** @throws ToolError saying how the program ended and which calls it made */
+/** @throws ToolError that says how the program ended and which calls it made */
 function answerOf({ end, log, results, unawaited }: ProgramOutcome, limits: ProgramLimits): JsonObject {
   if (end.kind !== "returned") throw failure(end, { log, results }, limits);
   const note =
@@ -104,7 +104,10 @@ function answerOf({ end, log, results, unawaited }: ProgramOutcome, limits: Prog
   };
 }
 
-/** Tells of calls that the program did not wait for, on purpose (`Promise.race`) or not: what would have followed them is lost, and so are their errors. */
+/**
+ * Describes calls that the program did not wait for, whether on purpose (`Promise.race`) or not: code that awaits them never continued, and their
+ * errors are lost.
+ */
 function unawaitedNote(results: readonly ToolResult[], unawaited: readonly number[]): string | undefined {
   if (unawaited.length === 0) return undefined;
   const told = unawaited.slice(0, MAX_TOLD).flatMap((index) => (results[index] === undefined ? [] : [toldResult(results[index], index)]));
@@ -119,7 +122,7 @@ interface FailureDetails {
   readonly retryable: false;
 }
 
-/** The part that all errors of a program have: the calls it made, what it printed, and whether something may have been done. */
+/** The parts that all errors of a program share: its calls, its printed text, and whether it may have had effects. */
 function failureDetails({ log, results }: Pick<ProgramOutcome, "log" | "results">): FailureDetails {
   const mayHaveActed = results.some(({ status, error }) => status === "ok" || status === "partial" || error?.outcome === "unknown");
   const told = results.slice(0, MAX_TOLD).map(toldResult);
@@ -128,7 +131,7 @@ function failureDetails({ log, results }: Pick<ProgramOutcome, "log" | "results"
   return { outcome: mayHaveActed ? "unknown" : "failed", details: [...told, ...more, ...printed], retryable: false };
 }
 
-/** @throws ToolError `too_large` for JSON that is too deep or has too many values: the calls of the program were made all the same */
+/** @throws ToolError `too_large` for JSON that is too deep or has too many values, although the calls of the program were made */
 function readReturned(text: string, options: FailureDetails): JsonValue {
   try {
     return parseJson(text, { longIntegers: "round" });
@@ -187,7 +190,7 @@ function placeText({ place }: { readonly place: { readonly line: number; readonl
   return place === undefined ? "" : ` in line ${place.line}, column ${place.column}`;
 }
 
-/** For what a model takes for granted that is not there. */
+/** The hint for a global that programs do not have but models expect. */
 function hintFor({ name, message, hint }: ThrownInProgram): { readonly hint?: string } {
   if (hint !== "") return { hint };
   const missing = name === "ReferenceError" ? /^'?(\w+)'? is not defined$/u.exec(message)?.[1] : undefined;

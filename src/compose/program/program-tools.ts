@@ -1,4 +1,4 @@
-/** The tools that a model is offered where programs take the place of the others. */
+/** The tools that a model is offered if programs replace them. */
 import { checkRegistry } from "../../core/check-argument.ts";
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ModelTool } from "../../core/model.ts";
@@ -10,11 +10,11 @@ import { modelTools, type ModelToolsOptions } from "../prompt/model-tools.ts";
 const VIEWS = new WeakMap<readonly ModelTool[], readonly ModelTool[]>();
 
 /**
- * As `modelTools`; where one of the tools is `run_program` with the mode `only`, that tool alone, and those that the model's provider runs.
- * Its description then declares all the others in TypeScript. The same array as long as neither registry nor options change, and the same
- * text whenever the tools are the same.
+ * Returns the tools of `modelTools`. If one of them is `run_program` in the mode `only`, returns just that tool and those that the model's provider
+ * runs; its description then declares all others in TypeScript. Returns the same array as long as neither registry nor options change, and the same
+ * text for the same tools.
  *
- * @throws ToolError `invalid_argument` as `modelTools`
+ * @throws ToolError `invalid_argument`, like `modelTools`
  */
 export function programTools(registry: Registry, options: ModelToolsOptions = {}): readonly ModelTool[] {
   checkRegistry(registry, "programTools()");
@@ -40,12 +40,12 @@ function viewOf(registry: Registry, tools: readonly ModelTool[]): readonly Model
   );
 }
 
-/** Programs are given results whole, and have no use for the tools that read the rest of one. */
+/** Whether the tool is one of the runtime's own, which read the rest of a cut result: programs get results whole. */
 function isOwn({ name }: ModelTool): boolean {
   return name.startsWith(`${OWN_NAMESPACE}::`);
 }
 
-/** Undefined for a tool that is no program of ours. */
+/** Undefined if the tool is not a `run_program` of a program toolset. */
 function offerOf(registry: Registry, { name }: ModelTool): ProgramOffer | undefined {
   const registered = name.endsWith(`::${PROGRAM_TOOL}`) ? registry.get(name) : undefined;
   return registered === undefined ? undefined : offerIn(registered);

@@ -1,4 +1,4 @@
-/** The toolset `program`: a model writes a program that calls tools, and gets what it returns. */
+/** The toolset `program`: a model writes a program that calls tools, and gets the value that it returns. */
 import { quoted } from "../../core/base/wording.ts";
 import { checkNumber, COUNT } from "../../core/base/number-bounds.ts";
 import { checkName } from "../../core/call.ts";
@@ -10,21 +10,21 @@ import { PROGRAM_LIMITS } from "./program-limits.ts";
 import type { ProgramMode } from "../../registry/program-offer.ts";
 import { programTool } from "./program-tool.ts";
 
-/** How programs are offered, and what they may use. */
+/** Options of `programToolset`: how programs are offered, and their limits. */
 export interface ProgramToolsetOptions extends Partial<ProgramLimits> {
   /** The namespace of the tool. @default "program" */
   readonly name?: string;
   /**
-   * The tools that a loop offers its model: `run_program` and all other tools, or `run_program` alone, whose description then declares the others in
-   * TypeScript. A program can call every tool that the caller may, in both. @default "beside"
+   * The tools that a loop offers its model: `beside`: `run_program` and all other tools; `only`: `run_program` alone, whose description then declares
+   * the others in TypeScript. In both, a program can call every tool that the caller may. @default "beside"
    */
   readonly mode?: ProgramMode;
   /**
-   * `calls`: each call that needs approval is asked about when the program makes it. `whole`: before a program runs it is simulated, and one question shows
-   * its text and all calls that it would make; the answer covers those, see `Tool.approveWhole`. @default "calls"
+   * `calls`: approval is asked for each call that needs it, when the program makes it. `whole`: the program is simulated before it runs, and approval
+   * is asked once for its text and all calls that it would make; see `Tool.approveWhole`. @default "calls"
    */
   readonly approve?: "calls" | "whole";
-  /** Most characters of those declarations; tools past it are only named, then only counted. @default 40_000 */
+  /** Maximum number of characters of the declarations in the mode `only`. Tools beyond it are only named, then only counted. @default 40_000 */
   readonly maxDeclarationChars?: number;
 }
 
@@ -42,13 +42,13 @@ const OPTIONS: OptionNames<ProgramToolsetOptions> = {
 const DEFAULT_DECLARATION_CHARS = 40_000;
 
 /**
- * A toolset with one composite tool, `run_program`: JavaScript that the model wrote, run in an interpreter of its own (QuickJS, in a thread,
- * with memory and time that have an end). It reaches nothing but the tools: `tools.shop.order({ … })` is a call of the session like any
- * other, with the rights of the caller, approved, locked, retried, simulated and recorded by itself. Needs the package `quickjs-emscripten`.
+ * Returns a toolset with one composite tool, `run_program`: runs JavaScript written by the model in an isolated interpreter (QuickJS, in a thread,
+ * with limits of memory and time). The program can only call tools: `tools.shop.order({ … })` is a normal call of the session, with the rights of the
+ * caller, and is approved, locked, retried, simulated and recorded separately. Needs the package `quickjs-emscripten`.
  *
- * After a crash the program is run again; calls that had ended are answered with their first results.
+ * After a crash the program is run again; calls that had ended return their first results.
  *
- * @throws ToolError `invalid_argument` for an option that cannot be
+ * @throws ToolError `invalid_argument` for an invalid option
  */
 export function programToolset(options: ProgramToolsetOptions = {}): Toolset {
   checkKnownKeys(options, OPTIONS, "programToolset()");

@@ -1,4 +1,4 @@
-/** Runs one program: makes its calls in their order, and settles them in the same order. */
+/** Runs one program: makes its calls in order, and settles them in the same order. */
 import { ToolError } from "../../core/error.ts";
 import type { ToolCall } from "../../core/call.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -10,11 +10,11 @@ import type { ProgramCall, ProgramEnd, ProgramStart, SettledCall, ToThread } fro
 import { untilAborted } from "../../core/base/until-aborted.ts";
 import { wholeResult } from "../sequence/whole-result.ts";
 
-/** Most calls of one program that run at a time; the others wait for one to end. */
+/** Maximum number of calls of one program that run at a time; further ones wait. */
 const MAX_AT_ONCE = 64;
 
 export interface ProgramOptions extends ProgramStart {
-  /** Makes a call. Rejecting ends the program with the error. */
+  /** Makes a call. A rejection ends the program with the error. */
   readonly execute: (call: ToolCall, signal: AbortSignal) => Promise<ToolResult>;
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -22,19 +22,19 @@ export interface ProgramOptions extends ProgramStart {
 
 /** The end of a program, and its calls. */
 export interface ProgramOutcome {
-  /** `waiting`: it waits for something that never comes. */
+  /** `waiting`: the program waits although none of its calls is running, so it would never end. */
   readonly end: ProgramEnd | { readonly kind: "waiting" };
   readonly log: string;
-  /** In the order of the calls. */
+  /** In call order. */
   readonly results: readonly ToolResult[];
-  /** The places among them of calls that had not ended when it returned: it did not wait for them. */
+  /** The indexes in `results` of calls that had not ended when the program returned. */
   readonly unawaited: readonly number[];
 }
 
 /**
  * Resolves when the program and all its calls have ended.
  *
- * @throws what `execute` rejects with, and the reason of the signal; `unavailable` where no program can be run. By rejecting
+ * @throws the error that `execute` rejects with, or the reason of the signal; `unavailable` if no program can be run. By rejecting
  */
 export async function runProgram(options: ProgramOptions): Promise<ProgramOutcome> {
   const { execute: _execute, signal, clock, ...start } = options;
@@ -59,7 +59,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramOutcom
       message = await unlessAborted(thread.next());
       log += message.log;
     }
-    // Calls that it began and did not wait for are made all the same, unless the program was stopped.
+    // Calls that it began and did not wait for are still made, unless the program was stopped.
     if (message.end.kind === "returned") calls.make(message.calls);
     else calls.cancel();
     const unawaited = message.end.kind === "returned" ? calls.unsettled : [];
@@ -82,7 +82,7 @@ interface RunningCall {
 class ProgramCalls {
   readonly #options: ProgramOptions;
   readonly #controller = new AbortController();
-  /** In call order; the first is the next whose end the program sees. */
+  /** In call order; the first is the next call that is settled in the program. */
   readonly #queue: RunningCall[] = [];
   readonly #results: (ToolResult | undefined)[] = [];
   readonly #waitingForRoom: (() => void)[] = [];
@@ -98,7 +98,7 @@ class ProgramCalls {
     return this.#queue.length;
   }
 
-  /** The numbers of the calls whose end the program has not seen. */
+  /** The numbers of the calls that are not settled in the program. */
   get unsettled(): readonly number[] {
     return this.#queue.map(({ call }) => call.number);
   }
@@ -119,17 +119,17 @@ class ProgramCalls {
     try {
       running.result = this.#results[running.call.number] = await running.done;
     } catch {
-      // thrown where it is waited for
+      // thrown where the call is waited for
     }
   }
 
-  /** Waits for the oldest call, and takes those behind it that have ended as well. */
+  /** Waits for the oldest call, then takes it and the calls after it that have ended as well. */
   async nextEnded(): Promise<ToThread> {
     await this.#queue[0]?.done;
     const ended: SettledCall[] = [];
     for (let first = this.#queue[0]; first?.result !== undefined; first = this.#queue[0]) {
       this.#queue.shift();
-      // Its own time, which is recorded with its result: run again, the program sees the same.
+      // From the recorded duration, so that the program sees the same time when it is run again.
       this.#wallTime = Math.max(this.#wallTime, Math.round(first.call.madeAt + first.result.durationMs));
       ended.push({ number: first.call.number, wallTime: this.#wallTime, ...tellResult(first.result) });
     }
@@ -140,12 +140,12 @@ class ProgramCalls {
     this.#controller.abort(new ToolError("cancelled", "The program that made this call was stopped."));
   }
 
-  /** @throws what a call was rejected with */
+  /** @throws the error that a call was rejected with */
   async allEnded(): Promise<void> {
     for (const { done } of this.#queue) await done;
   }
 
-  /** Cancels what runs and waits for its end, however that is. */
+  /** Cancels the running calls and waits until all have settled. */
   async stop(): Promise<void> {
     this.cancel();
     await Promise.allSettled(this.#queue.map(({ done }) => done));
@@ -164,7 +164,7 @@ class ProgramCalls {
   }
 }
 
-/** One that is too deep or too large is refused where the call is checked. */
+/** Returns the text itself if it is too deep or too large to parse; the check of the call then refuses it. */
 function readInput(text: string): unknown {
   try {
     return parseJson(text, { longIntegers: "round" });

@@ -1,4 +1,4 @@
-/** The part of a system prompt that follows from the tools: the same bytes whenever the tools are the same. */
+/** Builds the part of a system prompt that describes the tools: the same bytes for the same tools. */
 import { quoted } from "../../core/base/wording.ts";
 import { DEFAULT_NAMESPACE, splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
@@ -14,25 +14,25 @@ import { toolGuidance, type ProgramContribution } from "./tool-guidance.ts";
 
 /** Options of a prompt. */
 export interface PromptOptions {
-  /** `dynamic`: a name and a line for each tool, the rest by `info`; `static`: the full documentation of each as well. @default "dynamic" */
+  /** `dynamic`: a name and a line for each tool, and more on demand by `info`; `static`: also the full documentation of each. @default "dynamic" */
   readonly mode?: "dynamic" | "static";
-  /** As `ExecuteOptions.allow`: other tools are not spoken of. */
+  /** Rules as in `ExecuteOptions.allow`; tools that they exclude are not mentioned. */
   readonly allow?: VisibilityRules | undefined;
-  /** The wire format of the conversation: tools that only other providers run are not spoken of. @default all tools are */
+  /** The wire format of the conversation; tools that only other providers run are not mentioned. @default all tools are mentioned */
   readonly format?: string;
-  /** The first text of the prompt. */
+  /** The text at the beginning of the prompt. */
   readonly introduction?: string;
-  /** How calls are written, as a text format describes it; left out when there is no tool. */
+  /** How calls are written, as a text format describes it. Left out if there are no tools. */
   readonly callFormat?: string;
-  /** Hints of the program, among those of tools and toolsets. */
+  /** Hints of the program, sorted among those of tools and toolsets. */
   readonly contributions?: readonly ProgramContribution[];
-  /** The last texts of the prompt, in this order: the rules of the loop. */
+  /** The texts at the end of the prompt, in this order: the rules of the loop. */
   readonly hints?: readonly string[];
-  /** In place of the tools' own documentation, as `info` has it. */
+  /** Documentation that replaces that of tools, as in `info`. */
   readonly overrides?: DocumentationOverrides;
-  /** Returns the name of a tool as the model is given it. @default the qualified name, without `default::` */
+  /** Returns the name under which the model is given a tool. @default the qualified name, without `default::` */
   readonly toolName?: (qualifiedName: string) => string;
-  /** Called with contributions that are left out or in an unknown bucket. */
+  /** Called for each contribution that is left out or has an unknown bucket. */
   readonly onWarning?: (message: string) => void;
 }
 
@@ -50,8 +50,8 @@ const OPTIONS: OptionNames<PromptOptions> = {
 };
 
 /**
- * Builds the text: introduction, `## Tools`, the call format, in static mode `## Tool documentation`, `## Tool guidance`, hints. A section
- * with nothing in it is left out. It does not depend on the order in which tools were registered, so a provider's prompt cache holds.
+ * Builds the text: introduction, `## Tools`, the call format, in static mode `## Tool documentation`, `## Tool guidance`, hints. Empty sections are
+ * left out. The text does not depend on the order in which tools were registered, so a provider's prompt cache stays valid.
  *
  * @throws ToolError `invalid_argument` for rules of `allow` that cannot be used, and for an unknown mode
  */
@@ -81,7 +81,7 @@ function section(heading: string, parts: readonly string[], between = "\n"): str
   return parts.length === 0 ? "" : `${heading}\n\n${parts.join(between)}`;
 }
 
-/** Overloads have a line each where their descriptions differ. */
+/** Returns a line for each tool. Overloads have one line each if their descriptions differ. */
 function toolLines(tools: readonly RegisteredTool[], name: (qualifiedName: string) => string): readonly string[] {
   return familiesOf(tools).flatMap(({ qualifiedName, overloads }) => {
     const start = `- \`${name(qualifiedName)}\``;
@@ -105,7 +105,7 @@ interface Family {
   readonly overloads: readonly RegisteredTool[];
 }
 
-/** The tools of one name are next to each other in a listing, in the order of their registration. */
+/** Groups tools by name. Overloads are next to each other in a listing, in the order of their registration. */
 function familiesOf(listed: readonly RegisteredTool[]): readonly Family[] {
   const families: (Family & { readonly overloads: RegisteredTool[] })[] = [];
   for (const registered of listed) {
@@ -117,10 +117,10 @@ function familiesOf(listed: readonly RegisteredTool[]): readonly Family[] {
 }
 
 const MAX_LINE = 240;
-/** More of a description is not looked at for its first line. */
+/** Maximum number of characters of a description that are searched for its first line. */
 const MAX_LOOKED_AT = 2_000;
 
-/** A description may be a page of third-party text: only its first line is used, as one line. */
+/** Returns the first line of a description, without control characters: the rest may be a page of third-party text. */
 function firstLine(description: string): string {
   const [line = ""] = description
     .slice(0, MAX_LOOKED_AT)

@@ -1,4 +1,4 @@
-/** The tools of a loop that shows its model a few of them, and the others when it has found them. */
+/** The tools of a loop whose model is shown only a few of them, and more once it has found them. */
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
@@ -10,15 +10,15 @@ import type { Registry } from "../../registry/registry.ts";
 
 /** Which tools a model is shown from the beginning. */
 export interface DeferToolsOptions {
-  /** Patterns over qualified names. @default `find_tools` alone, and the tools of the runtime itself */
+  /** Patterns over qualified names. @default only `find_tools` and the runtime's own tools */
   readonly pinned?: readonly string[];
 }
 
 const NO_LIST: readonly ModelTool[] = Object.freeze([]);
 
 /**
- * First the pinned tools, in the order of the listing, then those that were found, in the order in which they were: what a model was shown
- * stays where it is, so that a provider's cache of the prompt holds up to it.
+ * First the pinned tools, in the order of the listing, then those that were found, in the order in which they were found. New tools are only
+ * appended, so that a provider's prompt cache stays valid for the tools before them.
  */
 export class DeferredTools {
   readonly #isPinned: (qualifiedName: string) => boolean;
@@ -39,7 +39,7 @@ export class DeferredTools {
     this.#isPinned = (name) => matches(name) !== undefined;
   }
 
-  /** The same array until the list changes or more is found. @param found the state that `find_tools` keeps */
+  /** Returns the same array until the list changes or more tools are found. @param found the state that `find_tools` keeps */
   offered(list: readonly ModelTool[], found: JsonValue | undefined): readonly ModelTool[] {
     if (list === this.#list && found === this.#found) return this.#offered;
     if (list !== this.#list) {

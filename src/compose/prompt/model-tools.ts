@@ -10,9 +10,9 @@ import type { Registry } from "../../registry/registry.ts";
 
 /** Which tools a model is shown, and with which descriptions. */
 export interface ModelToolsOptions {
-  /** As `ExecuteOptions.allow`. Rules that `visibilityOf` has read are looked through once for each version of the registry. */
+  /** Rules as in `ExecuteOptions.allow`. Those compiled with `visibilityOf` are applied once for each version of the registry. */
   readonly allow?: VisibilityRules | undefined;
-  /** The wire format of the conversation: tools that only other providers run are left out. @default all are there */
+  /** The wire format of the conversation; tools that only other providers run are left out. @default none are left out */
   readonly format?: string | undefined;
   /** Called with each tool that is left out because another provider runs it, once for each version of the registry. */
   readonly onDrop?: (message: string) => void;
@@ -20,12 +20,12 @@ export interface ModelToolsOptions {
 
 interface Made {
   readonly version: number;
-  /** By format, all that is offered in it. */
+  /** The tools that are offered, by format. */
   readonly lists: Map<string | undefined, readonly ModelTool[]>;
 }
 
 interface View {
-  /** The tools that were looked through. */
+  /** The tools that were filtered. */
   readonly list: readonly ModelTool[];
   readonly visible: readonly ModelTool[];
 }
@@ -35,8 +35,8 @@ const VIEWS = new WeakMap<Visibility, View>();
 const MAX_LISTS = 64;
 
 /**
- * The visible tools in the order of the registry's listing, each with its schemas; one that the provider runs has none, only the provider's
- * own words. Tools that cannot be used are left out. The same array as long as neither registry nor options change.
+ * Returns the visible tools in the order of the registry's listing, each with its schemas. A tool that the provider runs has no schemas, only the
+ * provider's declaration. Tools that cannot be used are left out. Returns the same array as long as neither registry nor options change.
  *
  * @throws ToolError `invalid_argument` for rules of `allow` that cannot be used
  */
@@ -54,7 +54,7 @@ export function modelTools(registry: Registry, options: ModelToolsOptions = {}):
   return visible;
 }
 
-/** False for a tool that a provider runs, and not the one that speaks this format. */
+/** False if only providers of other formats run the tool. */
 export function isOfferedBy(tool: Pick<Tool, "providerExecuted" | "providers">, format: string | undefined): boolean {
   if (tool.providerExecuted !== true || format === undefined) return true;
   return tool.providers !== undefined && Object.hasOwn(tool.providers, format);
@@ -84,7 +84,7 @@ function makeList(registry: Registry, format: string | undefined, onDrop: (messa
   return tools;
 }
 
-/** None for one of several tools of a name whose schema cannot be distinguished from the others'. */
+/** Returns none for an overload whose schema cannot be distinguished from the others'. */
 function modelTool(registered: RegisteredTool, isOverload: boolean): readonly ModelTool[] {
   const { tool, qualifiedName: name } = registered;
   const { description, inputSchema, outputSchema, providers } = tool;

@@ -1,4 +1,4 @@
-/** The tools that providers run themselves, in the providers' own words: the declaration, and the options it takes. */
+/** The tools that providers run themselves: how each provider declares them, and their options. */
 import type { JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { ANTHROPIC } from "../../wire/anthropic-conversation.ts";
@@ -7,12 +7,12 @@ import { INTERACTIONS } from "../../wire/gemini/interaction-steps.ts";
 import { FORMAT as RESPONSES } from "../../wire/responses/input-items.ts";
 
 export interface ProviderTool {
-  /** As the provider calls it in its replies. */
+  /** The name that the provider uses in its replies. */
   readonly name: string;
   readonly description: string;
   /** The declaration that is sent when no option is set. */
   readonly declaration: JsonObject;
-  /** The key of the declaration that has the options. @default next to `type` */
+  /** The key of the declaration that holds the options. @default next to `type` */
   readonly optionsAt?: string;
   readonly options: JsonSchema;
 }
@@ -30,7 +30,7 @@ const userLocation = options(
   { type: { const: "approximate" }, city: text, region: text, country: { type: "string", pattern: "^[A-Z]{2}$" }, timezone: text },
   { required: ["type"] },
 );
-/** Anthropic takes a list of what to search or one of what not to, never both. */
+/** Anthropic takes either a list of allowed domains or one of blocked domains, not both. */
 const domainLists = { allowed_domains: domains, blocked_domains: domains };
 const oneDomainList = { not: { required: ["allowed_domains", "blocked_domains"] } };
 
@@ -119,7 +119,7 @@ const GEMINI_TOOLS: readonly ProviderTool[] = [
   },
 ];
 
-/** The same tools under another interface, which takes them by `type`. */
+/** The same tools for the Interactions API, which takes them by `type`. */
 const INTERACTIONS_TOOLS: readonly ProviderTool[] = GEMINI_TOOLS.map(({ name, description }) => ({
   name,
   description,
@@ -128,7 +128,7 @@ const INTERACTIONS_TOOLS: readonly ProviderTool[] = GEMINI_TOOLS.map(({ name, de
 }));
 
 /**
- * By the name of the wire format.
+ * The providers' tools, by the name of the wire format.
  *
  * @see https://docs.claude.com/en/docs/agents-and-tools/tool-use/web-search-tool
  * @see https://platform.openai.com/docs/guides/tools

@@ -1,4 +1,4 @@
-/** The tools that the provider of a conversation runs itself, besides a program's own. */
+/** The tools that the provider of a conversation runs itself, in addition to the program's own. */
 import { ToolError } from "../../core/error.ts";
 import { checkArgument, checkText } from "../../core/check-argument.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
@@ -9,21 +9,21 @@ import { compileSchema } from "../../schema/compile-schema.ts";
 import { isOfferedBy } from "./model-tools.ts";
 import { PROVIDER_TOOLS, type ProviderTool } from "./provider-tool-table.ts";
 
-/** Which tools of providers are offered, and how they are set. */
+/** Options of `providerTools`. */
 export interface ProviderToolsOptions {
   /** Which of the provider's tools to leave out, by name; `true` = all. @default none */
   readonly disable?: boolean | readonly string[];
-  /** The settings of each tool, by name, in the provider's own words: a patch on its defaults, as `patchOptions` takes it. */
+  /** The settings of each tool, by name, as the provider names them: a patch on its defaults, like that of `patchOptions`. */
   readonly options?: Readonly<Record<string, JsonObject>>;
   /** Called with each tool that is left out because the provider does not run it. */
   readonly log?: Pick<Log, "debug">;
 }
 
 /**
- * The tools to register for a conversation in this wire format: the program's own, and those the provider is known to run. One of the
- * program's own wins over the provider's of the same name, with its own options; one that another provider runs is left out.
+ * Returns the tools to register for a conversation in this wire format: the program's own, and those the provider is known to run. A tool of the
+ * program, with its own options, replaces the provider's of the same name; a tool that only another provider runs is left out.
  *
- * @throws ToolError `invalid_argument` for options that the tool does not take, and for those of a tool that no provider has
+ * @throws ToolError `invalid_argument` for options that the tool does not take, or of a tool that no provider has
  */
 export function providerTools(tools: readonly Tool[], format: string, options: ProviderToolsOptions = {}): readonly Tool[] {
   checkArgument(Array.isArray(tools), "providerTools(tools, format)", "an array of tools", tools);
@@ -48,7 +48,7 @@ export function providerTools(tools: readonly Tool[], format: string, options: P
   ];
 }
 
-/** The name of a tool in one wire format. */
+/** A provider's tool in one wire format. */
 export interface ProviderToolName {
   /** The name of the wire format. */
   readonly format: string;
@@ -56,9 +56,9 @@ export interface ProviderToolName {
 }
 
 /**
- * New options for a provider's tool: those of `patch` on top of `current`; `null` takes a key away, and `{}` all of them.
+ * Returns new options for a provider's tool: `patch` merged into `current`. `null` removes a key, and an empty patch removes all.
  *
- * Neither is changed. A program that lets people set options keeps what this returns with its session.
+ * Neither argument is changed. A program that lets people set options can store the returned value with its session.
  *
  * @throws ToolError `invalid_argument` with each problem: an unknown key, a wrong type, a value out of range
  */

@@ -1,15 +1,15 @@
-/** The hints of tools, toolsets and programs for a system prompt, in an order that does not depend on who came first. */
+/** The hints of tools, toolsets and programs for a system prompt, in an order that does not depend on registration. */
 import { describeThrown } from "../../core/error.ts";
 import type { PromptContribution } from "../../core/tool.ts";
 import { typeInWords } from "../../core/base/wording.ts";
 import { compareText } from "../../trust/pinned-tool.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 
-/** A hint of the program's own. */
+/** A hint of the program. */
 export interface ProgramContribution extends Omit<PromptContribution, "text"> {
-  /** The name that it is sorted by within its bucket, besides the names of tools and toolsets. */
+  /** The name by which the hint is sorted within its bucket, among the names of tools and toolsets. */
   readonly name: string;
-  /** A function is asked each time a prompt is built; when it throws, the hint is left out. */
+  /** A function is called each time a prompt is built; if it throws, the hint is left out. */
   readonly text: string | (() => string);
 }
 
@@ -30,9 +30,9 @@ interface Contributor {
 }
 
 /**
- * The hints of these tools, of their toolsets and of the program: bucket by bucket, alphabetically in each, equal texts once.
+ * Returns the hints of these tools, of their toolsets and of the program: by bucket, then by name, without duplicate texts.
  *
- * A hint that cannot be had is left out, and an unknown bucket is taken for `normal`; `warn` is called for both.
+ * A hint that cannot be read is left out, and an unknown bucket counts as `normal`; `warn` is called for both.
  */
 export function toolGuidance(
   tools: readonly RegisteredTool[],

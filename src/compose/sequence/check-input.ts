@@ -1,4 +1,4 @@
-/** Checks the input of a call whose references are not resolved yet: their values are not known, their presence is. */
+/** Checks the input of a call before its references are resolved: their presence is known, their values are not. */
 import { isJsonObject, jsonPath, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { compileSchema, type SchemaProblem, type Validator } from "../../schema/compile-schema.ts";
@@ -6,13 +6,13 @@ import { fitInput } from "../../schema/repair/repair-input.ts";
 import { escapeStep } from "../../core/base/json-pointer.ts";
 import { words } from "../../core/base/wording.ts";
 
-/** The ways down to the texts that are references. */
+/** The paths to the strings that are references. */
 type ReferencePlaces = readonly (readonly (string | number)[])[];
 
 export interface InputRules {
-  /** Do not count repairs that the runtime would make. */
+  /** Whether to report problems that the runtime would repair. */
   readonly strictTypes: boolean;
-  /** Refuse arguments that the schema does not name, also where it allows any. */
+  /** Whether to refuse arguments that the schema does not name, even if it allows others. */
   readonly declaredOnly: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface InputProblem extends Pick<SchemaProblem, "path" | "message"> {
 }
 
 const MAX_PROBLEMS = 100;
-/** The keywords that an object or an array may break although values inside it are not known. */
+/** The keywords that an object or array can violate whatever the unknown values inside it are. */
 const COUNTED: ReadonlySet<string> = words("type required dependentRequired minItems maxItems minProperties maxProperties limit");
 const FORBIDDEN: ReadonlySet<string> = new Set(["additionalProperties", "unevaluatedProperties"]);
 
@@ -48,7 +48,7 @@ function isForbidden({ keyword }: SchemaProblem): boolean {
   return FORBIDDEN.has(keyword);
 }
 
-/** Whether the problem stays one whatever comes in the places of the references. */
+/** Whether the problem remains for any values of the references. */
 function isCertain({ pointer, keyword }: SchemaProblem, places: ReferencePlaces): boolean {
   return places.every((steps) => {
     const place = steps.map((step) => `/${typeof step === "number" ? step : escapeStep(step)}`).join("");
@@ -57,17 +57,17 @@ function isCertain({ pointer, keyword }: SchemaProblem, places: ReferencePlaces)
   });
 }
 
-/** Whether the runtime would make the input fit, references aside. */
+/** Whether the runtime could repair the input, ignoring the references. */
 function isRepairable(input: JsonObject, validator: Validator, places: ReferencePlaces): boolean {
   try {
     const loosened = places.reduce((schema, steps) => loosen(schema, steps), validator.schema);
     return fitInput(input, places.length === 0 ? validator : compileSchema(loosened), { dropUnknownKeys: true }).ok;
   } catch {
-    return false; // a schema that refers to what was loosened
+    return false; // the schema refers to a part that was loosened
   }
 }
 
-/** The schema with anything allowed at one place, as far as it says itself what belongs there. */
+/** Returns the schema with any value allowed at one place, if the schema itself describes that place. */
 function loosen(schema: JsonSchema, [step, ...rest]: readonly (string | number)[]): JsonSchema {
   if (typeof schema === "boolean" || step === undefined) return true;
   const keyword = typeof step === "number" ? "items" : "properties";
@@ -82,7 +82,7 @@ function isSchema(value: unknown): value is JsonSchema {
   return typeof value === "boolean" || isJsonObject(value);
 }
 
-/** The arguments that a schema with properties does not name. */
+/** Returns the arguments that a schema with properties does not name. */
 function undeclared(input: JsonObject, schema: JsonSchema): readonly InputProblem[] {
   if (typeof schema === "boolean" || !isJsonObject(schema["properties"])) return [];
   const properties: JsonObject = schema["properties"];

@@ -11,19 +11,19 @@ import { readSequence, type ReadSequence } from "./read-sequence.ts";
 import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
 import { toolFinder, type FindTool, type FoundTool, type SequenceTool } from "./sequence-tools.ts";
 
-/** The rules that a sequence must keep to. */
+/** The rules for a sequence. */
 export interface SequenceRules extends ReferenceSyntax {
-  /** Replace references inside longer texts as well, by the text of the value. @default false: they are `indirect_reference` */
+  /** Whether references inside longer texts are replaced as well, by the text of the value. @default false: they are `indirect_reference` */
   readonly inText?: boolean;
   /** Whether calls may, must or may not refer to others. @default "allowed" */
   readonly nesting?: "allowed" | "required" | "forbidden";
-  /** Check inputs against the schemas of their tools; `false` leaves it to each call. @default true */
+  /** Whether inputs are checked against the schemas of their tools before the sequence runs; if false, only each call is checked. @default true */
   readonly schemas?: boolean;
-  /** Count what the runtime would repair, such as `"5"` for 5, as `schema_violation`. @default false */
+  /** Whether values that the runtime would repair, such as `"5"` for 5, are a `schema_violation`. @default false */
   readonly strictTypes?: boolean;
-  /** Refuse arguments that a schema with properties does not name, also where it allows others. @default false */
+  /** Whether to refuse arguments that a schema with properties does not name, even if it allows others. @default false */
   readonly declaredOnly?: boolean;
-  /** Let a call be made again with the same input. @default false: it is `duplicate_call` */
+  /** Whether a call may be repeated with the same input. @default false: it is `duplicate_call` */
   readonly allowDuplicates?: boolean;
 }
 
@@ -38,19 +38,19 @@ export const RULE_NAMES: OptionNames<SequenceRules> = {
 };
 
 export interface CheckSequenceOptions extends SequenceRules {
-  /** The tools there are; definitions are found by their names as they are. @default names and inputs are not checked */
+  /** The available tools. In an array, definitions are found by their exact names. @default names and inputs are not checked */
   readonly tools?: Registry | readonly SequenceTool[];
 }
 
-/** Calls that may run side by side, by their places in the sequence; each layer needs the ones before it. */
+/** Calls that may run in parallel, by their indexes in the sequence. Each layer depends on the ones before it. */
 export type SequenceLayers = readonly (readonly number[])[];
 
-/** The order in which the calls may run, or all that is wrong with them. */
+/** The order in which the calls may run, or all problems. */
 export type SequenceCheck =
   | { readonly valid: true; readonly layers: SequenceLayers }
   | { readonly valid: false; readonly problems: readonly SequenceProblem[] };
 
-/** A sound sequence, with what running it needs. */
+/** A valid sequence, with the data needed to run it. */
 export interface CheckedSequence {
   readonly valid: true;
   readonly layers: SequenceLayers;
@@ -61,13 +61,13 @@ export interface CheckedSequence {
 const MAX_PROBLEMS = 100;
 
 /**
- * Says what is wrong with a sequence of calls, or which of them may run side by side.
+ * Returns the problems of a sequence of calls, or which of them may run in parallel.
  *
- * A call is `{id?, name, arguments}`, with `input` for `arguments` where one likes. A text of the input that is a reference, such as
- * `$1.items[0].id`, is replaced by a part of an earlier call's output; its type is not known before that, so only its presence is
- * checked. Every problem is reported, at most 100, in call order. At most 1,000 calls. Nothing is thrown for what a sequence holds.
+ * A call is `{id?, name, arguments}`; `input` may be written for `arguments`. A string of the input that is a reference, such as `$1.items[0].id`, is
+ * replaced by a part of an earlier call's output; its type is not known before that, so only its presence is checked. Every problem is reported, at
+ * most 100, in call order. At most 1,000 calls. Invalid calls never throw.
  *
- * A call comes after those that it refers to. Where the tools say what they touch, a call is also in no earlier layer than a call before
+ * A call is in a later layer than the calls that it refers to. If the tools declare effects, a call is also in no earlier layer than a call before
  * it, unless both only read.
  */
 export function checkSequence(calls: unknown, options: CheckSequenceOptions = {}): SequenceCheck {
@@ -76,7 +76,7 @@ export function checkSequence(calls: unknown, options: CheckSequenceOptions = {}
   return checked.valid ? { valid: true, layers: checked.layers } : checked;
 }
 
-/** As `checkSequence`, with the calls as they were read. */
+/** Like `checkSequence`, and returns the parsed calls. */
 export function readAndCheck(
   calls: unknown,
   options: CheckSequenceOptions,
@@ -96,7 +96,7 @@ class SequenceChecker {
   readonly #find: FindTool | undefined;
   readonly #rules: SequenceRules;
   readonly #problems: SequenceProblem[] = [];
-  /** By call, the calls that it refers to. */
+  /** For each call, the calls that it refers to. */
   readonly #needs: Set<number>[] = [];
   readonly #tools: (FoundTool | undefined)[] = [];
 
@@ -124,7 +124,7 @@ class SequenceChecker {
     return this.#problems.slice(0, MAX_PROBLEMS);
   }
 
-  /** Each call in the first layer that it may be in. Of a sound sequence. */
+  /** Puts each call into the earliest layer possible. Requires a valid sequence. */
   layers(): SequenceLayers {
     const layers: number[][] = [];
     let lastWrite = 0;
@@ -164,7 +164,7 @@ class SequenceChecker {
     }
   }
 
-  /** Of overloads, one must fit; else the problems are those of the first. */
+  /** Returns no problems if any overload fits; else those of the first. */
   #checkInput(call: SequenceCall, tool: FoundTool, found: readonly FoundReference[]): readonly InputProblem[] {
     const { strictTypes = false, declaredOnly = false } = this.#rules;
     const rules: InputRules = { strictTypes, declaredOnly };

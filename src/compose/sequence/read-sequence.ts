@@ -1,4 +1,4 @@
-/** Reads the calls of a sequence, which may be untrusted, and reports what is wrong with their form. */
+/** Parses the calls of a sequence, which may be untrusted, and reports malformed ones. */
 import { own } from "../../core/base/own.ts";
 import { describeThrown } from "../../core/error.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
@@ -7,9 +7,9 @@ import { referenceId, type ReferenceSyntax } from "./reference.ts";
 import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
 
 export interface ReadSequence {
-  /** In their order; undefined for one that cannot be read. */
+  /** In order; undefined for a call that cannot be parsed. */
   readonly calls: readonly (SequenceCall | undefined)[];
-  /** By id, without its dollar, the call that has it first. */
+  /** The first call with each id, without its dollar sign. */
   readonly ids: ReadonlyMap<string, number>;
   /** In call order. */
   readonly problems: readonly SequenceProblem[];
@@ -43,7 +43,7 @@ class SequenceReader implements ReadSequence {
   readonly ids = new Map<string, number>();
   readonly problems: SequenceProblem[] = [];
   readonly #options: ReadOptions;
-  /** By its canonical text, the first call that is like this. */
+  /** The first call with each canonical text. */
   readonly #seen = new Map<string, number>();
 
   constructor(options: ReadOptions) {

@@ -1,32 +1,32 @@
-/** The texts by which a call of a sequence names what an earlier one answered: `$order.items[0].id`. */
+/** References: strings by which a call of a sequence uses the output of an earlier one, such as `$order.items[0].id`. */
 import { ToolError } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { describeMissing, followSteps, matchAt, stepAt } from "../../core/base/json-steps.ts";
 import { atMost } from "../../core/base/short-text.ts";
 
 export interface ReferenceSyntax {
-  /** References end with a dollar, as NESTFUL writes them: `$var1.geoId$`; keys may then hold spaces. @default false */
+  /** Whether references end with a dollar sign, as NESTFUL writes them: `$var1.geoId$`. Keys may then hold spaces. @default false */
   readonly closingDollar?: boolean;
 }
 
 /** A place in the output of a call. */
 export interface Reference {
-  /** As it is written. */
+  /** The reference as written. */
   readonly text: string;
-  /** The id of the call, without its dollar. */
+  /** The id of the call, without its dollar sign. */
   readonly id: string;
-  /** The way down to the place; none = the whole output. */
+  /** The path to the place; empty for the whole output. */
   readonly steps: readonly (string | number)[];
 }
 
-/** A part of a longer text: a reference, or an escaped dollar that means itself. */
+/** A part of a longer text: a reference, or an escaped dollar sign. */
 export interface TextPart {
   readonly start: number;
   readonly end: number;
   readonly reference: Reference | undefined;
 }
 
-/** A longer text is no reference. */
+/** Maximum number of characters of a reference. */
 const MAX_LENGTH = 1_024;
 const ID = /\$([\p{L}\p{N}_-]{1,128})/uy;
 const NAME = /\.([\p{L}\p{N}_-]{1,256})/uy;
@@ -34,41 +34,44 @@ const SPACED_NAME = /\.([^.[\]$"]{1,256})/uy;
 const AMOUNT = /^\$\d+[.,]\d/;
 const DIGITS = /\d+/g;
 
-/** `$1` and `1` are the same id; with closing dollars `$1$` is as well. */
+/** Returns the id without dollar signs: `$1` and `1` are the same id, and with closing dollars `$1$` is as well. */
 export function referenceId(id: string, { closingDollar = false }: ReferenceSyntax = {}): string {
   const bare = id.startsWith("$") ? id.slice(1) : id;
   return closingDollar && bare.endsWith("$") ? bare.slice(0, -1) : bare;
 }
 
 /**
- * Tells the references of one sequence from other texts.
+ * Distinguishes the references of one sequence from other texts.
  *
- * A reference is `$`, the id of a call (letters, digits, `_` and `-`) and steps: `.name`, `[0]`, `["any key"]`. A text of this form that
- * names no call of the sequence is a reference to a missing call where it has steps or an id that differs from one of the sequence only
- * in its digits, and always with closing dollars; else it is a text like any other: `$HOME`. So are amounts: `$5.00`. A `$$` at the
- * beginning of a text means one dollar, and inside it where a reference would follow.
+ * A reference is `$`, the id of a call (letters, digits, `_` and `-`) and steps: `.name`, `[0]`, `["any key"]`. A text of this form that names no
+ * call of the sequence is a reference to a missing call if it has steps, or an id that differs from one of the sequence only in its digits, and
+ * always with closing dollars; else it is plain text, such as `$HOME`. Amounts such as `$5.00` are plain text too. `$$` means one dollar sign at the
+ * beginning of a text, and inside it if a reference would follow.
  */
 export class ReferenceReader {
   readonly #ids: ReadonlySet<string>;
-  /** The ids with digits in them, all digits made equal. */
+  /** The ids that contain digits, with each number replaced by 0. */
   readonly #patterns: ReadonlySet<string>;
   readonly #closingDollar: boolean;
 
-  /** @param ids without their dollar: see `referenceId` */
+  /** @param ids without dollar signs: see `referenceId` */
   constructor(ids: Iterable<string>, { closingDollar = false }: ReferenceSyntax = {}) {
     this.#ids = new Set(ids);
     this.#patterns = new Set([...this.#ids].filter((id) => /\d/.test(id)).map(patternOf));
     this.#closingDollar = closingDollar;
   }
 
-  /** The reference that the whole text is; undefined for any other text. */
+  /** Returns the reference if the whole text is one. */
   whole(text: string): Reference | undefined {
     if (text.charCodeAt(0) !== DOLLAR || text.length > MAX_LENGTH) return undefined;
     const reference = this.#scan(text, 0);
     return reference?.text.length === text.length && this.#isMeant(reference) ? reference : undefined;
   }
 
-  /** The references to calls of the sequence in a text, and its escaped dollars, in their order. For texts that are none as a whole. */
+  /**
+   * Returns the references to calls of the sequence in a text, and its escaped dollar signs, in order. Only for texts that are not a reference as a
+   * whole.
+   */
   inside(text: string): readonly TextPart[] {
     const parts: TextPart[] = [];
     for (let at = text.indexOf("$"); at >= 0;) {
@@ -84,7 +87,7 @@ export class ReferenceReader {
     return parts;
   }
 
-  /** The longest reference that begins here, whether it names a call or not. */
+  /** Returns the longest reference that begins here, whether it names a call or not. */
   #scan(text: string, start: number): Reference | undefined {
     const id = matchAt(ID, text, start)?.[1];
     if (id === undefined) return undefined;
@@ -112,9 +115,9 @@ function patternOf(id: string): string {
 }
 
 /**
- * The value at a place, by own properties only. A name of digits counts as an index in an array.
+ * Returns the value at a place, by own properties only. A name of digits counts as an index in an array.
  *
- * @throws ToolError `invalid_input` that says how far the way led, and what is there
+ * @throws ToolError `invalid_input` that says how far the path led, and what is there
  */
 export function valueAt(output: JsonValue, { text, steps }: Reference): JsonValue {
   const followed = followSteps(output, steps);
@@ -128,7 +131,7 @@ export function valueAt(output: JsonValue, { text, steps }: Reference): JsonValu
   );
 }
 
-/** A reference in quotes, as messages show it. */
+/** Returns the reference in quotes, for messages. */
 export function spellReference(text: string): string {
   return JSON.stringify(atMost(text, 200));
 }

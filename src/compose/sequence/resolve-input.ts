@@ -1,4 +1,4 @@
-/** Finds the references in the input of a call, and puts the values in their places. */
+/** Finds the references in the input of a call, and replaces them by their values. */
 import { valueText } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -6,13 +6,13 @@ import type { Reference, ReferenceReader, TextPart } from "./reference.ts";
 
 export interface FoundReference {
   readonly reference: Reference;
-  /** The way down to the text that has it. */
+  /** The path to the text that has it. */
   readonly at: readonly (string | number)[];
-  /** False for one inside a longer text. */
+  /** False if the reference is inside a longer text. */
   readonly isWhole: boolean;
 }
 
-/** The references in an input, in their order. @param input plain JSON, no deeper than `copyJson` allows */
+/** Returns the references in an input, in order. @param input plain JSON, no deeper than `copyJson` allows */
 export function findReferences(input: JsonValue, reader: ReferenceReader): readonly FoundReference[] {
   const found: FoundReference[] = [];
   collect(input, [], (text, at) => {
@@ -39,11 +39,11 @@ function collect(value: JsonValue, at: (string | number)[], see: (text: string, 
 }
 
 /**
- * The input with each text that is a reference replaced by the value, its JSON type kept, and each reference inside a longer text by
- * the value's text. Values without references are not copied.
+ * Returns the input with each string that is a reference replaced by the value, with its JSON type, and each reference inside a longer text by the
+ * value's text. Values without references are not copied.
  *
  * @param input plain JSON, no deeper than `copyJson` allows
- * @throws ToolError what `valueOf` throws; `too_large` for a text that grows past 16,777,216 characters
+ * @throws ToolError the error of `valueOf`; `too_large` for a text that grows past 16,777,216 characters
  */
 export function resolveReferences(input: JsonValue, reader: ReferenceReader, valueOf: (reference: Reference) => JsonValue): JsonValue {
   if (typeof input === "string") {

@@ -1,4 +1,4 @@
-/** Runs a sequence of calls whose inputs refer to what earlier ones answered. */
+/** Runs a sequence of calls whose inputs refer to the outputs of earlier calls. */
 import { ToolError } from "../../core/error.ts";
 import { ONE_COPY } from "../../core/other-copy.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -17,34 +17,33 @@ import { resolveReferences } from "./resolve-input.ts";
 import { wholeResult } from "./whole-result.ts";
 import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
 
-/** How the calls are checked and run. */
+/** Options of `runSequence`: how the calls are checked and run. */
 export interface RunSequenceOptions extends SequenceRules, Omit<RoundOptions, "rewriteInput"> {}
 
 const { rewriteInput: _rewriteInput, ...OF_ROUNDS } = ROUND_OPTIONS;
 const OPTIONS: OptionNames<RunSequenceOptions> = { ...OF_ROUNDS, ...RULE_NAMES };
 
-/** The result of a sequence; one that is not sound has run nothing. */
+/** The result of a sequence. An invalid sequence has run nothing. */
 export type SequenceRun =
   | {
       readonly valid: true;
-      /** One for each call, in call order. */
+      /** One result for each call, in call order. */
       readonly results: readonly ToolResult[];
-      /** The calls that ran side by side, by their places in the sequence. */
+      /** The calls that ran in parallel, by their indexes in the sequence. */
       readonly layers: SequenceLayers;
     }
   | { readonly valid: false; readonly results: readonly []; readonly problems: readonly SequenceProblem[] };
 
 /**
- * Runs a sequence of calls in one turn of a session, layer by layer; of a runtime, in a session that is begun for it and closed.
+ * Runs a sequence of calls in one turn of a session, layer by layer. With a runtime, a session is begun for the run and then closed.
  *
- * The sequence is checked first (see `checkSequence`), with the tools of the runtime: nothing runs of one that is not sound. A text
- * that is a reference is replaced by the value, its JSON type kept, before the input is repaired, validated and run; the log has the call
- * as it came, and each layer as one message. A call whose reference has no value, because the call it names has failed or has answered
- * nothing there, ends `invalid_input` and is not run; calls that do not depend on it continue. Of an output that was cut for the model,
- * references see the whole.
+ * The sequence is checked first (see `checkSequence`), with the tools of the runtime; if it is invalid, nothing runs. A string that is a reference is
+ * replaced by the value, with its JSON type, before the input is repaired, validated and run; the log has the call with its references, and each
+ * layer as one message. A call whose reference has no value, because the call it names failed or its output has nothing there, ends `invalid_input`
+ * and is not run; calls that do not depend on it continue. References see the whole of an output that was cut for the model.
  *
- * @throws ToolError `invalid_argument` for options that cannot be and a closed session, also one that is closed meanwhile: its log has
- * what became of the calls that had begun; `cancelled` when the signal aborts before the turn begins; `store_failed`. All by rejecting
+ * @throws ToolError `invalid_argument` for invalid options and for a session that is closed or gets closed meanwhile: its log has the outcome of the
+ * calls that had begun; `cancelled` if the signal aborts before the turn begins; `store_failed`. All by rejecting
  */
 export async function runSequence(
   target: RuntimeSession | Runtime,
@@ -74,7 +73,7 @@ async function runInSession(session: RuntimeSession, calls: readonly unknown[], 
   return { valid: true, results, layers: checked.layers };
 }
 
-/** Without the rules of the sequence, which a round does not know. */
+/** Removes the rules of the sequence, which a round does not take. */
 function roundOptionsOf(options: RunSequenceOptions): RoundOptions {
   return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(RULE_NAMES, name)));
 }
@@ -91,7 +90,7 @@ class SequenceRunner {
   readonly #options: RunSequenceOptions;
   readonly #roundOptions: RoundOptions;
   readonly #results: ToolResult[] = [];
-  /** By id, without its dollar, the call and what became of it. */
+  /** Each call and its result, by id without its dollar sign. */
   readonly #answers = new Map<string, { readonly call: SequenceCall; readonly result: ToolResult }>();
 
   constructor({ session, turn }: Stage, sequence: CheckedSequence, options: RunSequenceOptions) {
@@ -121,10 +120,10 @@ class SequenceRunner {
 
   #resolve(input: unknown): JsonValue {
     const { reader } = this.#sequence;
-    return resolveReferences(input as JsonValue, reader, (reference) => this.#valueOf(reference)); // frozen JSON: the check has copied it
+    return resolveReferences(input as JsonValue, reader, (reference) => this.#valueOf(reference)); // frozen JSON, copied by the check
   }
 
-  /** @throws ToolError `invalid_input` where there is none */
+  /** @throws ToolError `invalid_input` if there is no value */
   #valueOf(reference: Reference): JsonValue {
     const answer = this.#answers.get(reference.id);
     if (answer === undefined) throw noValue(reference, "the call it names has not run");
@@ -135,7 +134,7 @@ class SequenceRunner {
     return valueAt(output, reference);
   }
 
-  /** The tool's whole answer, also where the model is shown less of it. */
+  /** Returns the tool's whole answer, even if the model is shown less of it. */
   #whole(result: ToolResult, reference: Reference): WholeResult {
     const whole = wholeResult(this.#session, result);
     if (typeof whole === "string") throw noValue(reference, whole, "Raise its maxResultBytes; 0 = no limit.");
@@ -143,12 +142,12 @@ class SequenceRunner {
   }
 }
 
-/** It ran and has an output, also one that breaks its schema. */
+/** Whether the call ran and has an output, even one that violates its schema. */
 function isAnswered({ status }: ToolResult): boolean {
   return status === "ok" || status === "partial";
 }
 
-/** The output of a tool; its text where it answered with content alone. A place is looked for in JSON that came as text as well. */
+/** Returns the output of a tool, or its text if it answered with content only. Text that is JSON is parsed if the reference has a path. */
 function outputOf({ output, content }: WholeResult, reference: Reference): JsonValue | undefined {
   const answered = output === undefined ? content?.map(partText).join("\n") : output;
   if (typeof answered !== "string" || reference.steps.length === 0) return answered;
@@ -156,7 +155,7 @@ function outputOf({ output, content }: WholeResult, reference: Reference): JsonV
     const parsed = parseJson(answered);
     return isJsonArray(parsed) || isJsonObject(parsed) ? parsed : answered;
   } catch {
-    return answered; // a text like any other
+    return answered; // not JSON
   }
 }
 

@@ -1,7 +1,7 @@
-/** The problems that a sequence of calls can have: a closed list of reasons. */
+/** The problems that a sequence of calls can have, with a closed list of reasons. */
 import type { JsonObject } from "../../core/base/json.ts";
 
-/** Why a sequence is not sound. */
+/** Why a sequence is invalid. */
 export const SEQUENCE_REASONS = [
   "malformed",
   "duplicate_call",
@@ -20,27 +20,29 @@ export const SEQUENCE_REASONS = [
 ] as const;
 
 /**
- * Of the names that need explaining: `unknown_argument`: an argument that the tool does not have; `future_reference`: to the call itself or one after it;
- * `indirect_reference`: inside a longer text; `missing_reference`: to a call that is not in the sequence; `nesting_required`: no call
+ * The less obvious ones: `unknown_argument`: an argument that the tool does not have; `future_reference`: a reference to the call itself or a later
+ * one;
+ * `indirect_reference`: a reference inside a longer text; `missing_reference`: a reference to a call that is not in the sequence; `nesting_required`:
+ * no call
  * refers to another; `nesting_forbidden`: one does.
  */
 export type SequenceReason = (typeof SEQUENCE_REASONS)[number];
 
-/** One thing that is wrong, its place, and what would work. */
+/** A problem of a sequence, its place, and what would work. */
 export interface SequenceProblem {
   readonly reason: SequenceReason;
-  /** The call, counted from 0; -1 for the sequence as a whole. */
+  /** The index of the call, from 0; -1 for the sequence as a whole. */
   readonly index: number;
-  /** `$` path in the call's input; left out where the problem is not in there. */
+  /** The `$` path in the call's input; left out if the problem is elsewhere. */
   readonly path?: string;
-  /** The call as it was read: left out where it could not be. */
+  /** The parsed call; left out if it could not be parsed. */
   readonly call?: SequenceCall;
   readonly message: string;
-  /** A hint at what would work. */
+  /** What would work. */
   readonly hint?: string;
 }
 
-/** A call of a sequence, read. */
+/** A parsed call of a sequence. */
 export interface SequenceCall {
   readonly id?: string;
   readonly name: string;

@@ -8,19 +8,19 @@ import { nearNames } from "../../core/base/near-names.ts";
 import { Registry } from "../../registry/registry.ts";
 import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 
-/** As much of a tool as a check needs. */
+/** The parts of a tool that a check needs. */
 export type SequenceTool = Pick<Tool, "name" | "inputSchema" | "effects">;
 
-/** The tool that a name means, or its overloads. */
+/** The tool or overloads that have a name. */
 export interface FoundTool {
   readonly validators: readonly Validator[];
-  /** It is not known to leave everything as it is. */
+  /** Whether the tool may write. */
   readonly mayWrite: boolean;
 }
 
 const MAX_LISTED = 10;
 
-/** Finds what a name means. */
+/** Finds the tool with a name. Returns an error if there is none. */
 export type FindTool = (name: string) => FoundTool | ToolError;
 
 export function toolFinder(tools: Registry | readonly SequenceTool[]): FindTool {
@@ -50,7 +50,7 @@ function findRegistered(registry: Registry, name: string): FoundTool | ToolError
   };
 }
 
-/** Definitions that say nothing of effects are taken to read: the order of their calls is that of the references. */
+/** Finds tools in an array. Definitions without effects count as reads, so only references determine the order of their calls. */
 function listFinder(tools: readonly SequenceTool[]): FindTool {
   const known = new Map(tools.map((tool) => [tool.name, tool]));
   return (name) => {
